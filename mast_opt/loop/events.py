@@ -74,7 +74,7 @@ class Submitted(Event):
 
 @dataclass(frozen=True, slots=True)
 class Cancelled(Event):
-    """A job ends unfinished because its owner wants so. One that holds servers is asked to stop first."""
+    """A job's owner wants it no more. One that waits has ended; one that holds servers ends when it has stopped."""
 
     job: str
 

@@ -70,58 +70,93 @@ class JobLog:
         return np.greater_equal(self.kind, FINISHED)
 
 
-_KINDS = {Placed: PLACED, Started: STARTED, Stopped: STOPPED, Finished: FINISHED, Failed: FAILED, Cancelled: CANCELLED}
+_KINDS = {Placed: PLACED, Started: STARTED, Stopped: STOPPED, Finished: FINISHED, Failed: FAILED}
 
 
 def job_log(log: Iterable[Stored]) -> JobLog:
-    """The rows of a log of events. Jobs that were resized or adopted make it refuse: their GPUs are not one number.
+    """The rows of a log of events.
+
+    A job that is cancelled while it holds servers is CANCELLED when it has stopped.
 
     Raises:
-        ValueError: such an event.
+        ValueError: a job was resized or adopted, so that its GPUs are not one number.
     """
-    specs: dict[str, JobSpec] = {}
-    numbers: dict[str, int] = {}
-    rows: list[tuple[int, int, int]] = []
-    stops: list[tuple[int, int]] = []
-    supply: list[tuple[int, int]] = []
-    gpus: dict[str, int] = {}
-    in_service = 0
+    rows = _Rows()
     for stored in log:
+        rows.take(stored)
+    return rows.log()
+
+
+class _Rows:
+    """Rows so far."""
+
+    def __init__(self) -> None:
+        self.specs: dict[str, JobSpec] = {}
+        self.numbers: dict[str, int] = {}
+        self.rows: list[tuple[int, int, int]] = []
+        self.stops: list[tuple[int, int]] = []
+        self.supply: list[tuple[int, int]] = []
+        self.gpus: dict[str, int] = {}
+        self.in_service = 0
+        self.holding: set[str] = set()
+        self.cancelled: set[str] = set()
+
+    def take(self, stored: Stored) -> None:
+        """Take in an event."""
         event, at = stored.event, stored.at_ms
         if isinstance(event, Submitted):
-            numbers[event.job] = len(numbers)
-            specs[event.job] = event.spec
-            rows.append((at, SUBMITTED, numbers[event.job]))
-        elif isinstance(event, (Placed, Started, Stopped, Finished, Failed, Cancelled)):
-            rows.append((at, _KINDS[type(event)], numbers[event.job]))
-            if isinstance(event, Placed) and event.at_once:
-                rows.append((at, STARTED, numbers[event.job]))
-            if isinstance(event, Stopped):
-                stops.append((event.work_ms, event.lost_ms))
+            self.numbers[event.job] = len(self.numbers)
+            self.specs[event.job] = event.spec
+            self.row(at, SUBMITTED, event.job)
+        elif isinstance(event, Cancelled):
+            self.cancelled.add(event.job)
+            if event.job not in self.holding:
+                self.row(at, CANCELLED, event.job)
+        elif isinstance(event, (Placed, Started, Stopped, Finished, Failed)):
+            self.attempt(at, event)
         elif isinstance(event, (ServerUp, CapacitySet, ServerDown)):
             now = 0 if isinstance(event, ServerDown) else event.gpus * WHOLE
-            in_service += now - gpus.get(event.server, 0)
-            gpus[event.server] = now
-            supply.append((at, in_service))
+            self.in_service += now - self.gpus.get(event.server, 0)
+            self.gpus[event.server] = now
+            self.supply.append((at, self.in_service))
         elif isinstance(event, (Resized, Adopted)):
             raise ValueError(f"event {stored.seq} is {type(event).__name__}, whose GPUs rows do not tell")
-    table = np.array(rows, np.int64).reshape(-1, 3)
-    stopped, steps = np.array(stops, np.int64).reshape(-1, 2), np.array(supply, np.int64).reshape(-1, 2)
-    return JobLog(
-        jobs=tuple(specs),
-        tier=np.array([spec.tier for spec in specs.values()], np.int64),
-        mgpu=np.array([spec.tasks * spec.mgpu for spec in specs.values()], np.int64),
-        duration_ms=np.array([_known(spec.duration_ms) for spec in specs.values()], np.int64),
-        at_ms=table[:, 0],
-        kind=table[:, 1].astype(np.int8),
-        job=table[:, 2].astype(np.int32),
-        at_once=False,
-        stop_work_ms=stopped[:, 0],
-        stop_lost_ms=stopped[:, 1],
-        supply_at_ms=steps[:, 0],
-        supply_mgpu=steps[:, 1],
-    )
 
+    def attempt(self, at: int, event: Placed | Started | Stopped | Finished | Failed) -> None:
+        """Take in an event of an attempt."""
+        self.row(at, _KINDS[type(event)], event.job)
+        if isinstance(event, Placed):
+            self.holding.add(event.job)
+            if event.at_once:
+                self.row(at, STARTED, event.job)
+        elif not isinstance(event, Started):
+            self.holding.discard(event.job)
+        if isinstance(event, Stopped):
+            self.stops.append((event.work_ms, event.lost_ms))
+            if event.job in self.cancelled:
+                self.row(at, CANCELLED, event.job)
 
-def _known(duration_ms: int | None) -> int:
-    return -1 if duration_ms is None else duration_ms
+    def row(self, at: int, kind: int, job: str) -> None:
+        """One more row."""
+        self.rows.append((at, kind, self.numbers[job]))
+
+    def log(self) -> JobLog:
+        """All rows."""
+        specs = self.specs.values()
+        rows = np.array(self.rows, np.int64).reshape(-1, 3)
+        stops, supply = (np.array(pairs, np.int64).reshape(-1, 2) for pairs in (self.stops, self.supply))
+        durations = (-1 if spec.duration_ms is None else spec.duration_ms for spec in specs)
+        return JobLog(
+            jobs=tuple(self.specs),
+            tier=np.array([spec.tier for spec in specs], np.int64),
+            mgpu=np.array([spec.tasks * spec.mgpu for spec in specs], np.int64),
+            duration_ms=np.fromiter(durations, np.int64),
+            at_ms=rows[:, 0],
+            kind=rows[:, 1].astype(np.int8),
+            job=rows[:, 2].astype(np.int32),
+            at_once=False,
+            stop_work_ms=stops[:, 0],
+            stop_lost_ms=stops[:, 1],
+            supply_at_ms=supply[:, 0],
+            supply_mgpu=supply[:, 1],
+        )

@@ -63,7 +63,7 @@ TRANSITIONS: Mapping[type[Event], Mapping[JobState, JobState]] = {
     Queued: _moves(WAITING, _S.QUEUED),
     Refused: _moves(WAITING, _S.HELD),
     Bound: _moves(WAITING, None),
-    Cancelled: _moves(WAITING, _S.CANCELLED),
+    Cancelled: {**_moves(WAITING, _S.CANCELLED), **_moves(HOLDING, None)},
     Placed: _moves(WAITING, _S.STARTING),
     Started: {_S.STARTING: _S.RUNNING, _S.LOST: _S.RUNNING, _S.STOPPING: _S.STOPPING},
     Checkpointed: _moves(frozenset({_S.RUNNING, _S.STOPPING, _S.LOST}), None),

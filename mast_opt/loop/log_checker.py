@@ -1,0 +1,384 @@
+"""Independent check of a log: what must hold of any log, whatever policy decided and whatever engine wrote it.
+
+It shares nothing with the engine, the live fleet and the kernels: it keeps a count of what every server has and what
+every job holds, by the events alone, and compares in whole milli-GPUs, millicores and MiB.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mast_opt.loop.events import (
+    Bound,
+    Cancelled,
+    CopyEnded,
+    Event,
+    Failed,
+    Finished,
+    JobSpec,
+    Placed,
+    QuotaSet,
+    ReplicaDropped,
+    ServerDown,
+    ServerUp,
+    Started,
+    StopAsked,
+    Stopped,
+    Stored,
+    Submitted,
+)
+
+GPU_MILLI = 1000
+MOST_NUMBERED = 4096
+"""GPUs of a server beyond which they have no numbers."""
+UNITS = ("milli-GPUs", "millicores", "MiB")
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """Something that must not be in a log."""
+
+    seq: int
+    """The event; 0 where it is about the end of the log."""
+    what: str
+    """``order``, ``job``, ``attempt``, ``server``, ``gang``, ``level``, ``capacity``, ``gpu``, ``data``, ``region``,
+    ``victim``, ``work`` or ``lost``."""
+    words: str
+
+    def __str__(self) -> str:
+        where = f"event {self.seq}" if self.seq else "the end of the log"
+        return f"{where}, {self.what}: {self.words}"
+
+
+@dataclass(slots=True)
+class _Job:
+    spec: JobSpec
+    phase: str = "waiting"
+    """``waiting``, ``placed``, ``running``, ``stopping``, ``ended``."""
+    attempt: int = 0
+    placed: Placed | None = None
+    began_ms: int = 0
+    kept_ms: int = 0
+    bound: str = ""
+    cancelled: bool = False
+    ran: bool = False
+    """Whether the attempt has started."""
+
+
+@dataclass(slots=True)
+class _Server:
+    up: ServerUp
+    in_service: bool = True
+    claimed: list[int] = field(default_factory=lambda: [0, 0, 0])
+    """By jobs that start or run, and were not asked to stop."""
+    used: list[int] = field(default_factory=lambda: [0, 0, 0])
+    """By jobs that have started and have not stopped."""
+    gpus: Counter[int] = field(default_factory=Counter)
+    """GPU → milli-GPUs that started jobs hold, where the log numbers GPUs."""
+
+    @property
+    def amounts(self) -> tuple[int, int, int]:
+        return self.up.gpus * GPU_MILLI, self.up.cpu_mcores, self.up.memory_mib
+
+
+def check_log(
+    log: Iterable[Stored],
+    *,
+    replicas: Mapping[str, Collection[str]] | None = None,
+    residency: Mapping[str, Collection[str]] | None = None,
+    limited: Collection[str] = (),
+    all_end: bool = False,
+    durations: bool = False,
+) -> tuple[Violation, ...]:
+    """Everything that is wrong with a log, in order; empty if nothing is.
+
+    Args:
+        log: from its first event on.
+        replicas: dataset → regions that hold it when the log begins; None: data is not checked.
+        residency: dataset → the only regions where it may be read.
+        limited: tenants that have a quota when the log begins. Work over it may be stopped, whatever its job says.
+        all_end: every job has to end before the log does.
+        durations: ``JobSpec.duration_ms`` is the truth, for any server: no job ends before it has worked that long.
+    """
+    checker = _Checker(replicas, residency or {}, limited, durations)
+    for stored in log:
+        checker.take(stored)
+    if all_end:
+        checker.check_end()
+    return tuple(checker.found)
+
+
+class _Checker:
+    def __init__(
+        self,
+        replicas: Mapping[str, Collection[str]] | None,
+        residency: Mapping[str, Collection[str]],
+        limited: Collection[str],
+        durations: bool,
+    ) -> None:
+        self.found: list[Violation] = []
+        self.seq, self.now = 0, 0
+        self.jobs: dict[str, _Job] = {}
+        self.servers: dict[str, _Server] = {}
+        self.replicas = None if replicas is None else {name: set(regions) for name, regions in replicas.items()}
+        self.residency = residency
+        self.limited = set(limited)
+        self.durations = durations
+
+    def wrong(self, what: str, words: str) -> None:
+        self.found.append(Violation(self.seq, what, words))
+
+    def take(self, stored: Stored) -> None:
+        before, was = self.seq, self.now
+        self.seq = stored.seq
+        if stored.seq != before + 1:
+            self.wrong("order", f"it follows event {before}")
+        if stored.at_ms < was:
+            self.wrong("order", f"its time {stored.at_ms} ms lies before {was} ms")
+        self.now = max(was, stored.at_ms)
+        handler = _HANDLERS.get(type(stored.event))
+        if handler is not None:
+            handler(self, stored.event)
+
+    # --- servers and data ---
+
+    def _server_up(self, event: ServerUp) -> None:
+        known = self.servers.get(event.server)
+        if known is not None and known.in_service:
+            self.wrong("server", f"server {event.server} is in service already")
+        server = known or _Server(event)
+        server.up, server.in_service = event, True
+        self.servers[event.server] = server
+
+    def _server_down(self, event: ServerDown) -> None:
+        server = self.servers.get(event.server)
+        if server is None or not server.in_service:
+            self.wrong("server", f"server {event.server} is not in service")
+        else:
+            server.in_service = False
+
+    def _copy_ended(self, event: CopyEnded) -> None:
+        if event.whole and self.replicas is not None:
+            self.replicas.setdefault(event.dataset, set()).add(event.region)
+
+    def _dropped(self, event: ReplicaDropped) -> None:
+        if self.replicas is not None:
+            self.replicas.get(event.dataset, set()).discard(event.region)
+
+    def _quota_set(self, event: QuotaSet) -> None:
+        self.limited.add(event.tenant)
+
+    # --- jobs ---
+
+    def _submitted(self, event: Submitted) -> None:
+        if event.job in self.jobs:
+            self.wrong("job", f"job {event.job} was submitted before")
+        else:
+            self.jobs[event.job] = _Job(event.spec)
+
+    def _bound(self, event: Bound) -> None:
+        job = self._job(event.job)
+        if job is not None:
+            if job.phase != "waiting":
+                self.wrong("job", f"job {event.job} is bound and is {job.phase}")
+            job.bound = event.region
+
+    def _cancelled(self, event: Cancelled) -> None:
+        job = self._job(event.job)
+        if job is not None:
+            job.cancelled = True
+            job.phase = "ended" if job.phase == "waiting" else job.phase
+
+    def _job(self, name: str) -> _Job | None:
+        job = self.jobs.get(name)
+        if job is None:
+            self.wrong("job", f"job {name} was never submitted")
+        elif job.phase == "ended":
+            self.wrong("job", f"job {name} has ended")
+            return None
+        return job
+
+    # --- attempts ---
+
+    def _placed(self, event: Placed) -> None:
+        job = self._job(event.job)
+        if job is None:
+            return
+        if job.phase != "waiting":
+            self.wrong("job", f"job {event.job} is placed and is {job.phase}")
+            return
+        if event.attempt != job.attempt + 1:
+            self.wrong("attempt", f"attempt {event.attempt} of job {event.job} follows attempt {job.attempt}")
+        self._check_place(event, job)
+        for name in event.victims:
+            self._victim(name, event, job)
+        job.phase, job.attempt, job.placed, job.ran = "placed", event.attempt, event, False
+        self._count(job, event, "claimed", 1)
+        self._check_capacity(event, "claimed")
+        if event.at_once:
+            self._start(job, event)
+
+    def _victim(self, name: str, event: Placed, by: _Job) -> None:
+        victim = self._job(name)
+        if victim is None:
+            return
+        if victim.phase not in ("placed", "running"):
+            self.wrong("victim", f"job {name} stops for job {event.job} and is {victim.phase}")
+            return
+        if not victim.spec.preemptible and victim.spec.tenant not in self.limited:
+            self.wrong("victim", f"job {name} stops for job {event.job}, but may not be stopped")
+        self._release(victim)
+
+    def _release(self, job: _Job) -> None:
+        """It is asked to stop: others may claim its room."""
+        if job.phase in ("placed", "running") and job.placed is not None:
+            self._count(job, job.placed, "claimed", -1)
+            job.phase = "stopping"
+
+    def _attempt(self, event: Started | Stopped | Finished | Failed | StopAsked) -> None:
+        job = self._job(event.job)
+        if job is None:
+            return
+        if job.placed is None:
+            self.wrong("job", f"job {event.job} holds nothing; {type(event).__name__} cannot happen")
+            return
+        if event.attempt != job.attempt:
+            self.wrong(
+                "attempt", f"{type(event).__name__} of attempt {event.attempt}; job {event.job} has {job.attempt}"
+            )
+            return
+        if isinstance(event, StopAsked):
+            self._release(job)
+        elif isinstance(event, Started):
+            if job.ran:
+                self.wrong("job", f"job {event.job} runs already")
+            else:
+                self._start(job, job.placed)
+        else:
+            self._end(job, event)
+
+    def _start(self, job: _Job, placed: Placed) -> None:
+        job.ran, job.began_ms = True, self.now
+        job.phase = "running" if job.phase == "placed" else job.phase
+        for share in placed.shares:
+            if share.server in self.servers and not self.servers[share.server].in_service:
+                self.wrong("server", f"job {placed.job} starts on {share.server}, which is out of service")
+        self._count(job, placed, "used", 1)
+        self._check_capacity(placed, "used")
+
+    def _end(self, job: _Job, event: Stopped | Finished | Failed) -> None:
+        placed = job.placed
+        assert placed is not None
+        if job.ran:
+            self._count(job, placed, "used", -1)
+        self._release(job)
+        held = self.now - job.began_ms if job.ran else 0
+        if isinstance(event, Stopped):
+            if event.work_ms < 0 or event.lost_ms < 0 or event.work_ms + event.lost_ms > held:
+                done = f"{event.work_ms} ms of work and {event.lost_ms} ms lost"
+                self.wrong("work", f"job {event.job} ran for {held} ms; it cannot have done {done}")
+            job.kept_ms += event.work_ms
+        elif isinstance(event, Finished):
+            if not job.ran:
+                self.wrong("work", f"job {event.job} has finished without a start")
+            elif self.durations and job.spec.duration_ms is not None and job.kept_ms + held < job.spec.duration_ms:
+                done = f"{job.kept_ms + held} of {job.spec.duration_ms} ms"
+                self.wrong("work", f"job {event.job} has finished after {done} of work")
+        again = isinstance(event, Stopped) and not job.cancelled
+        job.phase, job.placed = "waiting" if again else "ended", None
+
+    # --- places ---
+
+    def _check_place(self, event: Placed, job: _Job) -> None:
+        spec = job.spec
+        if sum(share.tasks for share in event.shares) != spec.tasks or any(share.tasks < 1 for share in event.shares):
+            tasks = [share.tasks for share in event.shares]
+            self.wrong("gang", f"job {event.job} has {spec.tasks} tasks; {tasks} are placed")
+        if len({share.server for share in event.shares}) < len(event.shares):
+            self.wrong("gang", f"job {event.job} has a server twice")
+        if job.bound and event.region != job.bound:
+            self.wrong("region", f"job {event.job} is bound to {job.bound}, not {event.region}")
+        ups = [self.servers[share.server].up for share in event.shares if share.server in self.servers]
+        for share in event.shares:
+            server = self.servers.get(share.server)
+            if server is None or not server.in_service:
+                self.wrong("server", f"job {event.job} is placed on {share.server}, which is not in service")
+                continue
+            if (server.up.region, server.up.cluster) != (event.region, event.cluster):
+                self.wrong("region", f"{share.server} is not in cluster {event.cluster} of region {event.region}")
+            if spec.gpu_types is not None and server.up.gpu_type not in spec.gpu_types:
+                self.wrong("gpu", f"job {event.job} does not run on {server.up.gpu_type}")
+            if share.gpus and sum(share.gpus.values()) != share.tasks * _need(spec, server.up.gpu_type)[0]:
+                self.wrong("gpu", f"GPUs of job {event.job} on {share.server} are not those of {share.tasks} tasks")
+        racks = {(up.cluster, up.rack) for up in ups}
+        if (spec.within == "server" and len(event.shares) > 1) or (spec.within == "rack" and len(racks) > 1):
+            self.wrong("level", f"job {event.job} has to stay within a {spec.within}")
+        self._check_data(event, spec)
+
+    def _check_data(self, event: Placed, spec: JobSpec) -> None:
+        for name in spec.datasets if self.replicas is not None else ():
+            if self.replicas is not None and event.region not in self.replicas.get(name, ()):
+                self.wrong("data", f"job {event.job} reads {name}, which is not in {event.region}")
+            if name in self.residency and event.region not in self.residency[name]:
+                self.wrong("data", f"job {event.job} reads {name}, which may not be read in {event.region}")
+
+    def _count(self, job: _Job, placed: Placed, what: str, sign: int) -> None:
+        for share in placed.shares:
+            server = self.servers.get(share.server)
+            if server is None:
+                continue
+            total = server.claimed if what == "claimed" else server.used
+            for at, need in enumerate(_need(job.spec, server.up.gpu_type)):
+                total[at] += sign * share.tasks * need
+            if what == "used":
+                for gpu, milli in share.gpus.items():
+                    server.gpus[gpu] += sign * milli
+
+    def _check_capacity(self, placed: Placed, what: str) -> None:
+        for share in placed.shares:
+            server = self.servers.get(share.server)
+            if server is None:
+                continue
+            total = server.claimed if what == "claimed" else server.used
+            for used, most, unit in zip(total, server.amounts, UNITS, strict=True):
+                if used > most:
+                    held = "claimed" if what == "claimed" else "held"
+                    self.wrong("capacity", f"{used:,} {unit} of {share.server} are {held}; it has {most:,}")
+            if what == "used" and server.up.gpus <= MOST_NUMBERED:
+                for gpu in share.gpus:
+                    if not 0 <= gpu < server.up.gpus or server.gpus[gpu] > GPU_MILLI:
+                        self.wrong("gpu", f"GPU {gpu} of {share.server}: {server.gpus[gpu]} milli-GPUs are held")
+
+    def check_end(self) -> None:
+        """Every job has ended."""
+        self.seq = 0
+        for name, job in self.jobs.items():
+            if job.phase != "ended":
+                self.wrong("lost", f"job {name} has not ended; it is {job.phase}")
+
+
+_HANDLERS: Mapping[type[Event], Callable[[_Checker, Any], None]] = {
+    ServerUp: _Checker._server_up,
+    ServerDown: _Checker._server_down,
+    CopyEnded: _Checker._copy_ended,
+    ReplicaDropped: _Checker._dropped,
+    QuotaSet: _Checker._quota_set,
+    Submitted: _Checker._submitted,
+    Bound: _Checker._bound,
+    Cancelled: _Checker._cancelled,
+    Placed: _Checker._placed,
+    StopAsked: _Checker._attempt,
+    Started: _Checker._attempt,
+    Stopped: _Checker._attempt,
+    Finished: _Checker._attempt,
+    Failed: _Checker._attempt,
+}
+
+
+def _need(spec: JobSpec, gpu_type: str) -> tuple[int, int, int]:
+    """Milli-GPUs, millicores and MiB of a task on this type."""
+    mgpu = spec.mgpu if spec.gpu_types is None else spec.gpu_types.get(gpu_type, spec.mgpu)
+    return mgpu, spec.cpu_mcores, spec.memory_mib

@@ -12,6 +12,7 @@ import pytest
 from mast_opt.core.errors import SourceError, UsageError
 from mast_opt.data_placement import DataPlacement, Plan
 from mast_opt.data_placement.plan import fill_remote, gpu_demand
+from mast_opt.data_placement.problem import TERMS
 from mast_opt.data_placement.tables.problem_tables import problem_from_tables, problem_to_tables
 from mast_opt.data_placement.verification.verifier import verify
 from mast_opt.importers import IMPORTERS, importer_named
@@ -211,6 +212,36 @@ def test_links_have_the_measured_throughput_and_price(sources: list[Path]) -> No
     assert made(sources).links is None
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_teams_read_mostly_their_own_data(sources: list[Path], seed: int) -> None:
+    problem = made(sources, seed, reads="teams", part=8, storage_percent=225)
+    group = {name: position for position, name in enumerate(problem.apps)}
+    owner = np.array([group[label.rpartition("-")[0]] for label in problem.datasets.labels])
+    own = owner[problem.reads.dataset] == problem.workloads.app[problem.reads.workload]
+    assert own.mean() > 0.8
+    assert set(owner) == set(range(len(group)))
+    members = np.bincount(problem.workloads.app)
+    assert (np.bincount(problem.reads.dataset) <= members[owner]).all()
+    assert problem.regions.storage_mb.sum() == pytest.approx(2.25 * problem.datasets.size_mb.sum(), rel=1e-4)
+    assert dict(problem.objective.weights) == TERMS
+    assert verify(problem, today(problem)).ok
+
+
+def test_ingress_is_the_mean_measured_throughput_of_the_machines(sources: list[Path]) -> None:
+    one, two = (made(sources, ingress=machines, days=7) for machines in (1, 2))
+    gb = one.regions.ingress_mb_per_day // 1000
+    links = made(sources, machines=1).links
+    assert links is not None
+    mean = np.bincount(links.target, weights=links.capacity_mb_per_day) / 3 / 1000
+    assert gb.tolist() == pytest.approx(mean.tolist(), abs=1)
+    assert two.regions.ingress_mb_per_day.tolist() == pytest.approx(
+        (2 * one.regions.ingress_mb_per_day).tolist(), abs=1000
+    )
+    assert one.regions.ingress_limited.all()
+    assert one.days == 7
+    assert not made(sources).regions.ingress_limited.any()
+
+
 def test_the_seed_decides_what_is_drawn_and_nothing_else(sources: list[Path]) -> None:
     first, again, other = made(sources, 1), made(sources, 1), made(sources, 2)
     assert first == again
@@ -334,9 +365,15 @@ def test_a_fleet_without_a_large_model_is_refused(sources: list[Path]) -> None:
     ("settings", "words"),
     [
         ({"region": "3"}, "did you mean 'regions'"),
-        ({"colour": "red"}, "the settings are: name, regions, datasets, part, machines"),
+        (
+            {"colour": "red"},
+            "the settings are: name, regions, datasets, part, reads, storage_percent, ingress, days, machines",
+        ),
         ({"regions": "few"}, "setting regions is 'few'; expected a whole number"),
         ({"regions": "1"}, "setting regions is 1; expected at least 2"),
+        ({"storage_percent": "99"}, "setting storage_percent is 99; expected at least 100"),
+        ({"reads": "all"}, "setting reads is 'all'; expected one of: mixed, teams"),
+        ({"reads": "teams", "datasets": "3"}, "setting datasets is 3; expected at least one for each of 4 groups"),
     ],
 )
 def test_a_wrong_setting_is_refused(sources: list[Path], settings: dict[str, str], words: str) -> None:

@@ -37,7 +37,11 @@ class Teams:
         """Teams by Pareto, their partitions in runs: namespaces, and tables within them."""
         team_count = max(1, partitions // PARTITIONS_PER_TEAM)
         weight = rng.pareto(PARETO_INDEX, team_count) + 1
-        of_team = 1 + draws.shared_out(partitions - team_count, weight)
+        return cls.of_sizes(rng, 1 + draws.shared_out(partitions - team_count, weight))
+
+    @classmethod
+    def of_sizes(cls, rng: np.random.Generator, of_team: Ints) -> Teams:
+        """Teams with these numbers of partitions, at least one each."""
         of_namespace, team = _parts(rng, of_team, PARTITIONS_PER_NAMESPACE)
         of_table, _ = _parts(rng, of_namespace, PARTITIONS_PER_TABLE)
         namespace = np.repeat(np.arange(len(of_namespace)), of_namespace)
@@ -69,8 +73,12 @@ class Teams:
         hot: Bools = rank < np.maximum(1, np.floor(HOT_SHARE * members))
         return hot
 
-    def readers(self, rng: np.random.Generator, counts: Ints, workloads: int) -> tuple[Ints, Ints, Ints]:
+    def readers(
+        self, rng: np.random.Generator, counts: Ints, workloads: int, team_workloads: Ints | None = None
+    ) -> tuple[Ints, Ints, Ints]:
         """([W] namespace of each workload, workload and dataset of every read): partition i has ``counts[i]`` readers.
+
+        ``team_workloads`` is how many workloads each team has; by default teams have as many as their data attracts.
 
         Every workload reads something, so that partitions drawn at random have more readers where there are more
         workloads than reads. A workload that is drawn twice for a partition is replaced by one of its team, or else by
@@ -82,7 +90,16 @@ class Teams:
         namespace = self._origins(rng, self.namespace[dataset])
         order = np.lexsort((rng.random(len(dataset)), namespace))
         dataset, namespace = dataset[order], namespace[order]
-        members = draws.shared_out(workloads, np.bincount(namespace, minlength=len(self.team)).astype(np.float64))
+        wanted = np.bincount(namespace, minlength=len(self.team)).astype(np.float64)
+        if team_workloads is None:
+            members = draws.shared_out(workloads, wanted)
+        else:
+            members = np.concatenate(
+                [
+                    draws.shared_out(size, wanted[self.team == team] + 1)
+                    for team, size in enumerate(team_workloads.tolist())
+                ]
+            )
         owner = np.repeat(np.arange(len(members)), members)
         start = np.cumsum(members) - members
         rank = np.arange(len(dataset)) - np.searchsorted(namespace, namespace)

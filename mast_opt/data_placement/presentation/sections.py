@@ -12,6 +12,7 @@ from mast_opt.core.wording import counted
 from mast_opt.data_placement.analysis.current_state import complete
 from mast_opt.data_placement.limits import LIMITS
 from mast_opt.data_placement.plan import Plan, gpu_demand, read_positions, today
+from mast_opt.data_placement.presentation.before_after import before_and_after
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.data_placement.tables.plan_tables import in_full
 from mast_opt.data_placement.verification.verifier import use_of_limits
@@ -21,9 +22,10 @@ Cell = str | float | int | None
 
 
 def sections(problem: DataPlacement, plan: Plan) -> tuple[Section, ...]:
-    """In the order of reading: GPUs, storage and CPU, copies, remote reads, unserved work, limits."""
+    """In the order of reading: before and after, GPUs, storage and CPU, copies, remote reads, work left out, limits."""
     plan = in_full(problem, plan)
     return (
+        *before_and_after(problem, plan),
         _gpus(problem, plan),
         _fill(problem, plan),
         _copies(problem, plan),

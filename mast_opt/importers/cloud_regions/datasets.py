@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.data_placement.generate import distributions as draws
+from mast_opt.data_placement.generate.teams import Teams
 from mast_opt.importers.cloud_regions.workloads import CloudWork
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 OWN_READS = 0.4
-"""Share of a dataset's readers that belong to the group that owns it; about 60% of reads cross projects at Alibaba."""
-COPIES = 1.8
-"""All storage, in copies of everything."""
+"""Share of a dataset's readers that belong to the group that owns it, where the rest is drawn from everyone; about 60%
+of reads cross projects at Alibaba."""
 FULL_TODAY = 0.9
 """What is at home today fills a region at most so far; the rest is elsewhere."""
 
@@ -47,6 +47,28 @@ def datasets_and_readers(rng: np.random.Generator, count: int, work: CloudWork) 
     chance /= chance.sum(axis=1, keepdims=True)
     drawn = [rng.choice(number, k, replace=False, p=chance[g]) for k, g in zip(readers.tolist(), owner.tolist())]
     workload, dataset = draws.by_workload(np.concatenate(drawn), np.repeat(np.arange(count), readers), count)
+    order = draws.names("data", count)
+    return CloudData(
+        names=tuple(f"{work.groups[g]}-{name}" for g, name in zip(owner.tolist(), order)),
+        owner=owner,
+        size_mb=size,
+        read_workload=workload,
+        read_dataset=dataset,
+        read_mb_per_day=draws.read_volumes(rng, size[dataset]),
+    )
+
+
+def datasets_of_teams(rng: np.random.Generator, count: int, work: CloudWork) -> CloudData:
+    """Every group a team with namespaces and tables of its own, as in family ``organisation``: datasets in proportion
+    to its workloads, which read mostly these. A dataset has at most as many readers as its group has workloads."""
+    number = len(work.names)
+    members = np.bincount(work.group, minlength=len(work.groups))
+    teams = Teams.of_sizes(rng, 1 + draws.shared_out(count - len(members), members.astype(np.float64)))
+    owner = teams.team[teams.namespace]
+    readers = np.minimum(draws.reader_counts(rng, count, number), members[owner])
+    _, workload, dataset = teams.readers(rng, readers, number, members)
+    workload, dataset = draws.by_workload(np.argsort(work.group, kind="stable")[workload], dataset, count)
+    size = teams.sizes_mb(rng)
     order = draws.names("data", count)
     return CloudData(
         names=tuple(f"{work.groups[g]}-{name}" for g, name in zip(owner.tolist(), order)),

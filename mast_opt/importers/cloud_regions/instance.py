@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,9 @@ from mast_opt.core.errors import SourceError, UsageError
 from mast_opt.data_placement import DataPlacement, Links
 from mast_opt.data_placement.generate import distributions as draws
 from mast_opt.data_placement.generate.blank import WEIGHTS, plain
-from mast_opt.data_placement.problem import SHARE
+from mast_opt.data_placement.problem import SHARE, TERMS
 from mast_opt.importers.base import Importer, Input, setting
-from mast_opt.importers.cloud_regions.datasets import COPIES, CloudData, datasets_and_readers, near_home
+from mast_opt.importers.cloud_regions.datasets import CloudData, datasets_and_readers, datasets_of_teams, near_home
 from mast_opt.importers.cloud_regions.workloads import CloudWork, recurring_work
 from mast_opt.importers.traces.alibaba_openb import OpenbTrace, read_fleet
 from mast_opt.importers.traces.georegions import CloudRegions, read_regions
@@ -45,6 +46,8 @@ LOAD = 1.05
 """GPU demand over supply."""
 TB_PER_DAY = 86_400 / 8 / 1000
 """TB a day through 1 Gbit/s."""
+READS = {"mixed": datasets_and_readers, "teams": datasets_of_teams}
+"""Who reads a dataset → what draws the datasets and their readers."""
 POINT_PER_USD = 1e-6
 """Weight of the term egress: a million USD a day costs one point."""
 
@@ -57,12 +60,19 @@ class Settings:
     regions: int = setting(10, "regions to keep, those that offer the most kinds of GPU")
     datasets: int = setting(150, "datasets to draw")
     part: int = setting(128, "GPUs of the largest workload (or one gang)")
+    reads: str = setting("mixed", "mixed: 60% of readers are of any virtual cluster; teams: as in family organisation")
+    storage_percent: int = setting(180, "storage of all regions, in percent of one copy of everything")
+    ingress: int = setting(0, "machines that receive copies in each region; 0 for no limit of ingress")
+    days: int = setting(1, "days within which the copies are made")
     machines: int = setting(0, "machines whose connections make up the link between two regions; 0 leaves links out")
 
     def __post_init__(self) -> None:
-        for name, least in {"regions": 2, "datasets": 1, "part": 1, "machines": 0}.items():
+        positive = dict.fromkeys(("datasets", "part", "days"), 1)
+        for name, least in {"regions": 2, **positive, "storage_percent": 100, "ingress": 0, "machines": 0}.items():
             if getattr(self, name) < least:
                 raise UsageError(f"setting {name} is {getattr(self, name)}; expected at least {least}")
+        if self.reads not in READS:
+            raise UsageError(f"setting reads is {self.reads!r}; expected one of: {', '.join(READS)}")
 
 
 def build(paths: Sequence[Path], settings: Settings, rng: np.random.Generator) -> DataPlacement:
@@ -80,7 +90,11 @@ def build(paths: Sequence[Path], settings: Settings, rng: np.random.Generator) -
     supply, cpu_mcores = _spread(rng, fleet, models, regions)
     demand = round(LOAD * int(supply.sum()))
     work = recurring_work(rng, jobs.classes(), fleet, models, demand, settings.part)
-    data = datasets_and_readers(rng, settings.datasets, work)
+    if settings.reads == "teams" and settings.datasets < len(work.groups):
+        raise UsageError(
+            f"setting datasets is {settings.datasets}; expected at least one for each of {len(work.groups)} groups"
+        )
+    data = READS[settings.reads](rng, settings.datasets, work)
     return _assemble(rng, settings, regions, models, supply, cpu_mcores, work, data)
 
 
@@ -118,7 +132,9 @@ def _assemble(
     count = len(regions.names)
     total = supply.sum(axis=1)
     home = rng.choice(count, len(work.groups), p=total / total.sum())
-    storage = draws.dirichlet(rng, 4.0, count, round(COPIES * int(data.size_mb.sum())), draws.GB)
+    storage = draws.dirichlet(
+        rng, 4.0, count, round(settings.storage_percent / 100 * int(data.size_mb.sum())), draws.GB
+    )
     everywhere = np.ones((len(data.names), count), np.bool_)
     stored_in, storage = near_home(rng, data.size_mb, home[data.owner], storage, everywhere)
     cpu_only = work.gpus == 0
@@ -147,6 +163,9 @@ def _assemble(
         "current_runs.region": running,
         "current_runs.gpu_type": np.where(cpu_only, len(models), (work.accepts * supply[running]).argmax(axis=1)),
         "current_runs.share": np.full(len(work.names), SHARE),
+        "days": Fraction(settings.days),
+        **({"objective": Objective(weights=dict(TERMS))} if settings.reads == "teams" else {}),
+        **(_ingress(regions, settings) if settings.ingress else {}),
         **(_network(regions, settings) if settings.machines else {}),
     }
     return plain(work_tier=work.tier, columns=columns)
@@ -165,13 +184,25 @@ def _options(work: CloudWork) -> dict[str, Any]:
     return {"options.workload": workload, "options.gpu_type": kind, "options.mgpu": work.gpus[workload] * draws.GPU}
 
 
+def _ingress(regions: CloudRegions, settings: Settings) -> dict[str, Any]:
+    """What so many machines in each region receive at the mean measured throughput from the other regions."""
+    count = len(regions.names)
+    others = ~np.eye(count, dtype=np.bool_)
+    gbps = (regions.gbps * others).sum(axis=0) / (count - 1)
+    return {
+        "regions.ingress_mb_per_day": np.rint(gbps * settings.ingress * TB_PER_DAY * 1000).astype(np.int64) * draws.GB,
+        "regions.ingress_limited": np.ones(count, np.bool_),
+    }
+
+
 def _network(regions: CloudRegions, settings: Settings) -> dict[str, Any]:
     """A link from every region to every other, with the measured throughput of so many machines, and its price."""
     source, target = np.nonzero(~np.eye(len(regions.names), dtype=np.bool_))
     capacity_gb = np.rint(regions.gbps[source, target] * settings.machines * TB_PER_DAY * 1000).astype(np.int64)
+    weights = TERMS if settings.reads == "teams" else WEIGHTS
     return {
         "links": Links(source, target, capacity_gb * draws.GB, regions.usd_per_tb[source, target]),
-        "objective": Objective(weights={**WEIGHTS, "egress": POINT_PER_USD}),
+        "objective": Objective(weights={**weights, "egress": POINT_PER_USD}),
     }
 
 
@@ -179,13 +210,20 @@ def _provenance(settings: Settings, regions: CloudRegions, work: CloudWork, supp
     network = (
         f" Links: {settings.machines} machines each, at measured throughput and price." if settings.machines else ""
     )
+    if settings.ingress:
+        network += (
+            f" Ingress: {settings.ingress} machines in each region, at the mean throughput measured from the others."
+        )
+    readers = "readers as published for MAST"
+    if settings.reads == "teams":
+        readers += ", mostly of the virtual cluster that owns the data"
     return (
         f"Regions and the GPUs they offer: georegions ({', '.join(sorted(set(regions.clouds)))}; from Skyplane and "
         "public price lists). Nodes, GPU models, CPU per GPU, classes of service, acceptable models and CPU-only pods: "
         "Alibaba cluster-trace-gpu-v2023 (OpenB). Virtual clusters and their jobs by GPUs and duration: Microsoft "
         f"Philly trace, replayed {work.replay:.2f} times over to ask for {work.gpus.sum() / supply.sum():.1%} of the "
         f"GPUs.{network} Drawn with a seed: the region of every node and virtual cluster, storage, datasets, readers "
-        "and read volumes (sizes lognormal, readers as published for MAST), and where data and work are today."
+        f"and read volumes (sizes lognormal, {readers}), and where data and work are today."
     )
 
 

@@ -20,6 +20,7 @@ from mast_opt.data_placement.tables.mathprog import write_dat
 from mast_opt.data_placement.tables.plan_tables import plan_from_tables, plan_to_tables
 from mast_opt.data_placement.tables.problem_tables import problem_from_tables, problem_to_tables
 from mast_opt.data_placement.tables.schema import PLAN_SCHEMA, RULES, SCHEMA
+from mast_opt.data_placement.tetris.limit_params import PRICED
 from mast_opt.data_placement.tetris.params import TetrisParams
 from mast_opt.data_placement.tetris.priced_terms import TETRIS
 from mast_opt.data_placement.verification.certificate import certified_bound
@@ -78,7 +79,9 @@ KIND: Kind[DataPlacement, Plan] = Kind(
     ),
     formulation=FormulationInterface({"base": base}, size=size, fixed_parts=FREEZING),
     verification=VerificationInterface(verify, check_plan, certified_bound, use_of_limits),
-    solvers=SolverInterface({"tetris": HeuristicSolver(_tetris, TETRIS, TetrisParams, rehearsals=_rehearsals)}),
+    solvers=SolverInterface(
+        {"tetris": HeuristicSolver(_tetris, TETRIS, TetrisParams, frozenset(PRICED), rehearsals=_rehearsals)}
+    ),
     generate=GenerateInterface(FAMILIES),
     presentation=PresentationInterface(sections, charts),
     analysis=AnalysisInterface(conflicts, current_state=current_state, current_plan=today, hooks=_hooks),

@@ -111,3 +111,5 @@ class Section:
     rows: tuple[tuple[str | float | int | None, ...], ...]
     note: str = ""
     """One sentence that says what to remember."""
+    leads: bool = False
+    """Whether a terminal shows it above the terms of the objective."""

@@ -167,7 +167,7 @@ def test_pareto_keeps_limits(call: Call, pulled: Path) -> None:
     assert {point["metrics"]["copied_tb"] for point in asked.record["points"]} == {0}
 
 
-def test_a_heuristic_without_limits_refuses_them() -> None:
+def test_a_heuristic_refuses_limits_that_it_does_not_keep() -> None:
     problem = mast_opt.generate("data-placement", seed=1, datasets=4, workloads=5, regions=2)
-    with pytest.raises(mast_opt.UnsupportedOption, match="tetris does not keep a limit on overload_gpus"):
-        mast_opt.solve(problem, "tetris", limits={"overload_gpus": 0})
+    with pytest.raises(mast_opt.UnsupportedOption, match="tetris does not keep a limit on egress; it keeps limits on"):
+        mast_opt.solve(problem, "tetris", limits={"egress": 0})

@@ -23,7 +23,7 @@ def before_and_after(problem: DataPlacement, plan: Plan) -> tuple[Section, ...]:
     days = days_of_copying(problem, plan)
     if days is not None:
         rows.append(("days of copying", "", f"{days:.1f}"))
-    return (Section("Before and after", (Head("measure"), Head("before"), Head("after")), tuple(rows)),)
+    return (Section("Before and after", (Head("measure"), Head("before"), Head("after")), tuple(rows), leads=True),)
 
 
 def _values(problem: DataPlacement, plan: Plan) -> list[str]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from mast_opt.data_placement.tetris.annealing.params import CoolingParams, MultistartParams, OperatorParams
 from mast_opt.data_placement.tetris.gibbs.params import GibbsParams
 from mast_opt.data_placement.tetris.lagrangian.params import RelaxationParams, TreeCutParams
+from mast_opt.data_placement.tetris.limit_params import PlanLimitParams
 from mast_opt.data_placement.tetris.sub_mip.params import CompletionParams, NeighbourhoodParams, WorkloadsOnlyParams
 from mast_opt.data_placement.tetris.workload_parts import PartsParams
 from mast_opt.search.params import Params, group, parameter
@@ -30,6 +31,7 @@ class TetrisParams(Params):
     neighbourhoods: NeighbourhoodParams = group(NeighbourhoodParams(), "Fix-and-optimise.")
     workloads_only: WorkloadsOnlyParams = group(WorkloadsOnlyParams(), "Lexicographic terms of work.")
     completion: CompletionParams = group(CompletionParams(), "What the search leaves open.")
+    plan_limits: PlanLimitParams = group(PlanLimitParams(), "Hard limits on the whole plan.")
     reserve: float = parameter(
         0.04, "Share of the time that is reserved for handing the plan over.", "Set by hand.", low=0, high=0.5
     )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.tetris.instance_arrays import arrays_of
 from mast_opt.data_placement.tetris.params import TetrisParams
+from mast_opt.data_placement.tetris.plan_limits import search_within_limits
 from mast_opt.data_placement.tetris.tetris_search import EpsilonConstraint, TetrisSearch
 from mast_opt.data_placement.tetris.workload_parts import WorkloadParts
 from mast_opt.data_placement.verification.verifier import verify
@@ -22,10 +24,18 @@ def tetris(
 
     Deterministic for equal seed, threads and number of rounds. With a time limit, the cooling follows the clock.
     """
+    if problem.limits:
+        return search_within_limits(problem, tools, start, params.plan_limits, partial(_weighted, params))
     if problem.objective.lexicographic:
         return _lexicographic(problem, tools, start, params)
-    parts = WorkloadParts.of(problem, params.parts)
-    search = TetrisSearch(problem, parts, tools, start, dict(problem.objective.weights), (), params)
+    return _weighted(params, problem, tools, start, dict(problem.objective.weights))
+
+
+def _weighted(
+    params: TetrisParams, problem: DataPlacement, tools: SearchContext, start: Plan | None, weights: dict[str, float]
+) -> SearchResult[Plan]:
+    """One search with a weight for each term."""
+    search = TetrisSearch(problem, WorkloadParts.of(problem, params.parts), tools, start, weights, (), params)
     search.run()
     return search.found()
 

@@ -52,13 +52,18 @@ def show_solution(
     if solution.verdict is None or solution.plan is None:
         _reasons(console, solution)
         return
+    sections = kind_of(problem).presentation.sections(problem, solution.plan)
+    for section in sections:
+        if section.leads:
+            show_section(console, section, rows)
     if solution.stages:
         _stages(console, solution)
     elif solution.verdict.terms:
         _terms(console, problem.objective.weights, solution.verdict)
     _metrics(console, solution.verdict.metrics)
-    for section in kind_of(problem).presentation.sections(problem, solution.plan):
-        show_section(console, section, rows)
+    for section in sections:
+        if not section.leads:
+            show_section(console, section, rows)
 
 
 def _headline(console: Console, problem: Problem[PlanT], solution: Solution[PlanT], elapsed_s: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import mast_opt
-from mast_opt.data_placement import DataPlacement
+from mast_opt.data_placement import DataPlacement, Plan
 from mast_opt.data_placement.limits import LIMITS
 from mast_opt.data_placement.tetris.limit_params import PRICED, PlanLimitParams
 from mast_opt.data_placement.tetris.params import TetrisParams
@@ -15,7 +15,7 @@ from tests.data_placement.test_limits import LIMITED
 FEW = TetrisParams(plan_limits=PlanLimitParams(searches=4))
 
 
-def solve(problem: DataPlacement, **limits: float) -> mast_opt.Solution:
+def solve(problem: DataPlacement, **limits: float) -> mast_opt.Solution[Plan]:
     return mast_opt.solve(problem, "tetris", iterations=10, threads=1, seed=1, params=FEW, limits=limits)
 
 

@@ -16,6 +16,7 @@ from mast_opt.job_placement.live_fleet.types import Server
 from mast_opt.loop import events as ev
 from mast_opt.loop.engine import Engine, Turn
 from mast_opt.loop.event_log import log_lines
+from mast_opt.loop.log_checker import check_log
 from mast_opt.loop.policy import Policy, View
 from mast_opt.loop.state import State
 from mast_opt.policies.early_binding import RULES, EarlyBinding, EarlyBindingParams
@@ -106,6 +107,9 @@ class TestRandomTraces:
         submitted = {stored.event.job for stored in log if isinstance(stored.event, ev.Submitted)}
         assert set(ends) | cancelled == submitted
         assert set(ends.values()) == {1}
+        replicas = {"logs": ["west", "east"], "images": ["west"]}
+        found = check_log(log, replicas=replicas, limited=["ads", "search"], all_end=True, durations=True)
+        assert [str(violation) for violation in found] == []
         held: dict[str, tuple[ev.Placed, bool]] = {}
         for stored in log:
             event = stored.event
@@ -189,6 +193,7 @@ def test_classes_that_sleep_could_not_be_placed(seed: int) -> None:
 
 LOG = """
 from mast_opt.loop.event_log import log_lines
+from mast_opt.loop.log_checker import check_log
 from tests.simulation.test_driver import run
 print("".join(log_lines(run("mast", 3)[1])))
 """

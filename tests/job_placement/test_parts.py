@@ -203,9 +203,11 @@ def test_a_quota_holds_all_parts_or_none(gpus: int, tiers: list[int]) -> None:
 
 def test_heuristics_and_the_live_fleet_refuse_parts() -> None:
     problem = train(fleet(), within="region")
-    for solver in ("exhaustive", "exhaustive+repair", "best-fit"):
+    for solver in ("exhaustive+repair", "best-fit"):
         with pytest.raises(UnsupportedOption, match="places no jobs of several parts, and the table job_parts has 1"):
             mast_opt.solve(problem, solver, threads=1)
+    with pytest.raises(UnsupportedOption, match="train must stay closer together"):
+        mast_opt.solve(train(fleet(), within="rack"), "exhaustive", threads=1)
     with pytest.raises(UnsupportedOption, match="train is one"):
         Job.of(problem, 1)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+
+import numpy as np
 
 from mast_opt.job_placement.engine.best_bid import BestBid
 from mast_opt.job_placement.engine.feasibility import Request
@@ -11,10 +13,8 @@ from mast_opt.job_placement.engine.negative_cache import NegativeCache
 from mast_opt.job_placement.engine.priced_bid import place_priced
 from mast_opt.job_placement.engine.server_selection import TIGHT
 from mast_opt.job_placement.exhaustive.batch_state import BatchState
+from mast_opt.job_placement.exhaustive.part_placement import Place, place_parts
 from mast_opt.search.interface import SearchMonitor
-
-Place = Callable[[BatchState, int, Request], BestBid | None]
-"""The offer for a job of the problem; None if it is refused."""
 
 
 def exhaustively(limits: SearchLimits = DEFAULT_LIMITS, style: int = TIGHT) -> Place:
@@ -29,7 +29,7 @@ def exhaustively(limits: SearchLimits = DEFAULT_LIMITS, style: int = TIGHT) -> P
 def admit_in_order(
     batch: BatchState, order: Iterable[int], watch: SearchMonitor, how: Place, remember: bool = True
 ) -> int:
-    """Place the jobs one after another until all are seen or the watch says stop.
+    """Place the jobs one after another until all are seen or the watch says stop; all parts of a job with its first.
 
     Args:
         remember: skip what is like a job that fitted nowhere; only right for a ``how`` that tries everything.
@@ -38,9 +38,15 @@ def admit_in_order(
         How many were placed with victims that are not proven to be the cheapest.
     """
     unproven, failures = 0, NegativeCache()
+    is_part = np.zeros(len(batch.problem.jobs), np.bool_)
+    is_part[batch.problem.parts.job] = True
     for j in order:
         if watch.limit() is not None:
             break
+        if is_part[j]:
+            found = place_parts(batch, int(j), how) if batch.problem.counts_once[j] else None
+            unproven += 0 if found is None else found.carry_out(batch)
+            continue
         job = batch.request(int(j))
         if remember and failures.known(job):
             continue

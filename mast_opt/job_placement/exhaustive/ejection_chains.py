@@ -44,13 +44,15 @@ class _EjectionChains:
         self.batch, self.params = batch, params
         self.limits = params.chain_victims.limits()
         self.place_in_queue = place_in_queue
+        self.is_part = np.isin(np.arange(len(place_in_queue)), batch.problem.parts.job)
+        """[J] parts of jobs, which stay where they are."""
         self.tier_count = len(batch.problem.tiers)
         self.prices = term_prices_of(batch.problem, batch.layout)
         self.value = batch.value(self.prices)
 
     def run(self, watch: SearchMonitor) -> BatchState:
         self._make_movable(self.batch)
-        heap = [(int(self.place_in_queue[j]), j) for j in self.batch.waiting().tolist()]
+        heap = [(int(self.place_in_queue[j]), j) for j in self.batch.waiting().tolist() if not self.is_part[j]]
         heapq.heapify(heap)
         while heap and watch.limit() is None:
             _, j = heapq.heappop(heap)
@@ -123,6 +125,6 @@ class _EjectionChains:
         return None
 
     def _make_movable(self, batch: BatchState) -> None:
-        """Let all placed jobs be pushed out; the larger, the more expensive."""
-        places = np.fromiter(batch.pending, np.int64, len(batch.pending))
+        """Let all placed jobs of one part be pushed out; the larger, the more expensive."""
+        places = np.fromiter((at for at, j in batch.pending.items() if not self.is_part[j]), np.int64)
         set_price(batch.state, places, self.tier_count, 1 + batch.state.job[J_MGPU, places] // WHOLE)

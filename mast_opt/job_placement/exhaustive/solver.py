@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from mast_opt.job_placement.engine.server_selection import LEAST_LOSS, TIGHT
 from mast_opt.job_placement.exhaustive.batch import admit_in_order, exhaustively
 from mast_opt.job_placement.exhaustive.batch_state import batch_state_of, mix_of
@@ -19,13 +21,15 @@ def exhaustive(
 
     Bids compare lexicographically: the most important tier of a victim, GPU-hours lost, victims, level of spread,
     price, loss of value of the free capacity, load of the region, names of region, cluster and type. A job that was
-    refused is then let in where jobs placed before can make room by moving (``ejection_chains``). Nothing is random,
-    and a start is of no use to it.
+    refused is then let in where jobs placed before can make room by moving (``ejection_chains``). A job of several
+    parts goes to the region or cluster where all its parts together have the best bids; it gets no such second chance,
+    and does not move. Nothing is random, and a start is of no use to it.
     """
     by_loss = params.placement == "fragmentation"
     batch = batch_state_of(problem, mix_of(problem, params.fill.sampling()) if by_loss else None)
     place = exhaustively(params.victims.limits(), LEAST_LOSS if by_loss else TIGHT)
     unproven = admit_in_order(batch, problem.order, tools.watch, place)
     batch = ejection_chains(batch, problem.order, tools.watch, params)
-    message = f"{len(batch.placed)} of {len(problem.jobs)} jobs placed, {unproven} bids not proven cheapest"
+    placed = problem.counts_once[np.fromiter(batch.placed, np.int64, len(batch.placed))].sum()
+    message = f"{placed} of {problem.counts_once.sum()} jobs placed, {unproven} bids not proven cheapest"
     return SearchResult(batch.plan(), None, tools.watch.limit(), message)

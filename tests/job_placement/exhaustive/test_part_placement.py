@@ -1,0 +1,64 @@
+"""Jobs of several parts in exhaustive: sound plans, no better than the optimum, and the best place of all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+import mast_opt
+from mast_opt.job_placement import JobPlacement
+from mast_opt.job_placement.kind import KIND
+from mast_opt.job_placement.units import CLUSTER
+from tests.job_placement.strategies import problems
+from tests.job_placement.test_parts import SPREAD, fleet, plan, train
+from tests.narrowing import some
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(problem=problems(servers=4, jobs=4, parts=True))
+def test_plans_are_sound_and_no_better_than_the_optimum(problem: JobPlacement) -> None:
+    """solve verifies what it returns."""
+    whole = problem.multipart_jobs
+    problem = replace(problem, multipart_jobs=replace(whole, within=np.maximum(whole.within, CLUSTER)))
+    weights = dict(problem.objective.weights)
+    weights |= dict.fromkeys(KIND.solvers.heuristics["exhaustive"].pricing.missing(problem, weights), 0.0)
+    problem = replace(problem, objective=replace(problem.objective, weights=weights))
+    found = mast_opt.solve(problem, "exhaustive", threads=1)
+    optimum = some(mast_opt.solve(problem, "highs", gap=1e-9, threads=1).objective)
+    assert some(found.objective) >= optimum - 1e-6 * (1 + abs(optimum))
+
+
+@pytest.mark.parametrize("readers", [4, 8])
+def test_parts_go_to_the_region_that_holds_them_all(readers: int) -> None:
+    problem = train(fleet(), within="region", readers=readers)
+    found = some(mast_opt.solve(problem, "exhaustive", threads=1).plan)
+    assert found == plan(problem, *SPREAD[:2], ("train/readers", "c1", readers))
+
+
+def test_no_part_is_left_behind_where_another_does_not_fit() -> None:
+    """The GPUs that the trainers would have had go to the next job."""
+    builder = fleet()
+    train(builder, within="region", readers=11)
+    problem = builder.add_job("next", tier=1, tasks=2, gpus=4, cpu_cores=1, memory_gb=1).build()
+    solution = mast_opt.solve(problem, "exhaustive", threads=1)
+    assert some(solution.plan) == plan(problem, ("next", "g1", 1), ("next", "g2", 1))
+    assert "1 of 2 jobs placed" in solution.message
+
+
+def test_the_place_without_victims_is_preferred() -> None:
+    """Both regions hold a trainer of two GPUs and a reader; in east, which is listed first, cluster cores is full."""
+    builder = fleet().add_running("old", tier=2, preemptible=True, gpu_hours_at_risk=1)
+    builder.add_allocation("old", "c1", gpus=0, cpu_cores=60, memory_gb=1)
+    builder.add_running("other", tier=2, preemptible=False, gpu_hours_at_risk=1)
+    for server in ("g1", "g2"):
+        builder.add_allocation("other", server, gpus=0, cpu_cores=7, memory_gb=1)
+    builder.add_job("train", tier=0, within="region")
+    builder.add_job_part("train", "trainer", tasks=1, gpus=2, cpu_cores=1, memory_gb=1)
+    builder.add_job_part("train", "reader", tasks=1, gpus=0, cpu_cores=10, memory_gb=1)
+    problem = builder.build()
+    found = some(mast_opt.solve(problem, "exhaustive", threads=1).plan)
+    assert found == plan(problem, ("train/trainer", "w1", 1), ("train/reader", "w1", 1))
+    assert not found.preempt.any()

@@ -46,12 +46,12 @@ class TimeBudget:
 
     def in_all(self, round_s: float) -> float:
         """Rounds of that many seconds that there is time for."""
-        return self._budget_s / round_s if self._by_clock else float(self.rounds)
+        return self._budget_s / round_s if self.by_clock else float(self.rounds)
 
     @property
     def rounds_left(self) -> float:
         """Rounds that there is time for, as long as those so far; infinite before the first."""
-        if not self._by_clock:
+        if not self.by_clock:
             return float(self.rounds - self._watch.round)
         return (1 - self.done) * self._watch.round / self.done if self._watch.round else math.inf
 
@@ -65,10 +65,11 @@ class TimeBudget:
 
     def over(self) -> bool:
         """Whether the search is cancelled, or its time over, within a round."""
-        return self.cancelled() or (self._by_clock and self.done >= 1.0)
+        return self.cancelled() or (self.by_clock and self.done >= 1.0)
 
     @property
-    def _by_clock(self) -> bool:
+    def by_clock(self) -> bool:
+        """Whether the clock ends the search."""
         return self._watch.stop.time_limit_s is not None and not self.counted
 
 

@@ -21,9 +21,11 @@ from mast_opt.data_placement.tetris.initial_solution import first_state
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
 from mast_opt.data_placement.tetris.lagrangian.relaxation import Relaxation
 from mast_opt.data_placement.tetris.lagrangian.tree_cut_relaxation import TreeCutRelaxation
+from mast_opt.data_placement.tetris.multilevel.start import multilevel_state
 from mast_opt.data_placement.tetris.params import TetrisParams
 from mast_opt.data_placement.tetris.replica_repair import evict_excess
 from mast_opt.data_placement.tetris.state import cost, state_of
+from mast_opt.data_placement.tetris.strategy import Features
 from mast_opt.data_placement.verification.peak_bound import bin_packing_peak_bound
 from mast_opt.search.budget import TimeBudget
 from mast_opt.search.interface import Rehearsal, SearchContext, SearchMonitor, StoppingCriteria
@@ -46,12 +48,18 @@ def rehearsals(problem: DataPlacement | None) -> tuple[Rehearsal, ...]:
         found.append(Rehearsal("trees", _trees))
     if problem is None or len(problem.workloads) <= PARAMS.multistart.most_workloads:
         found.append(Rehearsal("restarts", _begin))
+    if problem is None or _has_partitions(problem):
+        found.append(Rehearsal("partitions", _partition))
     found.append(Rehearsal("construction", _construct))
     return tuple(found)
 
 
 def _has_sweeps(problem: DataPlacement) -> bool:
     return len(problem.workloads) >= PARAMS.gibbs.workloads and problem.links is None and problem.remote_reads
+
+
+def _has_partitions(problem: DataPlacement) -> bool:
+    return Features.of(problem, None).one_copy and problem.links is None
 
 
 def _has_trees(problem: DataPlacement) -> bool:
@@ -94,6 +102,13 @@ def _trees(tools: SearchContext) -> None:
         if relaxation.has_cuts:
             break
     relaxation.step(2 * PARAMS.tree_cuts.epoch)
+
+
+def _partition(tools: SearchContext) -> None:
+    _, a = _sample()
+    watch = SearchMonitor(StoppingCriteria(iterations=1))
+    coarse = replace(PARAMS.multilevel, coarsest=(0.1,), largest=10.0, cycles=2)
+    multilevel_state(a, first_state(a, False, 1), False, TimeBudget(watch, 1.0), tools.rng, coarse)
 
 
 def _sweep(tools: SearchContext) -> None:

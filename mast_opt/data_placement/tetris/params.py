@@ -12,6 +12,7 @@ from mast_opt.data_placement.tetris.annealing.params import CoolingParams, Multi
 from mast_opt.data_placement.tetris.gibbs.params import GibbsParams
 from mast_opt.data_placement.tetris.lagrangian.params import RelaxationParams, TreeCutParams
 from mast_opt.data_placement.tetris.limit_params import PlanLimitParams
+from mast_opt.data_placement.tetris.multilevel.params import MultilevelParams
 from mast_opt.data_placement.tetris.sub_mip.params import CompletionParams, NeighbourhoodParams, WorkloadsOnlyParams
 from mast_opt.data_placement.tetris.workload_parts import PartsParams
 from mast_opt.search.params import Params, group, parameter
@@ -25,6 +26,7 @@ class TetrisParams(Params):
     operators: OperatorParams = group(OperatorParams(), "Proposals of the annealing.")
     parts: PartsParams = group(PartsParams(), "Splittable workloads in the search.")
     multistart: MultistartParams = group(MultistartParams(), "Small instances.")
+    multilevel: MultilevelParams = group(MultilevelParams(), "One copy of each dataset.")
     gibbs: GibbsParams = group(GibbsParams(), "Large instances.")
     relaxation: RelaxationParams = group(RelaxationParams(), "The bound.")
     tree_cuts: TreeCutParams = group(TreeCutParams(), "Cutting planes of the bound.")

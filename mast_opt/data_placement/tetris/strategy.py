@@ -25,6 +25,7 @@ class Search(StrEnum):
     """Every thread cools plans of its own."""
     PARALLEL = "parallel annealing"
     """Every thread anneals a part of one plan."""
+    MULTILEVEL = "multilevel start, then parallel annealing"
     GIBBS = "Gibbs sweeps, then parallel annealing"
 
 
@@ -64,6 +65,10 @@ class Features:
     """May some work be split?"""
     replicas_priced: bool
     """Does a replica cost anything?"""
+    one_copy: bool
+    """May no dataset that is read have a second copy?"""
+    gpus: bool
+    """Does some work need GPUs?"""
     start: bool
     """Is a plan given to start from?"""
 
@@ -81,6 +86,8 @@ class Features:
             remote_reads=problem.remote_reads,
             splittable=bool(problem.workloads.splittable.any()),
             replicas_priced=bool(problem.datasets.size_mb.any()),
+            one_copy=bool((problem.datasets.copies_max[problem.reads.dataset] <= 1).all()),
+            gpus=bool(problem.options.mgpu.any()),
             start=start is not None,
         )
 
@@ -149,13 +156,21 @@ def choose_strategy(
 
 
 def _search(f: Features, objective: StageObjective, params: TetrisParams) -> Search:
-    """Gibbs sweeps make sense of what is scarce where there is much of all; packed gangs where there is little."""
+    """Gibbs sweeps make sense of what is scarce where there is much of all; packed gangs where there is little. With
+    one copy of each dataset and no GPUs, remote reads are edges that a partition of the datasets cuts."""
     if not f.start and f.remote_reads and f.workloads <= params.multistart.most_workloads:
         return Search.MULTISTART
     scratch = not f.start and not objective.caps and f.link_cells is None
     reads = f.remote_reads and objective.weights["remote"] > 0 and not objective.gpus_alone
+    if scratch and reads and f.one_copy and not f.gpus and _partitions(f, params):
+        return Search.MULTILEVEL
     many = f.workloads >= params.gibbs.workloads and f.gang_share <= params.gibbs.gang_share
     return Search.GIBBS if scratch and reads and many else Search.PARALLEL
+
+
+def _partitions(f: Features, params: TetrisParams) -> bool:
+    """Whether the graph is of a size to be partitioned."""
+    return f.regions > 1 and f.read_cells <= params.multilevel.most_cells and params.multilevel.share > 0
 
 
 def _links_follow(f: Features, params: TetrisParams) -> bool:
@@ -195,6 +210,8 @@ def _search_share(f: Features, objective: StageObjective, finish: Finish, params
 def _hot(f: Features, objective: StageObjective, search: Search, params: TetrisParams) -> float:
     if search is Search.GIBBS:
         return min(max(params.cooling.warm, params.gibbs.warmer * f.gang_share), params.cooling.hot)
+    if search is Search.MULTILEVEL:
+        return params.multilevel.warm
     if objective.caps and not objective.work_alone:
         return params.cooling.later_stage
     return params.cooling.warm if f.start else params.cooling.hot

@@ -20,6 +20,7 @@ from mast_opt.data_placement.tetris.incumbent import Assignment, SearchPlan, ass
 from mast_opt.data_placement.tetris.initial_solution import first_state, given_state
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
 from mast_opt.data_placement.tetris.lagrangian.bounding import Bounding
+from mast_opt.data_placement.tetris.multilevel.start import multilevel_state
 from mast_opt.data_placement.tetris.params import TetrisParams
 from mast_opt.data_placement.tetris.stage_objective import StageObjective
 from mast_opt.data_placement.tetris.state import TetrisState, cost, forbidden
@@ -74,19 +75,16 @@ class TetrisSearch:
         multistart = self.strategy.search is Search.MULTISTART
         slice_changes, workloads = params.operators.slice_changes, features.workloads
         rounds = rounds_for(workloads, params.multistart, slice_changes) if multistart else ROUNDS
-        self.pace = TimeBudget(self.watch, self.strategy.search_s, rounds)
         bounded = arrays_of(problem, weights)
         surcharge = self.strategy.link_surcharge
         raised = weights | {term: surcharge * weights[term] for term in ("remote", "copy")}
         whole = parts.problem is problem and surcharge == 1.0
         self.a: TetrisArrays = bounded if whole else arrays_of(parts.problem, raised)
         refuse = problem.may_refuse
-        if start is None:
-            first: TetrisState = first_state(self.a, refuse, 1)
-        else:
-            assignment = assignment_of(parts.problem, parts.assigned(problem, start))
-            first = given_state(self.a, *assignment, refuse, 1)
         self.rng = np.random.default_rng(tools.rng.integers(2**63))
+        began_s = self.watch.elapsed_s
+        first = self._first()
+        self.pace = TimeBudget(self.watch, self.strategy.search_s - self.watch.elapsed_s + began_s, rounds)
         self.random = [self.rng.integers(1, 2**63, size=1).astype(np.uint64) for _ in range(self.strategy.chains)]
         proving = np.random.default_rng(self.rng.integers(2**63))
         self.bounding = Bounding(problem, tools, self.objective, bounded, self.strategy.tree_cuts, proving, params)
@@ -114,6 +112,19 @@ class TetrisSearch:
         """The term that is minimised now, without the weight of those before."""
         self._copying = Throttle()
         self._note()
+
+    def _first(self) -> TetrisState:
+        """The state to begin with: the given one, that of a partition of the co-access graph, or close to today's."""
+        refuse, params = self.problem.may_refuse, self.params.multilevel
+        if self.start is not None:
+            assignment = assignment_of(self.parts.problem, self.parts.assigned(self.problem, self.start))
+            return given_state(self.a, *assignment, refuse, 1)
+        first = first_state(self.a, refuse, 1)
+        if self.strategy.search is not Search.MULTILEVEL:
+            return first
+        pace = TimeBudget(self.watch, params.share * self.strategy.search_s)
+        seeded = np.random.default_rng(self.rng.integers(2**63))
+        return multilevel_state(self.a, first, refuse, pace, seeded, params)
 
     def _earlier_cost(self, first: TetrisState) -> float:
         """What the terms before contribute to the cost, where that says nothing of what a change may cost now."""

@@ -32,6 +32,8 @@ ORDINARY = Features(
     remote_reads=True,
     splittable=False,
     replicas_priced=True,
+    one_copy=False,
+    gpus=True,
     start=False,
 )
 WEIGHTS = {"peak": 1.0, "overload": 10.0, "remote": 5.0, "copy": 0.5, "storage": 0.1}
@@ -42,9 +44,11 @@ SECOND = StageObjective(dict.fromkeys(WEIGHTS, 0.0) | {"overload": 1e3, "peak": 
 MINUTE = Budget(60.0, counted=False, threads=2)
 PARAMS = TetrisParams()
 
-MULTISTART, PARALLEL, GIBBS = Search.MULTISTART, Search.PARALLEL, Search.GIBBS
+MULTISTART, PARALLEL, GIBBS, MULTILEVEL = Search.MULTISTART, Search.PARALLEL, Search.GIBBS, Search.MULTILEVEL
 SHARES, WORKLOADS, NEIGHBOURS, FULL = Finish.SHARES, Finish.WORKLOADS, Finish.NEIGHBOURHOODS, Finish.WHOLE
 NEVER, SEARCH, SUB_MIPS = TreeCuts.NEVER, TreeCuts.WITH_SEARCH, TreeCuts.WITH_SUB_MIPS
+
+GRAPH = {"one_copy": True, "gpus": False}
 
 CASES: dict[str, tuple[dict[str, Any], StageObjective, tuple[Any, ...]]] = {
     "ordinary": ({}, WHOLE, (PARALLEL, SHARES, SEARCH, 1.0)),
@@ -80,6 +84,17 @@ CASES: dict[str, tuple[dict[str, Any], StageObjective, tuple[Any, ...]]] = {
     "a later term, small": ({"read_cells": 2_500}, LATER, (PARALLEL, FULL, NEVER, 0.3)),
     "a later term, too large": ({"read_cells": 20_001}, LATER, (PARALLEL, SHARES, NEVER, 0.3)),
     "cells beyond patience": ({"read_cells": 120_000}, WHOLE, (PARALLEL, SHARES, NEVER, 1.0)),
+    "one copy, no GPUs": (GRAPH, WHOLE, (MULTILEVEL, SHARES, SEARCH, 0.01)),
+    "one copy, no GPUs, large": ({**GRAPH, "workloads": 9_000}, WHOLE, (MULTILEVEL, SHARES, SEARCH, 0.01)),
+    "one copy, no GPUs, 500 workloads": ({**GRAPH, "workloads": 500}, WHOLE, (MULTISTART, SHARES, SEARCH, 1.0)),
+    "one copy, GPUs": ({"one_copy": True}, WHOLE, (PARALLEL, SHARES, SEARCH, 1.0)),
+    "copies, no GPUs": ({"gpus": False}, WHOLE, (PARALLEL, SHARES, SEARCH, 1.0)),
+    "one copy, no GPUs, a start": ({**GRAPH, "start": True}, WHOLE, (PARALLEL, SHARES, SEARCH, 0.05)),
+    "one copy, no GPUs, links": ({**GRAPH, "link_cells": 9}, WHOLE, (PARALLEL, NEIGHBOURS, SUB_MIPS, 1.0)),
+    "one copy, no GPUs, a later term": (GRAPH, LATER, (PARALLEL, SHARES, NEVER, 0.3)),
+    "one copy, no GPUs, no remote reads": ({**GRAPH, "remote_reads": False}, WHOLE, (PARALLEL, SHARES, SEARCH, 4.0)),
+    "one copy, no GPUs, one region": ({**GRAPH, "regions": 1}, WHOLE, (PARALLEL, SHARES, SEARCH, 1.0)),
+    "a graph too large": ({**GRAPH, "read_cells": 2_000_001}, WHOLE, (PARALLEL, SHARES, NEVER, 1.0)),
     "replicas are free": ({"replicas_priced": False}, WHOLE, (PARALLEL, SHARES, NEVER, 1.0)),
 }
 
@@ -134,7 +149,7 @@ def test_features_are_those_of_the_instance() -> None:
     assert (features.workloads, features.regions, features.read_cells) == (9, 3, 3 * reads)
     assert features.link_cells == reads * len(some(problem.links).source)
     assert features.option_cells == problem.option_regions.sum()
-    assert not features.start
+    assert (features.start, features.one_copy, features.gpus) == (False, False, True)
 
 
 def test_a_plan_records_the_strategy() -> None:

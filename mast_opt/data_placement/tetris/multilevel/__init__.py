@@ -1,0 +1,1 @@
+"""Multilevel start of tetris: datasets that are read together are clustered, and the clusters partitioned."""

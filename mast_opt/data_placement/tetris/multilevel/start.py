@@ -54,7 +54,7 @@ def _most_local(a: TetrisArrays, place: Bools) -> Ints:
     local = np.zeros((workloads, regions))
     np.add.at(local, reader, place[a.read_dataset] * a.read_volume[:, None])
     local[~a.option_region[a.option_start[:-1], :regions]] = -1
-    region = local.argmax(axis=1)
+    region: Ints = local.argmax(axis=1)
     order = np.argsort(-local.max(axis=1), kind="stable")
     for r in range(regions):
         here = order[region[order] == r]

@@ -97,7 +97,7 @@ def draw(runs: Runs, path: Path) -> None:
             _panel(panel, runs, measure)
         handles = {str(line.get_label()): line for panel in panels for line in panel.get_lines()}
         handles = {name: line for name, line in handles.items() if not name.startswith("_")}
-        figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=5, frameon=False)
+        figure.legend(list(handles.values()), list(handles), loc="outside upper center", ncols=5, frameon=False)
         figure.supxlabel("storage, copies of everything")
         figure.savefig(path, metadata={"Date": None})
         plt.close(figure)
@@ -115,7 +115,7 @@ def _panel(panel: Any, runs: Runs, measure: Measure) -> None:
             medians.append((x, statistics.median(values)))
     panel.plot(*zip(*sorted(medians)), color=COLOURS["derived"], linewidth=1.2, label="_median")
     if measure.target is not None:
-        panel.axhline(measure.target, color="#c1121f", linestyle="--", linewidth=1, label="published target: at most")
+        panel.axhline(measure.target, color="#c1121f", linestyle="--", linewidth=1, label="target: at most")
     if measure.log:
         panel.set_yscale("symlog", linthresh=0.05)
     panel.set(title=f"{measure.head} ↓", xticks=[1.1, 1.5, 2.0, 2.5])

@@ -30,6 +30,7 @@ COMMANDS = {
     "whatif": "What happens if something changes: scenarios side by side, and one plan for all of them.",
     "pareto": "What one term of the objective costs in another.",
     "report": "Draw a plan: one page that opens in any browser, without a network.",
+    "simulate": "Run a trace of submitted jobs under a policy, in virtual time.",
     "template": "Write an Excel workbook to fill in and solve.",
     "generate": "Make a synthetic instance.",
     "import": "Make an instance from public data.",

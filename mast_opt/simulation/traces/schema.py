@@ -15,8 +15,16 @@ MOST_S = 10**11
 MOST_MS = MOST_S * MILLI
 CHECKPOINT_S, RESTART_S = 3600, 60
 
+# A job of a trace has no parts.
 _OPTIONAL = [
-    replace(PLACEMENT.table(name), required=False, later=False, missing=missing)
+    replace(
+        PLACEMENT.table(name),
+        columns=tuple(column for column in PLACEMENT.table(name).columns if column.name != "part"),
+        key=tuple(column for column in PLACEMENT.table(name).key if column != "part"),
+        required=False,
+        later=False,
+        missing=missing,
+    )
     for name, missing in (
         ("job_gpu_types", "jobs take any GPU type"),
         ("job_datasets", "jobs read nothing"),

@@ -1,0 +1,162 @@
+"""``mast-opt simulate``."""
+
+from __future__ import annotations
+
+import json as json_text
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from mast_opt.cli.exit_codes import Exit
+from mast_opt.cli.invocation import Answer, Run
+from mast_opt.cli.options import Force, Json, TheRun, check_force
+from mast_opt.core.errors import InputError, UsageError
+from mast_opt.core.solve_result import Event
+from mast_opt.io.atomic import check_writable, new_folder
+from mast_opt.loop.event_log import log_lines
+from mast_opt.loop.metrics import Metrics, metrics
+from mast_opt.simulation.run import SimulatedRun, run_trace
+from mast_opt.simulation.traces.files import read_trace
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+FILES = ("events.jsonl", "metrics.json")
+
+
+def command(
+    trace: Annotated[Path, Parameter(help="A folder, .xlsx or .json of the kind job-trace.")],
+    /,
+    *,
+    policy: Annotated[str, Parameter(help="fifo, sjf, srtf, las, mast or federated.")],
+    param: Annotated[
+        list[str] | None, Parameter(help="NAME=VALUE: a parameter of the policy. Repeatable.", negative=())
+    ] = None,
+    until: Annotated[float | None, Parameter(help="Second of the trace to stop at.", validator=Number(gte=0))] = None,
+    warm_up: Annotated[
+        float, Parameter(help="Jobs submitted before this second do not count.", validator=Number(gte=0))
+    ] = 0.0,
+    out: Annotated[Path | None, Parameter(help="A new folder for the log of events and the figures.")] = None,
+    force: Force = False,
+    json: Json = False,
+    run: TheRun,
+) -> Answer:
+    """Run a trace of submitted jobs under a policy, in virtual time.
+
+    fifo, sjf, srtf and las look at nothing but the order of jobs and at GPUs: each region has a queue of its own, and
+    its servers are equal. las has the parameter thresholds_gpu_s. mast places jobs in all regions that hold their data;
+    federated sends each job to a region when it comes (parameters rule, age_ms, seed, …). The figures come from the log
+    alone.
+
+        mast-opt simulate my-trace --policy fifo
+        mast-opt simulate my-trace --policy las --param thresholds_gpu_s=3600,28800 --out las-run
+        mast-opt simulate my-trace --policy federated --param rule=share --json
+    """
+    check_force(force, out)
+    given = _given(param)
+    if out is not None:
+        _replaceable(out, force)
+        check_writable(out)
+    with run.phase("read", f"reading {trace}"):
+        jobs = read_trace(trace)
+    run.record.update(kind="job-trace", name=jobs.name, solver=policy)
+    until_ms = None if until is None else round(until * 1000)
+    with run.phase("solve"):
+        done = _watched(run, lambda watch: run_trace(jobs, policy, given, until_ms=until_ms, watch=watch), policy)
+    with run.phase("verify"):
+        since = round(warm_up * 1000) if warm_up else None
+        found = metrics(done.rows, since, None if until_ms is None else max(until_ms, int(done.rows.at_ms[-1])))
+    run.record.update(
+        params={name: list(value) if isinstance(value, tuple) else value for name, value in done.params.items()},
+        metrics=found.to_dict(),
+        sum_queue_s=found.sum_queue_s,
+        mean_jct_s=found.jct_s.mean,
+        makespan_s=found.makespan_s,
+        events=done.count,
+        out=None if out is None else str(out),
+    )
+    if out is not None:
+        _write(done, found, out, force)
+
+    def show(console: Console) -> None:
+        _show(console, jobs.name, done, found, out)
+
+    return Answer(Exit.OK, show)
+
+
+def _given(texts: list[str] | None) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise UsageError(f"--param {text}: expected NAME=VALUE, as in --param rule=share")
+        if name in found:
+            raise UsageError(f"--param {text}: {name} is given twice")
+        found[name] = value
+    return found
+
+
+def _watched(run: Run, work: Callable[[Callable[[float], None]], SimulatedRun], policy: str) -> SimulatedRun:
+    """The run, with a line of progress while it takes long."""
+    from mast_opt.report.terminal.progress import Progress
+
+    began = time.perf_counter()
+    with Progress(run.err, f"simulating {policy}") as progress:
+
+        def watch(share: float) -> None:
+            elapsed = time.perf_counter() - began
+            left = f", {elapsed * (1 - share) / share:.0f} s left" if share > 0 else ""
+            progress(Event(elapsed, None, None, f"{share:.0%} of the jobs{left}"))
+
+        return work(watch)
+
+
+def _replaceable(target: Path, force: bool) -> None:
+    """Raises InputError where something stands that is no earlier run, or is one and may not be replaced."""
+    if not target.exists():
+        return
+    names = sorted(entry.name for entry in target.iterdir()) if target.is_dir() else [target.name]
+    if not target.is_dir() or any(name not in FILES for name in names):
+        raise InputError(f"{target} is no folder of an earlier run; choose another path")
+    if names and not force:
+        raise InputError(f"{target} exists already; choose another path, or overwrite it (--force)")
+
+
+def _write(done: SimulatedRun, found: Metrics, out: Path, force: bool) -> None:
+    with new_folder(out.absolute(), lambda target: _replaceable(target, force)) as folder:
+        events, figures = (folder / name for name in FILES)
+        with events.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(log_lines(done.events(), sum(1 for _ in done.events())))
+        stated = {"policy": done.policy, "params": dict(done.params), "events": done.count, **found.to_dict()}
+        figures.write_text(json_text.dumps(stated, indent=1) + "\n", encoding="utf-8", newline="\n")
+
+
+def _show(console: Console, name: str, done: SimulatedRun, found: Metrics, out: Path | None) -> None:
+    from mast_opt.core.number_format import percent, plain
+    from mast_opt.report.terminal.layout import light_table, print_table, print_words
+
+    print_words(
+        console,
+        f"{name} under {done.policy}: {found.jobs:,} jobs, {found.finished:,} finished, {found.waiting:,} wait, "
+        f"{found.running:,} run; {done.count:,} events",
+    )
+    spreads = light_table("Seconds", ("", "mean", "P50", "P95", "P99", "most"))
+    for words, spread in (("wait", found.queue_s), ("until done", found.jct_s), ("slowdown", found.slowdown)):
+        values = (spread.mean, spread.p50, spread.p95, spread.p99, spread.max)
+        spreads.add_row(words, *("–" if value is None else plain(value) for value in values))
+    print_table(console, spreads)
+    rest = light_table("Run", ("figure", "value"))
+    rest.add_row("sum of all waits, s", plain(found.sum_queue_s))
+    rest.add_row("makespan, s", "–" if found.makespan_s is None else plain(found.makespan_s))
+    rest.add_row("GPUs in use", "–" if found.allocation is None else percent(found.allocation))
+    rest.add_row("GPUs asked for", "–" if found.offered is None else percent(found.offered))
+    rest.add_row("stops", f"{found.preemptions:,}")
+    rest.add_row("work lost, GPU-hours", plain(found.lost_gpu_h))
+    rest.add_row("jobs that waited over a day", f"{found.starved:,}")
+    print_table(console, rest)
+    if out is not None:
+        print_words(console, f"The log of events and the figures are in {out}.")

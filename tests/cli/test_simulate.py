@@ -1,0 +1,82 @@
+"""``mast-opt simulate``: figures, files, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mast_opt.loop.event_log import read_log
+from mast_opt.loop.log_checker import check_log
+from tests.cli.conftest import Call
+
+SMALL = str(Path(__file__).parents[2] / "instances" / "traces" / "philly-small")
+
+
+def record(call: Call, *options: str) -> dict[str, Any]:
+    ended = call("simulate", SMALL, "--json", *options)
+    assert ended.code == 0, ended.err
+    found: dict[str, Any] = json.loads(ended.out)
+    return found
+
+
+@pytest.mark.parametrize(("policy", "waits"), [("fifo", 226_773), ("sjf", 39_944), ("mast", 0)])
+def test_figures(call: Call, policy: str, waits: int) -> None:
+    found = record(call, "--policy", policy)
+    assert found["sum_queue_s"] == found["metrics"]["sum_queue_s"] == waits
+    assert found["metrics"]["finished"] == 500
+    assert found["events"] == (2000 if policy == "mast" else 1500)
+    assert found["makespan_s"] == 1_288_614
+    assert found["mean_jct_s"] == found["metrics"]["jct_s"]["mean"]
+
+
+def test_files(call: Call, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    assert call("simulate", SMALL, "--policy", "srtf", "--out", str(out)).code == 0
+    with (out / "events.jsonl").open() as file:
+        assert check_log(read_log(file), all_end=True, durations=True) == ()
+    assert json.loads((out / "metrics.json").read_text())["policy"] == "srtf"
+    again = call("simulate", SMALL, "--policy", "fifo", "--out", str(out))
+    assert again.code == 2
+    assert "exists already" in again.err
+    assert call("simulate", SMALL, "--policy", "fifo", "--out", str(out), "--force").code == 0
+    (out / "mine.txt").write_text("")
+    kept = call("simulate", SMALL, "--policy", "fifo", "--out", str(out), "--force")
+    assert "no folder of an earlier run" in kept.err
+
+
+def test_parameters_and_window(call: Call) -> None:
+    found = record(call, "--policy", "las", "--param", "thresholds_gpu_s=60,600", "--until", "500000")
+    assert found["params"] == {"thresholds_gpu_s": [60, 600]}
+    assert found["makespan_s"] is None
+    late = record(call, "--policy", "fifo", "--warm-up", "500000")
+    assert 0 < late["metrics"]["jobs"] < 500
+    home = record(call, "--policy", "federated", "--param", "rule=home")
+    assert home["sum_queue_s"] == 226_773
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--policy", "fifi"), "there is no policy 'fifi'"),
+        (("--policy", "fifo", "--param", "x=1"), "fifo has no parameter 'x'; it has none"),
+        (("--policy", "mast", "--param", "scop=global"), "did you mean 'scope'"),
+        (("--policy", "mast", "--param", "runner_up=1"), "expected true or false"),
+        (("--policy", "federated", "--param", "age_ms=soon"), "parameter age_ms is 'soon'; expected a whole number"),
+        (("--policy", "las", "--param", "thresholds_gpu_s=9,3"), "expected ascending whole numbers"),
+        (("--policy", "las", "--param", "thresholds_gpu_s"), "expected NAME=VALUE"),
+        (("--policy", "mast", "--param", "scope=a", "--param", "scope=b"), "scope is given twice"),
+    ],
+)
+def test_refused(call: Call, options: tuple[str, ...], words: str) -> None:
+    ended = call("simulate", SMALL, *options)
+    assert ended.code == 2
+    assert words in " ".join(ended.err.split())
+
+
+def test_a_problem_is_no_trace(call: Call) -> None:
+    ended = call("simulate", str(Path(SMALL).parents[1] / "job_placement" / "tiny-quota.json"), "--policy", "fifo")
+    assert ended.code == 2
+    assert "expected kind = 'job-trace'" in " ".join(ended.err.split())

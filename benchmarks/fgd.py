@@ -253,6 +253,8 @@ def bound(sizes: Iterable[int], required: Iterable[bool], gpus: int) -> float:
         worth = parts - price[1 : 1 + len(parts)] + price[1 + len(parts) :]
         value, pattern = _best_pattern(parts, worth)
         if value <= price[0] + ROUND_OFF:
+            if result.x[patterns.shape[1] :].sum() > ROUND_OFF:
+                raise ValueError("the GPUs do not hold all required pods")
             return float(-result.fun)
         patterns = np.hstack([patterns, pattern[:, None]])
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from benchmarks.fgd import LIVE, MARKS, NODES, arrivals, asked, generated, published, replay, rows
+from benchmarks.fgd import LIVE, MARKS, MOVED, NODES, Replay, arrivals, asked, bound, generated, published, replay, rows
 
 DATA = Path(os.environ.get("MAST_OPT_FGD_DATA", "."))
 RULES = ("fgd", "gpu-packing", "gpu-clustering", "dot-product", "reserve-and-pack")
@@ -38,6 +39,38 @@ def test_a_pod_that_insists_on_a_type_gets_no_other() -> None:
     nodes.append(nodes[0] | {"sn": "b", "gpu": "1", "model": "G2"})
     for method in (*LIVE, *RULES):
         assert replay(nodes, [pod], method, 1).curve()[-1] == pytest.approx(100 / 3)
+
+
+@pytest.mark.parametrize("method", MOVED)
+def test_moves_keep_to_their_share_and_stay_below_the_bound(method: str) -> None:
+    nodes, pods = generated(24)
+    run = replay(nodes, pods, method, 42)
+    assert run.moved <= MOVED[method] / 100 * run.taken.sum()
+    assert (run.moved > 0) == (MOVED[method] > 0.5)
+    assert run.curve()[-1] <= run.bound() <= 100
+    if method == "fleet, 0% moved":
+        assert run.curve() == replay(nodes, pods, "fleet", 42).curve()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "required", "best"),
+    [
+        ([810, 470, 470], [True, True, True], 1750),  # on two GPUs
+        ([810, 2000], [True, False], 1810),
+        ([500, 500, 700, 700, 300], [True, True, False, False, False], 2000),
+        ([810, 810, 1000], [True, True, False], 1620),
+        ([0, 190, 810, 1000], [True, False, True, True], 2000),
+    ],
+)
+def test_the_bound_is_the_best_packing_of_two_gpus(sizes: list[int], required: list[bool], best: int) -> None:
+    assert bound(sizes, required, 2) == pytest.approx(best)
+
+
+def test_what_cannot_all_be_placed_has_no_bound() -> None:
+    size = np.full(3, 810)
+    assert Replay(3000, size, np.ones(3, np.bool_), 0).bound() == pytest.approx(81)
+    with pytest.raises(ValueError, match="do not hold"):
+        bound(size.tolist(), [True] * 3, 2)
 
 
 @pytest.mark.skipif(not (DATA / NODES).exists(), reason="MAST_OPT_FGD_DATA names no folder with FGD's fleet and pods")

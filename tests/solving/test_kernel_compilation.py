@@ -76,6 +76,8 @@ for seed in range(3):
         random_operation(rng, fleet, number)
         fleet.explain(mast_opt.Job("asked", 0, tasks=2))
         fleet.bids(mast_opt.Job("asked", 0, tasks=2))
+        fleet.defragment(mast_opt.MoveBudget(moves=2), [mast_opt.Job("asked", 0, tasks=2)])
+    fleet.defragment(mast_opt.MoveBudget(moves=1))
 """
 ROOT = Path(__file__).parents[2]
 

@@ -48,14 +48,14 @@ def moving(results: Path) -> Mapping[str, list[Moving]]:
         if "data" in result["source"] and "figures" in result and name in MOVED:
             pods = result["source"]["data"].partition(".")[0].removeprefix("openb_pod_list_")
             found[pods][MOVED[name]].append(result["figures"])
-    keys = ("moved_percent", "at_90", "at_130", "bound_at_130")
-    return {
-        pods: [
-            Moving(share, *(statistics.mean(run[key] for run in of[share]) for key in keys), seeds=len(of[share]))
-            for share in sorted(of)
-        ]
-        for pods, of in sorted(found.items())
-    }
+    return {pods: [_mean(share, of[share]) for share in sorted(of)] for pods, of in sorted(found.items())}
+
+
+def _mean(share: float, runs: list[Any]) -> Moving:
+    def mean(key: str) -> float:
+        return float(statistics.mean(run[key] for run in runs))
+
+    return Moving(share, mean("moved_percent"), mean("at_90"), mean("at_130"), mean("bound_at_130"), len(runs))
 
 
 def table(measured: Mapping[str, list[Moving]]) -> str:

@@ -54,10 +54,10 @@ def _solver(
     repairs = params is ExhaustiveRepairParams
 
     def search(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
-        if len(problem.movable):
+        if len(problem.movable) and params is None:
             raise UnsupportedOption(
                 f"{name} moves no running jobs, and the table movable has {len(problem.movable)}; use an exact solver, "
-                "such as highs, or leave the table out"
+                "such as highs, or exhaustive+repair, or leave the table out"
             )
         if len(problem.parts) and name != "exhaustive":
             raise UnsupportedOption(
@@ -86,9 +86,7 @@ def _solver(
 
 _SOLVERS = {
     "exhaustive": _solver("exhaustive", "solver", "exhaustive", PRICED, ExhaustiveParams),
-    "exhaustive+repair": _solver(
-        "exhaustive+repair", "ruin_and_recreate", "exhaustive_repair", PRICED, ExhaustiveRepairParams
-    ),
+    "exhaustive+repair": _solver("exhaustive+repair", "repair_with_moves", "repair", PRICED, ExhaustiveRepairParams),
     "federated": _solver("federated", "baselines", "federated", BY_RULE),
     "random": _solver("random", "baselines", "random", BY_RULE),
     "least-loaded": _solver("least-loaded", "baselines", "least_loaded", BY_RULE),

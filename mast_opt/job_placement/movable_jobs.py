@@ -70,6 +70,11 @@ class MovableJobs:
         return Plan(preempt=plan.preempt, **kept, **gone)
 
 
+def without_moves(problem: JobPlacement) -> JobPlacement:
+    """The problem in which no running job may be moved."""
+    return replace(problem, movable=NOTHING_MOVES, move_limits=NO_MOVE_LIMITS) if len(problem.movable) else problem
+
+
 def movable_jobs(problem: JobPlacement) -> MovableJobs:
     """The movable jobs of a problem."""
     p, movable = problem, problem.movable

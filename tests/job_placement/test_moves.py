@@ -232,8 +232,8 @@ def test_a_movable_job_is_a_gang() -> None:
         problem_from_tables(header, movable)
 
 
-def test_heuristics_say_that_they_move_nothing() -> None:
-    for solver in ("exhaustive", "exhaustive+repair", "best-fit"):
+def test_baselines_say_that_they_move_nothing() -> None:
+    for solver in ("federated", "fgd", "best-fit"):
         with pytest.raises(UnsupportedOption, match="moves no running jobs, and the table movable has 3"):
             mast_opt.solve(scattered(), solver, threads=1)
 

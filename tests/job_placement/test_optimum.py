@@ -94,6 +94,18 @@ def test_backends_place_parts_as_brute_force_does(solver: SolverName, formulatio
     agree()
 
 
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(problem=problems(jobs=2, running=2, moves=True))
+def test_repair_finds_the_best_moves_and_a_true_bound(problem: JobPlacement) -> None:
+    optimum = Brute(problem).optimum()[0]
+    solution = solve(problem, "exhaustive+repair", iterations=6, gap=1e-7, threads=1)
+    assert solution.objective == pytest.approx(optimum, rel=1e-6, abs=1e-6)
+    assert some(solution.bound) <= optimum + 1e-6 * (1 + optimum)
+    greedy = solve(problem, "exhaustive", threads=1)
+    assert len(some(greedy.plan).moved) == 0
+    assert some(greedy.objective) >= optimum - 1e-6
+
+
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(problem=problems(jobs=2))
 def test_the_verifier_values_every_feasible_plan_as_brute_force_does(problem: JobPlacement) -> None:

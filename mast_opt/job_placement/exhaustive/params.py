@@ -212,6 +212,13 @@ class ExhaustiveRepairParams(Params):
         "Set by hand: the first linear program of larger ones takes most of a minute.",
         low=0,
     )
+    unmoved_share: float = parameter(
+        0.5,
+        "Share of the time for a plan without moves, where running jobs may be moved; the rest is for sub-MIPs.",
+        "Set by hand.",
+        low=0,
+        high=1,
+    )
     ruin_share: float = parameter(
         0.1,
         "Share of the jobs outside the chosen clusters that a round takes out too.",

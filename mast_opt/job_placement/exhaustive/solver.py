@@ -9,6 +9,7 @@ from mast_opt.job_placement.exhaustive.batch import admit_in_order, exhaustively
 from mast_opt.job_placement.exhaustive.batch_state import batch_state_of, mix_of
 from mast_opt.job_placement.exhaustive.ejection_chains import ejection_chains
 from mast_opt.job_placement.exhaustive.params import ExhaustiveParams
+from mast_opt.job_placement.movable_jobs import without_moves
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.search.interface import SearchContext, SearchResult
@@ -23,8 +24,10 @@ def exhaustive(
     price, loss of value of the free capacity, load of the region, names of region, cluster and type. A job that was
     refused is then let in where jobs placed before can make room by moving (``ejection_chains``). A job of several
     parts goes to the region or cluster where all its parts together have the best bids; it gets no such second chance,
-    and does not move. Nothing is random, and a start is of no use to it.
+    and does not move. Nothing is random, and a start is of no use to it. Running jobs are not moved, even if they may
+    be.
     """
+    problem = without_moves(problem)
     by_loss = params.placement == "fragmentation"
     batch = batch_state_of(problem, mix_of(problem, params.fill.sampling()) if by_loss else None)
     place = exhaustively(params.victims.limits(), LEAST_LOSS if by_loss else TIGHT)

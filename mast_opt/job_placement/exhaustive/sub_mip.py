@@ -94,6 +94,7 @@ class FixAndOptimise:
     def _of_jobs(self, jobs: Bools) -> Bools:
         """Columns that may change: those of the jobs and of no job."""
         s, c = self._statement, self._statement.cells
+        jobs = np.append(jobs, np.ones(len(s.p.jobs) - len(jobs), np.bool_))
         cell = jobs[c.job]
         free = np.ones(len(self._formulation.mip.cost), np.bool_)
         free[s.assign] = jobs[s.options.job]
@@ -105,9 +106,9 @@ class FixAndOptimise:
 
     def _in_clusters(self, plan: Plan, clusters: Ints) -> Bools:
         """Columns that may change: those of the clusters, for jobs that are not placed elsewhere, and victims that
-        hold something only there."""
-        p, s = self._problem, self._statement
-        c = s.cells
+        hold something only there; likewise those that may be moved."""
+        s = self._statement
+        p, c, plan = s.p, s.cells, s.movers.joined(plan)
         elsewhere = np.zeros(len(p.jobs), np.bool_)
         elsewhere[plan.job[~np.isin(p.server_cluster[plan.server], clusters)]] = True
         near = np.isin(p.server_cluster, clusters)
@@ -120,6 +121,7 @@ class FixAndOptimise:
         free[s.uses_rack] = np.isin(p.racks.cluster[c.rack], clusters) & ~elsewhere[c.rack_job]
         free[s.uses_server] = cell[c.tied]
         free[s.preempt] = ~outside[s.victims]
+        free[s.move] = ~outside[s.movers.running]
         free[s.on] = cell[c.fraction[c.part_fraction]]
         free[s.takes] = near[s.whole_server[s.take_row]]
         free[s.fits] = near[s.common.servers]

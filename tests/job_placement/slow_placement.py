@@ -53,9 +53,13 @@ def put_all(free: Free, tasks: int, mgpu: int, cpu: int, memory: int) -> Free | 
     return now
 
 
-def value(sample: list[list[list[int]]], kind: int, free: Free) -> int:
-    """Milli-GPUs that the arrivals of all samples take."""
+def value(sample: list[list[list[int]]], demand: list[list[int]], kind: int, free: Free) -> int:
+    """Milli-GPUs that the arrivals of all samples take, and those of each shape that has room, at its price."""
     total = 0
+    for *needs, cpu, memory, tasks, price in demand:
+        if needs[kind] > 0 and put_all(free, tasks, needs[kind], cpu, memory) is not None:
+            total += needs[kind] * tasks * price
+    total //= 1000
     for sequence in sample:
         now = free
         for *needs, cpu, memory, tasks in sequence:
@@ -70,7 +74,7 @@ class SlowPlacement:
 
     def __init__(self, fleet: Fleet, job: Job) -> None:
         self.fleet, self.job, self.books = fleet, job, fleet._books
-        self.sample = self.books.state.sample.tolist()
+        self.arrivals = self.books.state.sample.tolist(), self.books.state.demand.tolist()
         self.free = {
             name: free_on(fleet, server)
             for name, server in self.books.servers.items()
@@ -131,7 +135,7 @@ class SlowPlacement:
         kind = self.books.types[self.books.servers[name].gpu_type]
         after = self._after(name, mgpu, tasks)
         assert after is not None
-        return max(0, value(self.sample, kind, self.free[name]) - value(self.sample, kind, after))
+        return max(0, value(*self.arrivals, kind, self.free[name]) - value(*self.arrivals, kind, after))
 
     def _pack(self, parts: list[list[str]], fit: dict[str, int], mgpu: int) -> tuple[int, dict[str, int]]:
         """Part by part, the largest until one holds the rest, of those the smallest; servers within one likewise, the

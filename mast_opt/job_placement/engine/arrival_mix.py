@@ -4,6 +4,9 @@ A shape is what a job takes of one server: all of its tasks where they fit on on
 of them. Counts of a limited number of shapes are kept by the algorithm of Misra and Gries (Finding repeated elements,
 1982): where a new shape finds no place, all counts fall. Shapes are drawn with a probability in proportion to count
 times GPUs, at least one: what takes many GPUs is the hardest to place, and would be missing in short samples.
+
+A shape is scarce if few servers could hold it: its share of what arrives, divided by the share of the fleet's GPUs that
+are on servers of which one, empty, holds it.
 """
 
 from __future__ import annotations
@@ -14,13 +17,21 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mast_opt.job_placement.engine.limits import DEFAULT_SAMPLING, FillSampling
-from mast_opt.job_placement.units import SERVER, WHOLE, Ints
+from mast_opt.job_placement.units import CPU, GPU, MEMORY, SERVER, WHOLE, Bools, Ints
 
+Floats = NDArray[np.float64]
+KIND, COUNT = 3, 4
+"""Further columns of classes of servers."""
 ANY = ""
 """In the place of a GPU type: all types."""
 MASK = (1 << 64) - 1
+PER_MILLE = 1000
+"""Prices of shapes are in thousandths."""
+LEAST_SHARE = 1e-3
+"""A smaller share of the GPUs counts as this one, so that no sum of prices overflows."""
 
 
 class Shape(NamedTuple):
@@ -50,6 +61,17 @@ def shape_of(
     each = max(needs.values(), default=0)
     one = tasks if together and each * tasks <= largest else 1
     return Shape(each * one, cpu, memory, one, tuple(sorted(needs.items()))), tasks // one
+
+
+class Arrivals(NamedTuple):
+    """What is expected to come."""
+
+    sample: Ints
+    """[K, L, T + 3] sequences of arrivals: milli-GPUs of a task on each type (−1 where it may not run), millicores,
+    MiB, tasks."""
+    demand: Ints
+    """[M, T + 4] the shapes, likewise, and how many thousandths a server is worth that has room for one, times its
+    milli-GPUs."""
 
 
 @dataclass
@@ -84,13 +106,17 @@ class ArrivalMix:
             self.due = min(self.due, self.total * self.sampling.growth_percent // 100)
         return self.total >= self.due
 
-    def draw(self, types: Mapping[str, int]) -> Ints:
-        """[K, L, T + 3] samples for GPU types with these numbers: milli-GPUs of a task on each (−1 where it may not
-        run), millicores, MiB, tasks. Without arrivals there are none. They are due again after further arrivals."""
+    def draw(self, types: Mapping[str, int], classes: Ints) -> Arrivals:
+        """Samples and shapes for GPU types with these numbers; without arrivals there are none. They are due again
+        after further arrivals.
+
+        Args:
+            classes: the fleet's servers, see ``server_classes``.
+        """
         self.due = max(self.total + 1, self.total * self.sampling.growth_percent // 100)
         shapes = sorted(self.counts)
         if not shapes:
-            return np.zeros((0, 0, len(types) + 3), np.int64)
+            return Arrivals(np.zeros((0, 0, len(types) + 3), np.int64), np.zeros((0, len(types) + 4), np.int64))
         weight = np.array([self.counts[shape] * max(WHOLE, shape.mgpu) for shape in shapes], np.float64)
         drawn = np.searchsorted(np.cumsum(weight), _positions(self.sampling) * weight.sum(), side="right")
         table = np.full((len(shapes), len(types) + 3), -1, np.int64)
@@ -101,7 +127,34 @@ class ArrivalMix:
                     row[:-3] = mgpu
                 elif kind in types:
                     row[types[kind]] = mgpu
-        return np.ascontiguousarray(table[np.minimum(drawn, len(shapes) - 1)])
+        sample = np.ascontiguousarray(table[np.minimum(drawn, len(shapes) - 1)])
+        return Arrivals(sample, self._demand(table, weight / weight.sum(), classes))
+
+    def _demand(self, table: Ints, arriving: Floats, classes: Ints) -> Ints:
+        """[M, T + 4] see ``Arrivals``; without the shapes that no server holds, and those without GPUs."""
+        mgpu = classes[:, GPU] * classes[:, COUNT]
+        share = _held(table, classes) @ mgpu / max(int(mgpu.sum()), 1)
+        weight = self.sampling.samples * self.sampling.scarcity_percent / 100 * PER_MILLE
+        price = np.rint(weight * arriving / np.maximum(share, LEAST_SHARE)).astype(np.int64)
+        scarce = (share > 0) & (price > 0) & (table[:, :-3] > 0).any(axis=1)
+        return np.column_stack([table, price])[scarce]
+
+
+def server_classes(kind: Ints, supply: Ints) -> Ints:
+    """[C, 5] equal servers: milli-GPUs, millicores and MiB (in the order of ``supply`` [S, 3]), GPU type, how many."""
+    rows, count = np.unique(np.column_stack([supply, kind]), axis=0, return_counts=True)
+    return np.column_stack([rows, count])
+
+
+def _held(table: Ints, classes: Ints) -> Bools:
+    """[M, C] whether an empty server of a class holds a shape."""
+    mgpu, tasks = table[:, classes[:, KIND]], table[:, -1:]
+    gpus = classes[:, GPU] // WHOLE
+    most = np.where(mgpu >= WHOLE, gpus // np.maximum(mgpu // WHOLE, 1), gpus * (WHOLE // np.clip(mgpu, 1, WHOLE)))
+    fits: Bools = (mgpu >= 0) & (most >= tasks)
+    for column, amount in ((-3, CPU), (-2, MEMORY)):
+        fits &= table[:, column, None] * tasks <= classes[:, amount]
+    return fits
 
 
 def together(within: int, prefer: int) -> bool:

@@ -1,8 +1,11 @@
 """Value of a server's free capacity (job-placement engine): the milli-GPUs that sampled arrivals would still fill.
 
 A sample is a sequence of arrivals, each a shape drawn from the mix of jobs (``arrival_mix``). Each one that fits is
-placed, a fraction on the fullest GPU that holds it. The value is the sum of what they take over all samples. Placing a
-job costs the value before less the value after. All servers meet the same samples, so that differences are not noise.
+placed, a fraction on the fullest GPU that holds it. What they take over all samples is the value in the long run, when
+more comes than fits. Until then, what counts is that the next arrival finds a place: so a server is also worth the
+milli-GPUs of every shape that has room there now, each weighted by how much of it arrives and how few GPUs are on
+servers that could hold it. Placing a job costs the value before less the value after. All servers meet the same
+samples, so that differences are not noise.
 
 Values depend on the type and on what is free only; ``EngineState.memo`` keeps them by a hash of both. A fleet also
 keeps the loss of its most recent requests on each server (``EngineState.loss``); a bit of ``S_DIRTY`` says which are
@@ -15,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.jit import kernel
+from mast_opt.job_placement.engine.arrival_mix import PER_MILLE
 from mast_opt.job_placement.engine.feasibility import Request, room_on, tasks_on
 from mast_opt.job_placement.engine.state import (
     A_CPU,
@@ -124,7 +128,8 @@ def value_of(state: EngineState, kind: int, whole: int, count: int, cpu: int, me
     name = np.int64(key) | 1
     place = np.int64((key >> FOLD) % np.uint64(len(state.memo)))
     if state.memo[place, 0] != name:
-        state.memo[place, 1] = _fill(state, kind, whole, count, cpu, memory, work)
+        value = _fill(state, kind, whole, count, cpu, memory, work)
+        state.memo[place, 1] = value + _room_for_next(state, kind, whole, count, cpu, memory, work)
         state.memo[place, 0] = name
     return int(state.memo[place, 1])
 
@@ -163,6 +168,20 @@ def _fill(state: EngineState, kind: int, whole: int, count: int, cpu: int, memor
                 break
         total += free - left
     return int(total)
+
+
+@kernel
+def _room_for_next(state: EngineState, kind: int, whole: int, count: int, cpu: int, memory: int, work: Scratch) -> int:
+    """The milli-GPUs of all shapes that have room, each times its price."""
+    price = state.demand.shape[1] - 1
+    total = 0
+    for row in range(len(state.demand)):
+        mgpu, tasks = state.demand[row, kind], state.demand[row, price - 1]
+        if mgpu <= 0 or state.demand[row, price - 3] * tasks > cpu or state.demand[row, price - 2] * tasks > memory:
+            continue
+        if _most(work[OWN], whole, count, mgpu) >= tasks:
+            total += mgpu * tasks * state.demand[row, price]
+    return int(total // PER_MILLE)
 
 
 @kernel

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.job_placement.engine.arrival_mix import Arrivals
 from mast_opt.job_placement.engine.capacity_ledger import refresh_all
 from mast_opt.job_placement.engine.server_layout import Layout
 from mast_opt.job_placement.engine.state import (
@@ -60,6 +61,7 @@ def empty_state(layout: Layout, supply: Ints, tiers: int, jobs: int, rows: int) 
         row_device=np.zeros((0, most), np.int32),
         free_places=np.zeros(4, np.int64),
         sample=np.zeros((0, 0, 0), np.int64),
+        demand=np.zeros((0, 0), np.int64),
         memo=np.zeros((0, 2), np.int64),
         loss=np.zeros((0, servers), np.int32),
         slot=np.zeros((0, 0), np.int64),
@@ -70,18 +72,20 @@ def empty_state(layout: Layout, supply: Ints, tiers: int, jobs: int, rows: int) 
     return state
 
 
-def valued(state: EngineState, sample: Ints, slots: int, memo: int) -> EngineState:
-    """The same state with values of servers by these samples [K, L, T + 3], none of them known yet.
+def valued(state: EngineState, arrivals: Arrivals, slots: int, memo: int) -> EngineState:
+    """The same state with values of servers by these arrivals, none of them known yet.
 
     Args:
         slots: requests whose losses are kept for every server, at most 62; 0 where few repeat.
         memo: values that are kept.
     """
     state.server[S_DIRTY] = ALL_DIRTY
+    sample = arrivals.sample
     fields = sample.shape[2] + 2 if sample.size else 0
     slots = slots if sample.size else 0
     return state._replace(
         sample=sample,
+        demand=arrivals.demand,
         memo=np.zeros((memo if sample.size else 0, 2), np.int64),
         loss=np.zeros((slots, state.server.shape[1]), np.int32),
         slot=np.zeros((slots, fields), np.int64),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.job_placement.capacity import remote_mb_price
-from mast_opt.job_placement.engine.arrival_mix import ArrivalMix, shape_of, together
+from mast_opt.job_placement.engine.arrival_mix import ArrivalMix, server_classes, shape_of, together
 from mast_opt.job_placement.engine.best_bid import NOBODY, assign_devices, take
 from mast_opt.job_placement.engine.capacity_ledger import (
     last_tier_of,
@@ -119,7 +119,7 @@ class BatchState:
         """A batch that can go its own way."""
         return replace(
             self,
-            state=copied(self.state)._replace(sample=self.state.sample, memo=self.state.memo),
+            state=copied(self.state)._replace(sample=self.state.sample, demand=self.state.demand, memo=self.state.memo),
             running=self.running.copy(),
             victim=dict(self.victim),
             placed=dict(self.placed),
@@ -317,7 +317,9 @@ def batch_state_of(problem: JobPlacement, mix: ArrivalMix | None = None) -> Batc
     state = empty_state(layout, p.servers.supply, len(p.tiers), len(p.running) + len(p.jobs), most_rows)
     state.free_places[N_ROUND] = 1
     if mix is not None:
-        state = valued(state, mix.draw({name: k for k, name in enumerate(p.gpu_types)}), 0, mix.sampling.memo)
+        types = {name: k for k, name in enumerate(p.gpu_types)}
+        arrivals = mix.draw(types, server_classes(p.servers.gpu_type, p.servers.supply))
+        state = valued(state, arrivals, 0, mix.sampling.memo)
     tier = p.running.tier
     running = np.stack(
         [tier, np.where(p.running.preemptible, tier, 0), p.running.at_risk_mgpu_hours * VICTIM + 1], axis=1

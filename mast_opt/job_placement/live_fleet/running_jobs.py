@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.units import MILLI
-from mast_opt.job_placement.engine.arrival_mix import ArrivalMix
+from mast_opt.job_placement.engine.arrival_mix import ArrivalMix, Arrivals
 from mast_opt.job_placement.engine.capacity_ledger import (
     block,
     load,
@@ -276,14 +276,14 @@ class RunningJobs(ServerInventory):
     def draw(self) -> None:
         """Draw samples of arrivals; what is known of values of servers is forgotten."""
         if self.mix is not None:
-            self.value_by(self.mix.draw(self.types))
+            self.value_by(self.mix.draw(self.types, self.classes()))
 
-    def value_by(self, sample: Ints) -> None:
-        """Value servers by these samples of arrivals."""
+    def value_by(self, arrivals: Arrivals) -> None:
+        """Value servers by these arrivals."""
         if self.mix is None:
             return
         old, sampling = self.state, self.mix.sampling
-        self.state = valued(old, sample, sampling.slots, sampling.memo)
+        self.state = valued(old, arrivals, sampling.slots, sampling.memo)
         self._undoing(lambda: setattr(self, "state", restore_values(self.state, old)))
 
     def set_supply(self, server: Server) -> bool:
@@ -296,11 +296,11 @@ class RunningJobs(ServerInventory):
             return False
         places = self.places()
         held = {name: self.holdings(name) for name in self.names()}
-        sample = self.state.sample
+        arrivals = Arrivals(self.state.sample, self.state.demand)
         self._undoing_attributes()
         self._lay_out({**self.servers, server.name: server})
         self._load(held, places)
-        self.value_by(sample)
+        self.value_by(arrivals)
         return True
 
     def _set_supply_of(self, server: Server) -> None:

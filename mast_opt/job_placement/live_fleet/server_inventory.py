@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.errors import UsageError
+from mast_opt.job_placement.engine.arrival_mix import server_classes
 from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.server_layout import Layout, lay_out
 from mast_opt.job_placement.live_fleet.types import Job, Server, names_in
@@ -75,10 +76,17 @@ class ServerInventory:
 
     def _supply_changed(self, supply: Ints) -> None:
         self.supply = supply
+        self._classes: Ints | None = None
         gpus = supply[:, GPU]
         self.largest = max(int(gpus[gpus <= MOST_GPUS * WHOLE].max(initial=0)), WHOLE)
         self.group_mgpu = np.zeros(len(self.everywhere), np.int64)
         np.add.at(self.group_mgpu, self.layout.group, gpus)
+
+    def classes(self) -> Ints:
+        """[C, 5] equal servers, see ``server_classes``."""
+        if self._classes is None:
+            self._classes = server_classes(self.layout.group_type[self.layout.group], self.supply)
+        return self._classes
 
     def server_at(self, position: int) -> str:
         """Name of the server at a position of the layout."""

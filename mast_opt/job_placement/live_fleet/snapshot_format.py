@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mast_opt.core.errors import UsageError
-from mast_opt.job_placement.engine.arrival_mix import ArrivalMix, Shape
+from mast_opt.job_placement.engine.arrival_mix import ArrivalMix, Arrivals, Shape
 from mast_opt.job_placement.engine.limits import FillSampling, SearchLimits
 from mast_opt.job_placement.live_fleet.booking import devices_of
 from mast_opt.job_placement.live_fleet.conversion import Limits
@@ -24,7 +24,7 @@ from mast_opt.job_placement.live_fleet.running_jobs import Holding, Places, Runn
 from mast_opt.job_placement.live_fleet.types import Job, Server, Share, sound_limits, sound_sampling, whole
 
 MAGIC = b"mast-opt fleet\n"
-VERSION = 1
+VERSION = 2
 HEAD, DIGEST = len(MAGIC) + 4, 32
 """Bytes of magic and version, and of the digest."""
 SERVER_FIELDS = ("name", "region", "cluster", "rack", "gpu_type", "gpus", "cpu_mcores", "memory_mib")
@@ -76,6 +76,7 @@ def _content(books: FleetInventory, quotas: Limits) -> dict[str, Any]:
             "total": mix.total,
             "due": mix.due,
             "sample": books.state.sample.tolist(),
+            "demand": books.state.demand.tolist(),
         },
         "jobs": [[getattr(books.running[name].job, field) for field in JOB_FIELDS] for name in names],
         "runs": [[one.tier, one.over_quota, one.number] for one in map(books.running.__getitem__, names)],
@@ -108,7 +109,7 @@ def decoded(data: bytes) -> tuple[FleetInventory, Limits]:
 
 
 def _state(content: dict[str, Any]) -> tuple[FleetInventory, Limits]:
-    mix, sample = _mix(content["mix"])
+    mix = _mix(content["mix"])
     books = FleetInventory(
         [Server(*row) for row in content["servers"]],
         tuple(content["tiers"]),
@@ -138,7 +139,9 @@ def _state(content: dict[str, Any]) -> tuple[FleetInventory, Limits]:
     books.started = content["started"]
     if mix is not None:
         mix.due = content["mix"]["due"]
-        books.value_by(np.array(sample, np.int64).reshape(-1, mix.sampling.draws, len(books.types) + 3))
+        sample = np.array(content["mix"]["sample"], np.int64).reshape(-1, mix.sampling.draws, len(books.types) + 3)
+        demand = np.array(content["mix"]["demand"], np.int64).reshape(-1, len(books.types) + 4)
+        books.value_by(Arrivals(sample, demand))
     return books, Limits(content["quotas"], content["type_quotas"])
 
 
@@ -150,15 +153,15 @@ def _holding(job: Job, row: list[Any], books: FleetInventory) -> Holding:
     return Holding(server.name, whole(job.name, "cores", cpu), whole(job.name, "MiB", memory), taken)
 
 
-def _mix(content: dict[str, Any] | None) -> tuple[ArrivalMix | None, list[Any]]:
+def _mix(content: dict[str, Any] | None) -> ArrivalMix | None:
     if content is None:
-        return None, []
+        return None
     counts = {
         Shape(mgpu, cpu, memory, tasks, tuple((kind, need) for kind, need in needs)): count
         for (mgpu, cpu, memory, tasks, needs), count in content["counts"]
     }
     sampling = sound_sampling(FillSampling(*content["sampling"]))
-    return ArrivalMix(sampling, counts, content["total"], content["due"]), content["sample"]
+    return ArrivalMix(sampling, counts, content["total"], content["due"])
 
 
 def difference(ours: FleetInventory, theirs: FleetInventory) -> str:

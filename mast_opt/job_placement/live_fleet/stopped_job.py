@@ -49,7 +49,7 @@ class Stopped:
 def restore_values(state: EngineState, old: EngineState) -> EngineState:
     """A state with the samples and values of an older one; what that knows of servers is out of date."""
     state.server[S_DIRTY] = ALL_DIRTY
-    return state._replace(sample=old.sample, memo=old.memo, loss=old.loss, slot=old.slot)
+    return state._replace(sample=old.sample, demand=old.demand, memo=old.memo, loss=old.loss, slot=old.slot)
 
 
 def restore_arrays(state: EngineState, old: EngineState, free_places: Ints) -> EngineState:

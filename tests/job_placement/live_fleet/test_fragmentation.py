@@ -11,8 +11,8 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import UsageError
-from mast_opt.job_placement.engine.arrival_mix import ArrivalMix, shape_of
-from mast_opt.job_placement.engine.limits import SAMPLING_RANGES, FillSampling
+from mast_opt.job_placement.engine.arrival_mix import ArrivalMix, Shape, server_classes, shape_of
+from mast_opt.job_placement.engine.limits import DEFAULT_SAMPLING, SAMPLING_RANGES, FillSampling
 from mast_opt.job_placement.live_fleet.fleet import Fleet
 from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused, Server
 from tests.job_placement.fleets import bid_for
@@ -52,6 +52,43 @@ def test_a_job_leaves_the_server_alone_that_only_it_spoils() -> None:
         fleet = Fleet([server("pair", 2), server("three", 3)], tiers=(0,), placement=placement, expected=[whole])
         bids[placement] = bid_for(fleet, Job("one", 0, mgpu=1000)).shares[0].server
     assert bids == {"fragmentation": "three", "best-fit": "pair"}
+
+
+def test_a_place_that_few_servers_have_is_left_to_jobs_that_need_it() -> None:
+    """In the long run small jobs fill both servers, so that the tighter one is taken where only that counts."""
+    roomy = replace(server("roomy", 4), memory_mib=131_072)
+    expected = [Job("huge", 0, mgpu=4000, memory_mib=100_000), *(Job(f"j{n}", 0, mgpu=1000) for n in range(50))]
+    taken = {}
+    for percent in (0, DEFAULT_SAMPLING.scarcity_percent):
+        sampling = FillSampling(scarcity_percent=percent)
+        fleet = Fleet([roomy, server("plain", 8)], tiers=(0,), expected=expected, sampling=sampling)
+        taken[percent] = bid_for(fleet, Job("one", 0, mgpu=1000)).shares[0].server
+    assert taken == {0: "roomy", DEFAULT_SAMPLING.scarcity_percent: "plain"}
+
+
+def test_a_shape_is_priced_by_the_gpus_on_servers_that_hold_it_when_empty() -> None:
+    mix = ArrivalMix(FillSampling(samples=10, scarcity_percent=100))
+    classes = server_classes(np.array([0, 1]), np.array([[8000, 8, 8], [2000, 2, 2]]))
+    on_all, on_large, nowhere = 1.0, 0.8, 0.0
+    held = {
+        (400, 0, 0, 4): on_all,
+        (400, 0, 0, 5): on_large,
+        (500, 1, 1, 9): nowhere,
+        (1000, 2, 2, 1): on_all,
+        (1000, 1, 3, 1): on_large,
+        (1000, 3, 1, 1): on_large,
+        (0, 1, 1, 1): nowhere,
+        (2000, 0, 0, 1): on_all,
+        (2000, 0, 0, 2): on_large,
+        (3000, 1, 1, 3): nowhere,
+        (1000, 0, 3, 3): nowhere,
+    }
+    for mgpu, cpu, memory, tasks in held:
+        mix.add(Shape(mgpu * tasks, cpu, memory, tasks, (("", mgpu),)), 1)
+    demand = mix.draw({"a": 0, "b": 1}, classes).demand
+    total = sum(max(1000, key[0] * key[3]) for key in held)
+    expected = {key: round(10_000 * max(1000, key[0] * key[3]) / total / share) for key, share in held.items() if share}
+    assert {tuple(row[[0, 2, 3, 4]].tolist()): int(row[5]) for row in demand} == expected
 
 
 def test_the_mix_is_learned_from_what_starts_and_part_of_snapshots() -> None:
@@ -130,12 +167,15 @@ def test_draws_are_in_proportion_to_gpus_and_a_gang_counts_as_its_servers() -> N
     assert (together.tasks, together.mgpu, one) == (4, 4000, 1)
     mix.add(shape, 1)
     mix.add(shape_of({"": 1000}, 7, 9, 1, True, 8000)[0], 8)
-    sample = mix.draw({"t4": 0, "a100": 1})
+    classes = server_classes(np.array([0, 1, 1]), np.array([[4000, 7, 9], [8000, 90, 90], [8000, 90, 90]]))
+    sample, demand = mix.draw({"t4": 0, "a100": 1}, classes)
     assert sample.shape == (32, 8, 5)
     large = sample[:, :, 1] == 8000
     assert (large.sum(axis=0) == 16).all()
     assert (sample[large] == [-1, 8000, 0, 0, 1]).all()
     assert (sample[~large] == [1000, 1000, 7, 9, 1]).all()
+    half = 32 * 750 // 2
+    assert demand.tolist() == [[1000, 1000, 7, 9, 1, half], [-1, 8000, 0, 0, 1, half * 20 // 16]]
 
 
 def test_another_placement_is_refused() -> None:

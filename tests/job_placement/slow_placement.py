@@ -54,11 +54,13 @@ def put_all(free: Free, tasks: int, mgpu: int, cpu: int, memory: int) -> Free | 
 
 
 def value(sample: list[list[list[int]]], demand: list[list[int]], kind: int, free: Free) -> int:
-    """Milli-GPUs that the arrivals of all samples take, and those of each shape that has room, at its price."""
+    """Milli-GPUs that the arrivals of all samples take, and what each shape would take by itself, at its price."""
     total = 0
     for *needs, cpu, memory, tasks, price in demand:
-        if needs[kind] > 0 and put_all(free, tasks, needs[kind], cpu, memory) is not None:
+        more = put_all(free, tasks, needs[kind], cpu, memory) if needs[kind] > 0 else None
+        while more is not None:
             total += needs[kind] * tasks * price
+            more = put_all(more, tasks, needs[kind], cpu, memory)
     total //= 1000
     for sequence in sample:
         now = free

@@ -5,8 +5,8 @@ of them. Counts of a limited number of shapes are kept by the algorithm of Misra
 1982): where a new shape finds no place, all counts fall. Shapes are drawn with a probability in proportion to count
 times GPUs, at least one: what takes many GPUs is the hardest to place, and would be missing in short samples.
 
-A shape is scarce if few servers could hold it: its share of what arrives, divided by the share of the fleet's GPUs that
-are on servers of which one, empty, holds it.
+Room for a shape has a price: its share of the GPUs that arrive, divided by the square of the share of the fleet's GPUs
+that are on servers of which one, empty, holds it. The square makes room expensive that few servers have.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ANY = ""
 MASK = (1 << 64) - 1
 PER_MILLE = 1000
 """Prices of shapes are in thousandths."""
-LEAST_SHARE = 1e-3
+LEAST_SHARE = 1e-2
 """A smaller share of the GPUs counts as this one, so that no sum of prices overflows."""
 
 
@@ -70,8 +70,7 @@ class Arrivals(NamedTuple):
     """[K, L, T + 3] sequences of arrivals: milli-GPUs of a task on each type (−1 where it may not run), millicores,
     MiB, tasks."""
     demand: Ints
-    """[M, T + 4] the shapes, likewise, and how many thousandths a server is worth that has room for one, times its
-    milli-GPUs."""
+    """[M, T + 4] the shapes, likewise, and what room for a milli-GPU of theirs is worth, in thousandths."""
 
 
 @dataclass
@@ -117,7 +116,9 @@ class ArrivalMix:
         shapes = sorted(self.counts)
         if not shapes:
             return Arrivals(np.zeros((0, 0, len(types) + 3), np.int64), np.zeros((0, len(types) + 4), np.int64))
-        weight = np.array([self.counts[shape] * max(WHOLE, shape.mgpu) for shape in shapes], np.float64)
+        count = np.array([self.counts[shape] for shape in shapes], np.float64)
+        mgpu = np.array([shape.mgpu for shape in shapes], np.float64)
+        weight = count * np.maximum(mgpu, WHOLE)
         drawn = np.searchsorted(np.cumsum(weight), _positions(self.sampling) * weight.sum(), side="right")
         table = np.full((len(shapes), len(types) + 3), -1, np.int64)
         for row, shape in zip(table, shapes):
@@ -128,14 +129,14 @@ class ArrivalMix:
                 elif kind in types:
                     row[types[kind]] = mgpu
         sample = np.ascontiguousarray(table[np.minimum(drawn, len(shapes) - 1)])
-        return Arrivals(sample, self._demand(table, weight / weight.sum(), classes))
+        return Arrivals(sample, self._demand(table, count * mgpu / max((count * mgpu).sum(), 1), classes))
 
     def _demand(self, table: Ints, arriving: Floats, classes: Ints) -> Ints:
         """[M, T + 4] see ``Arrivals``; without the shapes that no server holds, and those without GPUs."""
         mgpu = classes[:, GPU] * classes[:, COUNT]
         share = _held(table, classes) @ mgpu / max(int(mgpu.sum()), 1)
         weight = self.sampling.samples * self.sampling.scarcity_percent / 100 * PER_MILLE
-        price = np.rint(weight * arriving / np.maximum(share, LEAST_SHARE)).astype(np.int64)
+        price = np.rint(weight * arriving / np.maximum(share, LEAST_SHARE) ** 2).astype(np.int64)
         scarce = (share > 0) & (price > 0) & (table[:, :-3] > 0).any(axis=1)
         return np.column_stack([table, price])[scarce]
 

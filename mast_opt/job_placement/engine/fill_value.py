@@ -3,9 +3,9 @@
 A sample is a sequence of arrivals, each a shape drawn from the mix of jobs (``arrival_mix``). Each one that fits is
 placed, a fraction on the fullest GPU that holds it. What they take over all samples is the value in the long run, when
 more comes than fits. Until then, what counts is that the next arrival finds a place: so a server is also worth the
-milli-GPUs of every shape that has room there now, each weighted by how much of it arrives and how few GPUs are on
-servers that could hold it. Placing a job costs the value before less the value after. All servers meet the same
-samples, so that differences are not noise.
+milli-GPUs of all arrivals of one shape that have room there now, for every shape, weighted by how much of it arrives
+and how few GPUs are on servers that could hold it. Placing a job costs the value before less the value after. All
+servers meet the same samples, so that differences are not noise.
 
 Values depend on the type and on what is free only; ``EngineState.memo`` keeps them by a hash of both. A fleet also
 keeps the loss of its most recent requests on each server (``EngineState.loss``); a bit of ``S_DIRTY`` says which are
@@ -172,15 +172,19 @@ def _fill(state: EngineState, kind: int, whole: int, count: int, cpu: int, memor
 
 @kernel
 def _room_for_next(state: EngineState, kind: int, whole: int, count: int, cpu: int, memory: int, work: Scratch) -> int:
-    """The milli-GPUs of all shapes that have room, each times its price."""
+    """The milli-GPUs that each shape, were there nothing else, would take, times its price; summed over shapes."""
     price = state.demand.shape[1] - 1
     total = 0
     for row in range(len(state.demand)):
         mgpu, tasks = state.demand[row, kind], state.demand[row, price - 1]
-        if mgpu <= 0 or state.demand[row, price - 3] * tasks > cpu or state.demand[row, price - 2] * tasks > memory:
+        if mgpu <= 0:
             continue
-        if _most(work[OWN], whole, count, mgpu) >= tasks:
-            total += mgpu * tasks * state.demand[row, price]
+        fit = _most(work[OWN], whole, count, mgpu)
+        if fit >= tasks and state.demand[row, price - 3] > 0:
+            fit = min(fit, cpu // state.demand[row, price - 3])
+        if fit >= tasks and state.demand[row, price - 2] > 0:
+            fit = min(fit, memory // state.demand[row, price - 2])
+        total += fit // tasks * tasks * mgpu * state.demand[row, price]
     return int(total // PER_MILLE)
 
 

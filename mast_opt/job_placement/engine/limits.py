@@ -23,11 +23,12 @@ class FillSampling(NamedTuple):
 
     samples: int = 16
     """Sequences of arrivals; with 64, allocation on the lists of FGD is the same within 0.05 points."""
-    draws: int = 16
-    """Arrivals of a sequence. Between 10 and 64, allocation on the lists of FGD differs by less than 0.1 points."""
-    scarcity_percent: int = 75
+    draws: int = 24
+    """Arrivals of a sequence; enough to fill a server. With 16, pods that take parts of GPUs do not."""
+    scarcity_percent: int = 12
     """Weight of room for the next arrival, more where few servers could hold it, against what a sequence takes. On the
-    lists of FGD, with 50 to 100 what is asked for is allocated up to 90%; with 0, jobs of whole servers are refused."""
+    lists of FGD, what is asked for is then allocated up to 95%; with 0, jobs of whole servers are refused, and with 30
+    less is allocated at 130%."""
     shapes: int = 512
     """Shapes of jobs that are counted, by the algorithm of Misra and Gries."""
     growth_percent: int = 150
@@ -44,7 +45,7 @@ DEFAULT_SAMPLING = FillSampling()
 SAMPLING_RANGES = {
     "samples": (1, 4096),
     "draws": (1, 4096),
-    "scarcity_percent": (0, 10_000),
+    "scarcity_percent": (0, 1_000),
     "shapes": (1, 1 << 20),
     "growth_percent": (101, 100_000),
     "window": (1, 1 << 40),

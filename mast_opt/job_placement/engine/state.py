@@ -97,8 +97,8 @@ class EngineState(NamedTuple):
     """[K, L, T + 3] draws of arrivals (``fill_value``): milli-GPUs of a task on each type (−1 where it may not run),
     millicores, MiB, tasks. No sample: no server has a value."""
     demand: Ints
-    """[N, T + 4] shapes of arrivals (``arrival_mix.Arrivals``): as a draw, and thousandths of its milli-GPUs that a
-    server is worth that has room for it."""
+    """[N, T + 4] shapes of arrivals (``arrival_mix.Arrivals``): as a draw, and what room for a
+    milli-GPU of theirs is worth, in thousandths."""
     memo: Ints
     """[M, 2] hash of a server's free capacity, and its value."""
     loss: Small

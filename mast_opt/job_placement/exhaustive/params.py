@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mast_opt.job_placement.engine.limits import DEFAULT_LIMITS, DEFAULT_SAMPLING, SAMPLING_RANGES, FillSampling, SearchLimits
+from mast_opt.job_placement.engine.limits import (
+    DEFAULT_LIMITS,
+    DEFAULT_SAMPLING,
+    SAMPLING_RANGES,
+    FillSampling,
+    SearchLimits,
+)
 from mast_opt.search.params import Params, group, parameter
 from mast_opt.search.sub_mip import SubMipParams
 
@@ -59,25 +65,24 @@ class FillParams(Params):
         low=1,
     )
     draws: int = parameter(
-        DEFAULT_SAMPLING.draws,
+        16,
         "Jobs of a sequence.",
         "Between 10 and 64, allocation on the lists of FGD differs by less than 0.1 points.",
         low=1,
     )
 
     scarcity_percent: int = parameter(
-        DEFAULT_SAMPLING.scarcity_percent,
-        "Weight of room for one job more, greater where few servers could hold it, against what a sequence takes.",
-        "On the lists of FGD, with 50 to 100 what is asked for is allocated up to 90%.",
+        0,
+        "Weight of room for one job more, greater where few servers could hold it, against what a sequence takes; "
+        "see FillSampling.",
+        "A batch asks for more than fits, so that only what sequences take counts.",
         low=0,
         high=SAMPLING_RANGES["scarcity_percent"][1],
     )
 
     def sampling(self) -> FillSampling:
         """The same, as the engine is handed them."""
-        return DEFAULT_SAMPLING._replace(
-            samples=self.samples, draws=self.draws, scarcity_percent=self.scarcity_percent
-        )
+        return DEFAULT_SAMPLING._replace(samples=self.samples, draws=self.draws, scarcity_percent=self.scarcity_percent)
 
 
 @dataclass(frozen=True)

@@ -86,8 +86,8 @@ def test_a_shape_is_priced_by_the_gpus_on_servers_that_hold_it_when_empty() -> N
     for mgpu, cpu, memory, tasks in held:
         mix.add(Shape(mgpu * tasks, cpu, memory, tasks, (("", mgpu),)), 1)
     demand = mix.draw({"a": 0, "b": 1}, classes).demand
-    total = sum(max(1000, key[0] * key[3]) for key in held)
-    expected = {key: round(10_000 * max(1000, key[0] * key[3]) / total / share) for key, share in held.items() if share}
+    total = sum(key[0] * key[3] for key in held)
+    expected = {key: round(10_000 * key[0] * key[3] / total / share**2) for key, share in held.items() if share}
     assert {tuple(row[[0, 2, 3, 4]].tolist()): int(row[5]) for row in demand} == expected
 
 
@@ -174,8 +174,8 @@ def test_draws_are_in_proportion_to_gpus_and_a_gang_counts_as_its_servers() -> N
     assert (large.sum(axis=0) == 16).all()
     assert (sample[large] == [-1, 8000, 0, 0, 1]).all()
     assert (sample[~large] == [1000, 1000, 7, 9, 1]).all()
-    half = 32 * 750 // 2
-    assert demand.tolist() == [[1000, 1000, 7, 9, 1, half], [-1, 8000, 0, 0, 1, half * 20 // 16]]
+    half = 16 * 10 * DEFAULT_SAMPLING.scarcity_percent
+    assert demand.tolist() == [[1000, 1000, 7, 9, 1, half], [-1, 8000, 0, 0, 1, round(half * (20 / 16) ** 2)]]
 
 
 def test_another_placement_is_refused() -> None:

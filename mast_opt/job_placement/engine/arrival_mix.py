@@ -123,11 +123,11 @@ class ArrivalMix:
         table = np.full((len(shapes), len(types) + 3), -1, np.int64)
         for row, shape in zip(table, shapes):
             row[-3:] = shape.cpu, shape.memory, shape.tasks
-            for kind, mgpu in shape.needs:
+            for kind, need in shape.needs:
                 if kind == ANY:
-                    row[:-3] = mgpu
+                    row[:-3] = need
                 elif kind in types:
-                    row[types[kind]] = mgpu
+                    row[types[kind]] = need
         sample = np.ascontiguousarray(table[np.minimum(drawn, len(shapes) - 1)])
         return Arrivals(sample, self._demand(table, count * mgpu / max((count * mgpu).sum(), 1), classes))
 
@@ -138,7 +138,8 @@ class ArrivalMix:
         weight = self.sampling.samples * self.sampling.scarcity_percent / 100 * PER_MILLE
         price = np.rint(weight * arriving / np.maximum(share, LEAST_SHARE) ** 2).astype(np.int64)
         scarce = (share > 0) & (price > 0) & (table[:, :-3] > 0).any(axis=1)
-        return np.column_stack([table, price])[scarce]
+        demand: Ints = np.column_stack([table, price])[scarce]
+        return demand
 
 
 def server_classes(kind: Ints, supply: Ints) -> Ints:

@@ -1,4 +1,5 @@
-"""Limits of searches in the job-placement engine. Imports no kernel, so that parameters can name them."""
+"""Limits of searches in the job-placement engine: counts, never times. Imports no kernel, so that parameters can name
+them."""
 
 from __future__ import annotations
 
@@ -16,6 +17,10 @@ class SearchLimits(NamedTuple):
     """Subsets of the candidates of one server that are enumerated."""
     cells: int = 1 << 27
     """Servers times tasks of a gang: what is larger is not searched, lest memory run out."""
+    work: int = 20_000
+    """Subsets that are enumerated, and servers times tasks of every node, in all. Each server gets an equal share of
+    the subsets, at least one for each candidate; once all is spent, the best set so far is taken. No job is refused for
+    it: it may stop more than needed, and its bid is not proven."""
 
 
 class FillSampling(NamedTuple):
@@ -25,9 +30,9 @@ class FillSampling(NamedTuple):
     """Sequences of arrivals; with 64, allocation on the lists of FGD is the same within 0.05 points."""
     draws: int = 24
     """Arrivals of a sequence; enough to fill a server. With 16, pods that take parts of GPUs do not."""
-    scarcity_percent: int = 12
+    scarcity_percent: int = 20
     """Weight of room for the next arrival, more where few servers could hold it, against what a sequence takes. On the
-    lists of FGD, what is asked for is then allocated up to 95%; with 0, jobs of whole servers are refused, and with 30
+    lists of FGD, what is asked for is then allocated up to 95%; with 0, jobs of whole servers are refused, and with 40
     less is allocated at 130%."""
     shapes: int = 512
     """Shapes of jobs that are counted, by the algorithm of Misra and Gries."""
@@ -54,5 +59,11 @@ SAMPLING_RANGES = {
 }
 """Field of ``FillSampling`` → its least and greatest value."""
 DEFAULT_LIMITS = SearchLimits()
-LIMIT_RANGES = {"nodes": (1, 1 << 40), "candidates": (1, 62), "subsets": (1, 1 << 40), "cells": (1, 1 << 40)}
+LIMIT_RANGES = {
+    "nodes": (1, 1 << 40),
+    "candidates": (1, 62),
+    "subsets": (1, 1 << 40),
+    "cells": (1, 1 << 40),
+    "work": (1, 1 << 40),
+}
 """Field of ``SearchLimits`` → its least and greatest value."""

@@ -48,10 +48,17 @@ class VictimSearchParams(Params):
         "A table of that size takes a gigabyte.",
         low=1,
     )
+    work: int = parameter(
+        1 << 40,
+        "Most subsets that are enumerated, and servers of a group times tasks of every node, in all; each server gets "
+        "an equal share.",
+        "No limit: nobody waits for one bid of a batch.",
+        low=1,
+    )
 
     def limits(self) -> SearchLimits:
         """The same, as the engine is handed them."""
-        return SearchLimits(self.nodes, self.candidates, self.subsets, self.cells)
+        return SearchLimits(self.nodes, self.candidates, self.subsets, self.cells, self.work)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import numpy as np
 
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.job_placement.engine.feasibility import Request
+from mast_opt.job_placement.engine.limits import SearchLimits
 from mast_opt.job_placement.engine.preemption.candidates import (
     ROOM_CPU,
     ROOM_GPU,
@@ -62,6 +63,8 @@ class FrontierWorkspace(NamedTuple):
     """[C]"""
     stack: Ints
     """[C]"""
+    subsets: Ints
+    """[1] how many have been enumerated, by all frontiers."""
 
 
 class _Search(NamedTuple):
@@ -83,6 +86,13 @@ class _Search(NamedTuple):
     """Open candidates, cheapest first."""
 
 
+@kernel
+def share_of(limits: SearchLimits, work: int, servers: int) -> int:
+    """Most subsets of each of so many servers, when there is so much work left. With one for each candidate, the first
+    descent reaches a set that is enough."""
+    return int(max(limits.candidates, min(limits.subsets, work // max(servers, 1))))
+
+
 @compiled
 def frontier_workspace(state: EngineState, candidates: int) -> FrontierWorkspace:
     """Arrays for servers of the state and so many candidates."""
@@ -94,6 +104,7 @@ def frontier_workspace(state: EngineState, candidates: int) -> FrontierWorkspace
         np.empty(devices + 1, np.int64),
         np.empty(candidates, np.int64),
         np.empty(candidates, np.int64),
+        np.zeros(1, np.int64),
     )
 
 
@@ -266,6 +277,7 @@ def _by_subsets(
             stack[depth] = at
             depth += 1
             subsets += 1
+            space.subsets[0] += 1
             more = fit_in(room, search.devices, search.mgpu, job) - search.base
             for e in range(1, min(more, extra) + 1):
                 if spent < cost[e]:

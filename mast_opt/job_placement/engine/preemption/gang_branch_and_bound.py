@@ -27,6 +27,7 @@ from mast_opt.job_placement.engine.preemption.eviction_frontier import (
     FrontierWorkspace,
     eviction_frontier,
     frontier_workspace,
+    share_of,
 )
 from mast_opt.job_placement.engine.preemption.group_bounds import Group, gather
 from mast_opt.job_placement.engine.state import G_START, G_TYPE, J_COST, LEVELS, NEVER, S_RACK, EngineState
@@ -80,11 +81,11 @@ def cheapest_in_group(
 
     Args:
         limit: sets whose value is not below this are of no interest; it is the answer's value if there is none.
-        limits: one node is searched at least.
+        limits: one node is searched at least, and as many subsets of a server as it has candidates.
     """
     group, every = gather(state, g, job, threshold, limits.candidates)
     size, count, wide = len(group.start) - 1, len(group.job), job.tasks + 1
-    best, found, nodes, proven = limit, 0, 1, False
+    best, found, nodes, proven, work = limit, 0, 1, False, 0
     if size * wide <= limits.cells:
         most = most_on_any(state, g, threshold, job) + 1
         fronts = Frontiers(
@@ -102,16 +103,18 @@ def cheapest_in_group(
             np.empty(limits.candidates, np.int64),
             np.empty(wide, np.int64),
             np.empty((size, wide), np.int64),
-            limits.subsets,
+            share_of(limits, limits.work, size),
             frontier_workspace(state, limits.candidates),
         )
-        best, found, nodes, proven = _search_sets(state, group, job, limit, limits.nodes, tree, jobs)
+        budget = max(1, min(limits.nodes, limits.work // (size * wide)))
+        best, found, nodes, proven = _search_sets(state, group, job, limit, budget, tree, jobs)
+        work = tree.space.subsets[0] + nodes * size * wide
     proven = proven and every
     if best == limit and not proven:
         number, cost = _list_helpful(state, g, job, threshold, jobs)
         if cost * LEVELS + excess(job.within, job) < limit:
             best, found = cost * LEVELS + excess(job.within, job), number
-    return np.array([best, g, found, nodes, proven], np.int64)
+    return np.array([best, g, found, nodes, proven, work], np.int64)
 
 
 @kernel

@@ -23,6 +23,7 @@ from mast_opt.job_placement.engine.preemption.eviction_frontier import (
     FrontierWorkspace,
     eviction_frontier,
     frontier_workspace,
+    share_of,
 )
 from mast_opt.job_placement.engine.state import (
     A_CPU,
@@ -44,8 +45,8 @@ from mast_opt.job_placement.engine.state import (
 )
 from mast_opt.job_placement.units import Ints
 
-VALUE, GROUP, FOUND, NODES, PROVEN = range(5)
-"""Of an answer: value of the bid (NEVER if there is none), group, victims, nodes searched, 1 if proven."""
+VALUE, GROUP, FOUND, NODES, PROVEN, WORK = range(6)
+"""Of an answer: value of the bid (NEVER if there is none), group, victims, nodes searched, 1 if proven, work done."""
 
 MANY_TASKS = 10_000
 """From here it is worth asking how many tasks a server can hold before space is made for them."""
@@ -59,8 +60,7 @@ class ServerWorkspace(NamedTuple):
     frontier: Frontier
     jobs: Ints
     """[C + 1] victims of the cheapest set, closed by −1."""
-    subsets: int
-    """Most subsets of a server's candidates that are enumerated."""
+    limits: SearchLimits
     space: FrontierWorkspace
 
 
@@ -68,12 +68,12 @@ class ServerWorkspace(NamedTuple):
 def cheapest_server(
     state: EngineState, job: Request, groups: Ints, threshold: int, limits: SearchLimits, jobs: Ints
 ) -> Ints:
-    """The answer [5] over all servers of the groups, the victims written into ``jobs`` [V]. Of equals, the first wins.
+    """The answer [6] over all servers of the groups, the victims written into ``jobs`` [V]. Of equals, the first wins.
 
     The server that promises most is searched first, so that most of the others need not be. Where nothing is found
     because too many jobs lie on a server, all that could help are stopped on the one where they cost least.
     """
-    answer = np.array([NEVER, -1, 0, 0, 1], np.int64)
+    answer = np.array([NEVER, -1, 0, 0, 1, 0], np.int64)
     most = job.tasks
     if most > MANY_TASKS:
         most = MANY_TASKS
@@ -84,7 +84,7 @@ def cheapest_server(
         Candidates(np.empty(count, np.int64), np.empty(count, np.int64), np.zeros(count, np.int64)),
         Frontier(np.empty(most + 1, np.int64), np.empty(most + 1, np.int64)),
         np.empty(count + 1, np.int64),
-        limits.subsets,
+        limits,
         frontier_workspace(state, count),
     )
     _search_servers(state, job, groups, threshold, np.empty(state.server.shape[1]), space, jobs, answer)
@@ -133,6 +133,9 @@ def _search_servers(
                 most = min(limit, answer[VALUE] - 1)
                 if bounds[s] * LEVELS > most or (whole_round == 0 and s != promising):
                     continue
+                if answer[WORK] >= space.limits.work and answer[VALUE] < NEVER:
+                    answer[PROVEN] = 0
+                    return
                 value = _cheapest_on(state, s, g, job, threshold, most, space, answer)
                 if whole_round == 0:
                     limit = value
@@ -190,8 +193,17 @@ def _cheapest_on(
         costs[i] = state.job[J_COST, state.row[L_JOB, rows[i]]]
     candidates = Candidates(rows[:count], costs[:count], status[:count])
     base, extra, exact = eviction_frontier(
-        state, s, mgpu, job, candidates, most // LEVELS, space.subsets, space.frontier, space.space
+        state,
+        s,
+        mgpu,
+        job,
+        candidates,
+        most // LEVELS,
+        share_of(space.limits, space.limits.work - answer[WORK], 1),
+        space.frontier,
+        space.space,
     )
+    answer[WORK] = space.space.subsets[0]
     if not (every and exact):
         answer[PROVEN] = 0
     if base + extra < job.tasks:

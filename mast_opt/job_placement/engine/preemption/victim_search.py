@@ -18,7 +18,15 @@ from mast_opt.job_placement.engine.free_capacity_search import groups_in_order
 from mast_opt.job_placement.engine.limits import SearchLimits
 from mast_opt.job_placement.engine.preemption.gang_branch_and_bound import cheapest_in_group
 from mast_opt.job_placement.engine.preemption.group_bounds import bounds_of
-from mast_opt.job_placement.engine.preemption.single_server import FOUND, GROUP, NODES, PROVEN, VALUE, cheapest_server
+from mast_opt.job_placement.engine.preemption.single_server import (
+    FOUND,
+    GROUP,
+    NODES,
+    PROVEN,
+    VALUE,
+    WORK,
+    cheapest_server,
+)
 from mast_opt.job_placement.engine.state import LEVELS, NEVER, EngineState
 from mast_opt.job_placement.units import SERVER, Bools, Ints
 
@@ -82,9 +90,12 @@ def _in_one_group(
     for at in np.argsort(bounds, kind="stable").tolist():
         if np.isinf(bounds[at]) or bounds[at] * LEVELS > best:
             break
+        if limits.work <= 0 and best < NEVER:
+            proven = False
+            break
         limit = best if at > best_at else min(best + 1, NEVER)
         answer = cheapest_in_group(state, int(groups[at]), job, threshold, limit, limits, jobs)
-        limits = limits._replace(nodes=limits.nodes - int(answer[NODES]))
+        limits = limits._replace(nodes=limits.nodes - int(answer[NODES]), work=limits.work - int(answer[WORK]))
         proven &= bool(answer[PROVEN])
         if answer[VALUE] < limit:
             best, best_at, kept = int(answer[VALUE]), at, jobs[: answer[FOUND]].copy()

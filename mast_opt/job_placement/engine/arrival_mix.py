@@ -134,7 +134,7 @@ class ArrivalMix:
     def _demand(self, table: Ints, arriving: Floats, classes: Ints) -> Ints:
         """[M, T + 4] see ``Arrivals``; without the shapes that no server holds, and those without GPUs."""
         mgpu = classes[:, GPU] * classes[:, COUNT]
-        share = _held(table, classes) @ mgpu / max(int(mgpu.sum()), 1)
+        share = _fits_when_empty(table, classes) @ mgpu / max(int(mgpu.sum()), 1)
         weight = self.sampling.samples * self.sampling.scarcity_percent / 100 * PER_MILLE
         price = np.rint(weight * arriving / np.maximum(share, LEAST_SHARE) ** 2).astype(np.int64)
         scarce = (share > 0) & (price > 0) & (table[:, :-3] > 0).any(axis=1)
@@ -148,7 +148,7 @@ def server_classes(kind: Ints, supply: Ints) -> Ints:
     return np.column_stack([rows, count])
 
 
-def _held(table: Ints, classes: Ints) -> Bools:
+def _fits_when_empty(table: Ints, classes: Ints) -> Bools:
     """[M, C] whether an empty server of a class holds a shape."""
     mgpu, tasks = table[:, classes[:, KIND]], table[:, -1:]
     gpus = classes[:, GPU] // WHOLE

@@ -17,7 +17,7 @@ class SearchLimits(NamedTuple):
     """Subsets of the candidates of one server that are enumerated."""
     cells: int = 1 << 27
     """Servers times tasks of a gang: what is larger is not searched, lest memory run out."""
-    work: int = 20_000
+    work: int = 50_000
     """Subsets that are enumerated, and servers times tasks of every node, in all. Each server gets an equal share of
     the subsets, at least one for each candidate; once all is spent, the best set so far is taken. No job is refused for
     it: it may stop more than needed, and its bid is not proven."""

@@ -26,7 +26,7 @@ from mast_opt.io.header import FORMAT
 from mast_opt.io.read import kind_of_file, read_plan_of, validate
 from mast_opt.registry import kind_named, kind_names, kind_of
 from mast_opt.server_assignment.verification.certificate import Certificate, Prices
-from tests.fuzz import imports, suites
+from tests.fuzz import imports, suites, traces
 from tests.fuzz.common import CHEAP_ROWS, INSTANCES, Target, generated, stored, texts, use
 from tests.importers import test_gap
 from tests.importers import test_schedulers as schedulers
@@ -85,6 +85,11 @@ def targets() -> tuple[Target, ...]:
         Target("suite", suites.make_suite, suites.read_suite),
         Target("results", suites.make_results, suites.read_results),
         Target("events", _make_events, _read_events),
+        *(
+            Target(f"trace-{form}", functools.partial(traces.make_trace, form), traces.read_trace_folder, 0.5)
+            for form in ("csv", "parquet")
+        ),
+        Target("event-log", traces.make_event_log, traces.read_event_log),
         Target("freeze", lambda folder: texts(folder, {"f.csv": 'what,name\nregion,r1\nregion,"a,b"\n'}), _read_freeze),
         Target("import-gap", lambda folder: texts(folder, {"i.gap": test_gap.HAND}), imports.read_gap),
         Target("import-gavel", imports.make_gavel, imports.read_gavel),

@@ -27,13 +27,13 @@ class FillSampling(NamedTuple):
     """How the value of a server's free capacity is estimated from the mix of arrivals (``fill_value``)."""
 
     samples: int = 16
-    """Sequences of arrivals; with 64, allocation on the lists of FGD is the same within 0.05 points."""
+    """Sequences of arrivals; with more, values are less noisy and each new state of a server costs more."""
     draws: int = 24
     """Arrivals of a sequence; enough to fill a server. With 16, pods that take parts of GPUs do not."""
     scarcity_percent: int = 20
-    """Weight of room for the next arrival, more where few servers could hold it, against what a sequence takes. On the
-    lists of FGD, what is asked for is then allocated up to 95%; with 0, jobs of whole servers are refused, and with 40
-    less is allocated at 130%."""
+    """Weight of room for the next arrival, more where few servers could hold it, against what a sequence takes. With 0,
+    jobs of whole servers are refused long before the fleet is full; with more, less is allocated once more is asked for
+    than there is."""
     shapes: int = 512
     """Shapes of jobs that are counted, by the algorithm of Misra and Gries."""
     growth_percent: int = 150

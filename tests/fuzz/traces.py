@@ -1,0 +1,53 @@
+"""Targets of the fuzzer: job traces, and logs of events with what is made of them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import polars as pl
+
+from mast_opt.job_placement.live_fleet.types import Share
+from mast_opt.loop import events as ev
+from mast_opt.loop.event_log import log_lines, read_log
+from mast_opt.loop.log_checker import check_log
+from mast_opt.simulation.traces.files import read_trace
+from tests.fuzz.common import INSTANCES, texts
+
+TRACE = INSTANCES / "traces/philly-small"
+
+
+def make_trace(form: str, folder: Path) -> None:
+    (folder / "t").mkdir()
+    for path in TRACE.iterdir():
+        if path.suffix == ".csv" and form == "parquet":
+            pl.read_csv(path).write_parquet(folder / "t" / f"{path.stem}.parquet")
+        elif path.suffix in (".csv", ".toml"):
+            shutil.copy(path, folder / "t")
+
+
+def read_trace_folder(folder: Path) -> None:
+    read_trace(folder / "t")
+
+
+def make_event_log(folder: Path) -> None:
+    spec = ev.JobSpec(tier=1, mgpu=2000, gpu_types={"H100": 2000}, datasets=("logs",), preemptible=True)
+    share = Share("s1", 1, {0: 1000, 1: 1000})
+    events = (
+        ev.ServerUp("s1", "east", "east-1", "rack-1", "H100", 8, 96_000, 1024),
+        ev.Submitted("a", spec),
+        ev.Bound("a", "east"),
+        ev.Placed("a", 1, "east", "east-1", (share,), (), (None, 0.0, 0, 0, 0.0, 0.5, "east", "east-1", "H100")),
+        ev.Started("a", 1),
+        ev.StopAsked("a", 1, "for b"),
+        ev.Stopped("a", 1, 10, 5),
+        ev.QuotaSet("ads", None),
+        ev.Refused("a", "no room", "in-use", 99),
+    )
+    log = [ev.Stored(at + 1, 10 * at, event) for at, event in enumerate(events)]
+    texts(folder, {"events.jsonl": "".join(log_lines(log, len(log)))})
+
+
+def read_event_log(folder: Path) -> None:
+    lines = (folder / "events.jsonl").read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+    [str(violation) for violation in check_log(list(read_log(lines)))]

@@ -26,6 +26,8 @@ class CorruptLog(MastOptError):
         seq: number of the event in its log.
     """
 
+    code = "corrupt-log"
+
     def __init__(self, seq: int, why: str) -> None:
         super().__init__(f"event {seq} of the log does not fit: {why}")
         self.seq = seq

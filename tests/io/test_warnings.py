@@ -19,7 +19,9 @@ ROOT = Path(__file__).parents[2] / "instances"
 COMMITTED = sorted(
     path
     for path in ROOT.glob("*/*")
-    if path.name != "best_known" and (path.suffix == ".json" or (path / "instance.toml").exists())
+    if path.parent.name != "traces"
+    and path.name != "best_known"
+    and (path.suffix == ".json" or (path / "instance.toml").exists())
 )
 FAMILIES = [(kind, family) for kind in kind_names() for family in kind_named(kind).generate.families]
 

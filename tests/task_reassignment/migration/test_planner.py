@@ -166,7 +166,8 @@ def fewest(problem: TaskReassignment, plan: Plan) -> int | None:
                 then = (*at[:q], m, *at[q + 1 :])
                 if m == at[q] or not feasible(then, left, q, at[q]):
                     continue
-                behind = tuple(sorted((*left, (q, at[q])))) if any(transient) else ()
+                stays = any(need[q][k] and transient[k] for k in resources)  # otherwise ``left`` could grow for ever
+                behind = tuple(sorted((*left, (q, at[q])))) if stays else left
                 if (then, behind) not in seen:
                     seen.add((then, behind))
                     todo.append((moves + 1, (then, behind)))

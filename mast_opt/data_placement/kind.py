@@ -20,8 +20,8 @@ from mast_opt.data_placement.tables.mathprog import write_dat
 from mast_opt.data_placement.tables.plan_tables import plan_from_tables, plan_to_tables
 from mast_opt.data_placement.tables.problem_tables import problem_from_tables, problem_to_tables
 from mast_opt.data_placement.tables.schema import PLAN_SCHEMA, RULES, SCHEMA
-from mast_opt.data_placement.tetris.limit_params import PRICED
 from mast_opt.data_placement.tetris.params import TetrisParams
+from mast_opt.data_placement.tetris.plan_limits import PRICED
 from mast_opt.data_placement.tetris.priced_terms import TETRIS
 from mast_opt.data_placement.verification.certificate import certified_bound
 from mast_opt.data_placement.verification.verifier import use_of_limits, verify

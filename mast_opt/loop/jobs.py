@@ -9,7 +9,7 @@ from mast_opt.loop.events import JobSpec
 from mast_opt.loop.job_states import JobState
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class JobRecord:
     """A job as the events so far leave it. Only ``State.apply`` changes it.
 

@@ -11,6 +11,7 @@ from mast_opt.job_placement.live_fleet.fleet import Fleet
 from mast_opt.job_placement.live_fleet.types import Bid, Job, Server
 from mast_opt.job_placement.units import WHOLE
 from mast_opt.loop import events as ev
+from mast_opt.loop.handovers import Handovers
 from mast_opt.loop.job_states import HOLDING, WAITING, JobState
 from mast_opt.loop.jobs import JobRecord
 from mast_opt.loop.reclaimable import Reclaimable
@@ -77,8 +78,7 @@ class State:
         self._was_down: set[str] = set()
         self.rules = 0
         """How often replicas or quotas have changed."""
-        self._stopping_on: dict[str, set[str]] = {}
-        self._waiters: dict[str, list[str]] = {}
+        self._handovers = Handovers()
         self._startable: list[str] = []
         self._never_started: list[str] = []
         for server in servers:
@@ -159,11 +159,6 @@ class State:
         every = record.spec.checkpoint_ms
         return max(0, self.now_ms - record.since_ms - restart) % every if every else 0
 
-    def attained_mgpu_ms(self, record: JobRecord) -> int:
-        """Milli-GPUs held × time, up to now."""
-        running = record.state is JobState.RUNNING
-        return record.attained_mgpu_ms + (record.mgpu * (self.now_ms - record.since_ms) if running else 0)
-
     def digest(self) -> str:
         """The same for equal states: of a log that was lived through and of one that was read again."""
         digest = hashlib.blake2b(digest_size=16)
@@ -238,11 +233,7 @@ class State:
         for share in record.shares:
             self.reclaimable.take(share.server, sum(share.gpus.values()), record.stoppable_tier)
         self.tenants.change(record.spec.tenant, record.mgpu, self.now_ms, over=record.over_quota)
-        for share in event.shares:
-            record.blockers |= self._stopping_on.get(share.server, _NOBODY)
-        for blocker in sorted(record.blockers):
-            self._waiters.setdefault(blocker, []).append(record.name)
-        if not record.blockers:
+        if self._handovers.begin(record):
             self._startable.append(record.name)
 
     def _started(self, event: ev.Started) -> None:
@@ -288,28 +279,17 @@ class State:
             record.attained_mgpu_ms += record.mgpu * (self.now_ms - record.since_ms)
             record.since_ms = self.now_ms
         elif record.blockers:
-            for blocker in record.blockers:
-                self._waiters[blocker].remove(record.name)
-            record.blockers.clear()
+            self._handovers.withdraw(record)
             self._never_started.append(record.name)
         record.state = JobState.STOPPING
         self.used_mgpu[record.region] -= record.mgpu
         self.tenants.change(record.spec.tenant, -record.mgpu, self.now_ms, over=record.over_quota)
+        self._handovers.stopping(record)
         for share in record.shares:
             self.reclaimable.give(share.server, sum(share.gpus.values()), record.stoppable_tier)
-            self._stopping_on.setdefault(share.server, set()).add(record.name)
 
     def _leave(self, record: JobRecord) -> None:
-        for share in record.shares:
-            there = self._stopping_on[share.server]
-            there.discard(record.name)
-            if not there:
-                del self._stopping_on[share.server]
-        for name in self._waiters.pop(record.name, ()):
-            waiter = self.jobs[name]
-            waiter.blockers.discard(record.name)
-            if not waiter.blockers:
-                self._startable.append(name)
+        self._startable += [waiter.name for waiter in self._handovers.stopped(record)]
         record.region, record.shares, record.stoppable_tier = "", (), None
         record.over_quota = False
 
@@ -391,7 +371,6 @@ class State:
         return CorruptLog(self.seq, why)
 
 
-_NOBODY: frozenset[str] = frozenset()
 _NOWHERE: frozenset[str] = frozenset()
 _HANDLERS: Mapping[type, Callable[[State, Any], None]] = {
     ev.Submitted: State._submitted,

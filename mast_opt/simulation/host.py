@@ -1,4 +1,4 @@
-"""Simulated host: it runs every job for its true duration, saves checkpoints, and breaks when it is told to."""
+"""Simulated host: runs every job for its true duration, saves checkpoints, and reports servers that break."""
 
 from __future__ import annotations
 

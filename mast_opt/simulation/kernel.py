@@ -78,7 +78,7 @@ def replay(
     thresholds: tuple[int, ...] = TIRESIAS_THRESHOLDS_GPU_MS,
     habits: Habits = OURS,
     until_ms: int = FOREVER,
-    told: Callable[[int, int], None] | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> Replayed:
     """The log of a queue of jobs on equal servers.
 
@@ -91,13 +91,13 @@ def replay(
             submission goes first.
         habits: of SRTF and LAS.
         until_ms: the last ms that is replayed.
-        told: called with rows and time of the log from time to time; it may raise, which ends the replay.
+        on_progress: called with rows and time of the log from time to time; it may raise, which ends the replay.
     """
     queue = _Queue(jobs, servers, gpus)
     step = queue.preemptive(policy == "las", thresholds, habits) if policy in ("srtf", "las") else queue.fixed(policy)
     while not step(until_ms):
-        if told is not None:
-            told(int(queue.at[ROWS]), int(queue.at[NOW]))
+        if on_progress is not None:
+            on_progress(int(queue.at[ROWS]), int(queue.at[NOW]))
     return queue.replayed()
 
 

@@ -101,7 +101,7 @@ def replay_trace(
     thresholds_gpu_s: tuple[int, ...] | None = None,
     habits: Habits = OURS,
     until_ms: int = FOREVER,
-    told: Callable[[int, int], None] | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> OrderOnlyLog:
     """The log of a trace under an order-only policy.
 
@@ -111,7 +111,8 @@ def replay_trace(
             unless given.
         habits: of other simulators, to compare with them.
         until_ms: the last ms that is replayed.
-        told: called with rows and time of the log of the region that is replayed; it may raise, which ends the replay.
+        on_progress: called with rows and time of the log of the region that is replayed; it may raise, which ends
+            the replay.
 
     Raises:
         UsageError: there is no such policy, or thresholds are not ascending, or the policy has none.
@@ -146,7 +147,7 @@ def replay_trace(
             thresholds=thresholds,
             habits=habits,
             until_ms=until_ms,
-            told=told,
+            on_progress=on_progress,
         )
         parts.append((done, mine, np.array([position[server.name] for server in servers])))
     return _joined(trace, parts)

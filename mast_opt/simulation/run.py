@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from mast_opt.core.errors import Fault, InstanceError, UsageError
 from mast_opt.core.wording import did_you_mean
+from mast_opt.job_placement.live_fleet.types import PLACEMENTS
 from mast_opt.loop.engine import Engine, Turn
 from mast_opt.loop.events import Finished, ServerUp, Stored, Submitted
 from mast_opt.loop.job_log import JobLog, job_log
@@ -17,7 +18,7 @@ from mast_opt.policies.early_binding import EarlyBinding, EarlyBindingParams
 from mast_opt.policies.mast import Mast, MastParams
 from mast_opt.simulation.driver import simulate
 from mast_opt.simulation.host import SimulatedHost, Work
-from mast_opt.simulation.kernel import FOREVER
+from mast_opt.simulation.kernel import FOREVER, TIRESIAS_THRESHOLDS_GPU_MS
 from mast_opt.simulation.kernel import POLICIES as ORDER_ONLY
 from mast_opt.simulation.order_only import replay_trace
 from mast_opt.simulation.traces.trace import JobTrace
@@ -29,6 +30,8 @@ ENGINE_POLICIES: Mapping[str, tuple[type[Any], Callable[[Any], Policy]]] = {
 """Policy → the class of its parameters, and what makes the policy of them."""
 POLICIES = (*ORDER_ONLY, *ENGINE_POLICIES)
 THRESHOLDS = "thresholds_gpu_s"
+PLACEMENT = "placement"
+"""Parameter of every policy of the engine: what decides between servers, as in ``Fleet``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +40,7 @@ class SimulatedRun:
 
     policy: str
     params: Mapping[str, Any]
-    """Those that were given."""
+    """All of them, defaults too."""
     rows: JobLog
     count: int
     """Events about jobs, without those that put the servers in service."""
@@ -83,13 +86,14 @@ def _replayed(
     thresholds = tuple(_number(THRESHOLDS, part, int) for part in given[THRESHOLDS].split(",")) if given else None
     rows = 3 * len(trace.submissions)
 
-    def told(row: int, at_ms: int) -> None:
+    def on_progress(row: int, at_ms: int) -> None:
         if watch is not None:
             watch(min(row / rows, 1.0))
 
     until = FOREVER if until_ms is None else until_ms
-    log = replay_trace(trace, policy, thresholds_gpu_s=thresholds, until_ms=until, told=told)
-    stated = {} if thresholds is None else {THRESHOLDS: thresholds}
+    log = replay_trace(trace, policy, thresholds_gpu_s=thresholds, until_ms=until, on_progress=on_progress)
+    default = tuple(gpu_ms // 1000 for gpu_ms in TIRESIAS_THRESHOLDS_GPU_MS)
+    stated = {THRESHOLDS: thresholds or default} if policy == "las" else {}
     return SimulatedRun(policy, stated, log.rows, len(log), log.events)
 
 
@@ -97,8 +101,9 @@ def _engine_run(
     trace: JobTrace, policy: str, given: Mapping[str, str], until_ms: int | None, watch: Callable[[float], None] | None
 ) -> SimulatedRun:
     params_type, make = ENGINE_POLICIES[policy]
-    values = _values(policy, params_type, given)
-    chosen = make(params_type(**values))
+    placement = given.get(PLACEMENT, PLACEMENTS[0])
+    _refuse_unknown(policy, given, (*(item.name for item in fields(params_type)), PLACEMENT))
+    params = params_type(**_values(params_type, {name: text for name, text in given.items() if name != PLACEMENT}))
     _check_for_engine(trace)
     jobs = trace.submissions
     state = State(
@@ -106,7 +111,7 @@ def _engine_run(
         tiers=sorted(set(jobs.tier.tolist())),
         replicas=trace.replicas,
         quotas={tenant: mgpu for (tenant, _), mgpu in trace.quotas.items()},
-        placement="best-fit",
+        placement=placement,
     )
     columns = zip(jobs.labels, jobs.duration_ms.tolist(), jobs.checkpoint_ms.tolist(), jobs.restart_ms.tolist())
     work = {name: Work(duration, checkpoint, restart) for name, duration, checkpoint, restart in columns}
@@ -121,9 +126,10 @@ def _engine_run(
             watch(ended / len(jobs))
 
     coming = ((int(jobs.submitted_ms[j]), Submitted(name, jobs.spec(j))) for j, name in enumerate(jobs.labels))
-    simulate(Engine(state, chosen), SimulatedHost(work), coming, until_ms=until_ms, on_turn=keep)
+    simulate(Engine(state, make(params)), SimulatedHost(work), coming, until_ms=until_ms, on_turn=keep)
     count = sum(not isinstance(stored.event, ServerUp) for stored in log)
-    return SimulatedRun(policy, values, job_log(log), count, lambda: iter(log))
+    stated = {**asdict(params), PLACEMENT: placement}
+    return SimulatedRun(policy, stated, job_log(log), count, lambda: iter(log))
 
 
 def _check_for_engine(trace: JobTrace) -> None:
@@ -149,10 +155,9 @@ def _refuse_unknown(policy: str, given: Mapping[str, str], known: tuple[str, ...
             raise UsageError(f"{policy} has no parameter {name!r}{hint}")
 
 
-def _values(policy: str, params_type: type[Any], given: Mapping[str, str]) -> dict[str, Any]:
+def _values(params_type: type[Any], given: Mapping[str, str]) -> dict[str, Any]:
     """The parameters of their types: those of their defaults."""
-    defaults = {item.name: item.default for item in fields(params_type) if item.default is not MISSING}
-    _refuse_unknown(policy, given, tuple(defaults))
+    defaults = {item.name: item.default for item in fields(params_type)}
     return {name: _number(name, text, type(defaults[name])) for name, text in given.items()}
 
 

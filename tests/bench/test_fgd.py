@@ -1,8 +1,7 @@
-"""FGD's experiment: a generated list always; two published ones where MAST_OPT_FGD_DATA names their folder."""
+"""FGD's experiment: a generated list, and two of the published ones."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 
 from benchmarks.fgd import LIVE, MARKS, MOVED, NODES, Replay, arrivals, asked, bound, generated, published, replay, rows
 
-DATA = Path(os.environ.get("MAST_OPT_FGD_DATA", "."))
+DATA = Path(__file__).parents[2] / "benchmarks/data/fgd"
 RULES = ("fgd", "gpu-packing", "gpu-clustering", "dot-product", "reserve-and-pack")
 
 
@@ -73,7 +72,6 @@ def test_what_cannot_all_be_placed_has_no_bound() -> None:
         bound(size.tolist(), [True] * 3, 2)
 
 
-@pytest.mark.skipif(not (DATA / NODES).exists(), reason="MAST_OPT_FGD_DATA names no folder with FGD's fleet and pods")
 @pytest.mark.parametrize("name", ["default", "multigpu20"])
 def test_two_published_lists_are_replayed(name: str) -> None:
     pods = rows(next(DATA.glob(f"openb_pod_list_{name}.csv*")))

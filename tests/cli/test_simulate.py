@@ -53,8 +53,10 @@ def test_parameters_and_window(call: Call) -> None:
     assert found["makespan_s"] is None
     late = record(call, "--policy", "fifo", "--warm-up", "500000")
     assert 0 < late["metrics"]["jobs"] < 500
-    home = record(call, "--policy", "federated", "--param", "rule=home")
+    home = record(call, "--policy", "federated", "--param", "rule=home", "--param", "placement=best-fit")
     assert home["sum_queue_s"] == 226_773
+    stated = {"rule": "home", "age_ms": 0, "seed": 0, "alpha": 1.0, "high_gpus": 1000.0, "placement": "best-fit"}
+    assert home["params"] == stated
 
 
 @pytest.mark.parametrize(
@@ -65,6 +67,7 @@ def test_parameters_and_window(call: Call) -> None:
         (("--policy", "mast", "--param", "scop=global"), "did you mean 'scope'"),
         (("--policy", "mast", "--param", "runner_up=1"), "expected true or false"),
         (("--policy", "federated", "--param", "age_ms=soon"), "parameter age_ms is 'soon'; expected a whole number"),
+        (("--policy", "mast", "--param", "placement=tight"), "fragmentation or best-fit"),
         (("--policy", "las", "--param", "thresholds_gpu_s=9,3"), "expected ascending whole numbers"),
         (("--policy", "las", "--param", "thresholds_gpu_s"), "expected NAME=VALUE"),
         (("--policy", "mast", "--param", "scope=a", "--param", "scope=b"), "scope is given twice"),

@@ -11,7 +11,7 @@ from mast_opt.job_placement.live_fleet.types import Share
 from mast_opt.loop import events as ev
 from mast_opt.loop.event_log import log_lines, read_log
 from mast_opt.loop.log_checker import check_log
-from mast_opt.simulation.traces.files import read_trace
+from mast_opt.simulation.traces.trace import read_trace
 from tests.fuzz.common import INSTANCES, texts
 
 TRACE = INSTANCES / "traces/philly-small"

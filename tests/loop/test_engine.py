@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from contextlib import ExitStack
 
 import pytest
 
@@ -10,8 +11,9 @@ from mast_opt.core.errors import UsageError
 from mast_opt.job_placement.live_fleet.types import Server
 from mast_opt.loop import events as ev
 from mast_opt.loop.commands import Start, Stop
-from mast_opt.loop.engine import Engine, Turn
+from mast_opt.loop.engine import Engine, Turn, _Desk
 from mast_opt.loop.job_states import JobState
+from mast_opt.loop.policy import Desk, View
 from mast_opt.loop.state import CorruptLog, State
 from mast_opt.policies.head_of_line import HeadOfLine
 from mast_opt.policies.mast import Mast
@@ -132,6 +134,26 @@ class TestTurns:
         opened(engine, ev.Submitted("first", dataclasses.replace(SEARCH, tenant="ads")), ev.Submitted("other", SEARCH))
         engine.advance(1, [ev.Started("first", 1), ev.Started("other", 1)])
         return engine
+
+    def test_policy_may_stop_a_job_for_the_next_one(self) -> None:
+        class Rotating(HeadOfLine):
+            def decide(self, view: View, desk: Desk) -> None:
+                waiting = [record for record in view.jobs.values() if record.waits]
+                running = [record for record in view.jobs.values() if record.state is JobState.RUNNING]
+                for record in running if waiting else ():
+                    desk.preempt(record.name, "its turn is over")
+                super().decide(view, desk)
+
+        engine = Engine(state(), Rotating())
+        opened(engine, ev.Submitted("a", WHOLE))
+        engine.advance(1, [ev.Started("a", 1)])
+        turn = engine.advance(4, [ev.Submitted("b", WHOLE)])
+        assert kinds(turn) == ["Submitted", "StopAsked", "Placed"]
+        assert [command.id for command in turn.commands] == ["a/1/stop"]
+        turn = engine.advance(6, [ev.Stopped("a", 1, 3, 0)])
+        assert [command.id for command in turn.commands] == ["b/1/start"]
+        with pytest.raises(UsageError, match="only a queued job"):
+            _Desk(engine, ExitStack()).place("b")
 
     def test_ticks_put_decisions_off(self) -> None:
         engine = Engine(state(), HeadOfLine(), tick_ms=10)

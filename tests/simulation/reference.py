@@ -1,4 +1,4 @@
-"""A slow simulator of order-only policies that shares nothing with the kernels: lists, sorted anew at every instant."""
+"""A slow simulator of order-only policies that shares nothing with the kernels: lists, sorted at every instant."""
 
 from __future__ import annotations
 

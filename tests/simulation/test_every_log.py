@@ -19,8 +19,7 @@ from mast_opt.simulation.driver import simulate
 from mast_opt.simulation.host import SimulatedHost, Work
 from mast_opt.simulation.kernel import POLICIES
 from mast_opt.simulation.order_only import replay_trace
-from mast_opt.simulation.traces.files import read_trace
-from mast_opt.simulation.traces.trace import JobTrace
+from mast_opt.simulation.traces.trace import JobTrace, read_trace
 from tests.simulation import test_driver
 from tests.simulation.test_order_only import trace_of
 

@@ -73,8 +73,8 @@ def test_events() -> None:
 
 def test_attempts_are_counted() -> None:
     log = replay_trace(trace_of({"tasks": 2, "mgpu": 4000, "duration_ms": 50}, {"duration_ms": 5}), "srtf")
-    told = [stored.event for stored in log.events() if isinstance(stored.event, (Placed, Stopped, Finished))]
-    assert [(type(event).__name__, event.job, event.attempt) for event in told] == [
+    decisions = [stored.event for stored in log.events() if isinstance(stored.event, (Placed, Stopped, Finished))]
+    assert [(type(event).__name__, event.job, event.attempt) for event in decisions] == [
         ("Placed", "j0", 1),
         ("Stopped", "j0", 1),
         ("Placed", "j1", 1),
@@ -82,7 +82,7 @@ def test_attempts_are_counted() -> None:
         ("Placed", "j0", 2),
         ("Finished", "j0", 2),
     ]
-    assert told[1] == Stopped("j0", 1, 1, 0)
+    assert decisions[1] == Stopped("j0", 1, 1, 0)
 
 
 def test_each_region_has_its_own_queue() -> None:
@@ -185,4 +185,4 @@ def test_equal_jobs_keep_their_order_and_the_log_ends_when_told() -> None:
         stored.event.job for stored in replay_trace(trace_of(*rows), "sjf").events() if isinstance(stored.event, Placed)
     ]
     assert order == [f"j{at}" for at in range(6)]
-    assert len(replay_trace(trace_of(*rows), "sjf", until_ms=10, told=stop)) == 6 + 2 + 2 + 2
+    assert len(replay_trace(trace_of(*rows), "sjf", until_ms=10, on_progress=stop)) == 6 + 2 + 2 + 2

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from mast_opt.loop.job_log import FINISHED, PLACED, STOPPED, SUBMITTED
 from mast_opt.simulation.kernel import HELIOS
 from mast_opt.simulation.order_only import OrderOnlyLog, replay_trace
-from mast_opt.simulation.traces.files import read_trace
-from mast_opt.simulation.traces.trace import JobTrace
+from mast_opt.simulation.traces.trace import JobTrace, read_trace
 
 TRACES = Path(__file__).parents[2] / "instances" / "traces"
 MEAN_QUEUE_S = {

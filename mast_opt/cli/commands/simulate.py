@@ -20,7 +20,7 @@ from mast_opt.io.atomic import check_writable, new_folder
 from mast_opt.loop.event_log import log_lines
 from mast_opt.loop.metrics import Metrics, metrics
 from mast_opt.simulation.run import SimulatedRun, run_trace
-from mast_opt.simulation.traces.files import read_trace
+from mast_opt.simulation.traces.trace import read_trace
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,8 +49,8 @@ def command(
 
     fifo, sjf, srtf and las look at nothing but the order of jobs and at GPUs: each region has a queue of its own, and
     its servers are equal. las has the parameter thresholds_gpu_s. mast places jobs in all regions that hold their data;
-    federated sends each job to a region when it comes (parameters rule, age_ms, seed, …). The figures come from the log
-    alone.
+    federated sends each job to a region when it comes (parameters rule, age_ms, seed, …); both have placement. The
+    figures come from the log alone.
 
         mast-opt simulate my-trace --policy fifo
         mast-opt simulate my-trace --policy las --param thresholds_gpu_s=3600,28800 --out las-run

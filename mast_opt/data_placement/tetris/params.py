@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from mast_opt.data_placement.tetris.annealing.params import CoolingParams, MultistartParams, OperatorParams
 from mast_opt.data_placement.tetris.gibbs.params import GibbsParams
 from mast_opt.data_placement.tetris.lagrangian.params import RelaxationParams, TreeCutParams
-from mast_opt.data_placement.tetris.limit_params import PlanLimitParams
 from mast_opt.data_placement.tetris.multilevel.params import MultilevelParams
+from mast_opt.data_placement.tetris.plan_limits import PlanLimitParams
 from mast_opt.data_placement.tetris.sub_mip.params import CompletionParams, NeighbourhoodParams, WorkloadsOnlyParams
 from mast_opt.data_placement.tetris.workload_parts import PartsParams
 from mast_opt.search.params import Params, group, parameter

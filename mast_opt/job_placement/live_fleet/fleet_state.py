@@ -75,8 +75,8 @@ class FleetState:
         arrivals, quotas and replicas, and bids that were good before are good again.
 
         It costs what the operations in it cost, and again as much to undo them, whatever the size of the fleet; only a
-        round, and changes that lay the fleet out anew (``add_servers``, ``remove_server``), cost as much as the fleet
-        is large. Other threads wait until it ends. Trials may be nested. Bids that are made in a trial are stale
+        round, and changes that rebuild the layout (``add_servers``, ``remove_server``), cost as much as the fleet is
+        large. Other threads wait until it ends. Trials may be nested. Bids that are made in a trial are stale
         afterwards.
         """
         with self._lock:

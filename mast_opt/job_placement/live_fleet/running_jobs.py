@@ -119,7 +119,7 @@ class RunningJobs(ServerInventory):
         self.started = 0
         """Number of the next job."""
         self.blocked: set[str] = set()
-        """Servers that were told to take no work."""
+        """Servers that take no work."""
         self.over_booked: set[str] = set()
         """Servers on which more runs than they have; they take no work either, lest negative room enter the totals."""
         self.state: EngineState

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.errors import Fault, InstanceError
 from mast_opt.io.faults import Faults
+from mast_opt.io.plain_tables import read_tables, write_folder
 from mast_opt.job_placement.live_fleet.types import Server
 from mast_opt.job_placement.units import LARGEST, LEVELS, MOST_GPUS, NO_GPU, WHOLE
 from mast_opt.kind.schema import Tables
 from mast_opt.loop.events import JobSpec
+from mast_opt.simulation.traces.schema import KIND, SCHEMA
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -107,6 +111,29 @@ class JobTrace:
         for server in self.servers:
             found[server.region].append(server)
         return {region: tuple(servers) for region, servers in found.items()}
+
+
+def read_trace(path: str | PathLike[str]) -> JobTrace:
+    """The trace in a folder, an .xlsx workbook or a .json file.
+
+    Raises InstanceError, which lists everything that is wrong with the files.
+    """
+    return read_tables(path, KIND, SCHEMA, trace_from_tables)
+
+
+def write_trace(
+    path: str | PathLike[str], name: str, provenance: str, tables: Tables, *, format: str = "csv", force: bool = False
+) -> None:
+    """Write the tables of a trace to a new folder.
+
+    Args:
+        format: ``csv`` or ``parquet``.
+        force: replace an instance that is there.
+
+    Raises:
+        InputError: it cannot be written, or something else is there.
+    """
+    write_folder(Path(path), KIND, name, provenance, SCHEMA, tables, format=format, force=force)
 
 
 def trace_from_tables(name: str, provenance: str, tables: Tables) -> JobTrace:

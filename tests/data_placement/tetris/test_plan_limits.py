@@ -7,8 +7,8 @@ import pytest
 import mast_opt
 from mast_opt.data_placement import DataPlacement, Plan
 from mast_opt.data_placement.limits import LIMITS
-from mast_opt.data_placement.tetris.limit_params import PRICED, PlanLimitParams
 from mast_opt.data_placement.tetris.params import TetrisParams
+from mast_opt.data_placement.tetris.plan_limits import PRICED, PlanLimitParams
 from mast_opt.data_placement.verification.verifier import use_of_limits
 from tests.data_placement.test_limits import LIMITED
 

@@ -10,8 +10,8 @@ import pytest
 
 from mast_opt.core.errors import InputError, InstanceError, SourceError, UsageError
 from mast_opt.loop.events import JobSpec
-from mast_opt.simulation.traces.files import read_trace, write_trace
 from mast_opt.simulation.traces.philly import PHILLY
+from mast_opt.simulation.traces.trace import read_trace, write_trace
 
 HEADER = 'format = "mast-opt/1"\nkind = "job-trace"\nname = "t"\n'
 TABLES = {

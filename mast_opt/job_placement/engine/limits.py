@@ -31,9 +31,9 @@ class FillSampling(NamedTuple):
     draws: int = 24
     """Arrivals of a sequence; enough to fill a server. With 16, pods that take parts of GPUs do not."""
     scarcity_percent: int = 20
-    """Weight of room for the next arrival, more where few servers could hold it, against what a sequence takes. With 0,
-    jobs of whole servers are refused long before the fleet is full; with more, less is allocated once more is asked for
-    than there is."""
+    """Weight of room for the next arrival, more where few servers could hold it, against what a sequence takes. On the
+    lists of FGD, 0 refuses jobs of whole servers long before the fleet is full (86.8 instead of 90.0% allocated at 90%
+    asked), and 20 costs 0.1 points where more is asked for than there is."""
     shapes: int = 512
     """Shapes of jobs that are counted, by the algorithm of Misra and Gries."""
     growth_percent: int = 150

@@ -53,8 +53,8 @@ def _heat(problem: DataPlacement, before: NDArray[Any] | None, after: NDArray[An
         columns=p.gpu_types,
         before=None if before is None else _over_supply(p, before),
         after=ratio,
-        note=f"Work of all tiers. {over} of {int((p.regions.supply_mgpu > 0).sum())} pairs of region and type are "
-        "asked for more than they have.",
+        note=f"Work of all tiers. Demand exceeds supply in {over} of {int((p.regions.supply_mgpu > 0).sum())} "
+        "region/GPU-type pairs.",
     )
 
 

@@ -75,7 +75,7 @@ def _gpus(problem: DataPlacement, plan: Plan) -> Section:
     columns.append((Head("ratio", Form.RATIO), ratio.tolist()))
     columns.append((Head(f"ratio tier {p.tiers[0]}", Form.RATIO), (after[:, 0] / supply).tolist()))
     order = np.argsort(-ratio, kind="stable")
-    note = f"{int((ratio > 1).sum())} of {len(ratio)} pairs of region and type are asked for more than they have."
+    note = f"Demand exceeds supply in {int((ratio > 1).sum())} of {len(ratio)} region/GPU-type pairs."
     return Section("GPU demand against supply", tuple(head for head, _ in columns), _rows(columns, order), note)
 
 

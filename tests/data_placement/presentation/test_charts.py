@@ -35,7 +35,7 @@ def test_gpus_by_region() -> None:
     assert (heat.rows, heat.columns, heat.scale) == (("a", "b", "c"), ("h100", "a100"), Scale.RATIO)
     assert heat.before == ((1, None), (0, 0), (None, 4 / 3))
     assert heat.after == ((0, None), (8 / 5, 0), (None, 4 / 3))
-    assert heat.note == "Work of all tiers. 2 of 4 pairs of region and type are asked for more than they have."
+    assert heat.note == "Work of all tiers. Demand exceeds supply in 2 of 4 region/GPU-type pairs."
 
 
 def test_a_full_region_is_not_asked_for_too_much() -> None:

@@ -59,7 +59,7 @@ def test_gpus() -> None:
         ("a", "h100", 8, 8, 1, 0, 0, 0),
         ("b", "a100", 16, 0, 0, 0, 0, 0),
     )
-    assert shown.note == "2 of 4 pairs of region and type are asked for more than they have."
+    assert shown.note == "Demand exceeds supply in 2 of 4 region/GPU-type pairs."
 
 
 def test_a_full_region_is_not_asked_for_too_much() -> None:

@@ -41,12 +41,12 @@ def test_gpus_by_region() -> None:
 def test_a_full_region_is_not_asked_for_too_much() -> None:
     heat = drawn(PROBLEM, PLAN)["GPU demand over supply"]
     assert heat.after == ((0, None), (1, 0), (None, 4 / 8))
-    assert " 0 of 4 pairs" in heat.note
+    assert " 0 of 4 region" in heat.note
 
 
 def test_a_thousandth_of_a_gpu_counts_as_supply() -> None:
     tiny = BUSY.with_columns({"regions.supply_mgpu": ints((8000, 1), (5000, 16_000), (0, 3000))})
-    assert " 2 of 5 pairs" in drawn(tiny)["GPU demand over supply"].note
+    assert " 2 of 5 region" in drawn(tiny)["GPU demand over supply"].note
 
 
 def test_gpus_by_tier() -> None:

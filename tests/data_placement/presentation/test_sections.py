@@ -65,7 +65,7 @@ def test_gpus() -> None:
 def test_a_full_region_is_not_asked_for_too_much() -> None:
     shown = sections(PROBLEM, PLAN)[0]
     assert shown.rows[0] == ("b", "h100", 8, 0, 0, 8, 1, 1)
-    assert shown.note.startswith("0 of 4 pairs")
+    assert shown.note.startswith("Demand exceeds supply in 0 of 4")
 
 
 def test_demand_with_a_single_tier() -> None:

@@ -10,7 +10,19 @@ import pytest
 
 from mast_opt.job_placement.live_fleet.types import Share
 from mast_opt.loop.event_log import LogError, event_line, log_lines, read_log
-from mast_opt.loop.events import EVENTS, FORMAT, Event, JobSpec, Placed, Queued, Stored, Submitted, Timer, bid_key
+from mast_opt.loop.events import (
+    EVENTS,
+    FORMAT,
+    Event,
+    JobSpec,
+    Placed,
+    PlanStep,
+    Queued,
+    Stored,
+    Submitted,
+    Timer,
+    bid_key,
+)
 
 SPEC = JobSpec(tier=2, tasks=3, gpu_types={"h100": 8000}, datasets=("d1", "d2"), duration_ms=5, max_tasks=4)
 SHARES = (Share("s1", 2, {0: 1000, 1: 500}), Share("s2", 1, {}))
@@ -23,6 +35,8 @@ VALUES = {
     "JobSpec": SPEC,
     "tuple[str, ...]": ("x", "y"),
     "tuple[Share, ...]": SHARES,
+    "tuple[PlanStep, ...]": (PlanStep("copy", "d", "east", "west", 1, 2), PlanStep("drop", "d", "west")),
+    "Mapping[int, float] | None": {0: 1.25, 3: 2.0},
     "Key | None": (None, 0.5, 2, "r"),
 }
 

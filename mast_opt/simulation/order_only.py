@@ -187,6 +187,8 @@ def _server_faults(trace: JobTrace) -> Iterator[Fault]:
             yield Fault("servers", f"servers with GPUs in region {region}", column="gpus", value="0")
     if trace.quotas:
         yield Fault("quotas", "no quotas")
+    if trace.surroundings.happenings:
+        yield Fault("happenings", "nothing that happens: servers do not fail here")
 
 
 def _job_faults(trace: JobTrace, home: Ints) -> Iterator[Fault]:

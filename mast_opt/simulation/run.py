@@ -144,6 +144,8 @@ def _check_for_engine(trace: JobTrace) -> None:
         for tenant, kind in trace.quotas
         if kind
     ]
+    if trace.surroundings.happenings:
+        faults.append(Fault("happenings", "nothing that happens: that is not simulated yet"))
     if faults:
         raise InstanceError(faults, "the simulation cannot run this trace")
 

@@ -125,13 +125,14 @@ def _tables(
             "restart_s": np.where(held == 1, one, np.where(held <= gpus, several, many)),
         },
     }
-    present: dict[str, dict[str, NDArray[np.bool_]]] = {"submissions": {}}
-    for column in SCHEMA.table("submissions").columns:
-        if column.name not in values["submissions"]:
-            values["submissions"][column.name] = np.zeros(
-                count, np.bool_ if column.type.name == "BOOLEAN" else np.int64
-            )
-            present["submissions"][column.name] = np.zeros(count, np.bool_)
+    present: dict[str, dict[str, NDArray[np.bool_]]] = {}
+    for table in SCHEMA.tables:
+        filled = values.get(table.name, {})
+        rows = len(next(iter(filled.values()), ()))
+        for column in table.columns if filled else ():
+            if column.name not in filled:
+                filled[column.name] = np.zeros(rows, np.bool_ if column.type.name == "BOOLEAN" else np.int64)
+                present.setdefault(table.name, {})[column.name] = np.zeros(rows, np.bool_)
     missing = [table for table in SCHEMA.tables if table.name not in values]
     for table in missing:
         values[table.name] = {column.name: np.zeros(0, np.int64) for column in table.columns}

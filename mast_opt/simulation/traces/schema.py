@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mast_opt.core.units import MIB_PER_GIB, MILLI
+from mast_opt.core.units import MB_PER_TB, MIB_PER_GIB, MILLI
 from mast_opt.job_placement.tables.schema import SCHEMA as PLACEMENT
 from mast_opt.job_placement.units import CLUSTER, LEVELS, MOST_TASKS, SERVER
-from mast_opt.kind.schema import Axis, Schema, Table, boolean, choice, integer, label, need
+from mast_opt.kind.schema import Axis, Schema, Table, boolean, choice, integer, label, need, supply
 
 KIND = "job-trace"
 MOST_S = 10**11
 """Three thousand years; sums of times in ms stay exact in 64 bits."""
 MOST_MS = MOST_S * MILLI
 CHECKPOINT_S, RESTART_S = 3600, 60
+QUOTA = "quota"
+HAPPENINGS = ("server_down", "server_up", "switchboard_down", "switchboard_up", "region_down", "region_up", QUOTA)
+"""What may happen in a trace, apart from submissions."""
 
 # A job of a trace has no parts.
 _OPTIONAL = [
@@ -32,6 +35,75 @@ _OPTIONAL = [
         ("quotas", "there are no quotas"),
     )
 ]
+
+REGIONS = replace(
+    PLACEMENT.table("regions"),
+    columns=(
+        *PLACEMENT.table("regions").columns,
+        supply("storage_tb", MB_PER_TB, required=False, help="what it can store, TB; empty = no limit"),
+        supply(
+            "ingress_tb_per_day",
+            MB_PER_TB,
+            required=False,
+            help="most that copies bring in, TB a day; empty = any",
+        ),
+    ),
+)
+_SURROUNDINGS = (
+    Table(
+        "datasets",
+        (
+            label("dataset", "dataset"),
+            need("size_tb", MB_PER_TB, help="size of a replica, TB"),
+            label("namespace", "namespace", required=False, help="whose data it is"),
+            need(
+                "created_s",
+                MILLI,
+                maximum=MOST_MS,
+                default=0,
+                required=False,
+                help="second from which it is there",
+            ),
+        ),
+        key=("dataset",),
+        required=False,
+        missing="sizes are unknown: data stays where it is",
+        help="a unit of data that is copied as a whole; replicas says where it is when it appears",
+    ),
+    Table(
+        "links",
+        (
+            label("src", "region"),
+            label("dst", "region"),
+            supply("tb_per_day", MB_PER_TB, help="capacity, TB a day"),
+        ),
+        key=("src", "dst"),
+        required=False,
+        missing="any region reaches any other, without a limit",
+        help="network links; copies cross only these",
+    ),
+    Table(
+        "switchboards",
+        (label("server", "server"), label("switchboard", "switchboard")),
+        key=("server",),
+        required=False,
+        missing="no switchboard is known",
+        help="the switchboard that a server hangs from; its servers fail together",
+    ),
+    Table(
+        "happenings",
+        (
+            need("at_s", MILLI, maximum=MOST_MS, help="seconds since the trace began"),
+            choice("what", *HAPPENINGS, help="what happens"),
+            label("name", "happening", help="the server, switchboard, region or tenant"),
+            need("value", MILLI, required=False, help="of a quota: GPUs; empty = there is no limit any more"),
+        ),
+        key=("at_s", "what", "name"),
+        required=False,
+        missing="nothing fails and no quota changes",
+        help="failures and changed quotas",
+    ),
+)
 
 SUBMISSIONS = Table(
     "submissions",
@@ -90,7 +162,15 @@ SCHEMA = Schema(
         Axis("tenant"),
         Axis("workload"),
         Axis("namespace"),
+        Axis("switchboard"),
+        Axis("happening"),
     ),
-    tables=(*(PLACEMENT.table(name) for name in ("regions", "clusters", "servers")), SUBMISSIONS, *_OPTIONAL),
+    tables=(
+        REGIONS,
+        *(PLACEMENT.table(name) for name in ("clusters", "servers")),
+        SUBMISSIONS,
+        *_OPTIONAL,
+        *_SURROUNDINGS,
+    ),
 )
 """Units: as in job placement, and ms."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -19,6 +19,7 @@ from mast_opt.job_placement.units import LARGEST, LEVELS, MOST_GPUS, NO_GPU, WHO
 from mast_opt.kind.schema import Tables
 from mast_opt.loop.events import JobSpec
 from mast_opt.simulation.traces.schema import KIND, SCHEMA
+from mast_opt.simulation.traces.surroundings import Surroundings, check_surroundings, surroundings_of
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -103,6 +104,7 @@ class JobTrace:
     quotas: Mapping[tuple[str, str], int]
     """Tenant and GPU type (empty: of all types together) → milli-GPUs."""
     provenance: str = ""
+    surroundings: Surroundings = field(default_factory=Surroundings)
 
     @cached_property
     def servers_of(self) -> Mapping[str, tuple[Server, ...]]:
@@ -159,6 +161,7 @@ def trace_from_tables(name: str, provenance: str, tables: Tables) -> JobTrace:
         replicas={dataset: tuple(regions) for dataset, regions in replicas.items()},
         quotas={(tenants[row], types[row]): amounts[row] for row in rows},
         provenance=provenance,
+        surroundings=surroundings_of(tables),
     )
 
 
@@ -181,6 +184,7 @@ def _check(tables: Tables, faults: Faults) -> None:
         wrong("submissions", column, beyond, f"{'no more' if sign > 0 else 'no fewer'} than tasks")
     if "server" not in tables.axes or not tables.axes["server"]:
         faults.found.append(Fault("servers", "at least one server"))
+    check_surroundings(tables, faults)
 
 
 def _texts(tables: Tables, table: str, column: str, axis: str) -> list[str]:

@@ -11,6 +11,7 @@ import pytest
 from mast_opt.core.errors import InputError, InstanceError, SourceError, UsageError
 from mast_opt.loop.events import JobSpec
 from mast_opt.simulation.traces.philly import PHILLY
+from mast_opt.simulation.traces.surroundings import Dataset, Happening, Surroundings
 from mast_opt.simulation.traces.trace import read_trace, write_trace
 
 HEADER = 'format = "mast-opt/1"\nkind = "job-trace"\nname = "t"\n'
@@ -60,6 +61,34 @@ def test_optional_tables(tmp_path: Path) -> None:
     assert (trace.replicas, trace.quotas, trace.submissions.gpu_types, trace.submissions.datasets) == ({}, {}, {}, {})
 
 
+SURROUNDINGS = {
+    "regions": "region,storage_tb,ingress_tb_per_day\na,10,\nb,2.5,0.5\n",
+    "datasets": "dataset,size_tb,namespace,created_s\ne,1,ads,\nf,0.25,,3600\n",
+    "links": "src,dst,tb_per_day\na,b,3\n",
+    "switchboards": "server,switchboard\nt,msb\n",
+    "happenings": "at_s,what,name,value\n9,switchboard_up,msb,\n2,switchboard_down,msb,\n"
+    "3,quota,team,1.5\n4,quota,x,\n",
+}
+
+
+def test_surroundings(tmp_path: Path) -> None:
+    found = read_trace(written(tmp_path, **SURROUNDINGS)).surroundings
+    assert found.datasets == {"e": Dataset(1_000_000, "ads"), "f": Dataset(250_000, "", 3_600_000)}
+    assert (found.storage_mb, found.ingress_mb_per_day) == ({"a": 10_000_000, "b": 2_500_000}, {"b": 500_000})
+    assert (found.links, found.switchboards) == ({("a", "b"): 3_000_000}, {"t": "msb"})
+    assert found.happenings == (
+        Happening(2000, "switchboard_down", "msb"),
+        Happening(3000, "quota", "team", 1500),
+        Happening(4000, "quota", "x", None),
+        Happening(9000, "switchboard_up", "msb"),
+    )
+    assert [(one.of, one.down) for one in found.happenings[:2]] == [("switchboard", True), ("quota", False)]
+
+
+def test_a_trace_without_surroundings(tmp_path: Path) -> None:
+    assert read_trace(written(tmp_path)).surroundings == Surroundings()
+
+
 Damage = tuple[dict[str, str], str]
 SUBMISSIONS = TABLES["submissions"]
 FAULTS: dict[str, Damage] = {
@@ -97,6 +126,23 @@ FAULTS: dict[str, Damage] = {
     "server": (
         {"servers": TABLES["servers"].replace("h100,8", "h100,8.5")},
         "servers.csv, row 1, column gpus: found '8500'",
+    ),
+    "dataset": (
+        {"datasets": "dataset,size_tb\ne,1\n", "replicas": "dataset,region\ne,a\n"},
+        "job_datasets.csv, row 2, column dataset: found 'f'; expected a dataset of the table datasets",
+    ),
+    "nowhere": (
+        {"datasets": "dataset,size_tb\ne,1\nf,1\ng,1\n"},
+        "datasets.csv, row 3, column dataset: found 'g'; expected a dataset with a region in replicas",
+    ),
+    "link": ({"links": "src,dst,tb_per_day\na,a,1\n"}, "links.csv, row 1, column dst: found 'a'; expected another"),
+    "happening": (
+        {"happenings": "at_s,what,name,value\n1,server_down,s,\n2,region_down,s,\n"},
+        "happenings.csv, row 2, column name: found 's'; expected a region of the trace",
+    ),
+    "value": (
+        {"happenings": "at_s,what,name,value\n1,server_down,s,4\n"},
+        "happenings.csv, row 1, column value: found 'a value'; expected no value",
     ),
     "nothing": ({"submissions": "job,submitted_s,tier,tasks,gpus\n"}, "submissions.csv: expected at least one row"),
 }

@@ -128,11 +128,10 @@ def _check_datasets(tables: Tables, faults: Faults) -> None:
     listed = set(tables.get("datasets", "dataset").tolist())
     labels = tables.axes["dataset"]
     for table in ("replicas", "job_datasets"):
-        found = tables.get(table, "dataset")
-        rows = np.flatnonzero(~np.isin(found, list(listed)))
-        faults.cells(
-            table, "dataset", rows + 1, lambda n, f=found, r=rows: labels[f[r[n]]], "a dataset of the table datasets"
-        )
+        read = tables.get(table, "dataset")
+        unlisted = np.flatnonzero(~np.isin(read, list(listed)))
+        named = [labels[at] for at in read[unlisted].tolist()]
+        faults.cells(table, "dataset", unlisted + 1, named.__getitem__, "a dataset of the table datasets")
     held = set(tables.get("replicas", "dataset").tolist())
     rows = np.flatnonzero([one not in held for one in tables.get("datasets", "dataset").tolist()])
     found = tables.get("datasets", "dataset")
@@ -153,6 +152,7 @@ def _check_happenings(tables: Tables, faults: Faults) -> None:
         known = set(tables.axes[axis])
         wrong = here & np.array([label not in known for label in labels], np.bool_)[names] if len(names) else here
         rows = np.flatnonzero(wrong)
-        faults.cells("happenings", "name", rows + 1, lambda n, r=rows: labels[names[r[n]]], f"a {axis} of the trace")
+        named = [labels[at] for at in names[rows].tolist()]
+        faults.cells("happenings", "name", rows + 1, named.__getitem__, f"a {axis} of the trace")
         rows = np.flatnonzero(here & has_value)
         faults.cells("happenings", "value", rows + 1, lambda n: "a value", f"no value: {word} has none")

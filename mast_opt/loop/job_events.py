@@ -50,6 +50,8 @@ class JobSpec:
     min_tasks: int | None = None
     """The fewest tasks that it may be resized to; None if it may not be."""
     max_tasks: int | None = None
+    model: str = ""
+    """What kind of work it is, where the speeds of kinds of work are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,11 @@ class Stopped(Event):
     work_ms: int
     """Work of this attempt that is kept, at reference speed."""
     lost_ms: int
-    """Work of this attempt that has to be done again."""
+    """Work of this attempt that has to be done again, at reference speed."""
+    work_time_ms: int | None = None
+    """The time that the kept work took; None: as long as at the reference speed."""
+    lost_time_ms: int | None = None
+    """The time that the lost work took; None: as long as at the reference speed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +166,8 @@ class Finished(Event):
 
     job: str
     attempt: int
+    work_time_ms: int | None = None
+    """The time that the work of this attempt took; None: as long as at the reference speed."""
 
 
 @dataclass(frozen=True, slots=True)

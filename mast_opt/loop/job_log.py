@@ -48,13 +48,16 @@ class JobLog:
     at_once: bool
     """Whether a job runs from the moment when it is placed, so that there are no rows STARTED."""
     stop_work_ms: Ints
-    """Of every row STOPPED, in order: work that is kept."""
+    """Of every row STOPPED, in order: time whose work is kept."""
     stop_lost_ms: Ints
-    """Of every row STOPPED: work that has to be done again."""
+    """Of every row STOPPED: time whose work has to be done again."""
     supply_at_ms: Ints
     """When the GPUs in service change."""
     supply_mgpu: Ints
     """GPUs in service from then on."""
+    finish_work_ms: Ints | None = None
+    """Of every row FINISHED, in order: how long its last attempt worked, -1 for as long as at the reference speed. None
+    if all are -1."""
 
     def __len__(self) -> int:
         return len(self.at_ms)
@@ -95,6 +98,7 @@ class _Rows:
         self.numbers: dict[str, int] = {}
         self.rows: list[tuple[int, int, int]] = []
         self.stops: list[tuple[int, int]] = []
+        self.finishes: list[int] = []
         self.supply: list[tuple[int, int]] = []
         self.gpus: dict[str, int] = {}
         self.in_service = 0
@@ -132,9 +136,13 @@ class _Rows:
         elif not isinstance(event, Started):
             self.holding.discard(event.job)
         if isinstance(event, Stopped):
-            self.stops.append((event.work_ms, event.lost_ms))
+            kept = event.work_ms if event.work_time_ms is None else event.work_time_ms
+            self.stops.append((kept, event.lost_ms if event.lost_time_ms is None else event.lost_time_ms))
             if event.job in self.cancelled:
                 self.row(at, CANCELLED, event.job)
+
+        elif isinstance(event, Finished):
+            self.finishes.append(-1 if event.work_time_ms is None else event.work_time_ms)
 
     def row(self, at: int, kind: int, job: str) -> None:
         """One more row."""
@@ -159,4 +167,5 @@ class _Rows:
             stop_lost_ms=stops[:, 1],
             supply_at_ms=supply[:, 0],
             supply_mgpu=supply[:, 1],
+            finish_work_ms=np.array(self.finishes, np.int64) if any(one >= 0 for one in self.finishes) else None,
         )

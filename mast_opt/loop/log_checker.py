@@ -30,6 +30,7 @@ from mast_opt.loop.events import (
     Stored,
     Submitted,
 )
+from mast_opt.loop.work_checker import WorkChecker
 
 GPU_MILLI = 1000
 MOST_NUMBERED = 4096
@@ -61,7 +62,6 @@ class _Job:
     attempt: int = 0
     placed: Placed | None = None
     began_ms: int = 0
-    kept_ms: int = 0
     bound: str = ""
     cancelled: bool = False
     ran: bool = False
@@ -92,6 +92,7 @@ def check_log(
     limited: Collection[str] = (),
     all_end: bool = False,
     durations: bool = False,
+    speeds: Mapping[tuple[str, str, int], int] | None = None,
 ) -> tuple[Violation, ...]:
     """Everything that is wrong with a log, in order; empty if nothing is.
 
@@ -101,9 +102,12 @@ def check_log(
         residency: dataset → the only regions where it may be read.
         limited: tenants that have a quota when the log begins. Work over it may be stopped, whatever its job says.
         all_end: every job has to end before the log does.
-        durations: ``JobSpec.duration_ms`` is the truth, for any server: no job ends before it has worked that long.
+        durations: ``JobSpec.duration_ms`` is the truth: no job ends before it has worked that long at its reference
+            speed.
+        speeds: (model, GPU type, tasks) → speed, in any unit, of jobs with a model; the fastest type is the one of the
+            reference speed.
     """
-    checker = _Checker(replicas, residency or {}, limited, durations)
+    checker = _Checker(replicas, residency or {}, limited, WorkChecker(durations, speeds or {}))
     for stored in log:
         checker.take(stored)
     if all_end:
@@ -117,7 +121,7 @@ class _Checker:
         replicas: Mapping[str, Collection[str]] | None,
         residency: Mapping[str, Collection[str]],
         limited: Collection[str],
-        durations: bool,
+        work: WorkChecker,
     ) -> None:
         self.found: list[Violation] = []
         self.seq, self.now = 0, 0
@@ -126,7 +130,7 @@ class _Checker:
         self.replicas = None if replicas is None else {name: set(regions) for name, regions in replicas.items()}
         self.residency = residency
         self.limited = set(limited)
-        self.durations = durations
+        self.work = work
 
     def wrong(self, what: str, words: str) -> None:
         self.found.append(Violation(self.seq, what, words))
@@ -276,17 +280,15 @@ class _Checker:
             self._count(job, placed, "used", -1)
         self._release(job)
         held = self.now - job.began_ms if job.ran else 0
+        types = {self.servers[share.server].up.gpu_type for share in placed.shares if share.server in self.servers}
+        faults: Iterable[str] = ()
         if isinstance(event, Stopped):
-            if event.work_ms < 0 or event.lost_ms < 0 or event.work_ms + event.lost_ms > held:
-                done = f"{event.work_ms} ms of work and {event.lost_ms} ms lost"
-                self.wrong("work", f"job {event.job} ran for {held} ms; it cannot have done {done}")
-            job.kept_ms += event.work_ms
+            faults = self.work.stopped(job.spec, event, held, types)
         elif isinstance(event, Finished):
-            if not job.ran:
-                self.wrong("work", f"job {event.job} has finished without a start")
-            elif self.durations and job.spec.duration_ms is not None and job.kept_ms + held < job.spec.duration_ms:
-                done = f"{job.kept_ms + held} of {job.spec.duration_ms} ms"
-                self.wrong("work", f"job {event.job} has finished after {done} of work")
+            without = f"job {event.job} has finished without a start"
+            faults = self.work.finished(job.spec, event, held, types) if job.ran else iter([without])
+        for words in faults:
+            self.wrong("work", words)
         again = isinstance(event, Stopped) and not job.cancelled
         job.phase, job.placed = "waiting" if again else "ended", None
 

@@ -231,6 +231,10 @@ class _Measured:
         before = np.zeros(len(self.counted), np.int64)
         np.add.at(before, holds.job[stopped], kept[stopped])
         kept[finished] = (log.duration_ms - before)[holds.job[finished]]
+        if log.finish_work_ms is not None:
+            ended = self.kind == FINISHED
+            worked = log.finish_work_ms[(np.cumsum(ended) - 1)[holds.closed[finished]]]
+            kept[finished] = np.where(worked >= 0, worked, kept[finished])
         length = holds.end - holds.begin
         parts = {
             "all": length,

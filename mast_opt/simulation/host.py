@@ -1,14 +1,21 @@
-"""Simulated host: runs every job for its true duration, saves checkpoints, and reports servers that break."""
+"""Simulated host: runs every job for its true duration, saves checkpoints, and reports servers that break.
+
+Work is counted in ms × rate, where the rate is in whole millionths of a job's reference speed.
+"""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from mast_opt.core.errors import UsageError
 from mast_opt.loop import events as ev
 from mast_opt.loop.commands import Command, Start, Stop
+from mast_opt.loop.speeds import REFERENCE
+
+Rate = Callable[[str, str], int]
+"""(job, server) → millionths of its reference speed at which the job runs there."""
 
 
 @dataclass(frozen=True)
@@ -16,6 +23,7 @@ class Work:
     """What a host knows of a job: how long it takes alone, and what it takes to stop and to start again."""
 
     duration_ms: int
+    """At its reference speed."""
     checkpoint_ms: int
     """Time between two checkpoints; 0: work is saved whenever the job is stopped."""
     restart_ms: int = 0
@@ -30,8 +38,9 @@ class _Attempt:
     work: Work
     began_ms: int
     """When it begins to work, after its restart."""
-    done_ms: int
+    done: int
     """Work saved by earlier attempts."""
+    rate: int
     servers: frozenset[str]
     stopping: bool = False
 
@@ -41,10 +50,12 @@ class SimulatedHost:
 
     Args:
         work: job → what it is.
+        rate: how fast jobs run where; None: everywhere at their reference speed.
     """
 
-    def __init__(self, work: Mapping[str, Work]) -> None:
+    def __init__(self, work: Mapping[str, Work], rate: Rate | None = None) -> None:
         self._work = work
+        self._rate = rate
         self._saved: dict[str, int] = {}
         self._running: dict[str, _Attempt] = {}
         self._answers: list[tuple[int, int, ev.Event]] = []
@@ -88,9 +99,14 @@ class SimulatedHost:
         saved = self._saved.get(command.job, 0)
         began = now_ms + (work.restart_ms if command.attempt > 1 else 0)
         servers = frozenset(share.server for share in command.shares)
-        self._running[command.job] = _Attempt(command.attempt, work, began, saved, servers)
+        rate = REFERENCE if self._rate is None else min(self._rate(command.job, server) for server in servers)
+        if rate <= 0:
+            raise UsageError(f"job {command.job} was started on {min(servers)}, where it cannot run")
+        self._running[command.job] = _Attempt(command.attempt, work, began, saved, rate, servers)
         self._answer(now_ms, ev.Started(command.job, command.attempt))
-        self._answer(began + work.duration_ms - saved, ev.Finished(command.job, command.attempt))
+        left_ms = -((saved - work.duration_ms * REFERENCE) // rate)
+        finished = ev.Finished(command.job, command.attempt, None if self._rate is None else left_ms)
+        self._answer(began + left_ms, finished)
 
     def _stop(self, now_ms: int, command: Stop) -> None:
         attempt = self._running.get(command.job)
@@ -100,13 +116,30 @@ class SimulatedHost:
         if not attempt.stopping:
             attempt.stopping = True
             end = now_ms + attempt.work.stop_ms
-            self._answer(end, ev.Stopped(command.job, command.attempt, *_account(attempt, now_ms)))
+            self._answer(end, self._account(now_ms, command.job, attempt))
 
     def _stopped(self, now_ms: int, name: str, attempt: _Attempt) -> ev.Stopped:
-        del self._running[name]
-        saved, lost = _account(attempt, now_ms)
-        self._saved[name] = attempt.done_ms + saved
-        return ev.Stopped(name, attempt.number, saved, lost)
+        stopped = self._account(now_ms, name, attempt)
+        self._forget(stopped, attempt)
+        return stopped
+
+    def _forget(self, stopped: ev.Stopped, attempt: _Attempt) -> None:
+        """An attempt has ended; what its checkpoints have saved is there for the next one."""
+        del self._running[stopped.job]
+        time_ms = stopped.work_ms if stopped.work_time_ms is None else stopped.work_time_ms
+        self._saved[stopped.job] = attempt.done + time_ms * attempt.rate
+
+    def _account(self, now_ms: int, name: str, attempt: _Attempt) -> ev.Stopped:
+        """What an attempt that stops now has done: what its checkpoints have saved, and what is lost."""
+        worked_ms = max(0, now_ms - attempt.began_ms)
+        every = attempt.work.checkpoint_ms
+        lost_ms = worked_ms % every if every else 0
+        kept_ms = worked_ms - lost_ms
+        work = (attempt.done + kept_ms * attempt.rate) // REFERENCE - attempt.done // REFERENCE
+        lost = lost_ms * attempt.rate // REFERENCE
+        if self._rate is None:
+            return ev.Stopped(name, attempt.number, work, lost)
+        return ev.Stopped(name, attempt.number, work, lost, kept_ms, lost_ms)
 
     def _answer(self, at_ms: int, event: ev.Event) -> None:
         self._count += 1
@@ -127,14 +160,5 @@ class SimulatedHost:
         if isinstance(event, ev.Stopped):
             attempt = self._running.get(event.job)
             if attempt is not None and attempt.number == event.attempt:
-                del self._running[event.job]
-                self._saved[event.job] = attempt.done_ms + event.work_ms
+                self._forget(event, attempt)
         return True
-
-
-def _account(attempt: _Attempt, now_ms: int) -> tuple[int, int]:
-    """Work since the attempt began: what its checkpoints have saved, and what is lost."""
-    worked = max(0, now_ms - attempt.began_ms)
-    every = attempt.work.checkpoint_ms
-    saved = worked - (worked % every if every else 0)
-    return saved, worked - saved

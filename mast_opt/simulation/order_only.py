@@ -202,6 +202,7 @@ def _job_faults(trace: JobTrace, home: Ints) -> Iterator[Fault]:
     fits = gpus <= count * size
     everywhere = np.zeros(len(jobs), np.bool_)
     typed, reading = everywhere.copy(), everywhere.copy()
+    named = np.array([model != "" for model in jobs.model or [""] * len(jobs)], np.bool_)
     typed[list(jobs.gpu_types)] = True
     reading[list(jobs.datasets)] = True
     types: Mapping[str, set[str]] = {
@@ -221,6 +222,7 @@ def _job_faults(trace: JobTrace, home: Ints) -> Iterator[Fault]:
         (jobs.cpu_mcores > 0, "cpu_cores", "0: only GPUs are looked at"),
         (jobs.memory_mib > 0, "memory_gb", "0: only GPUs are looked at"),
         (typed, "gpu_types", "the type of its home region, and no other number of GPUs on it"),
+        (named, "model", "no model: servers are equal"),
         (reading, "datasets", "no datasets: only GPUs are looked at"),
     )
     for mask, column, expected in checks:

@@ -126,7 +126,8 @@ def _engine_run(
             watch(ended / len(jobs))
 
     coming = ((int(jobs.submitted_ms[j]), Submitted(name, jobs.spec(j))) for j, name in enumerate(jobs.labels))
-    simulate(Engine(state, make(params)), SimulatedHost(work), coming, until_ms=until_ms, on_turn=keep)
+    host = SimulatedHost(work, trace.rate() if jobs.model else None)
+    simulate(Engine(state, make(params)), host, coming, until_ms=until_ms, on_turn=keep)
     count = sum(not isinstance(stored.event, ServerUp) for stored in log)
     stated = {**asdict(params), PLACEMENT: placement}
     return SimulatedRun(policy, stated, job_log(log), count, lambda: iter(log))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from mast_opt.core.units import MB_PER_TB, MIB_PER_GIB, MILLI
 from mast_opt.job_placement.tables.schema import SCHEMA as PLACEMENT
 from mast_opt.job_placement.units import CLUSTER, LEVELS, MOST_TASKS, SERVER
-from mast_opt.kind.schema import Axis, Schema, Table, boolean, choice, integer, label, need, supply
+from mast_opt.kind.schema import Axis, Column, Schema, Table, boolean, choice, integer, label, need, supply
 
 KIND = "job-trace"
 MOST_S = 10**11
@@ -17,6 +17,10 @@ CHECKPOINT_S, RESTART_S = 3600, 60
 QUOTA = "quota"
 HAPPENINGS = ("server_down", "server_up", "switchboard_down", "switchboard_up", "region_down", "region_up", QUOTA)
 """What may happen in a trace, apart from submissions."""
+MICRO = 10**6
+MOST_STEPS = 10**12
+FASTEST = 10**9 * MICRO
+"""Millionths of a step a second."""
 
 # A job of a trace has no parts.
 _OPTIONAL = [
@@ -148,10 +152,51 @@ SUBMISSIONS = Table(
         ),
         integer("min_tasks", minimum=1, required=False, help="fewest tasks that it may be resized to; empty = fixed"),
         integer("max_tasks", minimum=1, required=False, help="most tasks that it may be resized to; empty = fixed"),
+        label("model", "model", required=False, help="kind of work of the table speeds; empty = as fast everywhere"),
+        integer(
+            "steps",
+            minimum=1,
+            maximum=MOST_STEPS,
+            required=False,
+            help="steps that it runs, in place of duration_s, for a job with a model",
+        ),
     ),
     key=("job",),
     rows_required=True,
     help="a job, when it was handed in, and what it asks for",
+)
+
+
+def _speed(help: str) -> Column:
+    return supply("steps_per_s", MICRO, maximum=FASTEST, help=help)
+
+
+SPEEDS = Table(
+    "speeds",
+    (
+        label("model", "model"),
+        label("gpu_type", "gpu_type"),
+        integer("tasks", minimum=1, maximum=MOST_TASKS, help="tasks of the job"),
+        _speed("steps a second of the whole job; 0 = it cannot run"),
+    ),
+    key=("model", "gpu_type", "tasks"),
+    required=False,
+    missing="jobs are as fast on every GPU type",
+    help="how fast jobs of a model run; the fastest type for a number of tasks is their reference type",
+)
+PAIR_SPEEDS = Table(
+    "pair_speeds",
+    (
+        label("model", "model"),
+        label("other", "model", help="what runs on the same GPUs, with as many tasks"),
+        label("gpu_type", "gpu_type"),
+        integer("tasks", minimum=1, maximum=MOST_TASKS, help="tasks of each of the two jobs"),
+        _speed("steps a second of the first; 0 = the two cannot share GPUs"),
+    ),
+    key=("model", "other", "gpu_type", "tasks"),
+    required=False,
+    missing="no two jobs share GPUs",
+    help="how fast jobs of a model run while another job shares their GPUs",
 )
 
 SCHEMA = Schema(
@@ -164,6 +209,7 @@ SCHEMA = Schema(
         Axis("namespace"),
         Axis("switchboard"),
         Axis("happening"),
+        Axis("model"),
     ),
     tables=(
         REGIONS,
@@ -171,6 +217,8 @@ SCHEMA = Schema(
         SUBMISSIONS,
         *_OPTIONAL,
         *_SURROUNDINGS,
+        SPEEDS,
+        PAIR_SPEEDS,
     ),
 )
 """Units: as in job placement, and ms."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -18,6 +18,8 @@ from mast_opt.job_placement.live_fleet.types import Server
 from mast_opt.job_placement.units import LARGEST, LEVELS, MOST_GPUS, NO_GPU, WHOLE
 from mast_opt.kind.schema import Tables
 from mast_opt.loop.events import JobSpec
+from mast_opt.loop.speeds import Speeds
+from mast_opt.simulation.traces.models import check_models, durations_of, speeds_of, types_of
 from mast_opt.simulation.traces.schema import KIND, SCHEMA
 from mast_opt.simulation.traces.surroundings import Surroundings, check_surroundings, surroundings_of
 
@@ -56,6 +58,8 @@ class Submissions:
     """Job → GPU types that it accepts, and milli-GPUs of a task on each; jobs that take any type are not there."""
     datasets: Mapping[int, tuple[str, ...]]
     """Job → what it reads; jobs that read nothing are not there."""
+    model: tuple[str, ...] = ()
+    """Empty where there is none, and altogether where no job has one."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -88,6 +92,7 @@ class Submissions:
             home_region=self.home_region[j],
             min_tasks=None if least < 0 else least,
             max_tasks=None if most < 0 else most,
+            model=self.model[j] if self.model else "",
         )
 
 
@@ -105,6 +110,13 @@ class JobTrace:
     """Tenant and GPU type (empty: of all types together) → milli-GPUs."""
     provenance: str = ""
     surroundings: Surroundings = field(default_factory=Surroundings)
+    speeds: Speeds = field(default_factory=Speeds)
+
+    def rate(self) -> Callable[[str, str], int]:
+        """(job, server) → millionths of its reference speed at which the job runs there alone."""
+        kinds = {server.name: server.gpu_type for server in self.servers}
+        specs = {name: self.submissions.spec(j) for j, name in enumerate(self.submissions.labels)}
+        return lambda job, server: self.speeds.rate(specs[job], kinds[server])
 
     @cached_property
     def servers_of(self) -> Mapping[str, tuple[Server, ...]]:
@@ -153,15 +165,17 @@ def trace_from_tables(name: str, provenance: str, tables: Tables) -> JobTrace:
     rows = range(tables.rows("quotas"))
     tenants, types = _texts(tables, "quotas", "tenant", "tenant"), _texts(tables, "quotas", "gpu_type", "gpu_type")
     amounts = tables.get("quotas", "gpus").tolist()
+    speeds = speeds_of(tables)
     return JobTrace(
         name=name,
         regions=tables.axes["region"],
         servers=_servers(tables),
-        submissions=_submissions(tables),
+        submissions=_submissions(tables, speeds),
         replicas={dataset: tuple(regions) for dataset, regions in replicas.items()},
         quotas={(tenants[row], types[row]): amounts[row] for row in rows},
         provenance=provenance,
         surroundings=surroundings_of(tables),
+        speeds=speeds,
     )
 
 
@@ -182,6 +196,7 @@ def _check(tables: Tables, faults: Faults) -> None:
     for column, sign in (("min_tasks", 1), ("max_tasks", -1)):
         beyond = tables.has("submissions", column) & (sign * (tables.get("submissions", column) - tasks) > 0)
         wrong("submissions", column, beyond, f"{'no more' if sign > 0 else 'no fewer'} than tasks")
+    check_models(tables, faults)
     if "server" not in tables.axes or not tables.axes["server"]:
         faults.found.append(Fault("servers", "at least one server"))
     check_surroundings(tables, faults)
@@ -220,7 +235,7 @@ def _servers(tables: Tables) -> tuple[Server, ...]:
     )
 
 
-def _submissions(tables: Tables) -> Submissions:
+def _submissions(tables: Tables, speeds: Speeds) -> Submissions:
     table = "submissions"
     order = np.argsort(tables.get(table, "submitted_s"), kind="stable")
     place = np.empty(len(order), np.int64)
@@ -248,12 +263,13 @@ def _submissions(tables: Tables) -> Submissions:
         tables.get("job_datasets", "job").tolist(), _texts(tables, "job_datasets", "dataset", "dataset")
     ):
         read.setdefault(int(place[job]), []).append(name)
+    models, tasks = texts("model", "model"), column("tasks")
     return Submissions(
         labels=texts("job", "job"),
         submitted_ms=column("submitted_s"),
-        duration_ms=column("duration_s", -1),
+        duration_ms=durations_of(models, tasks, column("steps", -1), column("duration_s", -1), speeds),
         tier=column("tier"),
-        tasks=column("tasks"),
+        tasks=tasks,
         mgpu=column("gpus"),
         cpu_mcores=column("cpu_cores"),
         memory_mib=column("memory_gb"),
@@ -268,6 +284,7 @@ def _submissions(tables: Tables) -> Submissions:
         workload=texts("workload", "workload"),
         namespace=texts("namespace", "namespace"),
         home_region=texts("home_region", "region"),
-        gpu_types=types,
+        gpu_types=types_of(models, tasks, column("gpus"), types, speeds),
         datasets={job: tuple(names) for job, names in read.items()},
+        model=models if any(models) else (),
     )

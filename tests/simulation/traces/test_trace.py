@@ -100,7 +100,7 @@ FAULTS: dict[str, Damage] = {
         {"header": HEADER + "[rules]\n"},
         "instance.toml: rules: found 'rules'; expected one of the keys format, kind,",
     ),
-    "table": ({"speeds": "a\n1\n"}, "speeds.csv: expected no table of this name"),
+    "table": ({"velocities": "a\n1\n"}, "velocities.csv: expected no table of this name"),
     "column": ({"submissions": SUBMISSIONS.replace("tier", "teir")}, "submissions.csv, column teir"),
     "time": (
         {"submissions": SUBMISSIONS.replace("0.25", "-1")},
@@ -218,3 +218,42 @@ def test_philly_that_cannot_be_used(sources: list[Path], damage: Callable[[list[
 def test_settings_of_philly(sources: list[Path], settings: dict[str, str], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         PHILLY.run(sources, settings, 0)
+
+
+MODELS = {
+    "speeds": "model,gpu_type,tasks,steps_per_s\nlm,h100,4,8\nlm,k80,4,2.5\nlm,p100,4,0\nlm,h100,1,3\n",
+    "pair_speeds": "model,other,gpu_type,tasks,steps_per_s\nlm,rl,h100,4,6\nrl,lm,h100,4,1\n",
+    "submissions": "job,submitted_s,tier,tasks,gpus,duration_s,model,steps\n"
+    "x,0,0,4,1,,lm,100\ny,1,0,4,1,60,lm,\nz,2,0,1,1,60,,\n",
+    "job_gpu_types": "job,gpu_type,gpus\ny,k80,2\ny,p100,\n",
+    "job_datasets": "",
+}
+
+
+def test_models(tmp_path: Path) -> None:
+    trace = read_trace(written(tmp_path, **MODELS))
+    jobs, speeds = trace.submissions, trace.speeds
+    assert jobs.duration_ms.tolist() == [12_500, 60_000, 60_000]  # 100 steps at 8 a second
+    assert jobs.gpu_types == {0: {"h100": 1000, "k80": 1000}, 1: {"k80": 2000}}
+    x, z = jobs.spec(0), jobs.spec(2)
+    assert (x.model, z.model) == ("lm", "")
+    assert [speeds.rate(x, kind) for kind in ("h100", "k80", "p100", "none")] == [1_000_000, 312_500, 0, 0]
+    assert speeds.rate(z, "none") == 1_000_000
+    assert speeds.rate(x, "h100", JobSpec(model="rl", tasks=4)) == 750_000
+    assert trace.rate()("x", "s") == 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ("x,0,0,4,1,,,7", "row 1, column steps: found '7'; expected no steps for a job without a model"),
+        ("x,0,0,4,1,9,lm,7", "row 1, column steps: found '7'; expected steps or duration_s, not both"),
+        ("x,0,0,2,1,9,lm,", "row 1, column model: found 'lm'; expected a model of the table speeds"),
+        ("x,0,0,4,1,9,rl,", "row 1, column model: found 'rl'; expected a model of the table speeds"),
+    ],
+)
+def test_faults_of_models(tmp_path: Path, row: str, words: str) -> None:
+    header = MODELS["submissions"].partition("\n")[0]
+    with pytest.raises(InstanceError) as caught:
+        read_trace(written(tmp_path, **{**MODELS, "submissions": f"{header}\n{row}\n", "job_gpu_types": ""}))
+    assert words in str(caught.value)

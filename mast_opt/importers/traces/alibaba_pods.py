@@ -50,7 +50,12 @@ class GpuPods:
 def read_pods(folder: Path, faults: Faults) -> GpuPods | None:
     """The pods of the list in which a third name GPU models; None, and faults that say why, if it cannot be had."""
     file = find(folder, SPEC_PODS, faults)
-    table = None if file is None else read_table(file, _COLUMNS, faults)
+    return None if file is None else pods_in(file, faults)
+
+
+def pods_in(file: Path, faults: Faults) -> GpuPods | None:
+    """The pods of any list, plain or gzipped; None, and faults that say why, if they cannot be had."""
+    table = read_table(file, _COLUMNS, faults)
     if table is None:
         return None
     gpus, share = table.numbers["num_gpu"], table.numbers["gpu_milli"]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from mast_opt.core.limits import unzipped
 from mast_opt.core.wording import did_you_mean
 from mast_opt.io.faults import Faults, one_of
+from mast_opt.io.raw_table import RawTable
 from mast_opt.io.readers.base import read_bytes
 from mast_opt.io.readers.csv_text import parse_csv
 from mast_opt.io.validation.cells import absent, convert
@@ -43,17 +44,22 @@ def read_table(
     Args:
         lacking: columns that may be missing; their cells are then empty.
     """
-    before = len(faults.found)
     data = content_of(path, faults)
     raw = None if data is None else parse_csv(data, path.name, faults)
-    if raw is None:
-        return None
-    table = SourceTable(path.name, {}, {}, {})
+    return None if raw is None else columns_of(raw, columns, faults, lacking)
+
+
+def columns_of(
+    raw: RawTable, columns: Sequence[Column], faults: Faults, lacking: Collection[str] = ()
+) -> SourceTable | None:
+    """These columns of a table as it stands in a file; see ``read_table``."""
+    before, file = len(faults.found), raw.file
+    table = SourceTable(file, {}, {}, {})
     for column in columns:
         present = column.name in raw.frame.columns
         if not present and column.name not in lacking:
             found = did_you_mean(column.name, raw.frame.columns) or f"; found: {one_of(raw.frame.columns)}"
-            faults.add(path.name, f"a column {column.name} ({column.help}){found}")
+            faults.add(file, f"a column {column.name} ({column.help}){found}")
             continue
         cells = convert(raw, column, faults) if present else absent(column, raw.frame.height)
         table.filled[column.name] = cells.filled
@@ -64,7 +70,7 @@ def read_table(
             assert cells.values is not None
             table.numbers[column.name] = cells.values
     if raw.frame.height == 0:
-        faults.add(path.name, "at least one row")
+        faults.add(file, "at least one row")
     return table if len(faults.found) == before else None
 
 

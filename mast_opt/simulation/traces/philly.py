@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +16,9 @@ from mast_opt.importers.base import Importer, Input, setting
 from mast_opt.importers.traces.csv_table import read_table
 from mast_opt.importers.traces.philly import Jobs, read_jobs
 from mast_opt.io.faults import Faults
-from mast_opt.kind.schema import Tables, integer, label
-from mast_opt.simulation.traces.schema import KIND, SCHEMA
+from mast_opt.kind.schema import integer, label
+from mast_opt.simulation.traces.schema import KIND
+from mast_opt.simulation.traces.tables import Given, TraceTables, equal_servers, trace_tables
 
 _NODES = "node num"
 CLUSTER_COLUMNS = (
@@ -44,15 +44,6 @@ class PhillySettings:
             raise UsageError(f"setting gpus is {self.gpus}; expected a whole number from 1 to 4,096")
         if _epoch("until", self.until) <= _epoch("since", self.since):
             raise UsageError(f"setting until is {self.until}; expected a time after {self.since}")
-
-
-@dataclass(frozen=True, eq=False)
-class TraceTables:
-    """A trace as tables, before it is written."""
-
-    name: str
-    provenance: str
-    tables: Tables
 
 
 def philly(paths: Sequence[Path], settings: PhillySettings, rng: np.random.Generator) -> TraceTables:
@@ -82,7 +73,7 @@ def philly(paths: Sequence[Path], settings: PhillySettings, rng: np.random.Gener
         f"Microsoft's Philly trace (CC BY 4.0), jobs submitted from {settings.since} to {settings.until} in "
         f"{len(names)} virtual clusters; seconds of a restart are those of Helios's simulator"
     )
-    return TraceTables(settings.name, provenance, tables)
+    return trace_tables(settings.name, provenance, tables)
 
 
 def _tables(
@@ -93,59 +84,24 @@ def _tables(
     nodes: NDArray[np.int64],
     gpus: int,
     since: int,
-) -> Tables:
-    count, held = len(order), jobs.gpus[order]
+) -> dict[str, Mapping[str, Given]]:
+    held = jobs.gpus[order]
     task = np.where(held <= gpus, held, np.gcd(held, gpus))
     one, several, many = (np.int64(seconds * MILLI) for seconds in RESTART_S)
-    cluster = np.repeat(np.arange(len(names)), nodes)
-    place = np.arange(len(cluster)) - np.repeat(np.cumsum(nodes) - nodes, nodes)
-    server_names = tuple(f"{names[at]}-{number}" for at, number in zip(cluster.tolist(), place.tolist()))
-    zeros, whole = np.zeros(len(cluster), np.int64), np.full(len(cluster), gpus * MILLI)
-    values: dict[str, dict[str, NDArray[Any]]] = {
-        "regions": {"region": np.arange(len(names))},
-        "clusters": {"cluster": np.arange(len(names)), "region": np.arange(len(names))},
-        "servers": {
-            "server": np.arange(len(cluster)),
-            "cluster": cluster,
-            "rack": zeros,
-            "gpu_type": zeros,
-            "gpus": whole,
-            "cpu_cores": zeros,
-            "memory_gb": zeros,
-        },
+    return {
+        **equal_servers(names, nodes.tolist(), [gpus] * len(names)),
         "submissions": {
-            "job": np.arange(count),
+            "job": [str(number) for number in range(1, len(order) + 1)],
             "submitted_s": (jobs.submitted_s[order] - since) * MILLI,
-            "tier": np.ones(count, np.int64),
+            "tier": np.ones(len(order), np.int64),
             "tasks": held // task,
             "gpus": task * MILLI,
             "duration_s": jobs.duration_s[order] * MILLI,
-            "home_region": region,
-            "checkpoint_s": np.zeros(count, np.int64),
+            "home_region": [names[at] for at in region.tolist()],
+            "checkpoint_s": np.zeros(len(order), np.int64),
             "restart_s": np.where(held == 1, one, np.where(held <= gpus, several, many)),
         },
     }
-    present: dict[str, dict[str, NDArray[np.bool_]]] = {}
-    for table in SCHEMA.tables:
-        filled = values.get(table.name, {})
-        rows = len(next(iter(filled.values()), ()))
-        for column in table.columns if filled else ():
-            if column.name not in filled:
-                filled[column.name] = np.zeros(rows, np.bool_ if column.type.name == "BOOLEAN" else np.int64)
-                present.setdefault(table.name, {})[column.name] = np.zeros(rows, np.bool_)
-    missing = [table for table in SCHEMA.tables if table.name not in values]
-    for table in missing:
-        values[table.name] = {column.name: np.zeros(0, np.int64) for column in table.columns}
-    labels = {
-        "region": tuple(names),
-        "cluster": tuple(names),
-        "rack": ("rack",),
-        "server": server_names,
-        "gpu_type": ("gpu",),
-        "job": tuple(map(str, range(1, count + 1))),
-    }
-    axes = {axis.name: labels.get(axis.name, ()) for axis in SCHEMA.axes}
-    return Tables(axes, values, present, frozenset(table.name for table in missing))
 
 
 def _epoch(what: str, text: str) -> int:

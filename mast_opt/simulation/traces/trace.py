@@ -241,8 +241,10 @@ def _submissions(tables: Tables, speeds: Speeds) -> Submissions:
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
 
-    def column(name: str, absent: int = 0) -> Ints:
-        values = np.where(tables.has(table, name), tables.get(table, name), absent)[order]
+    def column(name: str) -> Ints:
+        """Its cells; the default, or -1 if there is none, where they are absent."""
+        default = SCHEMA.table(table).column(name).default
+        values = np.where(tables.has(table, name), tables.get(table, name), -1 if default is None else default)[order]
         values.setflags(write=False)
         return values
 
@@ -267,7 +269,7 @@ def _submissions(tables: Tables, speeds: Speeds) -> Submissions:
     return Submissions(
         labels=texts("job", "job"),
         submitted_ms=column("submitted_s"),
-        duration_ms=durations_of(models, tasks, column("steps", -1), column("duration_s", -1), speeds),
+        duration_ms=durations_of(models, tasks, column("steps"), column("duration_s"), speeds),
         tier=column("tier"),
         tasks=tasks,
         mgpu=column("gpus"),
@@ -278,8 +280,8 @@ def _submissions(tables: Tables, speeds: Speeds) -> Submissions:
         preemptible=np.where(stated, tables.get(table, "preemptible"), tier > 0)[order],
         checkpoint_ms=column("checkpoint_s"),
         restart_ms=column("restart_s"),
-        min_tasks=column("min_tasks", -1),
-        max_tasks=column("max_tasks", -1),
+        min_tasks=column("min_tasks"),
+        max_tasks=column("max_tasks"),
         tenant=texts("tenant", "tenant"),
         workload=texts("workload", "workload"),
         namespace=texts("namespace", "namespace"),

@@ -1,0 +1,20 @@
+"""Importers of traces of jobs. A further one is a module here and a line in ``TRACE_IMPORTERS``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mast_opt.importers.base import Importer
+from mast_opt.simulation.traces.gavel import GAVEL_TRACE
+from mast_opt.simulation.traces.openb import OPENB
+from mast_opt.simulation.traces.philly import PHILLY
+from mast_opt.simulation.traces.slurm.importer import SACCT
+
+TRACE_IMPORTERS: Mapping[str, Importer[Any]] = {
+    "gavel-trace": GAVEL_TRACE,
+    "openb": OPENB,
+    "philly": PHILLY,
+    "sacct": SACCT,
+}
+"""name → importer, as ``mast-opt import`` calls them; what they build is ``TraceTables``."""

@@ -33,7 +33,7 @@ COMMANDS = {
     "simulate": "Run a trace of submitted jobs under a policy, in virtual time.",
     "template": "Write an Excel workbook to fill in and solve.",
     "generate": "Make a synthetic instance.",
-    "import": "Make an instance from public data.",
+    "import": "Make an instance, or a trace of jobs, from public data.",
     "export": "Write an instance for other tools: .lp, .mps, .dat, .xlsx, .json or a folder of tables.",
     "bench": "Run a suite of benchmarks, or make the page of its results.",
     "backends": "List the solvers, their versions, and how to install those that are missing.",

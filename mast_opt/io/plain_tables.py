@@ -44,6 +44,13 @@ def read_tables(
     return read_undisturbed(Path(path), "instance.toml", lambda: _read(Path(path), kind, schema, build))
 
 
+def is_of_kind(path: str | PathLike[str], kind: str) -> bool:
+    """Whether the header at a path says that kind; its tables are not read."""
+    source = open_source(Path(path), "instance", Faults())
+    fields = source.header() if source else None
+    return fields is not None and fields.get("kind") == kind
+
+
 def _read(path: Path, kind: str, schema: Schema, build: Callable[[str, str, Tables], BuiltT]) -> BuiltT:
     faults = Faults()
     source = open_source(path, "instance", faults)

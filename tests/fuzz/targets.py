@@ -89,6 +89,15 @@ def targets() -> tuple[Target, ...]:
             Target(f"trace-{form}", functools.partial(traces.make_trace, form), traces.read_trace_folder, 0.5)
             for form in ("csv", "parquet")
         ),
+        *(
+            Target(
+                f"import-{name}",
+                functools.partial(traces.make_sources, name),
+                functools.partial(traces.read_sources, name),
+                0.5,
+            )
+            for name in traces.SOURCES
+        ),
         Target("event-log", traces.make_event_log, traces.read_event_log),
         Target("freeze", lambda folder: texts(folder, {"f.csv": 'what,name\nregion,r1\nregion,"a,b"\n'}), _read_freeze),
         Target("import-gap", lambda folder: texts(folder, {"i.gap": test_gap.HAND}), imports.read_gap),

@@ -11,10 +11,16 @@ from mast_opt.job_placement.live_fleet.types import Share
 from mast_opt.loop import events as ev
 from mast_opt.loop.event_log import log_lines, read_log
 from mast_opt.loop.log_checker import check_log
-from mast_opt.simulation.traces.trace import read_trace
+from mast_opt.simulation.traces.fit import warnings_of
+from mast_opt.simulation.traces.importers import TRACE_IMPORTERS
+from mast_opt.simulation.traces.trace import read_trace, trace_from_tables
 from tests.fuzz.common import INSTANCES, texts
+from tests.simulation.traces import samples
 
 TRACE = INSTANCES / "traces/philly-small"
+CHEAP_JOBS = 1000
+SOURCES = (*samples.INPUTS, "sacct-json")
+"""Importers; the last one a second time, with the other form of its input."""
 
 
 def make_trace(form: str, folder: Path) -> None:
@@ -28,6 +34,24 @@ def make_trace(form: str, folder: Path) -> None:
 
 def read_trace_folder(folder: Path) -> None:
     read_trace(folder / "t")
+
+
+def make_sources(importer: str, folder: Path) -> None:
+    for name in inputs_of(importer):
+        (folder / name).write_bytes(samples.content(name))
+
+
+def read_sources(importer: str, folder: Path) -> None:
+    name = importer.removesuffix("-json")
+    paths = [folder / one for one in inputs_of(importer)]
+    found = TRACE_IMPORTERS[name].run(paths, samples.GIVEN.get(name, {}), 0)
+    trace = trace_from_tables(found.name, found.provenance, found.tables)
+    if len(trace.submissions) <= CHEAP_JOBS:
+        [str(warning) for warning in warnings_of(trace)]
+
+
+def inputs_of(importer: str) -> tuple[str, ...]:
+    return ("sacct.json", "sinfo.txt") if importer == "sacct-json" else samples.INPUTS[importer]
 
 
 def make_event_log(folder: Path) -> None:

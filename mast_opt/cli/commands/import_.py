@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from pathlib import Path
 from shlex import join
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -15,11 +16,18 @@ from mast_opt.cli.help_text import entry
 from mast_opt.cli.invocation import Answer
 from mast_opt.cli.options import Force, Json, TheRun
 from mast_opt.core.errors import UsageError
-from mast_opt.importers import IMPORTERS, importer_named
+from mast_opt.core.wording import did_you_mean
+from mast_opt.importers import IMPORTERS as OF_PROBLEMS
+from mast_opt.importers.base import Importer
 from mast_opt.io import write
+from mast_opt.simulation.traces.importers import TRACE_IMPORTERS
+from mast_opt.simulation.traces.tables import TraceTables
+from mast_opt.simulation.traces.trace import trace_from_tables, write_trace
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+IMPORTERS: Mapping[str, Importer[Any]] = {**OF_PROBLEMS, **TRACE_IMPORTERS}
 
 
 def command(
@@ -33,14 +41,15 @@ def command(
     run: TheRun,
     **settings: Annotated[str, Parameter(help="Settings of the importer, such as --regions 20; see below.")],
 ) -> Answer:
-    """Make an instance from public data.
+    """Make an instance, or a trace of jobs, from public data or from what another scheduler has recorded.
 
     The same files, settings and seed give the same instance; its provenance says which part is real and which is drawn.
     The importers, their inputs and their settings with defaults are listed below.
 
         mast-opt import cloud-regions georegions/ alibaba/ philly/ my-instance
+        mast-opt import sacct sacct.json sinfo.txt my-trace
     """
-    chosen = importer_named(importer)
+    chosen = _named(importer)
     run.record["kind"] = chosen.kind
     if not paths:
         inputs = " ".join(item.name.upper() for item in chosen.inputs)
@@ -48,15 +57,32 @@ def command(
     *sources, out = paths
     with run.phase("read", "importing"):
         problem = chosen.run(sources, settings, seed)
-    write(problem, out, format, force=force)
+    if isinstance(problem, TraceTables):
+        trace_from_tables(problem.name, problem.provenance, problem.tables)  # finds what does not fit together
+        if out.suffix.lower() in (".xlsx", ".json"):
+            raise UsageError(f"{out}: a trace of jobs is written to a folder; leave out {out.suffix}")
+        write_trace(out, problem.name, problem.provenance, problem.tables, format=format or "csv", force=force)
+        words = ["mast-opt", "simulate", str(out), "--policy", "mast"]
+    else:
+        write(problem, out, format, force=force)
+        words = ["mast-opt", "solve", str(out)]
     run.record.update(name=problem.name, out=str(out))
+    verb = "Run" if isinstance(problem, TraceTables) else "Solve"
 
     def show(console: Console) -> None:
         from mast_opt.report.terminal.layout import print_words
 
-        print_words(console, f"{problem.name} is in {out}. Solve it:\n  {join(['mast-opt', 'solve', str(out)])}")
+        print_words(console, f"{problem.name} is in {out}. {verb} it:\n  {join(words)}")
 
     return Answer(Exit.OK, show)
+
+
+def _named(name: str) -> Importer[Any]:
+    """The importer of that name. Raises UsageError, listing those that there are."""
+    if name not in IMPORTERS:
+        hint = did_you_mean(name, IMPORTERS)
+        raise UsageError(f"there is no importer called {name!r}; expected one of: {', '.join(IMPORTERS)}{hint}")
+    return IMPORTERS[name]
 
 
 def _importers() -> str:

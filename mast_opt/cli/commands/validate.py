@@ -8,15 +8,18 @@ from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer
 from mast_opt.cli.json_record import today_keys
 from mast_opt.cli.options import Instance, Json, Strict, TheRun
+from mast_opt.cli.trace_check import check_trace
 from mast_opt.core.solve_result import Status
 from mast_opt.io import validate
+from mast_opt.io.plain_tables import is_of_kind
+from mast_opt.simulation.traces.schema import KIND as TRACE
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
 def command(path: Instance, /, *, strict: Strict = False, json: Json = False, run: TheRun) -> Answer:
-    """Check an instance: every fault, and every conflict that can be seen without solving.
+    """Check an instance or a trace of jobs: every fault, and every conflict that can be seen without solving.
 
     Faults in the files are listed all at once, each with file, row, column, value and what was expected (exit code
     2). Limits that contradict one another mean that no plan can exist (exit code 3). Values that are allowed and were
@@ -25,7 +28,10 @@ def command(path: Instance, /, *, strict: Strict = False, json: Json = False, ru
         mast-opt validate my-instance
         mast-opt validate fleet.xlsx --strict
         mast-opt validate fleet.xlsx --json | jq .conflicts
+        mast-opt validate my-trace
     """
+    if is_of_kind(path, TRACE):
+        return check_trace(path, run, strict=strict)
     with run.phase("read", f"reading {path}"):
         reading = validate(path)
         run.record["kind"] = reading.kind.name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from mast_opt.importers.traces.csv_table import find, read_table
 from mast_opt.io.faults import Faults
 from mast_opt.kind.schema import integer, label
 from mast_opt.simulation.traces.schema import KIND
-from mast_opt.simulation.traces.tables import TraceTables, trace_tables
+from mast_opt.simulation.traces.tables import Given, TraceTables, trace_tables
 
 Ints = NDArray[np.int64]
 
@@ -67,19 +67,21 @@ def openb(paths: Sequence[Path], settings: OpenbSettings, rng: np.random.Generat
     at = np.flatnonzero(ran)
     provenance = (
         f"Alibaba cluster-trace-gpu-v2023 (OpenB): {len(nodes.gpus)} nodes of {nodes.source}, {len(at)} pods of "
-        f"{times.file} that ran from scheduled_time to deletion_time; {len(names) - len(at)} that were never placed are "
-        "left out. Times are those since the first pod"
+        f"{times.file} that ran from scheduled_time to deletion_time; {len(names) - len(at)} that were never placed "
+        "are left out. Times are those since the first pod"
     )
     jobs = _jobs([names[n] for n in at.tolist()], pods.part(at), created[at] - created[at].min(), (ended - placed)[at])
     types = {
         "job": [names[n] for n in at.tolist() for _ in pods.models[n]],
         "gpu_type": [model for n in at.tolist() for model in sorted(pods.models[n])],
     }
-    tables = {**_servers(nodes), "submissions": jobs, **({"job_gpu_types": types} if types["job"] else {})}
+    tables: dict[str, Mapping[str, Given]] = {**_servers(nodes), "submissions": jobs}
+    if types["job"]:
+        tables["job_gpu_types"] = types
     return trace_tables(settings.name, provenance, tables)
 
 
-def _servers(nodes: GpuNodes) -> dict[str, dict[str, Ints | Sequence[str]]]:
+def _servers(nodes: GpuNodes) -> dict[str, Mapping[str, Given]]:
     count = len(nodes.gpus)
     return {
         "regions": {"region": [REGION]},
@@ -96,7 +98,7 @@ def _servers(nodes: GpuNodes) -> dict[str, dict[str, Ints | Sequence[str]]]:
     }
 
 
-def _jobs(names: list[str], pods: GpuPods, submitted_s: Ints, ran_s: Ints) -> dict[str, Ints | Sequence[str]]:
+def _jobs(names: list[str], pods: GpuPods, submitted_s: Ints, ran_s: Ints) -> Mapping[str, Given]:
     return {
         "job": names,
         "submitted_s": submitted_s * MILLI,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import SourceError, UsageError
@@ -78,7 +79,7 @@ def gavel(paths: Sequence[Path], settings: GavelSettings, rng: np.random.Generat
 
 
 def _check(jobs: Trace, file: str, faults: Faults) -> None:
-    def wrong(values: FloatArray, bad: FloatArray, expected: str) -> None:
+    def wrong(values: FloatArray, bad: NDArray[np.bool_], expected: str) -> None:
         rows = np.flatnonzero(bad)
         faults.cells(file, None, rows + 1, lambda n: values[rows[n]], expected)
 

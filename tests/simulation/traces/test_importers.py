@@ -79,9 +79,9 @@ def test_pairs_of_gavel(files: Path) -> None:
     one = "('A (batch size 1)', 1)"
     rates["v100"][one][one] = [1.5, 1.5]
     (files / "throughputs.json").write_text(json.dumps(rates))
-    found = imported(files, "gavel-trace", packing="1").speeds.pairs
+    found = imported(files, "gavel-trace", packing="1").speeds.packed
     assert found == {("A (batch size 1)", "A (batch size 1)", "v100", 1): 1_500_000}
-    assert imported(files, "gavel-trace").speeds.pairs == {}
+    assert imported(files, "gavel-trace").speeds.packed == {}
 
 
 def test_sacct_as_text_and_as_json_is_the_same(files: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from mast_opt.job_placement.live_fleet.types import Share
+from mast_opt.kind.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,4 +37,67 @@ class Stop:
         return f"{self.job}/{self.attempt}/stop"
 
 
-Command = Start | Stop
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Copy a dataset to a region."""
+
+    seq: int
+    """Of the event that decided it."""
+    dataset: str
+    source: str
+    region: str
+    size_mb: int
+
+    @property
+    def id(self) -> str:
+        """The same for the same command."""
+        return f"{self.seq}/copy"
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Delete a replica."""
+
+    seq: int
+    """Of the event that decided it."""
+    dataset: str
+    region: str
+
+    @property
+    def id(self) -> str:
+        """The same for the same command."""
+        return f"{self.seq}/drop"
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Make a server part of another cluster of its region."""
+
+    seq: int
+    """Of the event that decided it."""
+    server: str
+    cluster: str
+
+    @property
+    def id(self) -> str:
+        """The same for the same command."""
+        return f"{self.seq}/move"
+
+
+@dataclass(frozen=True, slots=True)
+class Solve:
+    """Solve an instance for a slow path; the answer is ``SolveEnded``."""
+
+    seq: int
+    """Of the event ``SolveAsked``."""
+    path: str
+    checksum: str
+    problem: Problem[Any]
+
+    @property
+    def id(self) -> str:
+        """The same for the same command."""
+        return f"{self.seq}/solve"
+
+
+Command = Start | Stop | Copy | Drop | Move | Solve

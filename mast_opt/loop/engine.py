@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from mast_opt.core.errors import UsageError
-from mast_opt.job_placement.live_fleet.types import Bid, Refused
+from mast_opt.job_placement.live_fleet.types import Bid
 from mast_opt.loop import events as ev
-from mast_opt.loop.commands import Command, Start, Stop
+from mast_opt.loop.commands import Command, Copy, Drop, Move, Solve, Start, Stop
+from mast_opt.loop.desk import StateDesk
 from mast_opt.loop.job_states import JobState
-from mast_opt.loop.jobs import JobRecord
+from mast_opt.loop.plan_steps import event_of, misfit
 from mast_opt.loop.policy import Policy
+from mast_opt.loop.reports import fits
+from mast_opt.loop.slow_path import Planned, SlowPath
 from mast_opt.loop.state import State
+from mast_opt.loop.view import StateView
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,25 +33,50 @@ class Turn:
 
 
 class Engine:
-    """Runs a policy over a state.
+    """Runs a policy and slow paths over a state.
 
     Args:
         state: its events so far have been applied; the engine owns it from now on.
+        slow: each asks for plans of its own; their names differ.
+        plans: what ``SolveEnded.plan`` refers to; needed with ``slow``.
+        rebuild: the state after so many events, from the log that is stored; needed for ``roll_back``.
         tick_ms: the least time between two decisions; 0 to decide at every change.
     """
 
-    def __init__(self, state: State, policy: Policy, *, tick_ms: int = 0) -> None:
+    def __init__(
+        self,
+        state: State,
+        policy: Policy,
+        slow: Sequence[SlowPath] = (),
+        *,
+        plans: Callable[[str], Planned] | None = None,
+        rebuild: Callable[[int], State] | None = None,
+        tick_ms: int = 0,
+    ) -> None:
         if tick_ms < 0:
             raise UsageError(f"tick_ms is {tick_ms}; expected at least 0")
-        self.state = state
+        self.slow = {path.name: path for path in slow}
+        if len(self.slow) < len(slow):
+            raise UsageError(f"slow paths have the names {sorted(path.name for path in slow)}; expected different ones")
+        if slow and plans is None:
+            raise UsageError("slow paths need plans: what a finished solve refers to")
         self.policy = policy
+        self._plans, self._rebuild = plans, rebuild
         self._tick_ms = tick_ms
+        self._dropped = 0
+        self._begin(state)
+
+    def _begin(self, state: State) -> None:
+        self.state = state
+        self._before = state.seq
         self._news: list[ev.Event] = []
         self._stored: list[ev.Stored] = []
         self._due = True
         self._decided_ms: int | None = None
-        self._dropped = 0
-        policy.begin(_View(state, ()))
+        self._next_ask_ms = {
+            name: (state.now_ms // path.every_ms + 1) * path.every_ms for name, path in self.slow.items()
+        }
+        self.policy.begin(StateView(state, ()))
 
     @property
     def dropped(self) -> int:
@@ -55,7 +84,8 @@ class Engine:
         return self._dropped
 
     def advance(self, now_ms: int, inbox: Sequence[ev.Event]) -> Turn:
-        """Take in what has been reported, then let the policy decide if it is due.
+        """Take in what has been reported, take the steps of plans that may be taken, let the policy decide if it is
+        due, and let slow paths ask for plans if they are.
 
         Raises:
             UsageError: the time lies before that of the last turn, or a job was submitted that no region can hold.
@@ -63,10 +93,10 @@ class Engine:
         state = self.state
         if now_ms < state.now_ms:
             raise UsageError(f"now_ms is {now_ms}; the last turn was at {state.now_ms}")
-        self._stored = []
+        self._stored, self._before = [], state.seq
         state.now_ms = now_ms
         for event in inbox:
-            if not state.fits(event):
+            if not fits(state, event):
                 self._dropped += 1
                 continue
             self.record(event)
@@ -74,15 +104,28 @@ class Engine:
                 self._stop_cancelled(event.job)
             elif isinstance(event, ev.ServerDown):
                 self._withdraw()
+            elif isinstance(event, ev.SolveEnded):
+                self._adopt(event)
+        self._take_steps()
         if self._is_due(now_ms):
             self._decide(now_ms)
-        commands = [
-            Stop(stored.event.job, stored.event.attempt, stored.event.why)
-            for stored in self._stored
-            if isinstance(stored.event, ev.StopAsked)
-        ]
+        solves = self._ask(now_ms)
         starts = [Start(record.name, record.attempt, record.shares) for record in state.take_startable()]
-        return Turn(tuple(self._stored), (*commands, *starts), self._next_wake(now_ms))
+        return Turn(tuple(self._stored), (*self._commands(), *starts, *solves), self._next_wake(now_ms))
+
+    def roll_back(self) -> None:
+        """The store has refused the last turn: the state becomes what it was before it. Commands of that turn must not
+        leave.
+
+        Raises:
+            UsageError: the engine was not given ``rebuild``.
+        """
+        if self._rebuild is None:
+            raise UsageError("this engine cannot roll back; give it rebuild, which reads the log that is stored")
+        state = self._rebuild(self._before)
+        state.take_startable()
+        state.take_never_started()
+        self._begin(state)
 
     def record(self, event: ev.Event, bid: Bid | None = None) -> None:
         """Apply an event of this turn, and keep it for the log."""
@@ -92,6 +135,8 @@ class Engine:
         self._news.append(event)
         if type(event) in self.policy.reacts_to:
             self._due = True
+
+    # --- policy ---
 
     def _is_due(self, now_ms: int) -> bool:
         last, every = self._decided_ms, self.policy.every_ms
@@ -106,7 +151,7 @@ class Engine:
         self._due, self._decided_ms = False, now_ms
         news, self._news = self._news, []
         with ExitStack() as stack:
-            self.policy.decide(_View(state, news), _Desk(self, stack))
+            self.policy.decide(StateView(state, news), StateDesk(state, self.record, stack))
         self._due = False
         self._withdraw()
 
@@ -121,117 +166,68 @@ class Engine:
             self.record(ev.StopAsked(name, record.attempt, "cancelled"))
             self._withdraw()
 
+    # --- slow paths ---
+
+    def _adopt(self, ended: ev.SolveEnded) -> None:
+        path = self.slow.get(ended.path)
+        if path is None or not ended.plan or self._plans is None:
+            return
+        found = path.carry_out(StateView(self.state, ()), self._plans(ended.plan))
+        self.record(ev.PlanAdopted(path.name, ended.plan, found.dropped, found.steps, found.ratios))
+
+    def _take_steps(self) -> None:
+        """Begin every step of a plan whose wave has come, or drop it."""
+        state = self.state
+        for name in self.slow:
+            while steps := state.plans.ready(name):
+                for step in steps:
+                    why = misfit(StateView(state, ()), step)
+                    if why:
+                        self.record(ev.StepDropped(name, step.does, step.name, step.target, why))
+                    else:
+                        self.record(event_of(StateView(state, ()), step))
+
+    def _ask(self, now_ms: int) -> list[Command]:
+        """Ask for the plans that are due."""
+        commands: list[Command] = []
+        for name, path in self.slow.items():
+            if now_ms < self._next_ask_ms[name]:
+                continue
+            self._next_ask_ms[name] = _next(now_ms, path.every_ms)
+            if self.state.plans.awaited(name):
+                continue
+            question = path.ask(StateView(self.state, ()))
+            if question is not None:
+                self.record(ev.SolveAsked(name, question.checksum))
+                commands.append(Solve(self.state.seq, name, question.checksum, question.problem))
+        return commands
+
+    # --- what follows ---
+
+    def _commands(self) -> list[Command]:
+        commands: list[Command] = []
+        for stored in self._stored:
+            event = stored.event
+            if isinstance(event, ev.StopAsked):
+                commands.append(Stop(event.job, event.attempt, event.why))
+            elif isinstance(event, ev.CopyAsked):
+                commands.append(Copy(stored.seq, event.dataset, event.source, event.region, event.size_mb))
+            elif isinstance(event, ev.ReplicaDropped):
+                commands.append(Drop(stored.seq, event.dataset, event.region))
+            elif isinstance(event, ev.MoveAsked):
+                commands.append(Move(stored.seq, event.server, event.cluster))
+        return commands
+
     def _next_wake(self, now_ms: int) -> int | None:
         last = now_ms if self._decided_ms is None else self._decided_ms
         wakes = [last + self.policy.every_ms] if self.policy.every_ms is not None else []
         if self._due:
             wakes.append(max(now_ms, last + self._tick_ms))
+        if self.state.jobs:
+            wakes += self._next_ask_ms.values()
         return min(wakes, default=None)
 
 
-class _View:
-    """See ``policy.View``."""
-
-    def __init__(self, state: State, news: Sequence[ev.Event]) -> None:
-        self._state = state
-        self.news = news
-        self.now_ms = state.now_ms
-        self.jobs: Mapping[str, JobRecord] = state.jobs
-        self.supply_mgpu: Mapping[str, int] = state.supply_mgpu
-        self.used_mgpu: Mapping[str, int] = state.used_mgpu
-        self.replicas: Mapping[str, frozenset[str]] = state.replicas
-        self.reclaimable = state.reclaimable
-        self.quotas: Mapping[str, int] = state.tenants.quota_mgpu
-
-    def tier(self, record: JobRecord) -> int:
-        state = self._state
-        over = state.tenants.is_over(record.spec.tenant, record.asked_mgpu)
-        return state.lowest_tier if over else record.spec.tier
-
-    def credit_milli(self, tenant: str) -> int:
-        return self._state.tenants.credit_milli(tenant, self.now_ms)
-
-    def admissible(self, record: JobRecord) -> tuple[str, ...]:
-        regions = (record.bound,) if record.bound else tuple(self._state.supply_mgpu)
-        held = [self._state.replicas.get(dataset, frozenset()) for dataset in record.spec.datasets]
-        return tuple(region for region in regions if all(region in holders for holders in held))
-
-
-class _Desk:
-    """See ``policy.Desk``."""
-
-    def __init__(self, engine: Engine, stack: ExitStack) -> None:
-        self._engine = engine
-        self._state = engine.state
-        self._stack = stack
-        self._in_round = False
-        self._at_risk_known = False
-
-    def place(self, name: str, regions: Collection[str] | None = None) -> Bid | Refused:
-        record = self._record(name)
-        if record.bound:
-            regions = (record.bound,)
-        answer = self._state.fleet.place(record.job, regions=regions)
-        if isinstance(answer, Bid) and answer.victims and self._refresh_at_risk():
-            answer = self._state.fleet.place(record.job, regions=regions)
-        return answer
-
-    def bids(self, name: str) -> tuple[Bid, ...]:
-        record = self._record(name)
-        found = self._state.fleet.bids(record.job)
-        if any(bid.victims for bid in found) and self._refresh_at_risk():
-            found = self._state.fleet.bids(record.job)
-        return tuple(bid for bid in found if not record.bound or bid.region == record.bound)
-
-    def commit(self, bid: Bid, runner_up: Bid | None = None) -> tuple[str, ...]:
-        record = self._record(bid.job.name)
-        placed = ev.Placed(
-            record.name,
-            record.attempt + 1,
-            bid.region,
-            bid.cluster,
-            bid.shares,
-            bid.victims,
-            ev.bid_key(bid.key),
-            None if runner_up is None else ev.bid_key(runner_up.key),
-        )
-        if bid.victims and not self._in_round:  # a round costs as much as the fleet is large
-            self._in_round = True
-            self._stack.enter_context(self._state.fleet.round())
-        self._engine.record(placed, bid)
-        for victim in bid.victims:
-            stopped = self._state.jobs[victim]
-            self._engine.record(ev.StopAsked(victim, stopped.attempt, f"for {record.name}"))
-        return bid.victims
-
-    def preempt(self, name: str, why: str) -> None:
-        self._engine.record(ev.StopAsked(name, self._state.jobs[name].attempt, why))
-
-    def bind(self, name: str, region: str) -> None:
-        if region not in self._state.supply_mgpu:
-            raise UsageError(
-                f"job {name} cannot be bound to {region}; expected one of {sorted(self._state.supply_mgpu)}"
-            )
-        self._engine.record(ev.Bound(name, region))
-
-    def hold(self, name: str, why: str, code: str) -> None:
-        self._engine.record(ev.Refused(name, why, code))
-
-    def let_go(self, name: str) -> None:
-        self._engine.record(ev.Queued(name))
-
-    def _record(self, name: str) -> JobRecord:
-        record = self._state.jobs[name]
-        if not record.waits:
-            raise UsageError(f"job {name} is {record.state.value}; only a queued job can be placed")
-        return record
-
-    def _refresh_at_risk(self) -> bool:
-        """Give the fleet what every job that may be stopped would lose now, once in a turn. False if it has that."""
-        if self._at_risk_known:
-            return False
-        self._at_risk_known = True
-        for record in self._state.jobs.values():
-            if record.state is JobState.RUNNING:
-                self._state.fleet.set_at_risk(record.name, self._state.at_risk_gpu_hours(record))
-        return True
+def _next(now_ms: int, every_ms: int) -> int:
+    """The next multiple."""
+    return (now_ms // every_ms + 1) * every_ms

@@ -6,36 +6,40 @@ every job holds, by the events alone, and compares in whole milli-GPUs, millicor
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from mast_opt.loop.data_checker import DataCheck
 from mast_opt.loop.events import (
     Bound,
     Cancelled,
+    CopyAsked,
     CopyEnded,
+    DatasetCreated,
     Event,
     Failed,
     Finished,
     JobSpec,
+    MoveAsked,
     Placed,
+    PlanAdopted,
     QuotaSet,
     ReplicaDropped,
     ServerDown,
+    ServerMoved,
     ServerUp,
+    SolveAsked,
+    SolveEnded,
     Started,
     StopAsked,
     Stopped,
+    StorageSet,
     Stored,
     Submitted,
 )
+from mast_opt.loop.server_checker import ServerCheck, need_of
 from mast_opt.loop.work_checker import WorkChecker
-
-GPU_MILLI = 1000
-MOST_NUMBERED = 4096
-"""GPUs of a server beyond which they have no numbers."""
-UNITS = ("milli-GPUs", "millicores", "MiB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +49,8 @@ class Violation:
     seq: int
     """The event; 0 where it is about the end of the log."""
     what: str
-    """``order``, ``job``, ``attempt``, ``server``, ``gang``, ``level``, ``capacity``, ``gpu``, ``data``, ``region``,
-    ``victim``, ``work`` or ``lost``."""
+    """``order``, ``job``, ``attempt``, ``server``, ``gang``, ``level``, ``capacity``, ``gpu``, ``data``, ``storage``,
+    ``plan``, ``region``, ``victim``, ``work`` or ``lost``."""
     words: str
 
     def __str__(self) -> str:
@@ -66,22 +70,6 @@ class _Job:
     cancelled: bool = False
     ran: bool = False
     """Whether the attempt has started."""
-
-
-@dataclass(slots=True)
-class _Server:
-    up: ServerUp
-    in_service: bool = True
-    claimed: list[int] = field(default_factory=lambda: [0, 0, 0])
-    """By jobs that start or run, and were not asked to stop."""
-    used: list[int] = field(default_factory=lambda: [0, 0, 0])
-    """By jobs that have started and have not stopped."""
-    gpus: Counter[int] = field(default_factory=Counter)
-    """GPU → milli-GPUs that started jobs hold, where the log numbers GPUs."""
-
-    @property
-    def amounts(self) -> tuple[int, int, int]:
-        return self.up.gpus * GPU_MILLI, self.up.cpu_mcores, self.up.memory_mib
 
 
 def check_log(
@@ -126,8 +114,10 @@ class _Checker:
         self.found: list[Violation] = []
         self.seq, self.now = 0, 0
         self.jobs: dict[str, _Job] = {}
-        self.servers: dict[str, _Server] = {}
-        self.replicas = None if replicas is None else {name: set(regions) for name, regions in replicas.items()}
+        self.places = ServerCheck(self.wrong)
+        self.servers = self.places.servers
+        self.with_data = replicas is not None
+        self.data = DataCheck(self.wrong, replicas or {})
         self.residency = residency
         self.limited = set(limited)
         self.work = work
@@ -143,34 +133,20 @@ class _Checker:
         if stored.at_ms < was:
             self.wrong("order", f"its time {stored.at_ms} ms lies before {was} ms")
         self.now = max(was, stored.at_ms)
-        handler = _HANDLERS.get(type(stored.event))
-        if handler is not None:
-            handler(self, stored.event)
+        kind = type(stored.event)
+        if kind in _HANDLERS:
+            _HANDLERS[kind](self, stored.event)
+        if kind in _SERVERS:
+            _SERVERS[kind](self.places, stored.event)
+        if kind in _DATA:
+            _DATA[kind](self.data, stored.event)
 
-    # --- servers and data ---
-
-    def _server_up(self, event: ServerUp) -> None:
-        known = self.servers.get(event.server)
-        if known is not None and known.in_service:
-            self.wrong("server", f"server {event.server} is in service already")
-        server = known or _Server(event)
-        server.up, server.in_service = event, True
-        self.servers[event.server] = server
-
-    def _server_down(self, event: ServerDown) -> None:
-        server = self.servers.get(event.server)
-        if server is None or not server.in_service:
-            self.wrong("server", f"server {event.server} is not in service")
-        else:
-            server.in_service = False
-
-    def _copy_ended(self, event: CopyEnded) -> None:
-        if event.whole and self.replicas is not None:
-            self.replicas.setdefault(event.dataset, set()).add(event.region)
+    # --- data, quotas ---
 
     def _dropped(self, event: ReplicaDropped) -> None:
-        if self.replicas is not None:
-            self.replicas.get(event.dataset, set()).discard(event.region)
+        for name, job in self.jobs.items():
+            if job.placed is not None and job.placed.region == event.region and event.dataset in job.spec.datasets:
+                self.wrong("data", f"{event.dataset} is deleted in {event.region}, where job {name} reads it")
 
     def _quota_set(self, event: QuotaSet) -> None:
         self.limited.add(event.tenant)
@@ -220,8 +196,8 @@ class _Checker:
         for name in event.victims:
             self._victim(name, event, job)
         job.phase, job.attempt, job.placed, job.ran = "placed", event.attempt, event, False
-        self._count(job, event, "claimed", 1)
-        self._check_capacity(event, "claimed")
+        self.places.count(job.spec, event, "claimed", 1)
+        self.places.check_capacity(event, "claimed")
         if event.at_once:
             self._start(job, event)
 
@@ -239,7 +215,7 @@ class _Checker:
     def _release(self, job: _Job) -> None:
         """It is asked to stop: others may claim its room."""
         if job.phase in ("placed", "running") and job.placed is not None:
-            self._count(job, job.placed, "claimed", -1)
+            self.places.count(job.spec, job.placed, "claimed", -1)
             job.phase = "stopping"
 
     def _attempt(self, event: Started | Stopped | Finished | Failed | StopAsked) -> None:
@@ -270,14 +246,16 @@ class _Checker:
         for share in placed.shares:
             if share.server in self.servers and not self.servers[share.server].in_service:
                 self.wrong("server", f"job {placed.job} starts on {share.server}, which is out of service")
-        self._count(job, placed, "used", 1)
-        self._check_capacity(placed, "used")
+        if not placed.at_once:
+            self._check_data(placed, job.spec)
+        self.places.count(job.spec, placed, "used", 1)
+        self.places.check_capacity(placed, "used")
 
     def _end(self, job: _Job, event: Stopped | Finished | Failed) -> None:
         placed = job.placed
         assert placed is not None
         if job.ran:
-            self._count(job, placed, "used", -1)
+            self.places.count(job.spec, placed, "used", -1)
         self._release(job)
         held = self.now - job.began_ms if job.ran else 0
         types = {self.servers[share.server].up.gpu_type for share in placed.shares if share.server in self.servers}
@@ -306,14 +284,14 @@ class _Checker:
         ups = [self.servers[share.server].up for share in event.shares if share.server in self.servers]
         for share in event.shares:
             server = self.servers.get(share.server)
-            if server is None or not server.in_service:
+            if server is None or not server.in_service or server.moves_to:
                 self.wrong("server", f"job {event.job} is placed on {share.server}, which is not in service")
                 continue
             if (server.up.region, server.up.cluster) != (event.region, event.cluster):
                 self.wrong("region", f"{share.server} is not in cluster {event.cluster} of region {event.region}")
             if spec.gpu_types is not None and server.up.gpu_type not in spec.gpu_types:
                 self.wrong("gpu", f"job {event.job} does not run on {server.up.gpu_type}")
-            if share.gpus and sum(share.gpus.values()) != share.tasks * _need(spec, server.up.gpu_type)[0]:
+            if share.gpus and sum(share.gpus.values()) != share.tasks * need_of(spec, server.up.gpu_type)[0]:
                 self.wrong("gpu", f"GPUs of job {event.job} on {share.server} are not those of {share.tasks} tasks")
         racks = {(up.cluster, up.rack) for up in ups}
         if (spec.within == "server" and len(event.shares) > 1) or (spec.within == "rack" and len(racks) > 1):
@@ -321,38 +299,11 @@ class _Checker:
         self._check_data(event, spec)
 
     def _check_data(self, event: Placed, spec: JobSpec) -> None:
-        for name in spec.datasets if self.replicas is not None else ():
-            if self.replicas is not None and event.region not in self.replicas.get(name, ()):
+        for name in spec.datasets if self.with_data else ():
+            if not self.data.holds(name, event.region):
                 self.wrong("data", f"job {event.job} reads {name}, which is not in {event.region}")
             if name in self.residency and event.region not in self.residency[name]:
                 self.wrong("data", f"job {event.job} reads {name}, which may not be read in {event.region}")
-
-    def _count(self, job: _Job, placed: Placed, what: str, sign: int) -> None:
-        for share in placed.shares:
-            server = self.servers.get(share.server)
-            if server is None:
-                continue
-            total = server.claimed if what == "claimed" else server.used
-            for at, need in enumerate(_need(job.spec, server.up.gpu_type)):
-                total[at] += sign * share.tasks * need
-            if what == "used":
-                for gpu, milli in share.gpus.items():
-                    server.gpus[gpu] += sign * milli
-
-    def _check_capacity(self, placed: Placed, what: str) -> None:
-        for share in placed.shares:
-            server = self.servers.get(share.server)
-            if server is None:
-                continue
-            total = server.claimed if what == "claimed" else server.used
-            for used, most, unit in zip(total, server.amounts, UNITS, strict=True):
-                if used > most:
-                    held = "claimed" if what == "claimed" else "held"
-                    self.wrong("capacity", f"{used:,} {unit} of {share.server} are {held}; it has {most:,}")
-            if what == "used" and server.up.gpus <= MOST_NUMBERED:
-                for gpu in share.gpus:
-                    if not 0 <= gpu < server.up.gpus or server.gpus[gpu] > GPU_MILLI:
-                        self.wrong("gpu", f"GPU {gpu} of {share.server}: {server.gpus[gpu]} milli-GPUs are held")
 
     def check_end(self) -> None:
         """Every job has ended."""
@@ -363,9 +314,6 @@ class _Checker:
 
 
 _HANDLERS: Mapping[type[Event], Callable[[_Checker, Any], None]] = {
-    ServerUp: _Checker._server_up,
-    ServerDown: _Checker._server_down,
-    CopyEnded: _Checker._copy_ended,
     ReplicaDropped: _Checker._dropped,
     QuotaSet: _Checker._quota_set,
     Submitted: _Checker._submitted,
@@ -378,9 +326,19 @@ _HANDLERS: Mapping[type[Event], Callable[[_Checker, Any], None]] = {
     Finished: _Checker._attempt,
     Failed: _Checker._attempt,
 }
-
-
-def _need(spec: JobSpec, gpu_type: str) -> tuple[int, int, int]:
-    """Milli-GPUs, millicores and MiB of a task on this type."""
-    mgpu = spec.mgpu if spec.gpu_types is None else spec.gpu_types.get(gpu_type, spec.mgpu)
-    return mgpu, spec.cpu_mcores, spec.memory_mib
+_SERVERS: Mapping[type[Event], Callable[[ServerCheck, Any], None]] = {
+    ServerUp: ServerCheck.server_up,
+    ServerDown: ServerCheck.server_down,
+    MoveAsked: ServerCheck.move_asked,
+    ServerMoved: ServerCheck.server_moved,
+}
+_DATA: Mapping[type[Event], Callable[[DataCheck, Any], None]] = {
+    StorageSet: DataCheck.storage_set,
+    DatasetCreated: DataCheck.created,
+    CopyAsked: DataCheck.copy_asked,
+    CopyEnded: DataCheck.copy_ended,
+    ReplicaDropped: DataCheck.dropped,
+    SolveAsked: DataCheck.solve_asked,
+    SolveEnded: DataCheck.solve_ended,
+    PlanAdopted: DataCheck.adopted,
+}

@@ -71,5 +71,8 @@ class StepDropped(Event):
     """A step of an adopted plan is not taken, as it no longer fits."""
 
     path: str
-    what: str
-    """In words, with the reason."""
+    does: str
+    name: str
+    target: str
+    why: str
+    """In words."""

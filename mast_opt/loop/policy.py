@@ -7,6 +7,10 @@ from typing import ClassVar, Protocol
 
 from mast_opt.job_placement.live_fleet.types import Bid, Refused
 from mast_opt.loop import events as ev
+from mast_opt.loop.cluster_use import ClusterUse
+from mast_opt.loop.datasets import Datasets
+from mast_opt.loop.demand import Demand
+from mast_opt.loop.inventory import Inventory
 from mast_opt.loop.jobs import JobRecord
 from mast_opt.loop.reclaimable import Reclaimable
 
@@ -42,6 +46,26 @@ class View(Protocol):
     @property
     def replicas(self) -> Mapping[str, frozenset[str]]:
         """Dataset → regions that hold it whole."""
+        ...
+
+    @property
+    def datasets(self) -> Datasets:
+        """Sizes and replicas of data, copies under way, storage of regions."""
+        ...
+
+    @property
+    def inventory(self) -> Inventory:
+        """Servers, and which of them are in service."""
+        ...
+
+    @property
+    def demand(self) -> Demand:
+        """What jobs have asked for in the last days."""
+        ...
+
+    @property
+    def use(self) -> ClusterUse:
+        """What was in use in each cluster in the last days."""
         ...
 
     @property

@@ -11,11 +11,17 @@ from mast_opt.job_placement.live_fleet.fleet import Fleet
 from mast_opt.job_placement.live_fleet.types import Bid, Job, Server
 from mast_opt.job_placement.units import WHOLE
 from mast_opt.loop import events as ev
+from mast_opt.loop.cluster_use import ClusterUse
+from mast_opt.loop.datasets import Datasets
+from mast_opt.loop.demand import Demand
 from mast_opt.loop.handovers import Handovers
+from mast_opt.loop.inventory import Inventory
 from mast_opt.loop.job_states import HOLDING, WAITING, JobState
 from mast_opt.loop.jobs import JobRecord
+from mast_opt.loop.plans import Plans
 from mast_opt.loop.reclaimable import Reclaimable
 from mast_opt.loop.tenants import Tenants
+from mast_opt.loop.unfit import Unfit
 
 HOUR_MS = 3_600_000
 
@@ -62,27 +68,19 @@ class State:
         self.jobs: dict[str, JobRecord] = {}
         """Every job whose end is not known, by the order of submission."""
         self.submitted = 0
-        self.replicas: dict[str, frozenset[str]] = {
-            name: frozenset(regions) for name, regions in (replicas or {}).items()
-        }
         self.lowest_tier = max(tiers)
         self.tenants = Tenants(dict(quotas or {}))
-        self.supply_mgpu: dict[str, int] = {}
-        """Region → what its servers have that are not out of service."""
-        self.used_mgpu: dict[str, int] = {}
-        """Region → what starts and runs there."""
         self.reclaimable = Reclaimable(sorted(set(tiers)))
-        self.server_of: dict[str, Server] = {}
-        self.up: set[str] = set()
-        """Servers in service."""
-        self._was_down: set[str] = set()
+        self.inventory = Inventory(self.fleet, self.reclaimable, servers)
+        self.datasets = Datasets(replicas or {})
+        self.demand = Demand()
+        self.use = ClusterUse()
+        self.plans = Plans()
         self.rules = 0
         """How often replicas or quotas have changed."""
         self._handovers = Handovers()
         self._startable: list[str] = []
         self._never_started: list[str] = []
-        for server in servers:
-            self._know(server)
 
     def apply(self, seq: int, at_ms: int, event: ev.Event, bid: Bid | None = None) -> None:
         """Take in the next event.
@@ -98,41 +96,19 @@ class State:
         if at_ms < self.now_ms:
             raise CorruptLog(seq, f"its time {at_ms} ms lies before {self.now_ms} ms")
         self.seq, self.now_ms = seq, at_ms
-        if isinstance(event, ev.Placed):
-            self._placed(event, bid)
-            return
-        handler = _HANDLERS.get(type(event))
-        if handler is not None:
-            handler(self, event)
-
-    def fits(self, event: ev.Event) -> bool:
-        """Whether a report of a host is about what is so now. Hosts repeat themselves and answer late."""
-        if isinstance(event, ev.Submitted):
-            return event.job not in self.jobs
-        if isinstance(event, ev.Cancelled):
-            return event.job in self.jobs
-        if isinstance(event, (ev.Started, ev.Stopped, ev.Finished, ev.Failed)):
-            record = self.jobs.get(event.job)
-            if record is None or record.attempt != event.attempt:
-                return False
-            if isinstance(event, ev.Started):
-                return record.state is JobState.STARTING and not record.blockers
-            return record.state in HOLDING
-        if isinstance(event, ev.ServerDown):
-            return event.server in self.up
-        if isinstance(event, ev.ServerUp):
-            return event.server not in self.up
-        return True
+        try:
+            if isinstance(event, ev.Placed):
+                self._placed(event, bid)
+                return
+            handler = _HANDLERS.get(type(event))
+            if handler is not None:
+                handler(self, event)
+        except Unfit as unfit:
+            raise CorruptLog(seq, str(unfit)) from None
 
     def opening(self) -> tuple[ev.ServerUp, ...]:
         """The events that put the servers of the constructor in service, with which a log begins."""
-        return tuple(
-            ev.ServerUp(
-                server.name, server.region, server.cluster, server.rack, server.gpu_type, server.gpus,
-                server.cpu_mcores, server.memory_mib,
-            )
-            for server in self.server_of.values()
-        )  # fmt: skip
+        return self.inventory.opening()
 
     def take_startable(self) -> tuple[JobRecord, ...]:
         """The jobs whose last blocker has gone, or that never had one, since the last call."""
@@ -164,10 +140,12 @@ class State:
         digest = hashlib.blake2b(digest_size=16)
         for name in sorted(self.jobs):
             digest.update(repr((name, *_fields(self.jobs[name]))).encode())
-        for mapping in (self.replicas, self.supply_mgpu, self.used_mgpu):
-            digest.update(repr(sorted((key, _canonical(value)) for key, value in mapping.items())).encode())
-        digest.update(repr(self.tenants.fields()).encode())
-        digest.update(repr((self.seq, self.now_ms, self.submitted, sorted(self.up), self.rules)).encode())
+        inventory = self.inventory
+        for mapping in (inventory.supply_mgpu, inventory.used_mgpu, inventory.moving):
+            digest.update(repr(sorted(mapping.items())).encode())
+        for part in (self.tenants, self.datasets, self.demand, self.use, self.plans):
+            digest.update(repr(part.fields()).encode())
+        digest.update(repr((self.seq, self.now_ms, self.submitted, sorted(inventory.up), self.rules)).encode())
         return digest.hexdigest()
 
     # --- jobs ---
@@ -190,13 +168,15 @@ class State:
             preemptible=spec.preemptible,
             tenant=spec.tenant,
         )
-        self.jobs[event.job] = JobRecord(event.job, spec, job, self.submitted, self.now_ms, since_ms=self.now_ms)
+        record = JobRecord(event.job, spec, job, self.submitted, self.now_ms, since_ms=self.now_ms)
+        self.jobs[event.job] = record
         self.submitted += 1
+        self.demand.submitted(record, self.now_ms)
 
     def _cancelled(self, event: ev.Cancelled) -> None:
         record = self._known(event.job)
         if record.state in WAITING:
-            del self.jobs[record.name]
+            self._forget(record)
             return
         record.cancelled = True
 
@@ -226,12 +206,14 @@ class State:
             self._stop(self._in(victim, JobState.STARTING, JobState.RUNNING))
         record.state, record.attempt = JobState.STARTING, event.attempt
         record.region, record.shares = event.region, event.shares
-        self.used_mgpu[event.region] += record.mgpu
+        self.inventory.used_mgpu[event.region] += record.mgpu
         record.over_quota = over
         if over or record.spec.preemptible or record.spec.tenant in self.tenants.typed:
             record.stoppable_tier = self.lowest_tier if over else record.spec.tier
         for share in record.shares:
-            self.reclaimable.take(share.server, sum(share.gpus.values()), record.stoppable_tier)
+            mgpu = sum(share.gpus.values())
+            self.reclaimable.take(share.server, mgpu, record.stoppable_tier)
+            self._use(share.server, mgpu)
         self.tenants.change(record.spec.tenant, record.mgpu, self.now_ms, over=record.over_quota)
         if self._handovers.begin(record):
             self._startable.append(record.name)
@@ -261,7 +243,7 @@ class State:
         self._leave(record)
         record.work_ms += event.work_ms
         if record.cancelled:
-            del self.jobs[record.name]
+            self._forget(record)
         else:
             record.state, record.since_ms = JobState.QUEUED, self.now_ms
 
@@ -271,7 +253,7 @@ class State:
             self.fleet.release(record.name)
             self._stop(record)
         self._leave(record)
-        del self.jobs[record.name]
+        self._forget(record)
 
     def _stop(self, record: JobRecord) -> None:
         """Its room in the fleet has gone; it holds the servers themselves until it has stopped."""
@@ -282,11 +264,21 @@ class State:
             self._handovers.withdraw(record)
             self._never_started.append(record.name)
         record.state = JobState.STOPPING
-        self.used_mgpu[record.region] -= record.mgpu
+        self.inventory.used_mgpu[record.region] -= record.mgpu
         self.tenants.change(record.spec.tenant, -record.mgpu, self.now_ms, over=record.over_quota)
         self._handovers.stopping(record)
         for share in record.shares:
-            self.reclaimable.give(share.server, sum(share.gpus.values()), record.stoppable_tier)
+            mgpu = sum(share.gpus.values())
+            self.reclaimable.give(share.server, mgpu, record.stoppable_tier)
+            self._use(share.server, -mgpu)
+
+    def _use(self, server: str, mgpu: int) -> None:
+        where = self.inventory.server_of[server]
+        self.use.change(where.cluster, where.gpu_type, mgpu, self.now_ms)
+
+    def _forget(self, record: JobRecord) -> None:
+        self.demand.ended(record, self.now_ms)
+        del self.jobs[record.name]
 
     def _leave(self, record: JobRecord) -> None:
         self._startable += [waiter.name for waiter in self._handovers.stopped(record)]
@@ -295,36 +287,19 @@ class State:
 
     # --- servers, data, quotas ---
 
-    def _know(self, server: Server) -> None:
-        self.server_of[server.name] = server
-        for counter in (self.supply_mgpu, self.used_mgpu):
-            counter.setdefault(server.region, 0)
-
-    def _server_up(self, event: ev.ServerUp) -> None:
-        if event.server in self.up:
-            raise self._corrupt(f"server {event.server} is in service already")
-        if event.server not in self.server_of:
-            place = event.region, event.cluster, event.rack, event.gpu_type
-            server = Server(event.server, *place, event.gpus, event.cpu_mcores, event.memory_mib)
-            self.fleet.add_servers((server,))
-            self._know(server)
-        elif event.server in self._was_down:
-            self.fleet.uncordon(event.server)
-        self.up.add(event.server)
-        server = self.server_of[event.server]
-        self.supply_mgpu[server.region] += server.gpus * WHOLE
-        self.reclaimable.add(server.name, server.region, server.gpus * WHOLE)
-
     def _server_down(self, event: ev.ServerDown) -> None:
-        if event.server not in self.up:
-            raise self._corrupt(f"server {event.server} is not in service")
-        self.up.discard(event.server)
-        self._was_down.add(event.server)
-        server = self.server_of[event.server]
-        self.supply_mgpu[server.region] -= server.gpus * WHOLE
-        for name in self.fleet.fail(event.server):
+        for name in self.inventory.breaks(event):
             self._stop(self.jobs[name])
         self.reclaimable.remove(event.server)
+        self.plans.server_down(event.server)
+
+    def _move_asked(self, event: ev.MoveAsked) -> None:
+        self.inventory.move_asked(event)
+        self.plans.begun(event)
+
+    def _server_moved(self, event: ev.ServerMoved) -> None:
+        self.inventory.moved(event)
+        self.plans.done(event)
 
     def _quota_set(self, event: ev.QuotaSet) -> None:
         self.rules += 1
@@ -336,17 +311,30 @@ class State:
             if event.mgpu is not None:
                 self.tenants.quota_mgpu[event.tenant] = event.mgpu
 
+    def _dataset_created(self, event: ev.DatasetCreated) -> None:
+        self.datasets.created(event)
+        self._replicas_changed(event.dataset)
+
+    def _storage_set(self, event: ev.StorageSet) -> None:
+        self.datasets.storage_mb[event.region] = event.storage_mb
+
+    def _copy_asked(self, event: ev.CopyAsked) -> None:
+        self.datasets.copy_asked(event)
+        self.plans.begun(event)
+
     def _copy_ended(self, event: ev.CopyEnded) -> None:
-        if event.whole:
-            self._set_replicas(event.dataset, self.replicas.get(event.dataset, _NOWHERE) | {event.region})
+        if self.datasets.copy_ended(event):
+            self._replicas_changed(event.dataset)
+        self.plans.done(event)
 
     def _replica_dropped(self, event: ev.ReplicaDropped) -> None:
-        self._set_replicas(event.dataset, self.replicas.get(event.dataset, _NOWHERE) - {event.region})
+        self.datasets.dropped(event)
+        self._replicas_changed(event.dataset)
+        self.plans.begun(event)
 
-    def _set_replicas(self, dataset: str, regions: frozenset[str]) -> None:
+    def _replicas_changed(self, dataset: str) -> None:
         self.rules += 1
-        self.replicas[dataset] = regions
-        self.fleet.set_replicas(dataset, regions)
+        self.fleet.set_replicas(dataset, self.datasets.replicas[dataset])
 
     # --- what an event must find ---
 
@@ -371,7 +359,6 @@ class State:
         return CorruptLog(self.seq, why)
 
 
-_NOWHERE: frozenset[str] = frozenset()
 _HANDLERS: Mapping[type, Callable[[State, Any], None]] = {
     ev.Submitted: State._submitted,
     ev.Cancelled: State._cancelled,
@@ -384,10 +371,20 @@ _HANDLERS: Mapping[type, Callable[[State, Any], None]] = {
     ev.Finished: State._ended,
     ev.Failed: State._ended,
     ev.ServerDown: State._server_down,
-    ev.ServerUp: State._server_up,
+    ev.ServerUp: lambda state, event: state.inventory.arrives(event),
+    ev.MoveAsked: State._move_asked,
+    ev.ServerMoved: State._server_moved,
     ev.QuotaSet: State._quota_set,
+    ev.StorageSet: State._storage_set,
+    ev.DatasetCreated: State._dataset_created,
+    ev.CopyAsked: State._copy_asked,
+    ev.CopyProgress: lambda state, event: state.datasets.progress(event),
     ev.CopyEnded: State._copy_ended,
     ev.ReplicaDropped: State._replica_dropped,
+    ev.SolveAsked: lambda state, event: state.plans.asked(event),
+    ev.SolveEnded: lambda state, event: state.plans.ended(event),
+    ev.PlanAdopted: lambda state, event: state.plans.adopted(event),
+    ev.StepDropped: lambda state, event: state.plans.step_dropped(event),
 }
 """Event → what it changes; the others change nothing."""
 

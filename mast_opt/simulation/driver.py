@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 from mast_opt.core.errors import UsageError
 from mast_opt.loop import events as ev
@@ -11,6 +11,9 @@ from mast_opt.simulation.host import SimulatedHost
 
 Happening = tuple[int, ev.Event]
 """Virtual time in ms, and what is reported then."""
+PATIENCE = 7
+_OF_PLANS = (ev.SolveAsked, ev.SolveEnded, ev.PlanAdopted, ev.StepDropped)
+"""Events that change nothing by themselves."""
 
 
 def simulate(
@@ -21,7 +24,8 @@ def simulate(
     until_ms: int | None = None,
     on_turn: Callable[[Turn], None] | None = None,
 ) -> int:
-    """Run an engine until nothing more happens: no report is due, and the policy, if it was due, decided nothing.
+    """Run an engine until nothing more happens: no report is due, and the policy, if it was due, decided nothing. Where
+    there are slow paths, ``PATIENCE`` of their periods have to pass in which plans change nothing.
 
     Args:
         trace: what comes from outside, such as jobs, in ascending order of time.
@@ -38,20 +42,23 @@ def simulate(
     following = next(coming, None)
     wake_ms: int | None = None
     idle = False
-    now_ms = engine.state.now_ms
+    now_ms = changed_ms = engine.state.now_ms
+    patience_ms = PATIENCE * max((path.every_ms for path in engine.slow.values()), default=0)
     while True:
         times = [host.next_ms(), None if following is None else following[0]]
-        if not idle or any(time is not None for time in times):
+        if not idle or engine.slow or any(time is not None for time in times):
             times.append(wake_ms)
         due = min((time for time in times if time is not None), default=None)
         if due is None or (until_ms is not None and due > until_ms):
+            return now_ms
+        if engine.slow and following is None and not host.works and due > changed_ms + patience_ms:
             return now_ms
         if due < now_ms:
             raise UsageError(f"the trace goes back in time, from {now_ms} to {due} ms")
         now_ms = due
         inbox = [*engine.state.opening(), *host.answers(now_ms)] if engine.state.seq == 0 else host.answers(now_ms)
         while following is not None and following[0] == now_ms:
-            inbox += _reported(host, now_ms, following[1])
+            inbox += host.reported(now_ms, following[1])
             following = next(coming, None)
         turn = engine.advance(now_ms, inbox)
         for command in turn.commands:
@@ -59,10 +66,5 @@ def simulate(
         if on_turn is not None:
             on_turn(turn)
         wake_ms, idle = turn.next_wake_ms, not turn.events
-
-
-def _reported(host: SimulatedHost, now_ms: int, event: ev.Event) -> Iterator[ev.Event]:
-    if isinstance(event, ev.ServerDown):
-        yield from host.server_down(now_ms, event.server)
-    else:
-        yield event
+        if any(not isinstance(stored.event, _OF_PLANS) for stored in turn.events):
+            changed_ms = now_ms

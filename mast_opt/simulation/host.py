@@ -1,4 +1,4 @@
-"""Simulated host: runs every job for its true duration, saves checkpoints, and reports servers that break.
+"""Simulated host: runs every job for its true duration, saves checkpoints, copies data, moves and loses servers.
 
 Work is counted in ms × rate, where the rate is in whole millionths of a job's reference speed.
 """
@@ -6,14 +6,18 @@ Work is counted in ms × rate, where the rate is in whole millionths of a job's 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from mast_opt.core.errors import UsageError
+from mast_opt.job_placement.live_fleet.types import Server
 from mast_opt.loop import events as ev
-from mast_opt.loop.commands import Command, Start, Stop
+from mast_opt.loop.commands import Command, Copy, Drop, Move, Solve, Start, Stop
 from mast_opt.loop.speeds import REFERENCE
+from mast_opt.simulation.network import SimulatedNetwork
+from mast_opt.simulation.solves import SimulatedSolver
 
+MOVE_MS = 600_000
 Rate = Callable[[str, str], int]
 """(job, server) → millionths of its reference speed at which the job runs there."""
 
@@ -51,11 +55,28 @@ class SimulatedHost:
     Args:
         work: job → what it is.
         rate: how fast jobs run where; None: everywhere at their reference speed.
+        servers: that break, come back and move.
+        network: what copies data; without it nothing can be copied.
+        solver: what makes plans; without it none can be made.
+        move_ms: time that a server takes to become part of another cluster.
     """
 
-    def __init__(self, work: Mapping[str, Work], rate: Rate | None = None) -> None:
+    def __init__(
+        self,
+        work: Mapping[str, Work],
+        rate: Rate | None = None,
+        *,
+        servers: Iterable[Server] = (),
+        network: SimulatedNetwork | None = None,
+        solver: SimulatedSolver | None = None,
+        move_ms: int = MOVE_MS,
+    ) -> None:
         self._work = work
         self._rate = rate
+        self._servers = {server.name: server for server in servers}
+        self._down: set[str] = set()
+        self._moving: dict[str, str] = {}
+        self._network, self._solver, self._move_ms = network, solver, move_ms
         self._saved: dict[str, int] = {}
         self._running: dict[str, _Attempt] = {}
         self._answers: list[tuple[int, int, ev.Event]] = []
@@ -63,11 +84,22 @@ class SimulatedHost:
 
     def next_ms(self) -> int | None:
         """When the next answer is due; None if none is."""
-        return self._answers[0][0] if self._answers else None
+        others = [part.next_ms() for part in (self._network, self._solver) if part is not None]
+        own = self._answers[0][0] if self._answers else None
+        return min((time for time in (own, *others) if time is not None), default=None)
+
+    @property
+    def works(self) -> bool:
+        """Whether anything is under way but solves."""
+        return bool(self._answers) or (self._network is not None and self._network.next_ms() is not None)
 
     def answers(self, now_ms: int) -> list[ev.Event]:
         """The answers that are due."""
-        due = []
+        due: list[ev.Event] = []
+        if self._network is not None:
+            due += self._network.reports(now_ms)
+        if self._solver is not None:
+            due += self._solver.answers(now_ms)
         while self._answers and self._answers[0][0] <= now_ms:
             event = heapq.heappop(self._answers)[2]
             if self._is_current(event):
@@ -78,16 +110,50 @@ class SimulatedHost:
         """Do what a command says; its answer comes later, or at once."""
         if isinstance(command, Start):
             self._start(now_ms, command)
-        else:
+        elif isinstance(command, Stop):
             self._stop(now_ms, command)
+        elif isinstance(command, Move):
+            server = self._servers[command.server]
+            self._moving[server.name] = command.cluster
+            self._answer(now_ms + self._move_ms, ev.ServerMoved(server.name, server.region, command.cluster))
+        elif isinstance(command, Copy):
+            if self._network is None:
+                raise UsageError("this simulated host has no network; it cannot copy data")
+            self._network.begin(now_ms, command)
+        elif isinstance(command, Solve):
+            if self._solver is None:
+                raise UsageError("this simulated host has no solver; it cannot make plans")
+            self._solver.begin(now_ms, command)
+        else:
+            assert isinstance(command, Drop)  # a replica is gone at once
 
-    def server_down(self, now_ms: int, server: str) -> list[ev.Event]:
+    def reported(self, now_ms: int, event: ev.Event) -> list[ev.Event]:
+        """What is reported when something happens to servers; other events as they are."""
+        if isinstance(event, ev.ServerDown):
+            return self._server_down(now_ms, event)
+        if isinstance(event, ev.ServerUp):
+            self._down.discard(event.server)
+            self._regions_changed(now_ms)
+            known = self._servers.get(event.server)
+            return [event if known is None else replace(event, cluster=known.cluster)]
+        return [event]
+
+    def _server_down(self, now_ms: int, event: ev.ServerDown) -> list[ev.Event]:
         """A server breaks, and every job with a task there stops; what follows is its last checkpoint."""
-        events: list[ev.Event] = [ev.ServerDown(server)]
+        self._down.add(event.server)
+        self._moving.pop(event.server, None)
+        self._regions_changed(now_ms)
+        events: list[ev.Event] = [event]
         for name, attempt in list(self._running.items()):
-            if server in attempt.servers:
+            if event.server in attempt.servers:
                 events.append(self._stopped(now_ms, name, attempt))
         return events
+
+    def _regions_changed(self, now_ms: int) -> None:
+        """Regions without a server in service are down."""
+        if self._network is not None:
+            up = {server.region for server in self._servers.values() if server.name not in self._down}
+            self._network.set_down(now_ms, {server.region for server in self._servers.values()} - up)
 
     def _start(self, now_ms: int, command: Start) -> None:
         known = self._running.get(command.job)
@@ -157,6 +223,10 @@ class SimulatedHost:
             del self._running[event.job]
             self._saved.pop(event.job, None)
             return True
+        if isinstance(event, ev.ServerMoved):
+            if self._moving.pop(event.server, None) != event.cluster:
+                return False
+            self._servers[event.server] = replace(self._servers[event.server], cluster=event.cluster)
         if isinstance(event, ev.Stopped):
             attempt = self._running.get(event.job)
             if attempt is not None and attempt.number == event.attempt:

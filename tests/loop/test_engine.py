@@ -11,7 +11,8 @@ from mast_opt.core.errors import UsageError
 from mast_opt.job_placement.live_fleet.types import Server
 from mast_opt.loop import events as ev
 from mast_opt.loop.commands import Start, Stop
-from mast_opt.loop.engine import Engine, Turn, _Desk
+from mast_opt.loop.desk import StateDesk
+from mast_opt.loop.engine import Engine, Turn
 from mast_opt.loop.job_states import JobState
 from mast_opt.loop.policy import Desk, View
 from mast_opt.loop.state import CorruptLog, State
@@ -49,7 +50,7 @@ class TestTurns:
         assert engine.state.jobs["a"].queued_ms == 10
         engine.advance(50, [ev.Finished("a", 1)])
         assert engine.state.jobs == {}
-        assert engine.state.used_mgpu == {"east": 0}
+        assert engine.state.inventory.used_mgpu == {"east": 0}
         assert engine.state.fleet.running() == ()
 
     def test_newcomer_starts_when_the_victim_has_stopped(self) -> None:
@@ -86,9 +87,9 @@ class TestTurns:
         turn = engine.advance(7, [ev.ServerDown(share.server), ev.Stopped("a", 1, 0, 6)])
         assert [command.id for command in turn.commands] == ["a/2/start"]
         assert engine.state.jobs["a"].shares[0].server != share.server
-        assert sum(engine.state.supply_mgpu.values()) == 8000
+        assert sum(engine.state.inventory.supply_mgpu.values()) == 8000
         engine.advance(8, [engine.state.opening()[int(share.server == "s2")]])
-        assert sum(engine.state.supply_mgpu.values()) == 16000
+        assert sum(engine.state.inventory.supply_mgpu.values()) == 16000
 
     def test_reports_that_come_twice_or_late_change_nothing(self) -> None:
         engine = Engine(state(), HeadOfLine())
@@ -153,7 +154,7 @@ class TestTurns:
         turn = engine.advance(6, [ev.Stopped("a", 1, 3, 0)])
         assert [command.id for command in turn.commands] == ["b/1/start"]
         with pytest.raises(UsageError, match="only a queued job"):
-            _Desk(engine, ExitStack()).place("b")
+            StateDesk(engine.state, engine.record, ExitStack()).place("b")
 
     def test_ticks_put_decisions_off(self) -> None:
         engine = Engine(state(), HeadOfLine(), tick_ms=10)

@@ -1,0 +1,103 @@
+"""Demand of the jobs that wait or run: its mean over the last days, as a forecast of the next one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from mast_opt.loop.jobs import JobRecord
+
+DAY_MS = 86_400_000
+DAYS = 7
+"""Span of the exponentially weighted mean: a new day counts 2 / (DAYS + 1)."""
+
+
+class DemandClass(NamedTuple):
+    """Jobs whose demand is forecast together."""
+
+    namespace: str
+    workload: str
+    """What they are runs of; empty for work that does not recur."""
+    tier: int
+    gpu_types: tuple[str, ...]
+    """Types that they accept, sorted; empty for any."""
+
+
+@dataclass(slots=True)
+class _Demand:
+    mgpu: int = 0
+    mgpu_ms: int = 0
+    """Integral of ``mgpu`` over the day of ``at_ms``, up to then."""
+    at_ms: int = 0
+    mean_mgpu: int | None = None
+    """Weighted mean of the days that are over; None before the first one is."""
+    jobs: int = 0
+    """Submitted so far."""
+    read: dict[str, int] = field(default_factory=dict)
+    """Dataset → day on which a job that reads it was last submitted."""
+
+    def at(self, now_ms: int) -> tuple[int | None, int]:
+        """Mean of the days that are over, and integral of the day of ``now_ms``, at that time."""
+        mean, total, at = self.mean_mgpu, self.mgpu_ms, self.at_ms
+        while at // DAY_MS < now_ms // DAY_MS:
+            midnight = (at // DAY_MS + 1) * DAY_MS
+            day = (total + self.mgpu * (midnight - at)) // DAY_MS
+            mean = day if mean is None else mean + (day - mean) * 2 // (DAYS + 1)
+            total, at = 0, midnight
+        return mean, total + self.mgpu * (now_ms - at)
+
+
+class Demand:
+    """Milli-GPUs that jobs ask for, from their submission to their end. Only ``State.apply`` changes it.
+
+    A job counts with what it asks for on the type on which it takes the fewest GPUs, while it waits too: what could not
+    run where its data is belongs to the demand as much as what could.
+    """
+
+    def __init__(self) -> None:
+        self._classes: dict[DemandClass, _Demand] = {}
+
+    def submitted(self, record: JobRecord, now_ms: int) -> None:
+        """A job asks for GPUs from now on."""
+        known = self._changed(record, record.asked_mgpu, now_ms)
+        known.jobs += 1
+        known.read.update(dict.fromkeys(record.spec.datasets, now_ms // DAY_MS))
+
+    def ended(self, record: JobRecord, now_ms: int) -> None:
+        """A job asks for nothing any more."""
+        self._changed(record, -record.asked_mgpu, now_ms)
+
+    def classes(self) -> tuple[DemandClass, ...]:
+        """All there are, sorted."""
+        return tuple(sorted(self._classes))
+
+    def forecast_mgpu(self, of: DemandClass, now_ms: int) -> int:
+        """Weighted mean over the days that are over; before the first is, the mean so far."""
+        known = self._classes[of]
+        mean, total = known.at(now_ms)
+        return total // max(1, now_ms % DAY_MS) if mean is None else mean
+
+    def jobs(self, of: DemandClass) -> int:
+        """How many jobs have been submitted."""
+        return self._classes[of].jobs
+
+    def read(self, of: DemandClass, now_ms: int) -> tuple[str, ...]:
+        """Datasets that jobs of the last days read, sorted."""
+        since = now_ms // DAY_MS - DAYS
+        return tuple(sorted(name for name, day in self._classes[of].read.items() if day >= since))
+
+    def fields(self) -> list[tuple[object, ...]]:
+        """What there is, to compare states by."""
+        return [
+            (*of, known.mgpu, known.mgpu_ms, known.at_ms, known.mean_mgpu, known.jobs, sorted(known.read.items()))
+            for of, known in sorted(self._classes.items())
+        ]
+
+    def _changed(self, record: JobRecord, mgpu: int, now_ms: int) -> _Demand:
+        spec = record.spec
+        of = DemandClass(spec.namespace, spec.workload, spec.tier, tuple(sorted(spec.gpu_types or ())))
+        known = self._classes.setdefault(of, _Demand(at_ms=now_ms // DAY_MS * DAY_MS))
+        known.mean_mgpu, known.mgpu_ms = known.at(now_ms)
+        known.at_ms = now_ms
+        known.mgpu += mgpu
+        return known

@@ -1,0 +1,105 @@
+"""The desk at which a policy decides: every decision becomes an event of the turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from contextlib import ExitStack
+
+from mast_opt.core.errors import UsageError
+from mast_opt.job_placement.live_fleet.types import Bid, Refused
+from mast_opt.loop import events as ev
+from mast_opt.loop.job_states import JobState
+from mast_opt.loop.jobs import JobRecord
+from mast_opt.loop.state import State
+
+
+class StateDesk:
+    """See ``policy.Desk``.
+
+    Args:
+        record: applies an event of this turn, and keeps it for the log.
+        stack: in which a round of the fleet lasts as long as the turn.
+    """
+
+    def __init__(self, state: State, record: Callable[..., None], stack: ExitStack) -> None:
+        self._state = state
+        self._take = record
+        self._stack = stack
+        self._in_round = False
+        self._at_risk_known = False
+
+    def place(self, name: str, regions: Collection[str] | None = None) -> Bid | Refused:
+        """See ``policy.Desk.place``."""
+        record = self._record(name)
+        if record.bound:
+            regions = (record.bound,)
+        answer = self._state.fleet.place(record.job, regions=regions)
+        if isinstance(answer, Bid) and answer.victims and self._refresh_at_risk():
+            answer = self._state.fleet.place(record.job, regions=regions)
+        return answer
+
+    def bids(self, name: str) -> tuple[Bid, ...]:
+        """See ``policy.Desk.bids``."""
+        record = self._record(name)
+        found = self._state.fleet.bids(record.job)
+        if any(bid.victims for bid in found) and self._refresh_at_risk():
+            found = self._state.fleet.bids(record.job)
+        return tuple(bid for bid in found if not record.bound or bid.region == record.bound)
+
+    def commit(self, bid: Bid, runner_up: Bid | None = None) -> tuple[str, ...]:
+        """See ``policy.Desk.commit``."""
+        record = self._record(bid.job.name)
+        placed = ev.Placed(
+            record.name,
+            record.attempt + 1,
+            bid.region,
+            bid.cluster,
+            bid.shares,
+            bid.victims,
+            ev.bid_key(bid.key),
+            None if runner_up is None else ev.bid_key(runner_up.key),
+        )
+        if bid.victims and not self._in_round:  # a round costs as much as the fleet is large
+            self._in_round = True
+            self._stack.enter_context(self._state.fleet.round())
+        self._take(placed, bid)
+        for victim in bid.victims:
+            stopped = self._state.jobs[victim]
+            self._take(ev.StopAsked(victim, stopped.attempt, f"for {record.name}"))
+        return bid.victims
+
+    def preempt(self, name: str, why: str) -> None:
+        """See ``policy.Desk.preempt``."""
+        self._take(ev.StopAsked(name, self._state.jobs[name].attempt, why))
+
+    def bind(self, name: str, region: str) -> None:
+        """See ``policy.Desk.bind``."""
+        if region not in self._state.inventory.supply_mgpu:
+            raise UsageError(
+                f"job {name} cannot be bound to {region}; expected one of {sorted(self._state.inventory.supply_mgpu)}"
+            )
+        self._take(ev.Bound(name, region))
+
+    def hold(self, name: str, why: str, code: str) -> None:
+        """See ``policy.Desk.hold``."""
+        self._take(ev.Refused(name, why, code))
+
+    def let_go(self, name: str) -> None:
+        """See ``policy.Desk.let_go``."""
+        self._take(ev.Queued(name))
+
+    def _record(self, name: str) -> JobRecord:
+        record = self._state.jobs[name]
+        if not record.waits:
+            raise UsageError(f"job {name} is {record.state.value}; only a queued job can be placed")
+        return record
+
+    def _refresh_at_risk(self) -> bool:
+        """Give the fleet what every job that may be stopped would lose now, once in a turn. False if it has that."""
+        if self._at_risk_known:
+            return False
+        self._at_risk_known = True
+        for record in self._state.jobs.values():
+            if record.state is JobState.RUNNING:
+                self._state.fleet.set_at_risk(record.name, self._state.at_risk_gpu_hours(record))
+        return True

@@ -1,0 +1,100 @@
+"""Servers of the loop: which are in service, which are about to move, and what each region has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from mast_opt.job_placement.live_fleet.fleet import Fleet
+from mast_opt.job_placement.live_fleet.types import Server
+from mast_opt.job_placement.units import WHOLE
+from mast_opt.loop import events as ev
+from mast_opt.loop.reclaimable import Reclaimable
+from mast_opt.loop.unfit import Unfit
+
+
+class Inventory:
+    """Servers by name. Only ``State.apply`` changes it.
+
+    Args:
+        fleet: that these servers make up.
+        reclaimable: what is kept of each server in service.
+        servers: those the fleet begins with.
+    """
+
+    def __init__(self, fleet: Fleet, reclaimable: Reclaimable, servers: Iterable[Server]) -> None:
+        self._fleet, self._reclaimable = fleet, reclaimable
+        self.server_of: dict[str, Server] = {}
+        self.up: set[str] = set()
+        """Servers in service."""
+        self.moving: dict[str, str] = {}
+        """Server that is to move → the cluster that it becomes part of. It takes no job until then."""
+        self.supply_mgpu: dict[str, int] = {}
+        """Region → what its servers have that are not out of service."""
+        self.used_mgpu: dict[str, int] = {}
+        """Region → what starts and runs there."""
+        self._was_down: set[str] = set()
+        for server in servers:
+            self._know(server)
+
+    def _know(self, server: Server) -> None:
+        self.server_of[server.name] = server
+        for counter in (self.supply_mgpu, self.used_mgpu):
+            counter.setdefault(server.region, 0)
+
+    def arrives(self, event: ev.ServerUp) -> None:
+        """A server is in service."""
+        if event.server in self.up:
+            raise Unfit(f"server {event.server} is in service already")
+        if event.server not in self.server_of:
+            place = event.region, event.cluster, event.rack, event.gpu_type
+            server = Server(event.server, *place, event.gpus, event.cpu_mcores, event.memory_mib)
+            self._fleet.add_servers((server,))
+            self._know(server)
+        elif event.server in self._was_down:
+            self._fleet.uncordon(event.server)
+        self.up.add(event.server)
+        server = self.server_of[event.server]
+        self.supply_mgpu[server.region] += server.gpus * WHOLE
+        self._reclaimable.add(server.name, server.region, server.gpus * WHOLE)
+
+    def breaks(self, event: ev.ServerDown) -> tuple[str, ...]:
+        """A server is out of service; returns the jobs that it takes along."""
+        if event.server not in self.up:
+            raise Unfit(f"server {event.server} is not in service")
+        self.up.discard(event.server)
+        self._was_down.add(event.server)
+        self.moving.pop(event.server, None)
+        server = self.server_of[event.server]
+        self.supply_mgpu[server.region] -= server.gpus * WHOLE
+        return self._fleet.fail(event.server)
+
+    def move_asked(self, event: ev.MoveAsked) -> None:
+        """A server takes no job from now on."""
+        if event.server not in self.up or event.server in self.moving:
+            raise Unfit(f"server {event.server} cannot be moved: it moves already, or is not in service")
+        self.moving[event.server] = event.cluster
+        self._fleet.cordon(event.server)
+        self._reclaimable.remove(event.server)
+
+    def moved(self, event: ev.ServerMoved) -> None:
+        """A server is part of another cluster, and takes jobs."""
+        server = self.server_of[event.server]
+        if self.moving.pop(event.server, None) != event.cluster or server.region != event.region:
+            raise Unfit(f"server {event.server} was not to move to cluster {event.cluster} of {event.region}")
+        self._fleet.remove_server(event.server)
+        moved = replace(server, cluster=event.cluster)
+        self._fleet.add_servers((moved,))
+        self._was_down.discard(event.server)
+        self._know(moved)
+        self._reclaimable.add(moved.name, moved.region, moved.gpus * WHOLE)
+
+    def opening(self) -> tuple[ev.ServerUp, ...]:
+        """The events that put the servers of the beginning in service."""
+        return tuple(
+            ev.ServerUp(
+                server.name, server.region, server.cluster, server.rack, server.gpu_type, server.gpus,
+                server.cpu_mcores, server.memory_mib,
+            )
+            for server in self.server_of.values()
+        )  # fmt: skip

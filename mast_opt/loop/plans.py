@@ -1,0 +1,104 @@
+"""Plans of slow paths: which solve is awaited, and which steps of an adopted plan have yet to be taken."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass, field
+
+from mast_opt.loop import events as ev
+from mast_opt.loop.unfit import Unfit
+
+Key = tuple[str, str, str]
+"""What a step does, to what, and where."""
+
+
+def key_of(event: object) -> Key | None:
+    """The step with which an event begins or ends; None for another event."""
+    if isinstance(event, (ev.CopyAsked, ev.CopyEnded)):
+        return ev.COPY, event.dataset, event.region
+    if isinstance(event, ev.ReplicaDropped):
+        return ev.DROP, event.dataset, event.region
+    if isinstance(event, (ev.MoveAsked, ev.ServerMoved)):
+        return ev.MOVE, event.server, event.cluster
+    return None
+
+
+@dataclass(slots=True)
+class _Path:
+    asked: str = ""
+    """Checksum of the instance whose plan is awaited; empty if none is."""
+    pending: dict[Key, ev.PlanStep] = field(default_factory=dict)
+    """Steps that have not begun, in the order of the plan."""
+    under_way: dict[Key, ev.PlanStep] = field(default_factory=dict)
+    """Steps that have begun and not ended."""
+
+
+class Plans:
+    """What the slow paths wait for and carry out. Only ``State.apply`` changes it."""
+
+    def __init__(self) -> None:
+        self._paths: dict[str, _Path] = {}
+
+    def awaited(self, path: str) -> str:
+        """Checksum of the instance that is being solved for a path; empty if none is."""
+        return self._paths[path].asked if path in self._paths else ""
+
+    def ready(self, path: str) -> tuple[ev.PlanStep, ...]:
+        """The steps that may begin now: no step of an earlier wave is left."""
+        if path not in self._paths or not self._paths[path].pending:
+            return ()
+        known = self._paths[path]
+        wave = min(step.last_wave for steps in (known.pending, known.under_way) for step in steps.values())
+        return tuple(step for step in known.pending.values() if step.first_wave <= wave)
+
+    def asked(self, event: ev.SolveAsked) -> None:
+        """A solve has begun."""
+        known = self._paths.setdefault(event.path, _Path())
+        if known.asked:
+            raise Unfit(f"path {event.path} asks for a plan while it waits for another")
+        known.asked = event.checksum
+
+    def ended(self, event: ev.SolveEnded) -> None:
+        """A solve has ended."""
+        known = self._paths.get(event.path)
+        if known is None or known.asked != event.checksum:
+            raise Unfit(f"path {event.path} has not asked for this plan")
+        known.asked = ""
+
+    def adopted(self, event: ev.PlanAdopted) -> None:
+        """A plan takes the place of what is left of the one before; what has begun goes on."""
+        known = self._paths.setdefault(event.path, _Path())
+        known.pending = {(step.does, step.name, step.target): step for step in event.steps}
+
+    def step_dropped(self, event: ev.StepDropped) -> None:
+        """A step is not taken."""
+        known = self._paths.get(event.path)
+        if known is None or known.pending.pop((event.does, event.name, event.target), None) is None:
+            raise Unfit(f"no plan of path {event.path} has this step")
+
+    def begun(self, event: ev.CopyAsked | ev.MoveAsked | ev.ReplicaDropped) -> None:
+        """What a step does has begun; a deletion has ended at once. It may also be no step of a plan."""
+        key = key_of(event)
+        for known in self._paths.values():
+            step = known.pending.pop(key, None) if key else None
+            if step is not None and key is not None and step.does != ev.DROP:
+                known.under_way[key] = step
+
+    def done(self, event: ev.CopyEnded | ev.ServerMoved) -> None:
+        """What a step does has ended."""
+        key = key_of(event)
+        for known in self._paths.values():
+            if key is not None:
+                known.under_way.pop(key, None)
+
+    def server_down(self, server: str) -> None:
+        """A server breaks; if it was to move, it does not."""
+        for known in self._paths.values():
+            for key in [key for key in known.under_way if key[:2] == (ev.MOVE, server)]:
+                del known.under_way[key]
+
+    def fields(self) -> list[tuple[object, ...]]:
+        """What there is, to compare states by."""
+        return [
+            (path, known.asked, *(tuple(map(astuple, steps.values())) for steps in (known.pending, known.under_way)))
+            for path, known in sorted(self._paths.items())
+        ]

@@ -21,6 +21,8 @@ class DemandClass(NamedTuple):
     tier: int
     gpu_types: tuple[str, ...]
     """Types that they accept, sorted; empty for any."""
+    datasets: tuple[str, ...]
+    """What they read, sorted, where that is the same for all: work that recurs, and jobs without a namespace."""
 
 
 @dataclass(slots=True)
@@ -33,6 +35,8 @@ class _Demand:
     """Weighted mean of the days that are over; None before the first one is."""
     jobs: int = 0
     """Submitted so far."""
+    largest_mgpu: int = 0
+    """What the largest of them asks for."""
     read: dict[str, int] = field(default_factory=dict)
     """Dataset → day on which a job that reads it was last submitted."""
 
@@ -61,6 +65,7 @@ class Demand:
         """A job asks for GPUs from now on."""
         known = self._changed(record, record.asked_mgpu, now_ms)
         known.jobs += 1
+        known.largest_mgpu = max(known.largest_mgpu, record.asked_mgpu)
         known.read.update(dict.fromkeys(record.spec.datasets, now_ms // DAY_MS))
 
     def ended(self, record: JobRecord, now_ms: int) -> None:
@@ -81,6 +86,10 @@ class Demand:
         """How many jobs have been submitted."""
         return self._classes[of].jobs
 
+    def largest_mgpu(self, of: DemandClass) -> int:
+        """What the largest job asks for."""
+        return self._classes[of].largest_mgpu
+
     def read(self, of: DemandClass, now_ms: int) -> tuple[str, ...]:
         """Datasets that jobs of the last days read, sorted."""
         since = now_ms // DAY_MS - DAYS
@@ -89,13 +98,23 @@ class Demand:
     def fields(self) -> list[tuple[object, ...]]:
         """What there is, to compare states by."""
         return [
-            (*of, known.mgpu, known.mgpu_ms, known.at_ms, known.mean_mgpu, known.jobs, sorted(known.read.items()))
+            (
+                *of,
+                known.mgpu,
+                known.mgpu_ms,
+                known.at_ms,
+                known.mean_mgpu,
+                known.jobs,
+                known.largest_mgpu,
+                sorted(known.read.items()),
+            )
             for of, known in sorted(self._classes.items())
         ]
 
     def _changed(self, record: JobRecord, mgpu: int, now_ms: int) -> _Demand:
         spec = record.spec
-        of = DemandClass(spec.namespace, spec.workload, spec.tier, tuple(sorted(spec.gpu_types or ())))
+        datasets = tuple(sorted(spec.datasets)) if spec.workload or not spec.namespace else ()
+        of = DemandClass(spec.namespace, spec.workload, spec.tier, tuple(sorted(spec.gpu_types or ())), datasets)
         known = self._classes.setdefault(of, _Demand(at_ms=now_ms // DAY_MS * DAY_MS))
         known.mean_mgpu, known.mgpu_ms = known.at(now_ms)
         known.at_ms = now_ms

@@ -26,10 +26,16 @@ def key_of(event: object) -> Key | None:
 class _Path:
     asked: str = ""
     """Checksum of the instance whose plan is awaited; empty if none is."""
+    failed: bool = False
+    """Whether the last solve brought no plan."""
     pending: dict[Key, ev.PlanStep] = field(default_factory=dict)
     """Steps that have not begun, in the order of the plan."""
     under_way: dict[Key, ev.PlanStep] = field(default_factory=dict)
     """Steps that have begun and not ended."""
+
+    @property
+    def steps(self) -> tuple[dict[Key, ev.PlanStep], dict[Key, ev.PlanStep]]:
+        return self.pending, self.under_way
 
 
 class Plans:
@@ -42,12 +48,16 @@ class Plans:
         """Checksum of the instance that is being solved for a path; empty if none is."""
         return self._paths[path].asked if path in self._paths else ""
 
+    def failed(self, path: str) -> bool:
+        """Whether the last solve for a path brought no plan."""
+        return path in self._paths and self._paths[path].failed
+
     def ready(self, path: str) -> tuple[ev.PlanStep, ...]:
         """The steps that may begin now: no step of an earlier wave is left."""
         if path not in self._paths or not self._paths[path].pending:
             return ()
         known = self._paths[path]
-        wave = min(step.last_wave for steps in (known.pending, known.under_way) for step in steps.values())
+        wave = min(step.last_wave for steps in known.steps for step in steps.values())
         return tuple(step for step in known.pending.values() if step.first_wave <= wave)
 
     def asked(self, event: ev.SolveAsked) -> None:
@@ -62,7 +72,7 @@ class Plans:
         known = self._paths.get(event.path)
         if known is None or known.asked != event.checksum:
             raise Unfit(f"path {event.path} has not asked for this plan")
-        known.asked = ""
+        known.asked, known.failed = "", not event.plan
 
     def adopted(self, event: ev.PlanAdopted) -> None:
         """A plan takes the place of what is left of the one before; what has begun goes on."""
@@ -99,6 +109,6 @@ class Plans:
     def fields(self) -> list[tuple[object, ...]]:
         """What there is, to compare states by."""
         return [
-            (path, known.asked, *(tuple(map(astuple, steps.values())) for steps in (known.pending, known.under_way)))
+            (path, known.asked, known.failed, *(tuple(map(astuple, steps.values())) for steps in known.steps))
             for path, known in sorted(self._paths.items())
         ]

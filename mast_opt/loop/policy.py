@@ -12,6 +12,7 @@ from mast_opt.loop.datasets import Datasets
 from mast_opt.loop.demand import Demand
 from mast_opt.loop.inventory import Inventory
 from mast_opt.loop.jobs import JobRecord
+from mast_opt.loop.plans import Plans
 from mast_opt.loop.reclaimable import Reclaimable
 
 
@@ -61,6 +62,11 @@ class View(Protocol):
     @property
     def demand(self) -> Demand:
         """What jobs have asked for in the last days."""
+        ...
+
+    @property
+    def plans(self) -> Plans:
+        """What slow paths wait for and carry out."""
         ...
 
     @property

@@ -25,6 +25,7 @@ class StateView:
         self.inventory = state.inventory
         self.demand = state.demand
         self.use = state.use
+        self.plans = state.plans
         self.reclaimable = state.reclaimable
         self.quotas: Mapping[str, int] = state.tenants.quota_mgpu
 

@@ -1,0 +1,113 @@
+"""Data path: once a day, where the data should be for the work of the next days, and the copies that lead there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mast_opt.core.errors import UsageError
+from mast_opt.data_placement.migration.planner import Steps, steps
+from mast_opt.data_placement.plan import Plan, gpu_demand
+from mast_opt.data_placement.problem import DataPlacement
+from mast_opt.io import checksum
+from mast_opt.loop.events import COPY, DROP, PlanStep
+from mast_opt.loop.policy import View
+from mast_opt.loop.slow_path import CarriedOut, Planned, Question
+from mast_opt.slow_paths.data_instance import data_instance
+from mast_opt.slow_paths.network_limits import NetworkLimits
+
+NAME = "data"
+
+
+@dataclass(frozen=True)
+class DataPathParams:
+    """Parameters of the data path.
+
+    Args:
+        every_s: how often it asks for a plan.
+        copy_days: time that a plan has for its copies.
+        copies_min: replicas of what was read in the last seven days, as far as storage and network have room.
+    """
+
+    every_s: int = 86_400
+    copy_days: int = 4
+    copies_min: int = 2
+
+    def __post_init__(self) -> None:
+        for name in ("every_s", "copy_days", "copies_min"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} of the data path is {getattr(self, name)}; expected at least 1")
+
+
+class DataPath:
+    """Asks for the data placement of now, and carries it out wave by wave.
+
+    Where no plan was found, the next instance asks for one replica of each dataset only.
+    """
+
+    name: str = NAME
+
+    def __init__(self, network: NetworkLimits, params: DataPathParams | None = None) -> None:
+        self.params = params or DataPathParams()
+        self.every_ms: int = self.params.every_s * 1000
+        self._network = network
+
+    def ask(self, view: View) -> Question | None:
+        """See ``SlowPath.ask``."""
+        copies = 1 if view.plans.failed(NAME) else self.params.copies_min
+        problem = data_instance(view, self._network, copy_days=self.params.copy_days, copies_min=copies)
+        return None if problem is None else Question(problem, checksum(problem))
+
+    def carry_out(self, view: View, planned: Planned) -> CarriedOut:
+        """See ``SlowPath.carry_out``."""
+        problem, plan = planned.problem, planned.plan
+        assert isinstance(problem, DataPlacement)
+        assert isinstance(plan, Plan)
+        found = steps(problem, plan)
+        kept, dropped = (
+            [],
+            [
+                f"{problem.datasets.labels[stuck.dataset]} to {problem.regions.labels[stuck.region]}: it has no order"
+                for stuck in found.blocked
+            ],
+        )
+        for step in plan_steps(problem, plan, found):
+            why = _stale(view, step)
+            if why:
+                dropped.append(f"{step.does} {step.name} {step.target}: {why}")
+            else:
+                kept.append(step)
+        return CarriedOut(tuple(kept), tuple(dropped), planned_ratios(problem, plan))
+
+
+def plan_steps(problem: DataPlacement, plan: Plan, found: Steps) -> tuple[PlanStep, ...]:
+    """Copies and deletions with the waves in which they begin and end; a copy of several days is one step."""
+    regions, names = problem.regions.labels, problem.datasets.labels
+    merged: dict[tuple[str, int, int], PlanStep] = {}
+    for step in found.steps:
+        does = DROP if step.deletes else COPY
+        if step.source is None and not step.deletes:
+            continue
+        key = does, step.dataset, step.region
+        first = merged[key].first_wave if key in merged else step.wave
+        source = "" if step.source is None or step.deletes else regions[step.source]
+        source = merged[key].source if key in merged else source
+        keep = min(int(problem.datasets.copies_min[step.dataset]), int(plan.place[step.dataset].sum()))
+        target = regions[step.region]
+        merged[key] = PlanStep(does, names[step.dataset], target, source, first, step.wave, max(1, keep))
+    return tuple(merged.values())
+
+
+def planned_ratios(problem: DataPlacement, plan: Plan) -> dict[int, float]:
+    """Tier → the largest demand of that tier and more important ones over supply, of all regions and types."""
+    asked, supply = gpu_demand(problem, plan), problem.regions.supply_mgpu
+    has = supply > 0
+    return {tier: float((asked[:, :, at][has] / supply[has]).max(initial=0.0)) for at, tier in enumerate(problem.tiers)}
+
+
+def _stale(view: View, step: PlanStep) -> str:
+    """Why a step of a plan of some hours ago will not fit any more; empty if it may."""
+    if not view.supply_mgpu.get(step.target):
+        return "the region has no server in service"
+    if step.does == COPY and step.target in view.datasets.whole_in(step.name):
+        return "it is there already"
+    return ""

@@ -188,7 +188,7 @@ class Engine:
                         self.record(event_of(StateView(state, ()), step))
 
     def _ask(self, now_ms: int) -> list[Command]:
-        """Ask for the plans that are due."""
+        """Ask for the plans that are due. What was solved last and is still the same is not solved again."""
         commands: list[Command] = []
         for name, path in self.slow.items():
             if now_ms < self._next_ask_ms[name]:
@@ -197,7 +197,7 @@ class Engine:
             if self.state.plans.awaited(name):
                 continue
             question = path.ask(StateView(self.state, ()))
-            if question is not None:
+            if question is not None and question.checksum != self.state.plans.solved(name):
                 self.record(ev.SolveAsked(name, question.checksum))
                 commands.append(Solve(self.state.seq, name, question.checksum, question.problem))
         return commands

@@ -66,6 +66,7 @@ __all__ = [
     "DROP",
     "EVENTS",
     "FORMAT",
+    "JOB_EVENTS",
     "MOVE",
     "Adopted",
     "Bound",
@@ -115,13 +116,21 @@ __all__ = [
 FORMAT = "mast-opt-log/1"
 """What the first line of a log says."""
 
+JOB_EVENTS: frozenset[type[Event]] = frozenset(
+    (
+        *(Submitted, Cancelled, Queued, Refused, Bound, Placed, StopAsked, Started, Checkpointed, Stopped, Finished),
+        *(Failed, Adopted, Resized, Relocated, Shared),
+    )
+)
+"""Events about jobs."""
+
 EVENTS: Mapping[str, type[Event]] = {
     cls.__name__: cls
     for cls in (
-        *(Submitted, Cancelled, Queued, Refused, Bound, Placed, StopAsked, Started, Checkpointed, Stopped, Finished),
-        *(Failed, Adopted, Resized, Relocated, Shared, ServerUp, ServerDown, CapacitySet, QuotaSet, StorageSet),
+        *sorted(JOB_EVENTS, key=lambda cls: cls.__name__),
+        *(ServerUp, ServerDown, CapacitySet, QuotaSet, StorageSet, MoveAsked, ServerMoved),
         *(DatasetCreated, CopyAsked, CopyProgress, CopyEnded, ReplicaDropped, SolveAsked, SolveEnded, PlanAdopted),
-        *(StepDropped, MoveAsked, ServerMoved, HostLost, HostBack, Reconciled, LeadTaken, Timer),
+        *(StepDropped, HostLost, HostBack, Reconciled, LeadTaken, Timer),
     )
 }
 """Name in the log → class: every event there is."""

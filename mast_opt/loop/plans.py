@@ -26,8 +26,10 @@ def key_of(event: object) -> Key | None:
 class _Path:
     asked: str = ""
     """Checksum of the instance whose plan is awaited; empty if none is."""
+    solved: str = ""
+    """Checksum of the instance that was solved last."""
     failed: bool = False
-    """Whether the last solve brought no plan."""
+    """Whether that brought no plan."""
     pending: dict[Key, ev.PlanStep] = field(default_factory=dict)
     """Steps that have not begun, in the order of the plan."""
     under_way: dict[Key, ev.PlanStep] = field(default_factory=dict)
@@ -47,6 +49,10 @@ class Plans:
     def awaited(self, path: str) -> str:
         """Checksum of the instance that is being solved for a path; empty if none is."""
         return self._paths[path].asked if path in self._paths else ""
+
+    def solved(self, path: str) -> str:
+        """Checksum of the instance that was solved last for a path; empty if none was."""
+        return self._paths[path].solved if path in self._paths else ""
 
     def failed(self, path: str) -> bool:
         """Whether the last solve for a path brought no plan."""
@@ -72,7 +78,7 @@ class Plans:
         known = self._paths.get(event.path)
         if known is None or known.asked != event.checksum:
             raise Unfit(f"path {event.path} has not asked for this plan")
-        known.asked, known.failed = "", not event.plan
+        known.asked, known.solved, known.failed = "", event.checksum, not event.plan
 
     def adopted(self, event: ev.PlanAdopted) -> None:
         """A plan takes the place of what is left of the one before; what has begun goes on."""
@@ -109,6 +115,12 @@ class Plans:
     def fields(self) -> list[tuple[object, ...]]:
         """What there is, to compare states by."""
         return [
-            (path, known.asked, known.failed, *(tuple(map(astuple, steps.values())) for steps in known.steps))
+            (
+                path,
+                known.asked,
+                known.solved,
+                known.failed,
+                *(tuple(map(astuple, steps.values())) for steps in known.steps),
+            )
             for path, known in sorted(self._paths.items())
         ]

@@ -86,7 +86,7 @@ class EarlyBinding:
                 self._leave(event.job)
             elif isinstance(event, ARRIVALS):
                 self._arrived(event.job, view, desk)
-            elif isinstance(event, ev.CopyEnded):
+            elif isinstance(event, (ev.CopyEnded, ev.DatasetCreated)):
                 for name in [record.name for record in view.jobs.values() if record.held]:
                     desk.let_go(name)
                     self._arrived(name, view, desk)

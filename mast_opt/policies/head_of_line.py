@@ -14,7 +14,10 @@ from mast_opt.loop.jobs import JobRecord
 from mast_opt.loop.policy import Desk, View
 
 CHANGES: frozenset[type] = frozenset(
-    {ev.Submitted, ev.Stopped, ev.Finished, ev.Failed, ev.Queued, ev.ServerUp, ev.QuotaSet, ev.CopyEnded}
+    {
+        *(ev.Submitted, ev.Stopped, ev.Finished, ev.Failed, ev.Queued, ev.ServerUp, ev.ServerMoved, ev.QuotaSet),
+        *(ev.CopyEnded, ev.DatasetCreated),
+    }
 )
 """Events after which a waiting job may start."""
 ARRIVALS = (ev.Submitted, ev.Stopped, ev.Queued)

@@ -19,7 +19,7 @@ from mast_opt.policies.head_of_line import ARRIVALS, CHANGES
 
 SCOPES = ("global", "region")
 NO_DATA = "no region holds all of its data"
-RULES = (ev.CopyEnded, ev.ReplicaDropped, ev.QuotaSet)
+RULES = (ev.CopyEnded, ev.ReplicaDropped, ev.DatasetCreated, ev.QuotaSet)
 """Events that change where jobs may run, or with which tier."""
 
 

@@ -9,6 +9,7 @@ import heapq
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from mast_opt.core.errors import UsageError
 from mast_opt.loop import events as ev
 from mast_opt.loop.commands import Solve
 from mast_opt.loop.slow_path import Planned
@@ -30,6 +31,11 @@ class SolveSettings:
     iterations: int
     takes_ms: int
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("iterations", 1), ("takes_ms", 0), ("seed", 0)):
+            if getattr(self, name) < least:
+                raise UsageError(f"{name} of a solve is {getattr(self, name)}; expected at least {least}")
 
 
 class SimulatedSolver:

@@ -34,7 +34,11 @@ def command(
     *,
     policy: Annotated[str, Parameter(help="fifo, sjf, srtf, las, mast or federated.")],
     param: Annotated[
-        list[str] | None, Parameter(help="NAME=VALUE: a parameter of the policy. Repeatable.", negative=())
+        list[str] | None,
+        Parameter(help="NAME=VALUE: a parameter of the policy or of a slow path. Repeatable.", negative=()),
+    ] = None,
+    slow: Annotated[
+        str | None, Parameter(help="Slow paths, separated by commas: data (copies replicas), servers (moves servers).")
     ] = None,
     until: Annotated[float | None, Parameter(help="Second of the trace to stop at.", validator=Number(gte=0))] = None,
     warm_up: Annotated[
@@ -49,15 +53,18 @@ def command(
 
     fifo, sjf, srtf and las look at nothing but the order of jobs and at GPUs: each region has a queue of its own, and
     its servers are equal. las has the parameter thresholds_gpu_s. mast places jobs in all regions that hold their data;
-    federated sends each job to a region when it comes (parameters rule, age_ms, seed, …); both have placement. The
-    figures come from the log alone.
+    federated sends each job to a region when it comes (parameters rule, age_ms, seed, …); both have placement. With
+    these two, --slow turns on plans of data and of servers, with parameters such as slow.data.every_s. The figures come
+    from the log alone.
 
         mast-opt simulate my-trace --policy fifo
         mast-opt simulate my-trace --policy las --param thresholds_gpu_s=3600,28800 --out las-run
         mast-opt simulate my-trace --policy federated --param rule=share --json
+        mast-opt simulate my-trace --policy mast --slow data,servers --param slow.data.every_s=43200
     """
     check_force(force, out)
     given = _given(param)
+    paths = [] if slow is None else slow.split(",")
     if out is not None:
         _replaceable(out, force)
         check_writable(out)
@@ -66,11 +73,14 @@ def command(
     run.record.update(kind="job-trace", name=jobs.name, solver=policy)
     until_ms = None if until is None else round(until * 1000)
     with run.phase("solve"):
-        done = _watched(run, lambda watch: run_trace(jobs, policy, given, until_ms=until_ms, watch=watch), policy)
+        done = _watched(
+            run, lambda watch: run_trace(jobs, policy, given, slow=paths, until_ms=until_ms, watch=watch), policy
+        )
     with run.phase("verify"):
         since = round(warm_up * 1000) if warm_up else None
         found = metrics(done.rows, since, None if until_ms is None else max(until_ms, int(done.rows.at_ms[-1])))
     run.record.update(
+        slow=paths,
         params={name: list(value) if isinstance(value, tuple) else value for name, value in done.params.items()},
         metrics=found.to_dict(),
         sum_queue_s=found.sum_queue_s,

@@ -1,0 +1,227 @@
+"""Data, plans, demand and use as folds of events, and what the checker says of logs that break their rules."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mast_opt.core.errors import UsageError
+from mast_opt.job_placement.live_fleet.types import Server
+from mast_opt.loop import events as ev
+from mast_opt.loop.cluster_use import INTERVAL_MS, ClusterUse
+from mast_opt.loop.demand import DAY_MS, Demand
+from mast_opt.loop.engine import Engine
+from mast_opt.loop.log_checker import check_log
+from mast_opt.loop.plan_steps import misfit
+from mast_opt.loop.state import CorruptLog, State
+from mast_opt.loop.view import StateView
+from mast_opt.policies.mast import Mast
+
+SERVERS = tuple(
+    Server(f"{region}-{n}", region, f"{region}-{n}", "r", "h100", 8, 0, 0) for region in "ab" for n in (0, 1)
+)
+HEAD = (
+    ev.StorageSet("a", 10),
+    ev.StorageSet("b", 5),
+    ev.DatasetCreated("d", 3, ("a",)),
+    ev.DatasetCreated("e", 3, ("a",)),
+)
+PLAN = (
+    ev.SolveAsked("data", "sum"),
+    ev.SolveEnded("data", "sum", "FEASIBLE", "plan"),
+    ev.PlanAdopted(
+        "data",
+        "plan",
+        (),
+        (
+            ev.PlanStep("copy", "d", "b", "a", 0, 0),
+            ev.PlanStep("drop", "d", "a", "", 1, 1),
+            ev.PlanStep("copy", "e", "b", "a", 2, 2),
+        ),
+    ),
+)
+
+
+def stored(*events: ev.Event) -> list[ev.Stored]:
+    opening = State(SERVERS).opening()
+    return [ev.Stored(at + 1, 0, event) for at, event in enumerate((*opening, *events))]
+
+
+def state_after(*events: ev.Event) -> State:
+    state = State(SERVERS)
+    for one in stored(*events):
+        state.apply(one.seq, one.at_ms, one.event)
+    return state
+
+
+def faults(*events: ev.Event) -> list[str]:
+    return [violation.words for violation in check_log(stored(*events), replicas={})]
+
+
+class TestData:
+    def test_a_copy_takes_its_room_at_once_and_counts_when_it_has_ended(self) -> None:
+        state = state_after(*HEAD, ev.CopyAsked("d", "a", "b", 3))
+        assert (state.datasets.stored_mb["b"], sorted(state.datasets.whole_in("d"))) == (3, ["a"])
+        assert not state.datasets.has_room("b", 3)
+        state = state_after(*HEAD, ev.CopyAsked("d", "a", "b", 3), ev.CopyProgress("d", "b", 2), ev.CopyEnded("d", "b"))
+        assert (state.datasets.stored_mb["b"], sorted(state.datasets.whole_in("d"))) == (3, ["a", "b"])
+
+    def test_a_copy_that_is_cut_gives_its_room_back(self) -> None:
+        state = state_after(*HEAD, ev.CopyAsked("d", "a", "b", 3), ev.CopyEnded("d", "b", whole=False))
+        assert (state.datasets.stored_mb["b"], sorted(state.datasets.whole_in("d"))) == (0, ["a"])
+
+    @pytest.mark.parametrize(
+        ("events", "words"),
+        [
+            ((ev.CopyAsked("d", "b", "a", 3),), "which does not hold it"),
+            ((ev.CopyAsked("d", "a", "b", 3), ev.CopyAsked("d", "a", "b", 3)), "already, or on its way"),
+            ((ev.ReplicaDropped("d", "b"),), "which does not hold it"),
+            ((ev.CopyProgress("d", "b", 1),), "is not being copied"),
+            ((ev.DatasetCreated("d", 1, ("b",)),), "is there already"),
+            ((ev.ServerMoved("a-0", "a", "a-1"),), "was not to move"),
+            ((ev.MoveAsked("a-0", "a-1"), ev.MoveAsked("a-0", "a-1")), "cannot be moved"),
+            ((ev.SolveAsked("data", "x"), ev.SolveAsked("data", "y")), "waits for another"),
+            ((ev.SolveEnded("data", "x", "FEASIBLE"),), "has not asked"),
+            ((ev.StepDropped("data", "copy", "d", "b", "why"),), "has this step"),
+        ],
+    )
+    def test_what_does_not_fit(self, events: tuple[ev.Event, ...], words: str) -> None:
+        with pytest.raises(CorruptLog, match=words):
+            state_after(*HEAD, *events)
+
+
+class TestPlans:
+    def test_waves(self) -> None:
+        state = state_after(*HEAD, *PLAN)
+        assert [step.name for step in state.plans.ready("data")] == ["d"]
+        begun = (*HEAD, *PLAN, ev.CopyAsked("d", "a", "b", 3))
+        assert state_after(*begun).plans.ready("data") == ()
+        copied = (*begun, ev.CopyEnded("d", "b"))
+        assert [step.does for step in state_after(*copied).plans.ready("data")] == ["drop"]
+        dropped = (*copied, ev.ReplicaDropped("d", "a"))
+        assert [step.name for step in state_after(*dropped).plans.ready("data")] == ["e"]
+        ended = (*dropped, ev.StepDropped("data", "copy", "e", "b", "no room"))
+        assert state_after(*ended).plans.ready("data") == ()
+
+    def test_misfits(self) -> None:
+        state = state_after(*HEAD, ev.CopyAsked("d", "a", "b", 3))
+        view = StateView(state, ())
+        assert "already" in misfit(view, ev.PlanStep("copy", "d", "b", "a"))
+        assert "no room" in misfit(view, ev.PlanStep("copy", "e", "b", "a"))
+        assert "there already" in misfit(view, ev.PlanStep("copy", "e", "a", "b"))
+        assert "fewer than 1" in misfit(view, ev.PlanStep("drop", "d", "a"))
+        assert "no such cluster" in misfit(view, ev.PlanStep("move", "a-0", "b-0"))
+        assert misfit(view, ev.PlanStep("move", "a-0", "a-1")) == ""
+
+    def test_a_replica_that_a_waiting_job_needs_stays(self) -> None:
+        job = ev.Submitted("j", ev.JobSpec(datasets=("d",), mgpu=16_000))
+        state = state_after(*HEAD, ev.CopyEnded("d", "b"), job, ev.Bound("j", "b"))
+        why = misfit(StateView(state, ()), ev.PlanStep("drop", "d", "b"))
+        assert why == "job j waits for a place there and can run nowhere else"
+        assert misfit(StateView(state, ()), ev.PlanStep("drop", "d", "a")) == ""
+
+    def test_a_server_that_moves(self) -> None:
+        state = state_after(ev.MoveAsked("a-0", "a-1"))
+        assert state.reclaimable.most("a-0", 0) == 0
+        state = state_after(ev.MoveAsked("a-0", "a-1"), ev.ServerMoved("a-0", "a", "a-1"))
+        assert state.inventory.server_of["a-0"].cluster == "a-1"
+        assert (state.reclaimable.most("a-0", 0), state.inventory.supply_mgpu["a"]) == (8000, 16_000)
+        broken = state_after(ev.MoveAsked("a-0", "a-1"), ev.ServerDown("a-0"))
+        assert not broken.inventory.moving
+
+
+class TestChecker:
+    def test_a_good_log(self) -> None:
+        copied = (ev.CopyAsked("d", "a", "b", 3), ev.CopyEnded("d", "b"), ev.ReplicaDropped("d", "a"))
+        assert faults(*HEAD, *PLAN, *copied) == []
+
+    @pytest.mark.parametrize(
+        ("events", "words"),
+        [
+            ((ev.CopyAsked("d", "b", "a", 3),), "d is copied from b, which does not hold it whole"),
+            ((ev.CopyAsked("d", "a", "b", 4),), "a copy of d has 4 MB, not 3"),
+            ((ev.CopyAsked("d", "a", "b", 3), ev.CopyAsked("e", "a", "b", 3)), "with e, b stores 6 MB; it has 5"),
+            ((ev.ReplicaDropped("d", "a"),), "0 whole replicas of d are left, not 1"),
+            ((ev.PlanAdopted("data", "x"),), "path data adopts x, which no solve has brought"),
+            ((ev.SolveEnded("data", "x", "FEASIBLE"),), "path data has not asked for the plan of x"),
+            ((ev.ServerMoved("a-0", "a", "a-1"),), "server a-0 was not to move to a-1 of a"),
+            ((ev.MoveAsked("a-9", "a-1"),), "server a-9 cannot be moved: it moves, or is not in service"),
+        ],
+    )
+    def test_faults(self, events: tuple[ev.Event, ...], words: str) -> None:
+        assert words in faults(*HEAD, *events)
+
+    def test_jobs_and_servers_that_move(self) -> None:
+        from mast_opt.job_placement.live_fleet.types import Share
+
+        job = ev.Submitted("j", ev.JobSpec(datasets=("d",), mgpu=1000))
+        placed = ev.Placed("j", 1, "a", "a-0", (Share("a-0", 1, {0: 1000}),))
+        words = "job j is placed on a-0, which is not in service"
+        assert words in faults(*HEAD, ev.MoveAsked("a-0", "a-1"), job, placed)
+        assert "server a-0 moves, and a job is on it" in faults(*HEAD, job, placed, ev.MoveAsked("a-0", "a-1"))
+        dropped = (ev.CopyEnded("d", "b"), ev.ReplicaDropped("d", "a"))
+        assert "d is deleted in a, where job j reads it" in faults(*HEAD, job, placed, *dropped)
+        found = faults(*HEAD, job, placed, *dropped, ev.Started("j", 1))
+        assert "job j reads d, which is not in a" in found
+
+
+class TestForecasts:
+    def test_demand_is_the_weighted_mean_of_days(self) -> None:
+        state, demand = State(SERVERS), Demand()
+        state.apply(1, 0, ev.Submitted("j", ev.JobSpec(mgpu=1000, tasks=8, namespace="ads", datasets=("d",))))
+        record = state.jobs["j"]
+        demand.submitted(record, DAY_MS // 2)
+        (of,) = demand.classes()
+        assert demand.forecast_mgpu(of, DAY_MS // 2 + 3600) * (DAY_MS // 2 + 3600) // 8000 <= 3600
+        assert demand.forecast_mgpu(of, DAY_MS) == 4000
+        assert demand.forecast_mgpu(of, 2 * DAY_MS) == 4000 + (8000 - 4000) // 4
+        demand.ended(record, 2 * DAY_MS)
+        assert demand.forecast_mgpu(of, 3 * DAY_MS) == 5000 - 5000 // 4
+        assert (demand.read(of, 7 * DAY_MS), demand.read(of, 8 * DAY_MS)) == (("d",), ())
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_p95_of_use(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        use, now, level = ClusterUse(), 0, 0
+        peaks = np.zeros(600, np.int64)
+        for _ in range(200):
+            step = int(rng.integers(0, 5 * INTERVAL_MS))
+            for interval in range(now // INTERVAL_MS, (now + step) // INTERVAL_MS + 1):
+                peaks[interval] = max(peaks[interval], level)
+            now += step
+            change = int(rng.integers(-level, 9 - level))
+            level += change
+            peaks[now // INTERVAL_MS] = max(peaks[now // INTERVAL_MS], level)
+            use.change("c", "h100", change, now)
+            last = now // INTERVAL_MS
+            window = np.sort(peaks[max(0, last - 335) : last + 1])
+            expected = window[-(-95 * len(window) // 100) - 1]
+            assert use.p95_mgpu("c", "h100", now) == expected
+
+
+class TestRollBack:
+    def test_the_turn_is_as_if_it_had_not_been(self) -> None:
+        log: list[ev.Stored] = []
+
+        def rebuilt(seq: int) -> State:
+            state = State(SERVERS)
+            for one in log[:seq]:
+                state.apply(one.seq, one.at_ms, one.event)
+            return state
+
+        engine = Engine(State(SERVERS), Mast(), rebuild=rebuilt)
+        job = [ev.Submitted(name, ev.JobSpec(mgpu=8000)) for name in "jk"]
+        log += engine.advance(0, [*engine.state.opening(), job[0]]).events
+        before = engine.state.digest()
+        refused = engine.advance(5, [job[1]])
+        assert len(refused.commands) == 1
+        engine.roll_back()
+        assert engine.state.digest() == before
+        again = engine.advance(5, [job[1]])
+        assert again == refused
+        assert len(engine.state.fleet.running()) == 2
+        assert {"j", "k"} == set(engine.state.jobs)
+
+    def test_without_a_log(self) -> None:
+        with pytest.raises(UsageError, match="give it rebuild"):
+            Engine(State(SERVERS), Mast()).roll_back()

@@ -1,0 +1,200 @@
+"""Slow paths end to end: data in one region, jobs that wait for it, copies that take days; lost switchboards."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from mast_opt.core.errors import InstanceError, UsageError
+from mast_opt.loop import events as ev
+from mast_opt.loop.event_log import log_lines
+from mast_opt.loop.log_checker import check_log
+from mast_opt.policies.mast import Mast
+from mast_opt.simulation.engine_run import opening_state, what_comes
+from mast_opt.simulation.run import SimulatedRun, run_trace
+from mast_opt.simulation.slow_runs import PATHS, slow_run
+from mast_opt.simulation.traces.trace import JobTrace, read_trace
+from tests.simulation.data_trace import HEADER, write_data_trace
+
+DAY_MS = 86_400_000
+QUICK = {"slow.data.iterations": "5", "slow.servers.iterations": "5", "slow.servers.every_s": "43200"}
+
+
+@cache
+def small() -> JobTrace:
+    with TemporaryDirectory() as folder:
+        return read_trace(write_data_trace(Path(folder) / "t", days=4, jobs=70))
+
+
+@cache
+def run(*slow: str) -> SimulatedRun:
+    params = {name: value for name, value in QUICK.items() if name.split(".")[1] in slow}
+    return run_trace(small(), "mast", params, slow=slow)
+
+
+def found(done: SimulatedRun, *kinds: type[ev.Event]) -> list[ev.Stored]:
+    return [stored for stored in done.events() if isinstance(stored.event, kinds)]
+
+
+@pytest.mark.parametrize("slow", [(), ("data",), PATHS])
+def test_logs_pass_the_checker(slow: tuple[str, ...]) -> None:
+    log = list(run(*slow).events())
+    assert [str(violation) for violation in check_log(log, replicas={}, all_end=True, durations=True)] == []
+
+
+def test_without_copies_every_job_runs_where_the_data_is() -> None:
+    assert {stored.event.region for stored in found(run(), ev.Placed) if isinstance(stored.event, ev.Placed)} == {
+        "east"
+    }
+
+
+def test_jobs_start_elsewhere_after_the_first_copies() -> None:
+    done = run("data")
+    first, last = (found(done, kind)[at] for kind, at in ((ev.SolveAsked, 0), (ev.CopyEnded, -1)))
+    assert first.at_ms == DAY_MS
+    ended = found(done, ev.SolveEnded)[0]
+    assert ended.at_ms == DAY_MS + 18_000_000
+    copies = [stored.event for stored in found(done, ev.CopyAsked)]
+    assert copies
+    assert all(isinstance(copy, ev.CopyAsked) and copy.source == "east" for copy in copies)
+    whole = found(done, ev.CopyEnded)[0]
+    assert whole.at_ms == ended.at_ms + DAY_MS // 2  # 2 TB at 4 TB a day
+    assert last.at_ms > whole.at_ms
+    elsewhere = [stored for stored in found(done, ev.Placed) if getattr(stored.event, "region", "") != "east"]
+    assert elsewhere
+    assert elsewhere[0].at_ms >= whole.at_ms
+    assert found(done, ev.Finished)[-1].at_ms < found(run(), ev.Finished)[-1].at_ms
+
+
+def test_a_plan_says_its_ratios_and_its_waves() -> None:
+    plan = found(run("data"), ev.PlanAdopted)[0].event
+    assert isinstance(plan, ev.PlanAdopted)
+    assert plan.ratios is not None
+    assert sorted(plan.ratios) == [0, 1, 2]
+    assert 0 < plan.ratios[0] <= plan.ratios[1] <= plan.ratios[2] < 1.2
+    assert all(step.does == ev.COPY and step.keep == 2 for step in plan.steps)
+
+
+@pytest.mark.parametrize("slow", [("data",), PATHS])
+def test_replay_leads_to_the_same_state(slow: tuple[str, ...]) -> None:
+    from mast_opt.loop.engine import Engine, Turn
+    from mast_opt.simulation.driver import simulate
+    from mast_opt.simulation.host import SimulatedHost, Work
+
+    trace, jobs = small(), small().submissions
+    given = {name: value for name, value in QUICK.items() if name.split(".")[1] in slow}
+    parts = slow_run(trace, slow, given)
+    work = {name: Work(int(jobs.duration_ms[j]), 3_600_000, 60_000) for j, name in enumerate(jobs.labels)}
+    host = SimulatedHost(work, servers=trace.servers, network=parts.network, solver=parts.solver)
+    replayed, state = opening_state(trace, "best-fit"), opening_state(trace, "best-fit")
+    assert parts.solver is not None
+
+    def compare(turn: Turn) -> None:
+        for stored in turn.events:
+            replayed.apply(stored.seq, stored.at_ms, stored.event)
+        if turn.events:
+            assert replayed.digest() == state.digest()
+
+    engine = Engine(state, Mast(), parts.paths, plans=parts.solver.plan)
+    simulate(engine, host, what_comes(trace), on_turn=compare, until_ms=3 * DAY_MS)
+    assert state.datasets.replicas["ads-0"] == replayed.datasets.replicas["ads-0"]
+
+
+LOG = """
+from mast_opt.loop.event_log import log_lines
+from tests.simulation.test_slow_paths import run
+print("".join(log_lines(run("data", "servers").events())))
+"""
+
+
+def test_logs_are_equal_under_other_hash_seeds_and_threads() -> None:
+    here = "".join(log_lines(run(*PATHS).events())) + "\n"
+    env = {**os.environ, "PYTHONHASHSEED": "7", "NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, "-c", LOG], capture_output=True, text=True, check=True, env=env)
+    assert done.stdout == here
+
+
+# One region: the gang of four servers needs one cluster. Six of a's eight servers hang from one switchboard.
+GANG = {
+    "regions": "region\neast\n",
+    "clusters": "cluster,region\na,east\nb,east\n",
+    "servers": "server,cluster,rack,gpu_type,gpus,cpu_cores,memory_gb\n"
+    + "".join(f"s{n},{'a' if n < 8 else 'b'},r,h100,8,1,1\n" for n in range(11)),
+    "switchboards": "server,switchboard\n"
+    + "".join(f"s{n},msb{0 if n < 6 else 1 if n < 8 else 2}\n" for n in range(11)),
+    "submissions": "job,submitted_s,tier,tasks,gpus,duration_s,checkpoint_s,restart_s\ngang,0,0,4,8,259200,3600,60\n",
+    "happenings": "at_s,what,name,value\n86400,switchboard_down,msb0,\n172800,switchboard_up,msb0,\n",
+}
+
+
+@pytest.fixture
+def gang(tmp_path: Path) -> JobTrace:
+    (tmp_path / "instance.toml").write_text(HEADER)
+    for name, text in GANG.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+    return read_trace(tmp_path)
+
+
+def waits_ms(done: SimulatedRun) -> list[int]:
+    """Between each stop (or the submission) of the gang and its next start."""
+    since, found_ms = 0, []
+    for stored in done.events():
+        if isinstance(stored.event, (ev.Submitted, ev.Stopped)):
+            since = stored.at_ms
+        elif isinstance(stored.event, ev.Started):
+            found_ms.append(stored.at_ms - since)
+    return found_ms
+
+
+def test_the_buffer_absorbs_a_lost_switchboard(gang: JobTrace) -> None:
+    without = run_trace(gang, "mast")
+    assert waits_ms(without) in ([0], [0, DAY_MS])
+    params = {"slow.servers.iterations": "5"}
+    done = run_trace(gang, "mast", params, slow=["servers"])
+    moved = found(done, ev.ServerMoved)
+    assert moved
+    assert moved[0].at_ms == 1_800_000 + 600_000 + 600_000
+    assert set(waits_ms(done)) == {0}
+    assert not check_log(done.events(), all_end=True, durations=True)
+    stopped = found(without, ev.Stopped)
+    assert stopped, "the gang has to be where the switchboard fails"
+
+
+def test_parameters_are_recorded() -> None:
+    params = run("data").params
+    assert params["slow.data.iterations"] == 5
+    assert (params["slow.data.takes_s"], params["slow.data.solver"]) == (18_000, "tetris")
+    assert "slow.servers.every_s" not in params
+
+
+@pytest.mark.parametrize(
+    ("slow", "params", "words"),
+    [
+        (["date"], {}, "there is no slow path 'date'"),
+        (["data"], {"slow.data.evry_s": "1"}, "there is no parameter slow.data.evry_s; did you mean 'every_s'?"),
+        (["data"], {"slow.servers.every_s": "1"}, "is of a slow path that is not on; on are: data"),
+        (["data"], {"slow.data.every_s": "0"}, "every_s of the data path is 0"),
+        (["servers"], {"slow.servers.iterations": "0"}, "iterations of a solve is 0"),
+        (["servers"], {"slow.servers.every_s": "x"}, "parameter slow.servers.every_s is 'x'"),
+    ],
+)
+def test_bad_arguments(slow: list[str], params: dict[str, str], words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        run_trace(small(), "mast", params, slow=slow)
+    assert words in str(caught.value)
+
+
+def test_order_only_policies_have_no_slow_paths() -> None:
+    with pytest.raises(UsageError, match="slow paths need mast or federated"):
+        run_trace(small(), "fifo", slow=["data"])
+
+
+def test_what_a_trace_lacks_is_named(gang: JobTrace) -> None:
+    with pytest.raises(InstanceError, match="the sizes of datasets"):
+        run_trace(gang, "mast", slow=["data"])

@@ -6,14 +6,17 @@ from pathlib import Path
 
 import numpy as np
 
-HEADER = 'format = "mast-opt/1"\nkind = "job-trace"\nname = "data-in-one-region"\n'
+HEADER = """format = "mast-opt/1"
+kind = "job-trace"
+name = "data-in-one-region"
+provenance = "drawn by tests/simulation/data_trace.py"
+"""
+COMMITTED = Path(__file__).parents[2] / "instances" / "traces" / "data-in-one-region"
 REGIONS = ("east", "north", "west")
 HOUR_S = 3600
 
 
-def write_data_trace(
-    folder: Path, seed: int = 0, *, days: int = 6, jobs: int = 120, ingress_tb: int = 4, happenings: str = ""
-) -> Path:
+def write_data_trace(folder: Path, seed: int = 0, *, days: int = 4, jobs: int = 70, ingress_tb: int = 4) -> Path:
     """Three regions of 4 × 8 GPUs with two clusters each; all data appears in east, which cannot run all the work."""
     rng = np.random.default_rng(seed)
     folder.mkdir(parents=True, exist_ok=True)
@@ -46,7 +49,6 @@ def write_data_trace(
         "job_datasets": ["job,dataset", *read],
         "datasets": ["dataset,size_tb,namespace", *(f"{name},2,{space}" for name, space in datasets)],
         "replicas": ["dataset,region", *(f"{name},east" for name, _ in datasets)],
-        "happenings": ["at_s,what,name,value", *happenings.split()],
     }
     (folder / "instance.toml").write_text(HEADER)
     for name, lines in tables.items():

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -20,7 +19,7 @@ from mast_opt.simulation.engine_run import opening_state, what_comes
 from mast_opt.simulation.run import SimulatedRun, run_trace
 from mast_opt.simulation.slow_runs import PATHS, slow_run
 from mast_opt.simulation.traces.trace import JobTrace, read_trace
-from tests.simulation.data_trace import HEADER, write_data_trace
+from tests.simulation.data_trace import COMMITTED, HEADER, write_data_trace
 
 DAY_MS = 86_400_000
 QUICK = {"slow.data.iterations": "5", "slow.servers.iterations": "5", "slow.servers.every_s": "43200"}
@@ -28,14 +27,18 @@ QUICK = {"slow.data.iterations": "5", "slow.servers.iterations": "5", "slow.serv
 
 @cache
 def small() -> JobTrace:
-    with TemporaryDirectory() as folder:
-        return read_trace(write_data_trace(Path(folder) / "t", days=4, jobs=70))
+    return read_trace(COMMITTED)
 
 
 @cache
 def run(*slow: str) -> SimulatedRun:
     params = {name: value for name, value in QUICK.items() if name.split(".")[1] in slow}
     return run_trace(small(), "mast", params, slow=slow)
+
+
+def test_the_committed_trace_is_the_drawn_one(tmp_path: Path) -> None:
+    drawn = {path.name: path.read_text() for path in write_data_trace(tmp_path / "t").iterdir()}
+    assert drawn == {path.name: path.read_text() for path in COMMITTED.iterdir()}
 
 
 def found(done: SimulatedRun, *kinds: type[ev.Event]) -> list[ev.Stored]:

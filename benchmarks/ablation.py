@@ -1,14 +1,15 @@
 """Ablation of our own solvers: what each mechanism buys, by paired whole solves with parameters that switch it off.
 
     python benchmarks/ablation.py SOLVER [--variants NAME …] [--instances NAME …] [--seeds 10] [--out RUNS.jsonl]
-    python benchmarks/ablation.py SOLVER --set 'no swaps: swaps=0' --path FOLDER 400
+    python benchmarks/ablation.py SOLVER --set 'no swaps: swaps=0' --path FOLDER 400 --both 'restarts=0'
 
 Instances with their rounds, and variants with the parameters that they change, are those of the solver's table in
-ablation.toml; ``--set`` and ``--path`` add some of one's own. Every solve has one thread and a fixed number of rounds,
-so that figures do not depend on how busy the machine is (processor time, which is shown too, does). A run is a line of
-RUNS.jsonl, and runs that are there already are not made again. Two tables are printed, with mean and 95% confidence
-interval over the pairs of same instance and seed: 100 · ln(objective / objective with the defaults), and the bound less
-that with the defaults, in percent of the objective (below 0, the bound is weaker without).
+ablation.toml; ``--set`` and ``--path`` add some of one's own, ``--both`` sets parameters in all runs. Every solve has
+one thread and a fixed number of rounds, so that figures do not depend on how busy the machine is (processor time, which
+is shown too, does). A run is a line of RUNS.jsonl, and runs that are there already are not made again. Two tables are
+printed, with mean and 95% confidence interval over the pairs of same instance and seed: 100 · ln(objective / objective
+with the defaults), and the bound less that with the defaults, in percent of the objective (below 0, the bound is weaker
+without).
 """
 
 from __future__ import annotations
@@ -107,21 +108,33 @@ def stated_variant(text: str) -> tuple[str, dict[str, Any]]:
     return name.strip(), tomllib.loads("\n".join(changes.split()))
 
 
+def merged(common: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of both nested mappings; ``own`` ones win."""
+    inner = {key: merged(common[key], value) for key, value in own.items() if isinstance(value, dict) and key in common}
+    return {**common, **own, **inner}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("solver")
     parser.add_argument("--variants", nargs="*", help="all of the solver's table unless given")
     parser.add_argument("--instances", nargs="*", help="likewise")
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME: PARAM=VALUE", help="further variants")
+    parser.add_argument("--both", default="", metavar="PARAM=VALUE", help="parameters of all runs, the defaults' too")
     parser.add_argument("--path", nargs=2, action="append", default=[], metavar=("FOLDER", "ROUNDS"))
+    parser.add_argument("--rounds", type=int, help="in place of those of the table")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--out", type=Path, default=Path("out/ablation.jsonl"))
     chosen = parser.parse_args()
     stated = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).get(chosen.solver, {})
     variants = {n: v for n, v in stated.get("variants", {}).items() if chosen.variants is None or n in chosen.variants}
     variants = {DEFAULTS: {}, **variants, **dict(map(stated_variant, chosen.set))}
+    common = stated_variant(f":{chosen.both}")[1]
+    variants = {name: merged(common, changes) for name, changes in variants.items()}
     some = stated.get("instances", {}).items()
     instances = {n: one for n, one in some if chosen.instances is None or n in chosen.instances}
+    if chosen.rounds is not None:
+        instances = {name: {**one, "rounds": chosen.rounds} for name, one in instances.items()}
     instances |= {Path(folder).name: {"path": folder, "rounds": int(rounds)} for folder, rounds in chosen.path}
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
     lines = chosen.out.read_text(encoding="utf-8").splitlines() if chosen.out.exists() else []
@@ -143,7 +156,7 @@ def main() -> None:
                 runs.append(run | solved(problem, chosen.solver, params, one["rounds"], seed))
                 with chosen.out.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(runs[-1]) + "\n")
-    shown = [run for run in runs if run["variant"] in variants]
+    shown = [run for run in runs if run["params"] == variants.get(run["variant"])]
     print(table(shown, list(instances)), "\nBounds:\n", table(shown, list(instances), bound_change), sep="\n")
 
 

@@ -1,7 +1,7 @@
 """The frame around every backend: check the question, run the solver, check the answer.
 
 What holds for all solvers is done here once: a start of the wrong length is an error, a program without
-columns needs no solver, Ctrl-C becomes ``cancel``, a solver that is deaf to it is left behind, a feasible start is
+columns needs no solver, Ctrl-C becomes ``cancel``, a solver that ignores it is left behind, a feasible start is
 never lost, the objective is that of ``x`` on the program as it was stated, and OPTIMAL means proven within the asked
 gap.
 """

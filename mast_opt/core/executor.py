@@ -72,7 +72,7 @@ class Executor(Protocol):
 
 @contextmanager
 def executor(name: str, size: int, cancel: threading.Event, address: str = "auto") -> Iterator[Executor]:
-    """The executor of that name; calls that it still has at the end of the block are told to stop.
+    """The executor of that name; calls that it still has at the end of the block have to stop.
 
     Args:
         name: one of ``EXECUTORS``.

@@ -299,7 +299,7 @@ def _labelled(on_event: Callable[[Event], None] | None, stage: str) -> Callable[
 
 
 def _bounded(on_event: Callable[[Event], None] | None, bound: float | None) -> Callable[[Event], None] | None:
-    """Tells events of a narrower program with what is proven of the whole one."""
+    """Listener for events of a narrower program, which reports them with what is proven of the whole one."""
     if on_event is None:
         return None
     return lambda event: on_event(replace(event, bound=bound))

@@ -14,7 +14,7 @@ from mast_opt.core.executor import Executor, WorkerLost, executor
 
 
 def do(what: str, cancel: threading.Event) -> str:
-    """A call that is told how it ends."""
+    """A call with a stated end."""
     if what == "crash":
         os._exit(3)
     if what == "raise":

@@ -1,4 +1,4 @@
-"""What a type checker tells a user: an instance leads to the plans of its kind, and to those only."""
+"""What a type checker says to a user: an instance leads to the plans of its kind, and to those only."""
 
 from __future__ import annotations
 

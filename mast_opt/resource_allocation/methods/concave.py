@@ -54,7 +54,7 @@ def concave(problem: ResourceAllocation, columns: Columns, incumbent: Incumbent,
         at_job, at_part = _with(at_job, at_part, job_rates(problem, found.share) / most)
         at_job, at_part = _with(at_job, at_part, job_rates(problem, best) / most)
         if len(at_job) == before:
-            return "the tangents cannot be told apart any more"
+            return "the tangents can no longer be distinguished"
     return f"the iteration took {params.most_rounds} rounds (most_rounds)"
 
 

@@ -78,7 +78,7 @@ def profits(problem: ResourceAllocation, prices: Prices, gain: Floats | None = N
 
 
 def without_profit(problem: ResourceAllocation, prices: Prices, gain: Floats | None = None) -> Prices:
-    """The prices with the time of a job dearer where a share still has a profit, so that their bound needs no slack."""
+    """Prices with the time of a job raised where a share still has a profit, so that their bound needs no slack."""
     profit, extra = profits(problem, prices, gain), np.zeros(len(problem.jobs))
     payer = np.zeros(len(profit), np.int64)
     payer[problem.members.configuration] = problem.members.job

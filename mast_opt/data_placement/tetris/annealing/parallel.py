@@ -75,7 +75,7 @@ class ParallelAnnealing:
 
     def _plan_cooling(self) -> None:
         """Decide the course of the temperature, and whether changes are guided, by the changes that there is time
-        for, as far as the first round tells."""
+        for, as the first round shows."""
         rounds = self.pace.in_all(self.slice_s * self._times)
         changes = len(self._random) * self._times * self._steps * rounds / max(self._workloads, 1)
         self.cooling.plan(changes)

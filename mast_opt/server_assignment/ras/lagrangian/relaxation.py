@@ -28,7 +28,7 @@ PORTION = 200_000
 
 
 class SearchStopped(Exception):
-    """The search was told to stop in the middle of a computation."""
+    """Stop of the search in the middle of a computation."""
 
 
 def never_stop() -> None:

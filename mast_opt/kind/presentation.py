@@ -35,6 +35,8 @@ class HeatMap:
     after: tuple[Values, ...]
     scale: Scale = Scale.RATIO
     note: str = ""
+    after_name: str = "after"
+    """What ``after`` is called."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,8 @@ class Lines:
     lines: tuple[tuple[str, tuple[tuple[float, float], ...]], ...]
     """(name, points (x, y) by ascending x)"""
     note: str = ""
+    from_zero: bool = False
+    """Whether the upright axis begins at 0."""
 
 
 Chart = HeatMap | Bars | Flows | Lines

@@ -83,3 +83,23 @@ def test_a_problem_is_no_trace(call: Call) -> None:
     ended = call("simulate", str(Path(SMALL).parents[1] / "job_placement" / "tiny-quota.json"), "--policy", "fifo")
     assert ended.code == 2
     assert "expected kind = 'job-trace'" in " ".join(ended.err.split())
+
+
+def test_a_run_is_drawn_and_compared(call: Call, tmp_path: Path) -> None:
+    first, second = tmp_path / "fifo", tmp_path / "sjf"
+    for policy in (first, second):
+        assert call("simulate", SMALL, "--policy", policy.name, "--out", policy).code == 0
+    page = tmp_path / "run.html"
+    drawn = call("report", first, "--out", page, "--json").record
+    assert (drawn["kind"], drawn["violations"], page.is_file()) == ("run", [], True)
+    assert "exists already" in call("report", first, "--out", page).err
+    assert "--png is for plans" in call("report", first, "--out", page, "--png", "x.png", "--force").err
+    assert "is no folder of a run" in call("report", tmp_path, "--out", page).err
+    found = call("diff", first, second, "--json").record
+    assert found["changes"]["sum_queue_s"] == {"before": 226_773, "after": 39_944, "by": -186_829}
+    assert found["jobs"] == {"longer": 0, "shorter": 6, "same": 494}
+    assert found["changed_jobs"][0]["job"] == "390"
+    shown = call("diff", first, second).out
+    assert "Waits that differ most" in shown
+    assert "leave out the third path" in call("diff", first, second, first).err
+    assert "is no folder of a run" in call("diff", first, tmp_path).err

@@ -12,16 +12,20 @@ from mast_opt.analysis.plan_diff import Change, TableDiff, diff
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer
 from mast_opt.cli.json_record import today_keys
-from mast_opt.cli.options import Full, Instance, Json, TheRun
+from mast_opt.cli.options import Full, Json, TheRun
+from mast_opt.cli.run_diff import diff_runs
+from mast_opt.core.errors import UsageError
 from mast_opt.io import read, read_plan
+from mast_opt.report.terminal.sections import TOP_ROWS
+from mast_opt.simulation.run_folder import is_run
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
 def command(
-    path: Instance,
-    plan: Annotated[Path, Parameter(help="A plan of the instance.")],
+    path: Annotated[Path, Parameter(help="The instance; or a run, the folder of 'mast-opt simulate --out'.")],
+    plan: Annotated[Path, Parameter(help="A plan of the instance; or another run of the same jobs.")],
     other: Annotated[
         Path | None, Parameter(help="A later plan; without it the change is from the present state to PLAN.")
     ] = None,
@@ -34,7 +38,7 @@ def command(
     json: Json = False,
     run: TheRun,
 ) -> Answer:
-    """Show what changed: from one plan to another, or from the present state to a plan.
+    """Show what changed: from one plan to another, from the present state to a plan, or from one run to another.
 
     Rows that came, went or changed in every table, and objective, terms and metrics before and after, all by the
     verifier. Where the two plans are for different instances, the differences of these are shown too.
@@ -43,7 +47,14 @@ def command(
         mast-opt diff my-instance my-plan new-plan
         mast-opt diff today plan-of-yesterday plan-of-today --before yesterday
         mast-opt diff my-instance my-plan new-plan --json | jq .tables.placements.added
+        mast-opt diff fifo-run sjf-run
+
+    Of two simulated runs of the same jobs: their figures side by side, and the jobs whose waits differ most.
     """
+    if is_run(path):
+        if other is not None or before is not None:
+            raise UsageError("two runs are compared; leave out the third path and --before")
+        return diff_runs(path, plan, run, None if full else TOP_ROWS)
     with run.phase("read", f"reading {path}"):
         problem = read(path)
         run.record["kind"] = problem.kind
@@ -63,7 +74,6 @@ def command(
 
     def show(console: Console) -> None:
         from mast_opt.report.terminal.diff_and_migration import show_diff
-        from mast_opt.report.terminal.sections import TOP_ROWS
 
         show_diff(console, found, None if full else TOP_ROWS)
 

@@ -9,10 +9,11 @@ from cyclopts import Parameter
 
 from mast_opt.cli.bound_check import Proof, check_bound
 from mast_opt.cli.exit_codes import Exit
-from mast_opt.cli.invocation import Answer
+from mast_opt.cli.invocation import Answer, Run
 from mast_opt.cli.json_record import verdict_keys
-from mast_opt.cli.options import Force, Instance, Json, TheRun
+from mast_opt.cli.options import Force, Json, TheRun
 from mast_opt.cli.plan_claims import objective_meant, text_in, wrong_claims
+from mast_opt.core.errors import UsageError
 from mast_opt.core.verdict import Verdict
 from mast_opt.io import PlanReading, read, read_certificate, read_events, read_plan_of
 from mast_opt.kind.problem import PlanT, Problem
@@ -26,8 +27,10 @@ CLAIMED = ("bound", "gap", "status", "stages")
 
 
 def command(
-    path: Instance,
-    plan: Annotated[Path, Parameter(help="The plan: what 'mast-opt solve --out' wrote, or tables of your own.")],
+    path: Annotated[Path, Parameter(help="The instance of a plan; or a run, the folder of 'mast-opt simulate --out'.")],
+    plan: Annotated[
+        Path | None, Parameter(help="The plan: what 'mast-opt solve --out' wrote, or tables of your own.")
+    ] = None,
     /,
     *,
     out: Annotated[Path, Parameter(help="The page to write, .html.")] = Path("report.html"),
@@ -36,16 +39,22 @@ def command(
     json: Json = False,
     run: TheRun,
 ) -> Answer:
-    """Draw a plan: one page that opens in any browser, without a network.
+    """Draw a plan or a simulated run: one page that opens in any browser, without a network.
 
     Key figures, terms, heat map before and after, demand against supply, fill, flows, how the search went, and the
     table behind each picture; light and dark, wide and on a phone. Every figure is the verifier's; bound and status are
     those of plan.toml, and left out where it states another objective or was written for another instance. A bound that
     'mast-opt verify' cannot check is marked as such.
 
+    Of a run: jobs that wait and GPUs in use over time, data and moves where there are any, who waited longest and why,
+    and every metric, all from its log of events.
+
         mast-opt report my-instance my-plan --out my-report.html
         mast-opt report my-instance my-plan --out my-report.html --png my-report.png
+        mast-opt report my-run --out my-report.html
     """
+    if plan is None:
+        return _of_run(path, out, png, force, run)
     from mast_opt.report.html import write_report
 
     with run.phase("read", f"reading {path}"):
@@ -81,6 +90,23 @@ def command(
         console.print(f"The report is in {out}" + (f", the picture in {png}." if png else "."), soft_wrap=True)
 
     return Answer(Exit.OK, show)
+
+
+def _of_run(path: Path, out: Path, png: Path | None, force: bool, run: Run) -> Answer:
+    from mast_opt.report.runs.write import write_run_report
+    from mast_opt.simulation.run_folder import is_run, read_run
+
+    if not is_run(path):
+        raise UsageError(f"{path} is no folder of a run; expected such a folder, or an instance and a plan of it")
+    if png is not None:
+        raise UsageError("--png is for plans; leave it out for a run")
+    with run.phase("read", f"reading {path}"):
+        stored = read_run(path)
+    with run.phase("verify", "drawing"):
+        content = write_run_report(stored, out, force=force)
+    violations = [str(violation) for violation in content.violations]
+    run.record.update(kind="run", name=content.title, out=str(out), violations=violations, notes=list(content.notes))
+    return Answer(Exit.OK, lambda console: console.print(f"The report is in {out}.", soft_wrap=True))
 
 
 def _to_be_believed(

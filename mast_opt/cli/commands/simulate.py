@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json as json_text
 import time
 from collections.abc import Callable
 from pathlib import Path
+from shlex import join
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -14,18 +14,16 @@ from cyclopts.validators import Number
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer, Run
 from mast_opt.cli.options import Force, Json, TheRun, check_force
-from mast_opt.core.errors import InputError, UsageError
+from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Event
-from mast_opt.io.atomic import check_writable, new_folder
-from mast_opt.loop.event_log import log_lines
+from mast_opt.io.atomic import check_writable
 from mast_opt.loop.metrics import Metrics, metrics
 from mast_opt.simulation.run import SimulatedRun, run_trace
+from mast_opt.simulation.run_folder import RunFacts, check_replaceable, write_run
 from mast_opt.simulation.traces.trace import read_trace
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-FILES = ("events.jsonl", "metrics.json")
 
 
 def command(
@@ -66,7 +64,7 @@ def command(
     given = _given(param)
     paths = [] if slow is None else slow.split(",")
     if out is not None:
-        _replaceable(out, force)
+        check_replaceable(out, force)
         check_writable(out)
     with run.phase("read", f"reading {trace}"):
         jobs = read_trace(trace)
@@ -90,7 +88,7 @@ def command(
         out=None if out is None else str(out),
     )
     if out is not None:
-        _write(done, found, out, force)
+        write_run(done, RunFacts(jobs.name, warm_up_s=warm_up, until_s=until), found, out, force=force)
 
     def show(console: Console) -> None:
         _show(console, jobs.name, done, found, out)
@@ -125,26 +123,6 @@ def _watched(run: Run, work: Callable[[Callable[[float], None]], SimulatedRun], 
         return work(watch)
 
 
-def _replaceable(target: Path, force: bool) -> None:
-    """Raises InputError where something stands that is no earlier run, or is one and may not be replaced."""
-    if not target.exists():
-        return
-    names = sorted(entry.name for entry in target.iterdir()) if target.is_dir() else [target.name]
-    if not target.is_dir() or any(name not in FILES for name in names):
-        raise InputError(f"{target} is no folder of an earlier run; choose another path")
-    if names and not force:
-        raise InputError(f"{target} exists already; choose another path, or overwrite it (--force)")
-
-
-def _write(done: SimulatedRun, found: Metrics, out: Path, force: bool) -> None:
-    with new_folder(out.absolute(), lambda target: _replaceable(target, force)) as folder:
-        events, figures = (folder / name for name in FILES)
-        with events.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(log_lines(done.events(), sum(1 for _ in done.events())))
-        stated = {"policy": done.policy, "params": dict(done.params), "events": done.count, **found.to_dict()}
-        figures.write_text(json_text.dumps(stated, indent=1) + "\n", encoding="utf-8", newline="\n")
-
-
 def _show(console: Console, name: str, done: SimulatedRun, found: Metrics, out: Path | None) -> None:
     from mast_opt.core.number_format import percent, plain
     from mast_opt.report.terminal.layout import light_table, print_table, print_words
@@ -169,4 +147,5 @@ def _show(console: Console, name: str, done: SimulatedRun, found: Metrics, out: 
     rest.add_row("jobs that waited over a day", f"{found.starved:,}")
     print_table(console, rest)
     if out is not None:
-        print_words(console, f"The log of events and the figures are in {out}.")
+        report = join(["mast-opt", "report", str(out)])
+        print_words(console, f"The log of events and the figures are in {out}. See them in a browser:\n  {report}")

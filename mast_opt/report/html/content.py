@@ -65,7 +65,7 @@ def _heat(chart: HeatMap) -> Section:
     before = nothing if chart.before is None else chart.before
     heads = [Head(chart.row_name), Head(chart.column_name)]
     heads += [Head("before", form)] if chart.before is not None else []
-    heads.append(Head("after", form))
+    heads.append(Head(chart.after_name, form))
     rows = [
         (row, column, *((before[r][k],) if chart.before is not None else ()), chart.after[r][k])
         for r, row in enumerate(chart.rows)

@@ -22,24 +22,34 @@ Cell = tuple[str, str, str]
 
 
 def page(report: Report) -> str:
-    """The whole page as HTML."""
+    """The whole page of a plan as HTML."""
+    return rendered(
+        "page.html.j2",
+        report=report,
+        rest="in the plan's tables",
+        opened=(),
+        figures=_figures(report),
+        metrics=_metrics(report),
+        terms=_terms(report),
+        plain=plain,
+        source_of_bound=_source_of_bound(report),
+        versions=_versions(report),
+    )
+
+
+def rendered(template: str, **values: Any) -> str:  # noqa: ANN401 - whatever the template shows
+    """A page with the style, script and tables of all pages."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
     there = Environment(loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     style = _theme(LIGHT, DARK) + (HERE / "page.css").read_text(encoding="utf-8")
-    text = there.get_template("page.html.j2").render(
-        report=report,
+    text = there.get_template(template).render(
         safe=Markup,
         style=Markup(style),
         script=Markup((HERE / "page.js").read_text(encoding="utf-8")),
-        figures=_figures(report),
-        metrics=_metrics(report),
-        terms=_terms(report),
         table=_table,
-        plain=plain,
-        source_of_bound=_source_of_bound(report),
-        versions=_versions(report),
+        **values,
     )
     return text if text.endswith("\n") else text + "\n"
 
@@ -89,7 +99,7 @@ def _metrics(report: Report) -> list[dict[str, Any]]:
     rows = [
         {
             "name": name,
-            "words": _in_words(name),
+            "words": in_words(name),
             "value": repr(value),
             "text": plain(value),
             "before": None if name not in before else plain(before[name]),
@@ -99,7 +109,7 @@ def _metrics(report: Report) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: row["value"] == "0.0" and row["before"] in (None, "0"))
 
 
-def _in_words(name: str) -> str:
+def in_words(name: str) -> str:
     """``remote_tb_per_day`` as remote TB per day."""
     return " ".join(
         {"tb": "TB", "gpus": "GPUs", "gpu": "GPU", "rru": "RRU"}.get(word, word) for word in name.split("_")

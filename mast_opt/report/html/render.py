@@ -44,11 +44,15 @@ def draw(chart: Chart) -> Picture:
     count = len(chart.rows) if isinstance(chart, HeatMap) else len(chart.categories) if isinstance(chart, Bars) else 0
     chart = fullest(chart)
     if isinstance(chart, HeatMap):
-        sides = [("before", chart.before), ("after", chart.after)]
+        sides = [("before", chart.before), (chart.after_name, chart.after)]
         known = [(caption, values) for caption, values in sides if values is not None]
         width = HALF if len(known) > 1 else WIDE
         drawings = [
-            Drawing(caption, svg(heat_map(chart, values, width)), svg(heat_map(chart, values, PHONE)))
+            Drawing(
+                caption if len(known) > 1 else "",
+                svg(heat_map(chart, values, width)),
+                svg(heat_map(chart, values, PHONE)),
+            )
             for caption, values in known
         ]
         legend = [(color(f"heat-{step}"), words) for step, words in enumerate(heat_legend(chart.scale))]

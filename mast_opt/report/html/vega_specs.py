@@ -154,7 +154,7 @@ def lines(chart: Lines, width: int) -> Spec:
             "type": "quantitative",
             "title": chart.y_name,
             "axis": {"titlePadding": TITLE_GAP},
-            "scale": _range([y for _, dots in chart.lines for _, y in dots]),
+            "scale": {"zero": True} if chart.from_zero else _range([y for _, dots in chart.lines for _, y in dots]),
         },
         "detail": {"field": "line"},
         "stroke": _own("stroke"),

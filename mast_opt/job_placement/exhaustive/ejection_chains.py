@@ -51,7 +51,6 @@ class _EjectionChains:
         self.value = batch.value(self.prices)
 
     def run(self, watch: SearchMonitor) -> BatchState:
-        self._make_movable(self.batch)
         heap = [(int(self.place_in_queue[j]), j) for j in self.batch.waiting().tolist() if not self.is_part[j]]
         heapq.heapify(heap)
         while heap and watch.limit() is None:
@@ -62,31 +61,35 @@ class _EjectionChains:
         return self.batch
 
     def _admitted(self, j: int, job: Request) -> list[int] | None:
-        """Admit a job; returns those behind it that lost their places, or None if there is no way."""
+        """Admit a job; returns those behind it that lost their places, or None if there is no way.
+
+        A chain that cannot go on, or gains nothing, is followed by one that leaves those alone who found no other place.
+        """
+        self._make_movable(self.batch)
         for _ in range(self.params.chain_tries + job.tasks * int(job.mgpu.max()) // WHOLE):
             found = self._evictions(self.batch, j)
             if found is None:
                 break
             trial = self.batch.copy()
-            lost, failed = self._chain(trial, j, found)
-            if failed is None:
+            ended, stranded = self._chain(trial, j, found)
+            if ended:
                 value = trial.value(self.prices)
-                if value >= self.value:
-                    break
-                self.batch, self.value = trial, value
-                self._make_movable(trial)
-                return lost
-            if failed == j:
+                if value < self.value:
+                    self.batch, self.value = trial, value
+                    return stranded
+            if not stranded:
                 break
-            set_price(self.batch.state, np.array([self.batch.placed[failed]]), self.tier_count, np.array([STUCK]))
+            places = np.array([self.batch.placed[k] for k in stranded])
+            set_price(self.batch.state, places, self.tier_count, np.full(len(places), STUCK))
         return None
 
-    def _chain(self, batch: BatchState, first: int, found: Victims) -> tuple[list[int], int | None]:
-        """Carry out a chain: the jobs behind the first one that are out now, and the job that found no place."""
+    def _chain(self, batch: BatchState, first: int, found: Victims) -> tuple[bool, list[int]]:
+        """Carry out a chain: whether it came to its end, and who found no place. In one that did, these are jobs behind
+        the first one; in one that did not, the job ahead of it that cannot be placed, or nobody where it is the first."""
         behind, lost = self.place_in_queue > self.place_in_queue[first], list[int]()
         pushed = self._apply(batch, first, batch.request(first), found.group, NOWHERE, found.jobs)
         if pushed is None:
-            return lost, first
+            return False, []
         out = [(int(self.place_in_queue[k]), k, 1) for k in pushed]
         heapq.heapify(out)
         while out:
@@ -102,10 +105,10 @@ class _EjectionChains:
                 if next_ones is not None:
                     pushed = self._apply(batch, k, job, next_ones.group, NOWHERE, next_ones.jobs)
             if pushed is None:
-                return lost, k
+                return False, [k]
             for other in pushed:
                 heapq.heappush(out, (int(self.place_in_queue[other]), other, depth + 1))
-        return lost, None
+        return True, lost
 
     def _apply(
         self, batch: BatchState, j: int, job: Request, group: int, level: int, victims: Ints

@@ -1,0 +1,166 @@
+"""Generalised assignment: ``exhaustive+repair`` in ten seconds against proven optima and best known values.
+
+    python -m benchmarks.assignment_study [--data FOLDER] [--results FILE] [--seeds 100]
+
+Small tight instances of three classes are generated, a seed each: 5 to 10 agents, 15 to 60 items, costs and weights
+independent (c), or costs high where weights are low (d, e), capacity for 80% of an even split. Optima are those of
+HiGHS and CP-SAT, one after the other, a minute each. ``--data`` adds the published instances of Chu and Beasley (1997) and of Yagiura, Ibaraki and
+Glover (2004): the folder ``data`` of https://github.com/fontanf/generalizedassignmentsolver; their best known values are
+in ``benchmarks/suites/gap-values.csv``. Runs that the file of results has are not made again. Prints a table by class.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import mast_opt
+from mast_opt import Solution
+from mast_opt.core.solve_result import Status
+from mast_opt.importers.gap import Gap, job_placement, read_gap
+from mast_opt.job_placement import JobPlacement, Plan
+
+OURS, EXACT = "exhaustive+repair", "highs"
+LIMIT_S, PROOF_S = 10.0, 60.0
+GAP = 1e-6
+TIGHT = 0.8
+"""Share of the agents' mean weight of all items that they have room for: Chu and Beasley's."""
+VALUES = Path("benchmarks/suites/gap-values.csv")
+WITHIN = 0.005
+Row = dict[str, Any]
+
+
+def tight(seed: int) -> tuple[str, Gap]:
+    """The class and instance of a seed: c, d and e in turn, as Chu and Beasley, and Yagiura et al., draw them."""
+    rng = np.random.default_rng(seed)
+    shape = int(rng.integers(5, 11)), int(rng.integers(15, 61))
+    kind = "cde"[seed % 3]
+    if kind == "c":
+        weight, cost = rng.integers(5, 26, shape), rng.integers(10, 51, shape)
+    elif kind == "d":
+        weight = rng.integers(1, 101, shape)
+        cost = 111 - weight + rng.integers(-10, 11, shape)
+    else:
+        exact = 1 - 10 * np.log(1 - rng.random(shape))
+        weight = np.rint(exact).astype(np.int64)
+        cost = np.rint(1000 / exact - 10 * rng.random(shape)).astype(np.int64)
+    capacity = np.maximum((TIGHT * weight.sum(axis=1) / shape[0]).astype(np.int64), weight.min(axis=0).max())
+    return f"small, tight {kind}", Gap(np.maximum(cost, 1), weight, capacity)
+
+
+def generated(seeds: int) -> Iterator[tuple[str, str, Gap]]:
+    """(class, name, instance) of every seed."""
+    for seed in range(seeds):
+        yield (*tight(seed)[:1], f"tight-{seed}", tight(seed)[1])
+
+
+def published(data: Path) -> Iterator[tuple[str, str, Gap]]:
+    """(class, name, instance) of every published instance in a folder."""
+    for folder in ("chu1997", "yagiura2004"):
+        for path in sorted((data / folder).iterdir()):
+            yield f"{folder} {path.name[0]}", path.name, read_gap(path)
+
+
+def best_published() -> dict[str, float]:
+    """Best known value of every published instance."""
+    with VALUES.open() as file:
+        return {row["instance"]: float(row["best"]) for row in csv.DictReader(file)}
+
+
+def run(kind: str, name: str, problem: JobPlacement) -> Row:
+    """What the search finds."""
+    wall, cpu = time.monotonic(), time.process_time()
+    solution = mast_opt.solve(problem, OURS, time_limit_s=LIMIT_S, threads=1, seed=0, gap=GAP)
+    times = {"wall_s": round(time.monotonic() - wall, 2), "cpu_s": round(time.process_time() - cpu, 2)}
+    return {"class": kind, **_row(name, OURS, solution), **times}
+
+
+def prove(name: str, problem: JobPlacement) -> Row:
+    """What an exact solver finds."""
+    solution = mast_opt.solve(problem, EXACT, formulation="strong", time_limit_s=PROOF_S, threads=1, gap=GAP)
+    return _row(name, EXACT, solution)
+
+
+def _row(name: str, solver: str, solution: Solution[Plan]) -> Row:
+    if solution.plan is None or solution.objective is None:
+        raise RuntimeError(f"{solver} has no plan for {name}: {solution.message}")
+    return {
+        "instance": name,
+        "solver": solver,
+        "proven": solution.status is Status.OPTIMAL,
+        "objective": round(solution.objective, 6),
+        "bound": solution.bound,
+        "admitted": len(np.unique(solution.plan.job)),
+    }
+
+
+class Study:
+    """The rows in a file of JSON lines."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        text = path.read_text() if path.exists() else ""
+        self.rows = {(row["instance"], row["solver"]): row for row in map(json.loads, text.splitlines())}
+
+    def add(self, row: Row) -> None:
+        self.rows[row["instance"], row["solver"]] = row
+        with self._path.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+
+    def lacks(self, name: str, solver: str) -> bool:
+        return (name, solver) not in self.rows
+
+    def table(self, published: dict[str, float]) -> str:
+        """One line a class."""
+        lines = [
+            "| class | instances | optimum known | mean gap | worst | within 0.5% | at the best known | left out | s |",
+            "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
+        ]
+        ours = [row for (_, solver), row in self.rows.items() if solver == OURS]
+        for kind in sorted({row["class"] for row in ours}):
+            here = [row for row in ours if row["class"] == kind]
+            exact = [self.rows.get((row["instance"], EXACT), row) for row in here]
+            best = [
+                published.get(row["instance"], min(row["objective"], other["objective"]))
+                for row, other in zip(here, exact)
+            ]
+            gap = np.array([row["objective"] for row in here]) / best - 1
+            known = sum(row["proven"] or other["proven"] for row, other in zip(here, exact))
+            left_out = sum(max(other["admitted"] - row["admitted"], 0) for row, other in zip(here, exact))
+            seconds = np.mean([row["wall_s"] for row in here])
+            lines.append(
+                f"| {kind} | {len(here)} | {known} | {gap.mean():.2%} | {gap.max():.2%} | {(gap <= WITHIN).sum()} | "
+                f"{(gap <= GAP).sum()} | {left_out} | {seconds:.1f} |"
+            )
+        return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="folder of the published instances; without it, none of them is run")
+    parser.add_argument("--results", type=Path, default=Path("benchmarks/data/assignment-study.jsonl"))
+    parser.add_argument("--seeds", type=int, default=100, help="generated instances")
+    parser.add_argument("--without-proofs", action="store_true", help="run the search alone")
+    asked = parser.parse_args()
+    study = Study(asked.results)
+    mast_opt.warm_up("job-placement")
+    instances = [*generated(asked.seeds), *(published(asked.data) if asked.data is not None else [])]
+    for kind, name, gap in instances:
+        if study.lacks(name, OURS):
+            study.add(run(kind, name, job_placement(gap, name)))
+    best = best_published()
+    for _, name, gap in () if asked.without_proofs else instances:
+        if study.lacks(name, EXACT) and name not in best and not study.rows[name, OURS]["proven"]:
+            study.add(prove(name, job_placement(gap, name)))
+    print(study.table(best))
+
+
+if __name__ == "__main__":
+    main()

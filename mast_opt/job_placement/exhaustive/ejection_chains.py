@@ -3,12 +3,14 @@
 Nothing of a batch has started yet, so moving costs nothing. Jobs are pushed out by the search for victims, in which
 placed jobs are candidates too, and find other places in turn (an ejection chain). A job ahead in the queue never
 loses its place to one behind it; a job behind may, and then waits for its own second chance. Running jobs are stopped
-for more important ones only, as ever. All of this is done only if the objective of the batch falls.
+for more important ones only, as ever. All of this is done only if the objective of the batch falls. A chain that ends
+otherwise is followed by one that leaves those alone who found no other place.
 """
 
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from mast_opt.job_placement.engine.best_bid import NOBODY, on_servers
 from mast_opt.job_placement.engine.capacity_ledger import set_price
 from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.free_capacity_search import NOWHERE
+from mast_opt.job_placement.engine.negative_cache import NegativeCache
 from mast_opt.job_placement.engine.preemption.victim_search import Victims, cheapest
 from mast_opt.job_placement.engine.priced_bid import groups_by_price, search_priced
 from mast_opt.job_placement.engine.server_selection import TIGHT
@@ -27,7 +30,7 @@ from mast_opt.job_placement.units import WHOLE, Ints
 from mast_opt.search.interface import SearchMonitor
 
 STUCK = 1 << 40
-"""The cost of pushing out a job that found no other place."""
+"""The cost of pushing out a job that is left alone."""
 
 
 def ejection_chains(batch: BatchState, order: Ints, watch: SearchMonitor, params: ExhaustiveParams) -> BatchState:
@@ -49,8 +52,14 @@ class _EjectionChains:
         self.tier_count = len(batch.problem.tiers)
         self.prices = term_prices_of(batch.problem, batch.layout)
         self.value = batch.value(self.prices)
+        self.spare = params.chain_spare
+        """Further chains that may fail until a job is admitted."""
+        self.admissions = 0
+        self.failures = NegativeCache()
+        """Requests that no chain let in since the last admission."""
 
     def run(self, watch: SearchMonitor) -> BatchState:
+        self._make_movable()
         heap = [(int(self.place_in_queue[j]), j) for j in self.batch.waiting().tolist() if not self.is_part[j]]
         heapq.heapify(heap)
         while heap and watch.limit() is None:
@@ -61,31 +70,49 @@ class _EjectionChains:
         return self.batch
 
     def _admitted(self, j: int, job: Request) -> list[int] | None:
-        """Admit a job; returns those behind it that lost their places, or None if there is no way.
-
-        A chain that cannot go on, or gains nothing, is followed by one that leaves those alone who found no other place.
-        """
-        self._make_movable(self.batch)
-        for _ in range(self.params.chain_tries + job.tasks * int(job.mgpu.max()) // WHOLE):
+        """Admit a job; returns those behind it that lost their places, or None if there is no way."""
+        if self.failures.known(job, self.admissions):
+            return None
+        outbid = list[int]()
+        for _ in self._tries(job):
             found = self._evictions(self.batch, j)
             if found is None:
                 break
             trial = self.batch.copy()
             ended, stranded = self._chain(trial, j, found)
-            if ended:
-                value = trial.value(self.prices)
-                if value < self.value:
-                    self.batch, self.value = trial, value
-                    return stranded
+            value = trial.value(self.prices) if ended else np.inf
+            if value < self.value:
+                self.batch, self.value, self.spare = trial, value, self.params.chain_spare
+                self.admissions += 1
+                self._make_movable()
+                return stranded
             if not stranded:
                 break
-            places = np.array([self.batch.placed[k] for k in stranded])
-            set_price(self.batch.state, places, self.tier_count, np.full(len(places), STUCK))
+            places = [self.batch.placed[k] for k in stranded]
+            if self.place_in_queue[stranded[0]] > self.place_in_queue[j]:
+                outbid += places
+            self._set_price(places, STUCK)
+        if outbid:
+            self._set_price(outbid)
+        else:
+            self.failures.remember(job, self.admissions)
         return None
 
+    def _tries(self, job: Request) -> Iterator[None]:
+        """One item a chain that may be tried for a job; those that the job does not have of its own come from the spare
+        ones."""
+        for _ in range(self.params.chain_tries + job.tasks * int(job.mgpu.max()) // WHOLE):
+            yield
+        while self.spare > 0:
+            self.spare -= 1
+            yield
+
     def _chain(self, batch: BatchState, first: int, found: Victims) -> tuple[bool, list[int]]:
-        """Carry out a chain: whether it came to its end, and who found no place. In one that did, these are jobs behind
-        the first one; in one that did not, the job ahead of it that cannot be placed, or nobody where it is the first."""
+        """Carry out a chain: whether it came to its end, and who found no place.
+
+        Those are jobs behind the first one, which may be worth more than it, and the chain then ends early; or a job
+        ahead of it, which must not lose its place. Nobody, where the first one itself does not fit.
+        """
         behind, lost = self.place_in_queue > self.place_in_queue[first], list[int]()
         pushed = self._apply(batch, first, batch.request(first), found.group, NOWHERE, found.jobs)
         if pushed is None:
@@ -99,6 +126,8 @@ class _EjectionChains:
             pushed = self._apply(batch, k, job, group, level, NOBODY) if group >= 0 else None
             if pushed is None and behind[k]:
                 lost.append(k)
+                if self.prices.rejected[lost].sum() >= self.prices.rejected[first]:
+                    return False, lost
                 continue
             if pushed is None and depth < self.params.chain_depth:
                 next_ones = self._evictions(batch, k)
@@ -127,7 +156,12 @@ class _EjectionChains:
                 return found
         return None
 
-    def _make_movable(self, batch: BatchState) -> None:
+    def _make_movable(self) -> None:
         """Let all placed jobs of one part be pushed out; the larger, the more expensive."""
-        places = np.fromiter((at for at, j in batch.pending.items() if not self.is_part[j]), np.int64)
-        set_price(batch.state, places, self.tier_count, 1 + batch.state.job[J_MGPU, places] // WHOLE)
+        self._set_price([at for at, j in self.batch.pending.items() if not self.is_part[j]])
+
+    def _set_price(self, places: Sequence[int], cost: int | None = None) -> None:
+        """Let placed jobs be pushed out at a cost; by default the more, the larger they are."""
+        at, state = np.array(places, np.int64), self.batch.state
+        costs = 1 + state.job[J_MGPU, at] // WHOLE if cost is None else np.full(len(at), cost)
+        set_price(state, at, self.tier_count, costs)

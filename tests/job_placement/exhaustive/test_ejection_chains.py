@@ -20,11 +20,11 @@ from mast_opt.search.interface import SearchMonitor, StoppingCriteria
 from tests.job_placement.strategies import problems
 
 
-def twice(problem: JobPlacement) -> tuple[BatchState, BatchState]:
+def twice(problem: JobPlacement, params: ExhaustiveParams | None = None) -> tuple[BatchState, BatchState]:
     """The batch after the first pass, and after second chances."""
     batch, watch = batch_state_of(problem), SearchMonitor(StoppingCriteria())
     admit_in_order(batch, problem.order, watch, exhaustively())
-    return batch, ejection_chains(batch.copy(), problem.order, watch, ExhaustiveParams())
+    return batch, ejection_chains(batch.copy(), problem.order, watch, params or ExhaustiveParams())
 
 
 def in_queue(problem: JobPlacement, batch: BatchState) -> list[bool]:
@@ -85,6 +85,47 @@ def test_a_job_moves_so_that_one_that_fits_nowhere_else_gets_in() -> None:
     assert sorted(first.placed) == [0]
     assert sorted(second.placed) == [0, 1]
     assert second.plan().server.tolist() == [1, 0]
+
+
+def traps(count: int) -> JobPlacement:
+    """A job of two GPUs is refused. On servers of two GPUs it would push out a job ahead of it, and one behind it that
+    is worth more; the server after them has a large job, which may move to the other cluster."""
+    gpus = [*[2] * count, 5, 4]
+    fleet = GeneratedFleet(
+        regions=("r",),
+        gpu_types=("a100", "h100"),
+        clusters=Clusters(("a", "b"), np.array([0, 0])),
+        racks=Racks(("a1", "b1"), np.array([0, 1])),
+        servers=Servers(
+            labels("s", count + 2),
+            np.array([*[0] * (count + 1), 1]),
+            np.array([*[0] * (count + 1), 1]),
+            np.array([[1000 * n, 8000, 8192] for n in gpus]),
+        ),
+    )
+    jobs = 2 * count + 2
+    waiting = Pending(
+        tier=np.zeros(jobs, np.int64),
+        tasks=np.ones(jobs, np.int64),
+        mgpu=1000 * np.array([*[1] * count, 4, 2, *[1] * count]),
+        mcores=np.full(jobs, 100),
+        mib=np.array([*[5000] * count, *[64] * (count + 2)]),
+        value_milli=1000 * np.array([*[1] * count, 4, 2, *[3] * count]),
+        options=(np.insert(np.arange(jobs), count, count), np.insert(np.zeros(jobs, np.int64), count + 1, 1)),
+    )
+    return assemble("traps", fleet, Running(), waiting)
+
+
+@pytest.mark.parametrize(("spare", "admitted"), [(0, False), (1, False), (2, True)])
+def test_a_chain_without_gain_is_followed_by_one_that_leaves_the_loser_alone(spare: int, admitted: bool) -> None:
+    """Three chains push out a job that is worth more; the fourth succeeds. Two of them are the job's own."""
+    problem = traps(3)
+    first, second = twice(problem, ExhaustiveParams(chain_tries=0, chain_spare=spare))
+    assert problem.order.tolist() == list(range(8))
+    assert sorted(first.placed) == [0, 1, 2, 3, 5, 6, 7]
+    assert (4 in second.placed) == admitted
+    assert len(second.placed) == 7 + admitted
+    assert verify(problem, second.plan()).ok
 
 
 def test_a_job_that_is_pushed_out_takes_the_cheapest_of_equal_places() -> None:

@@ -67,7 +67,8 @@ divided by the jobs of the batch, and stops when its bound proves a gap of 1e-4.
 
 **Machine.** {platform.system()} {platform.machine()}, {os.cpu_count()} virtual CPUs, of which the study had
 one to itself and other work the rest; on the batches with long proofs the solvers took turns, HiGHS first (on
-the others `exhaustive+repair` ran an hour later). Python
+the others `exhaustive+repair` ran an hour later). `exhaustive` ran days later, on the same machine, when it had
+changed. Python
 {platform.python_version()}, {versions}."""
 
 

@@ -121,14 +121,13 @@ class ExhaustiveParams(Params):
     chain_spare: int = parameter(
         30,
         "Further chains that may fail, for all refused jobs together, until one of them is admitted.",
-        "Without them the gap on real batches is 0.00% (docs/heuristics/exhaustive.md).",
+        "Without them the gap on real batches is 2.6% instead of 0.1% (docs/heuristics/exhaustive.md).",
         low=0,
     )
     chain_depth: int = parameter(
         10,
         "How often a chain goes on from a job that was pushed out to others that it pushes out in turn.",
-        "Chains that end at depth 1 leave the objective 9% higher (docs/benchmarks/ablation.md); those that end at 4, "
-        "0.00% more value on real batches.",
+        "With 4, the gap on real batches is 1.1% instead of 0.1%; 16 takes longer for as much.",
         low=0,
     )
 

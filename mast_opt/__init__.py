@@ -76,6 +76,8 @@ if TYPE_CHECKING:
     from mast_opt.kind.migration_plan import Order
     from mast_opt.registry import generate
     from mast_opt.report.html import write_report
+    from mast_opt.report.plan_files import write_plan
+    from mast_opt.report.workbook.results import write_workbook
     from mast_opt.resource_allocation import ResourceAllocation
     from mast_opt.resource_allocation.methods.params import AllocationParams
     from mast_opt.server_assignment import ServerAssignment
@@ -90,7 +92,6 @@ if TYPE_CHECKING:
         start,
         verify,
         warm_up,
-        write_plan,
     )
     from mast_opt.solving.export_files import export, formulate, write_program
     from mast_opt.task_reassignment import TaskReassignment
@@ -185,6 +186,7 @@ __all__ = [
     "write_program",
     "write_report",
     "write_template",
+    "write_workbook",
 ]
 
 _HOMES = {
@@ -240,6 +242,8 @@ _HOMES = {
     "mast_opt.registry": ("generate",),
     "mast_opt.kind.migration_plan": ("Order",),
     "mast_opt.report.html": ("write_report",),
+    "mast_opt.report.plan_files": ("write_plan",),
+    "mast_opt.report.workbook.results": ("write_workbook",),
     "mast_opt.resource_allocation": ("ResourceAllocation",),
     "mast_opt.core.solve_result": ("Event", "Limit", "Status"),
     "mast_opt.server_assignment": ("ServerAssignment",),
@@ -258,7 +262,6 @@ _HOMES = {
         "start",
         "verify",
         "warm_up",
-        "write_plan",
     ),
     "mast_opt.solving.export_files": ("export", "formulate", "write_program"),
     "mast_opt.task_reassignment": ("TaskReassignment",),

@@ -19,6 +19,9 @@ BROWSER = next(
 )
 """A real browser, to look at the report."""
 
+OFFICE = shutil.which("soffice")
+"""LibreOffice, which opens workbooks as a planner's spreadsheet program does."""
+
 POSIX = os.name == "posix"
 NEEDS: Mapping[str, tuple[bool, str]] = {
     "signals": (POSIX, "signals that a process sends to one other process, as Ctrl-C does"),
@@ -29,6 +32,7 @@ NEEDS: Mapping[str, tuple[bool, str]] = {
     "/dev/full": (sys.platform == "linux", "/dev/full, the output of Linux on which every write fails"),
     "setpriv": (shutil.which("setpriv") is not None, "setpriv of util-linux, with which CBC ends when we do"),
     "ray": (sys.version_info < (3, 15), "Ray, which has no package for Python 3.15 yet"),
+    "LibreOffice": (OFFICE is not None, "LibreOffice Calc (Debian: apt install libreoffice-calc)"),
     "browser": (BROWSER is not None, "a browser (Debian: apt install chromium)"),
 }
 """Name → is it here, and what it is."""

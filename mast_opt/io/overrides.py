@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mast_opt.core.errors import Fault, PlanError, UsageError
+from mast_opt.io.readers.base import Untyped
 from mast_opt.kind.overrides import Overrides, stated_limit
 from mast_opt.kind.problem import Problem
 
@@ -23,6 +24,8 @@ def overrides_in(fields: Mapping[str, Any], problem: Problem[Any]) -> tuple[Over
     if not isinstance(stated, Mapping) or any(name not in _KEYS for name in stated):
         raise _fault(stated, f"a table with some of the keys {', '.join(_KEYS)}")
     order, weights, limits = stated.get("order"), stated.get("weights", {}), stated.get("limits", {})
+    if isinstance(order, Untyped):
+        order = [name.strip() for name in order.split(",")]
     if order is not None and not (isinstance(order, list) and all(isinstance(name, str) for name in order)):
         raise _fault(order, "a list of terms", ".order")
     for name, table in (("weights", weights), ("limits", limits)):

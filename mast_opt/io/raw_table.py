@@ -32,6 +32,11 @@ class RawTable:
         return indices + 1 if self.row_numbers is None else self.row_numbers[indices]
 
 
+def is_note(name: str) -> bool:
+    """Whether a table or a column of this name is a note for people, which is not read."""
+    return name.strip()[:1] in ("#", "_")
+
+
 def raw_table(
     file: str,
     heads: list[str],
@@ -42,12 +47,14 @@ def raw_table(
 ) -> RawTable:
     """The table with these heads over these columns; a column of a type that no cell can have is a fault.
 
-    Blanks around a head are dropped, an empty cell becomes null.
+    Blanks around a head are dropped, an empty cell becomes null. Notes are left out.
     """
     kept: dict[str, pl.Series] = {}
     unreadable = set()
     for position, (head, column) in enumerate(zip(heads, columns), start=1):
         name = head.strip()
+        if is_note(name):
+            continue
         if not name:
             if (as_text(column) is None) or _has_content(column):
                 faults.add(file, f"a name at the head of column {position}", value=head)

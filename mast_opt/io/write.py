@@ -20,8 +20,9 @@ from mast_opt.io.atomic import check_free, check_writable, new_file, new_folder
 from mast_opt.io.certificate import CERTIFICATE, write_certificate
 from mast_opt.io.checksum import checksum_of
 from mast_opt.io.events import EVENTS, write_events
-from mast_opt.io.faults import one_of, whole_letters
+from mast_opt.io.faults import Faults, one_of, whole_letters
 from mast_opt.io.header import FORMAT, NAME_EXPECTED, to_fields
+from mast_opt.io.readers.excel import ExcelSource
 from mast_opt.io.toml_text import toml_text
 from mast_opt.io.validation.cells import faulty_labels
 from mast_opt.io.writers.excel import write_excel
@@ -35,7 +36,8 @@ FORMATS = ("csv", "parquet", "xlsx", "json")
 """What ``write`` can write; the first two are folders."""
 
 _FILE_WRITERS = {"xlsx": write_excel, "json": write_json}
-_RESERVED = ("format", "kind", "instance", "checksum")
+RESERVED = ("format", "kind", "instance", "checksum")
+"""What ``plan.toml`` says of the instance that a plan is for."""
 
 
 @checked(path=a_path, format=optional(a_text), force=a_flag)
@@ -106,19 +108,9 @@ def write_plan(
     Raises PlanError for a plan of another instance.
     """
     use_tables("write a plan")
-    clash = [name for name in _RESERVED if name in fields]
-    if clash:
-        raise UsageError(f"plan.toml gets {one_of(_RESERVED)} by itself; leave out {one_of(clash)}")
     kind = kind_of(problem)
+    stated = stated_fields(problem, fields)
     check_plan(kind, problem, plan)
-    header, instance = kind.tables.problem_to_tables(problem)
-    stated = {
-        "format": FORMAT,
-        "kind": kind.name,
-        "instance": header.name,
-        "checksum": checksum_of(kind.tables.schema, header, instance),
-        **fields,
-    }
     with new_folder(Path(path).absolute(), _only("plan", kind.tables.plan_schema, force=True)) as partial:
         (partial / "plan.toml").write_text(toml_text(stated), encoding="utf-8", newline="\n")
         write_tables(partial, "csv", kind.tables.plan_schema, kind.tables.plan_to_tables(problem, plan))
@@ -127,11 +119,45 @@ def write_plan(
         write_events(partial, events)
 
 
+def stated_fields(problem: Problem[Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``plan.toml`` says: these fields, and which instance the plan is for.
+
+    Raises UsageError where ``fields`` state that already.
+    """
+    clash = [name for name in RESERVED if name in fields]
+    if clash:
+        raise UsageError(f"plan.toml gets {one_of(RESERVED)} by itself; leave out {one_of(clash)}")
+    kind = kind_of(problem)
+    header, instance = kind.tables.problem_to_tables(problem)
+    checksum = checksum_of(kind.tables.schema, header, instance)
+    return {"format": FORMAT, "kind": kind.name, "instance": header.name, "checksum": checksum, **fields}
+
+
 def check_plan_target(problem: Problem[Any], path: str | PathLike[str]) -> None:
     """Raises InputError where ``write_plan`` would refuse to write because of what is there, or could not write."""
     target = Path(path).absolute()
-    _only("plan", kind_of(problem).tables.plan_schema, force=True)(target)
+    if target.suffix.lower() == ".xlsx":
+        check_workbook_target(target)
+    else:
+        _only("plan", kind_of(problem).tables.plan_schema, force=True)(target)
     check_writable(target)
+
+
+def check_workbook_target(target: Path) -> None:
+    """Raises InputError where a workbook of results may not be written: another program has the file open, or what is
+    there is no earlier workbook of results."""
+    for lock in (target.with_name(f".~lock.{target.name}#"), target.with_name(f"~${target.name}")):
+        if lock.exists():
+            raise InputError(
+                f"{target} is open in another program ({lock.name} says so); close it there, or choose another path"
+            )
+    if target.is_dir():
+        raise InputError(f"{target} is a folder; choose the name of a file")
+    if target.exists():
+        faults = Faults()
+        there = ExcelSource(target, "plan", faults)
+        if faults or not {"plan", "instance"} <= there.sheets():
+            raise InputError(f"{target} is no earlier workbook of results; choose another path")
 
 
 def only_instance(schema: Schema, force: bool) -> Callable[[Path], None]:

@@ -3,7 +3,7 @@
 from mast_opt.solving.background import SolveRun, start
 from mast_opt.solving.dispatch import feasible_current_plan, solve, solver_names, verify
 from mast_opt.solving.kernel_compilation import warm_up
-from mast_opt.solving.solution import Solution, Stage, write_plan
+from mast_opt.solving.solution import Solution, Stage, write_plan_folder
 from mast_opt.solving.solver_list import SolverInfo, solvers
 
 __all__ = [
@@ -18,5 +18,5 @@ __all__ = [
     "start",
     "verify",
     "warm_up",
-    "write_plan",
+    "write_plan_folder",
 ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, Generic
 
-from mast_opt.core.arguments import a_path, refuse
+from mast_opt.core.arguments import refuse
 from mast_opt.core.arrays import OTHER_INSTANCE, labels_of
 from mast_opt.core.errors import Fault, PlanError, UsageError
 from mast_opt.core.number_format import of_term, percent, plain, seconds
@@ -103,18 +103,30 @@ class Solution(Summarised, Generic[PlanT]):
         return Summary("Solution", facts, ("term", "value"), tuple((name, plain(terms[name])) for name in terms))
 
 
-def write_plan(problem: Problem[PlanT], solution: Solution[PlanT], path: str | PathLike[str]) -> None:
+def write_plan_folder(problem: Problem[PlanT], solution: Solution[PlanT], path: str | PathLike[str]) -> None:
     """Write a solution's plan as a folder of tables with a ``plan.toml``; an earlier plan there is replaced.
 
     Where the solver gave a certificate of its bound, the folder holds that too, and so it does the events of the solve.
 
     Raises:
+        UsageError, PlanError: see ``solved_plan``.
+        InputError: the folder cannot be written; nothing is then left half-written.
+    """
+    plan = solved_plan(problem, solution)
+    certificate = None if solution.certificate is None else solution.certificate.arrays()
+    from mast_opt import io  # only where something is written
+
+    io.write_plan(problem, plan, plan_fields(solution), path, certificate, solution.events)
+
+
+def solved_plan(problem: Problem[PlanT], solution: Solution[PlanT]) -> PlanT:
+    """The plan of a solution, checked to be one of this instance.
+
+    Raises:
         UsageError: the solution has no plan.
         PlanError: the solution is for another instance: its plan does not fit, labels differ, or it is worth
             something else here.
-        InputError: the folder cannot be written; nothing is then left half-written.
     """
-    a_path("path", path)
     if not isinstance(solution, Solution):
         raise refuse("solution", solution, "the Solution of mast_opt.solve")
     kind = kind_of(problem)
@@ -125,10 +137,7 @@ def write_plan(problem: Problem[PlanT], solution: Solution[PlanT], path: str | P
     check_plan(kind, problem, solution.plan)
     _check_labels(problem, solution)
     _check_worth(kind.verification.verify(solution.overrides.applied_to(problem), solution.plan), solution)
-    certificate = None if solution.certificate is None else solution.certificate.arrays()
-    from mast_opt import io  # only where something is written
-
-    io.write_plan(problem, solution.plan, plan_fields(solution), path, certificate, solution.events)
+    return solution.plan
 
 
 def _check_labels(problem: Problem[Any], solution: Solution[Any]) -> None:

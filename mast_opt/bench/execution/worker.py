@@ -33,7 +33,7 @@ from mast_opt.core.solve_result import Event
 from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import Problem
 from mast_opt.registry import kind_of
-from mast_opt.solving import solve, write_plan
+from mast_opt.solving import solve, write_plan_folder
 from mast_opt.solving.kernel_compilation import needed, rehearse
 
 SLOT = 1.05
@@ -141,7 +141,7 @@ def _solve(trial: Trial, problem: Problem[Any], plan_folder: Path | None) -> dic
     if solution.stages:
         record["stages"] = [asdict(stage) for stage in solution.stages]
     if plan_folder is not None and solution.plan is not None:
-        write_plan(problem, solution, plan_folder)
+        write_plan_folder(problem, solution, plan_folder)
     return record
 
 

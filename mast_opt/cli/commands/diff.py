@@ -12,8 +12,9 @@ from mast_opt.analysis.plan_diff import Change, TableDiff, diff
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer
 from mast_opt.cli.json_record import today_keys
-from mast_opt.cli.options import Full, Json, TheRun
+from mast_opt.cli.options import Force, Full, Json, TheRun
 from mast_opt.cli.run_diff import diff_runs
+from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
 from mast_opt.core.errors import UsageError
 from mast_opt.io import read, read_plan
 from mast_opt.report.terminal.sections import TOP_ROWS
@@ -34,6 +35,8 @@ def command(
     before: Annotated[
         Path | None, Parameter(help="The instance of the earlier plan, where it is another one (yesterday's).")
     ] = None,
+    out: TableOut = None,
+    force: Force = False,
     full: Full = False,
     json: Json = False,
     run: TheRun,
@@ -46,14 +49,18 @@ def command(
         mast-opt diff my-instance my-plan
         mast-opt diff my-instance my-plan new-plan
         mast-opt diff today plan-of-yesterday plan-of-today --before yesterday
+        mast-opt diff my-instance my-plan new-plan --out changes.xlsx
         mast-opt diff my-instance my-plan new-plan --json | jq .tables.placements.added
         mast-opt diff fifo-run sjf-run
 
     Of two simulated runs of the same jobs: their figures side by side, and the jobs whose waits differ most.
     """
+    check_table_output(out, force)
     if is_run(path):
         if other is not None or before is not None:
             raise UsageError("two runs are compared; leave out the third path and --before")
+        if out is not None:
+            raise UsageError("--out writes what differs between plans; of two runs, take --json")
         return diff_runs(path, plan, run, None if full else TOP_ROWS)
     with run.phase("read", f"reading {path}"):
         problem = read(path)
@@ -72,10 +79,16 @@ def command(
         today=today_keys(found.today),
     )
 
+    from mast_opt.report.result_sections import diff_sections
+
+    where = write_answer(run, f"{problem.name}: what changed", diff_sections, found, out)
+
     def show(console: Console) -> None:
         from mast_opt.report.terminal.diff_and_migration import show_diff
 
         show_diff(console, found, None if full else TOP_ROWS)
+        if where:
+            console.print(where, soft_wrap=True, markup=False)
 
     return Answer(Exit.OK, show)
 

@@ -13,7 +13,8 @@ from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer
 from mast_opt.cli.json_record import marginal_keys
-from mast_opt.cli.options import Full, Instance, Json, TheRun, flag
+from mast_opt.cli.options import Force, Full, Instance, Json, TheRun, flag
+from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
 from mast_opt.core.solve_result import Status
 from mast_opt.io import read, read_plan
 
@@ -40,6 +41,8 @@ def command(
     seed: Annotated[int, Parameter(help="Of every random choice.", validator=Number(gte=0))] = 0,
     threads: Annotated[int, Parameter(help="Of each solve.", validator=Number(gte=1))] = 1,
     jobs: Annotated[int, Parameter(help="Solves at the same time.", validator=Number(gte=1))] = 1,
+    out: TableOut = None,
+    force: Force = False,
     full: Full = False,
     json: Json = False,
     run: TheRun,
@@ -53,9 +56,11 @@ def command(
 
         mast-opt marginal my-instance --plan my-plan
         mast-opt marginal my-instance --free --resource storage --units 100 --jobs 4
+        mast-opt marginal my-instance --plan my-plan --out values.csv
         mast-opt marginal my-instance --json | jq '.values[0]'
     """
     run.record["solver"] = solver
+    check_table_output(out, force)
     with run.phase("read", f"reading {path}"):
         problem = read(path)
         run.record["kind"] = problem.kind
@@ -82,12 +87,16 @@ def command(
     if code is not Exit.OK:
         run.record["error"] = words
 
-    def show(out: Console) -> None:
+    from mast_opt.report.result_sections import marginal_sections
+
+    where = write_answer(run, f"{problem.name}: marginal values", marginal_sections, answer, out)
+
+    def show(console: Console) -> None:
         from mast_opt.report.terminal.analysis import show_marginals
 
-        show_marginals(out, problem.name, answer, full=full)
-        if words:
-            out.print(words, soft_wrap=True)
+        show_marginals(console, problem.name, answer, full=full)
+        for one in filter(None, (words, where)):
+            console.print(one, soft_wrap=True, markup=False)
 
     return Answer(code, show)
 

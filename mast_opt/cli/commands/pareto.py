@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -23,15 +21,13 @@ from mast_opt.cli.options import (
     ParamFile,
     TheRun,
     Weight,
-    check_force,
     numbers_by_name,
     overrides_given,
     params_given,
 )
-from mast_opt.core.errors import UsageError
+from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
 from mast_opt.core.solve_result import Status
 from mast_opt.io import read
-from mast_opt.io.atomic import check_free, check_writable, new_file
 from mast_opt.registry import kind_of
 
 if TYPE_CHECKING:
@@ -60,7 +56,7 @@ def command(
     formulation: Annotated[str, Parameter(help="How the problem is stated to a MIP solver.")] = "base",
     param: Param = None,
     params: ParamFile = None,
-    out: Annotated[Path | None, Parameter(help="Write the points to this .csv file.")] = None,
+    out: TableOut = None,
     force: Force = False,
     json: Json = False,
     run: TheRun,
@@ -79,9 +75,7 @@ def command(
         mast-opt pareto my-instance --terms storage,peak --json | jq '.points[].terms.peak'
     """
     run.record["solver"] = solver
-    check_force(force, out)
-    if out is not None and out.suffix.lower() != ".csv":
-        raise UsageError(f"--out {out}: expected the name of a .csv file")
+    check_table_output(out, force)
     kept = numbers_by_name("--keep", keep, "remote=0.001")
     with run.phase("read", f"reading {path}"):
         problem = overrides_given(None, limits=limit).applied_to(read(path))
@@ -89,9 +83,6 @@ def command(
             problem = problem.with_objective(numbers_by_name("--weight", weight, "remote=500"))
         run.record["kind"] = problem.kind
         chosen = params_given(kind_of(problem), solver, param, params)
-        if out is not None:
-            check_free(out, force=force)
-            check_writable(out)
     with Interrupt(run, "the points so far") as interrupt:
         run.compile(problem, solver, interrupt.cancel)
         with run.phase("solve", "following the frontier"):
@@ -110,18 +101,21 @@ def command(
                 cancel=interrupt.cancel,
             )
     run.record.update(frontier_keys(answer))
-    if out is not None and answer.points:
-        _write(answer, out)
     code, words = _ending(answer, interrupted=interrupt.happened)
     if code is not Exit.OK:
         run.record["error"] = words
+
+    from mast_opt.report.result_sections import frontier_sections
+
+    title = f"{problem.name}: {terms.replace(',', ' against ')}"
+    where = write_answer(run, title, frontier_sections, answer, out if answer.points else None)
 
     def show(console: Console) -> None:
         from mast_opt.report.terminal.analysis import show_frontier
 
         show_frontier(console, problem.name, answer)
-        if words:
-            console.print(words, soft_wrap=True)
+        for one in filter(None, (words, where)):
+            console.print(one, soft_wrap=True, markup=False)
 
     return Answer(code, show)
 
@@ -135,17 +129,3 @@ def _ending(answer: Frontier[Any], *, interrupted: bool) -> tuple[Exit, str]:
     if not answer.points:
         return Exit.NO_PLAN, "No point was found; raise --time-limit or try another solver."
     return Exit.OK, ""
-
-
-def _write(answer: Frontier[Any], out: Path) -> None:
-    """A row a point: both terms first, the bound, then every other term and metric."""
-    head = answer.points[0]
-    others = [name for name in head.terms if name not in answer.terms]
-    with new_file(out.absolute()) as partial, partial.open("w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow([*answer.terms, "cap", "bound", "proven", *others, *head.metrics])
-        for point in answer.points:
-            terms = [point.terms[name] for name in answer.terms]
-            proven = "true" if point.proven else "false"
-            rest = [point.terms[name] for name in others]
-            rows.writerow([*terms, point.cap, point.bound, proven, *rest, *point.metrics.values()])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from mast_opt.cli.bound_check import Proof, check_bound
+from mast_opt.cli.commands.solve import check_not_input
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer, Run
 from mast_opt.cli.json_record import verdict_keys
@@ -16,6 +17,7 @@ from mast_opt.cli.plan_claims import objective_meant, text_in, wrong_claims
 from mast_opt.core.errors import UsageError
 from mast_opt.core.verdict import Verdict
 from mast_opt.io import PlanReading, read, read_certificate, read_events, read_plan_of
+from mast_opt.io.atomic import check_free
 from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.solving import verify
 
@@ -33,7 +35,9 @@ def command(
     ] = None,
     /,
     *,
-    out: Annotated[Path, Parameter(help="The page to write, .html.")] = Path("report.html"),
+    out: Annotated[Path, Parameter(help="The page to write, .html, or a workbook of results, .xlsx.")] = Path(
+        "report.html"
+    ),
     png: Annotated[Path | None, Parameter(help="Write the charts as a picture too, .png.")] = None,
     force: Force = False,
     json: Json = False,
@@ -51,35 +55,48 @@ def command(
 
         mast-opt report my-instance my-plan --out my-report.html
         mast-opt report my-instance my-plan --out my-report.html --png my-report.png
+        mast-opt report my-instance my-plan --out results.xlsx
         mast-opt report my-run --out my-report.html
     """
     if plan is None:
         return _of_run(path, out, png, force, run)
-    from mast_opt.report.html import write_report
-
+    workbook = out.suffix.lower() == ".xlsx"
+    if workbook and png is not None:
+        raise UsageError("--png goes with a page; write it with --out NAME.html")
     with run.phase("read", f"reading {path}"):
         problem = read(path)
         run.record["kind"] = problem.kind
         reading = read_plan_of(problem, plan)
         events = read_events(plan)
         arrays = read_certificate(plan)
-        problem = reading.problem
+        instance, problem = problem, reading.problem
+        if workbook:
+            check_free(out, force=force)
+            check_not_input(out, path, plan)
     with run.phase("verify", "drawing"):
         verdict = verify(problem, reading.plan)
         proof = check_bound(problem, verdict, reading.fields, arrays)
         fields, notes = _to_be_believed(problem, verdict, reading, proof)
         checked = proof.checked if fields.get("bound") is not None else None
-        write_report(
-            problem,
-            reading.plan,
-            out,
-            picture=png,
-            fields=fields,
-            events=events,
-            notes=notes,
-            bound_checked=checked,
-            force=force,
-        )
+        if workbook:
+            from mast_opt.report.workbook.results import write_workbook
+
+            known: dict[str, Any] = {"fields": fields, "events": events, "notes": notes, "bound_checked": checked}
+            write_workbook(instance, reading.plan, out, overrides=reading.overrides, **known)
+        else:
+            from mast_opt.report.html import write_report
+
+            write_report(
+                problem,
+                reading.plan,
+                out,
+                picture=png,
+                fields=fields,
+                events=events,
+                notes=notes,
+                bound_checked=checked,
+                force=force,
+            )
     run.record.update(verdict_keys(verdict))
     run.record.update(solver=text_in(fields, "solver"), out=str(out), png=None if png is None else str(png))
     run.record.update(same_instance=reading.same_instance, bound_checked=checked, notes=notes)

@@ -38,7 +38,7 @@ from mast_opt.io import check_plan_target, read_plan, validate
 from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import kind_of
 from mast_opt.report.terminal.progress import Progress
-from mast_opt.solving import Solution, solve, write_plan
+from mast_opt.solving import Solution, solve
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -88,7 +88,8 @@ def command(
     param: Param = None,
     params: ParamFile = None,
     out: Annotated[
-        Path | None, Parameter(help="Write the plan to this folder; an earlier plan there is replaced.")
+        Path | None,
+        Parameter(help="Write the plan to this folder, or results to this .xlsx workbook; an earlier one is replaced."),
     ] = None,
     events: Annotated[
         Path | None, Parameter(help="Write each incumbent and bound as it comes, one JSON line each.")
@@ -117,6 +118,7 @@ def command(
         mast-opt solve my-instance --option mip_heuristic_effort=0.2
         mast-opt solve my-fleet --solver ras --param price_steps=80 --param sub_mip.solver=scip
         mast-opt solve my-instance --solver tetris --log
+        mast-opt solve plan-me.xlsx --out results.xlsx
         mast-opt solve my-instance --json | jq .objective
     """
     run.record["solver"] = solver
@@ -136,6 +138,7 @@ def command(
         begin = None if start is None else read_plan(problem, start)
         if out is not None:
             check_plan_target(problem, out)
+            check_not_input(out, path, start)
     left = _time_left(run, time_limit, writes=out is not None)
     if left is not None and left <= 0:
         return _out_of_time(run, path, time_limit)
@@ -173,10 +176,19 @@ def command(
             limits=overrides.limits,
         )
         if out is not None and solution.plan is not None:
+            from mast_opt.report.plan_files import write_plan
+
             write_plan(problem, solution, out)
     if event_log.failure is not None:
         run.say(f"{events} is incomplete: {event_log.failure.strerror}", label="warning:")
     return _answer(run, path, stated, solution, out, interrupted=interrupt.happened, full=full)
+
+
+def check_not_input(out: Path, *inputs: Path | None) -> None:
+    """Raises UsageError where the file to be written is one of those that are read."""
+    for one in inputs:
+        if one is not None and out.is_file() and one.exists() and out.samefile(one):
+            raise UsageError(f"--out {out} is also read; choose another name, so that what you typed there stays")
 
 
 def exit_for(status: Status) -> Exit:

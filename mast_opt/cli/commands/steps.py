@@ -11,7 +11,8 @@ from cyclopts import Parameter
 from mast_opt.analysis.migration_plan import steps
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer
-from mast_opt.cli.options import Full, Instance, Json, TheRun
+from mast_opt.cli.options import Force, Full, Instance, Json, TheRun
+from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
 from mast_opt.core.solve_result import Status
 from mast_opt.io import read, read_plan
 
@@ -24,6 +25,8 @@ def command(
     plan: Annotated[Path, Parameter(help="The plan: what 'mast-opt solve --out' wrote, or tables of your own.")],
     /,
     *,
+    out: TableOut = None,
+    force: Force = False,
     full: Full = False,
     json: Json = False,
     run: TheRun,
@@ -36,8 +39,10 @@ def command(
     stopovers resolve it; where nothing does, what is stuck is listed with the least room that would help (exit code 3).
 
         mast-opt steps my-instance my-plan
+        mast-opt steps my-instance my-plan --out steps.csv
         mast-opt steps my-instance my-plan --json | jq .days
     """
+    check_table_output(out, force)
     with run.phase("read", f"reading {path}"):
         problem = read(path)
         run.record["kind"] = problem.kind
@@ -60,10 +65,16 @@ def command(
         what = ", ".join(f"{stuck.what} → {stuck.target}" for stuck in order.stuck)
         run.record["error"] = "; ".join([f"stuck: {what}", *order.relief])
 
+    from mast_opt.report.result_sections import order_sections
+
+    where = write_answer(run, f"{problem.name}: steps", order_sections, order, out)
+
     def show(console: Console) -> None:
         from mast_opt.report.terminal.diff_and_migration import show_order
         from mast_opt.report.terminal.sections import TOP_ROWS
 
         show_order(console, order, None if full else TOP_ROWS)
+        if where:
+            console.print(where, soft_wrap=True, markup=False)
 
     return Answer((Exit.INFEASIBLE if order.proven else Exit.NO_PLAN) if order.stuck else Exit.OK, show)

@@ -17,6 +17,7 @@ from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer
 from mast_opt.cli.json_record import violation_keys, whatif_keys
 from mast_opt.cli.options import (
+    Force,
     Instance,
     Json,
     LimitOption,
@@ -29,6 +30,7 @@ from mast_opt.cli.options import (
     overrides_given,
     params_given,
 )
+from mast_opt.cli.table_output import check_table_output, is_table_file, write_answer
 from mast_opt.core.errors import UsageError
 from mast_opt.core.verdict import Violation
 from mast_opt.core.wording import counted
@@ -62,7 +64,14 @@ def command(
     jobs: Annotated[int, Parameter(help="Scenarios solved at the same time.", validator=Number(gte=1))] = 1,
     param: Param = None,
     params: ParamFile = None,
-    out: Annotated[Path | None, Parameter(help="With --robust: write the robust plan to this folder.")] = None,
+    out: Annotated[
+        Path | None,
+        Parameter(
+            help="Write the scenarios to this .xlsx, .csv, .json or .md file; or, with --robust, the robust plan to "
+            "this folder."
+        ),
+    ] = None,
+    force: Force = False,
     strict: Strict = False,
     json: Json = False,
     run: TheRun,
@@ -91,11 +100,18 @@ def command(
 
         mast-opt whatif my-instance --scenarios what-if.toml --plan my-plan --jobs 4
         mast-opt whatif my-instance --scenarios what-if.toml --robust worst --out robust-plan
+        mast-opt whatif my-instance --scenarios what-if.toml --plan my-plan --out scenarios.xlsx
         mast-opt whatif my-instance --scenarios what-if.toml --json | jq '.scenarios[].metrics.peak_ratio'
     """
     run.record["solver"] = solver
-    if out is not None and robust is None:
-        raise UsageError("--out writes the robust plan; ask for one with --robust worst or --robust weighted")
+    tables = out if out is not None and is_table_file(out) else None
+    if tables is not None or force:
+        check_table_output(tables, force)
+    elif out is not None and robust is None:
+        raise UsageError(
+            f"--out {out}: expected a name that ends in .xlsx, .csv, .json or .md; a folder is for the robust plan, "
+            "with --robust worst or --robust weighted"
+        )
     with run.phase("read", f"reading {path}"):
         reading = validate(path)
         problem = reading.problem
@@ -110,7 +126,7 @@ def command(
         overrides = overrides_given(weight, order, limit)
         overrides = overrides if base is None else base.overrides.followed_by(overrides)
         stated = overrides.applied_to(problem)
-        if out is not None:
+        if out is not None and tables is None:
             check_plan_target(problem, out)
     with Interrupt(run, "what was found so far") as interrupt:
         run.compile(problem, solver, interrupt.cancel)
@@ -135,7 +151,7 @@ def command(
     if answer.robust is not None:
         broken = () if answer.robust.plan is None else verify(stated, answer.robust.plan).violations
         run.record["robust"]["violations"] = [violation_keys(violation) for violation in broken]
-        if out is not None and answer.robust.plan is not None:
+        if out is not None and tables is None and answer.robust.plan is not None:
             objective = answer.robust.robust["base"].objective
             fields = {"objective": objective, "solver": solver, "seed": seed, "overrides": overrides.fields() or None}
             write_plan(problem, answer.robust.plan, fields, out)
@@ -143,6 +159,11 @@ def command(
     code, words = _ending(answer, interrupted=interrupt.happened)
     if code is not Exit.OK:
         run.record["error"] = words
+
+    if tables is not None:
+        from mast_opt.report.result_sections import whatif_sections
+
+        where = write_answer(run, f"{problem.name}: scenarios", whatif_sections, answer, tables)
 
     def show(console: Console) -> None:
         from mast_opt.report.terminal.analysis import show_whatif

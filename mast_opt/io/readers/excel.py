@@ -18,7 +18,7 @@ import python_calamine as calamine
 
 from mast_opt.core.limits import MOST_DOCUMENT_BYTES
 from mast_opt.io.faults import Faults, shortened
-from mast_opt.io.raw_table import RawTable, raw_table
+from mast_opt.io.raw_table import RawTable, is_note, raw_table
 from mast_opt.io.readers.archive import TooLarge, check_archive, check_sheet, column_number
 from mast_opt.io.readers.base import Untyped, read_bytes
 
@@ -83,6 +83,10 @@ class ExcelSource:
         elif value:
             inner[last] = Untyped(value)
 
+    def sheets(self) -> frozenset[str]:
+        """Names of all sheets."""
+        return frozenset(() if self._book is None else self._book.sheet_names)
+
     def tables(self) -> Mapping[str, str]:
         """Table → how faults name it; every worksheet but the header's."""
         if self._book is None:
@@ -104,17 +108,25 @@ class ExcelSource:
             self._faults.add(file, "a first row with the names of the columns")
             return None
         heads = [cell_text(cell) for cell in rows[0]]
-        filled = {number: row for number, row in enumerate(rows[1:], start=2) if not _blank(row)}
-        cells = zip(*filled.values()) if filled else [()] * len(heads)
-        columns = [pl.Series(str(n), list(map(cell_text, column)), pl.String) for n, column in enumerate(cells)]
+        read = [position for position, head in enumerate(heads) if not is_note(head)]
+        filled = {
+            number: row
+            for number, row in enumerate(rows[1:], start=2)
+            if not _blank([row[position] for position in read])
+        }
+        columns = [
+            pl.Series(str(position), [cell_text(row[position]) for row in filled.values()], pl.String)
+            for position in read
+        ]
         failed = np.array(sorted(self._errors.get(name, [])), np.int64).reshape(-1, 2)
+        failed = failed[np.isin(failed[:, 1], read)]
         for column in np.unique(failed[:, 1]).tolist():
             numbers = failed[failed[:, 1] == column, 0]
-            head = heads[column] if column < len(heads) else None
             expected = "a value (the formula in this cell fails)"
-            self._faults.cells(file, head, numbers, lambda n: "an Excel error", expected)
+            self._faults.cells(file, heads[column], numbers, lambda n: "an Excel error", expected)
         numbers_in_sheet = np.array(list(filled), np.int64)
-        return raw_table(file, heads, columns, self._faults, numbers_in_sheet, partial=bool(len(failed)))
+        names = [heads[position] for position in read]
+        return raw_table(file, names, columns, self._faults, numbers_in_sheet, partial=bool(len(failed)))
 
     def _rows(self, name: str) -> list[list[Cell]] | None:
         assert self._book is not None

@@ -11,7 +11,7 @@ from typing import Any
 
 from mast_opt.core.limits import MOST_HEADER_BYTES, MOST_KEY_PARTS
 from mast_opt.io.faults import Faults
-from mast_opt.io.raw_table import RawTable
+from mast_opt.io.raw_table import RawTable, is_note
 from mast_opt.io.readers.base import read_bytes
 from mast_opt.io.readers.csv_text import parse_csv
 from mast_opt.io.readers.parquet import parse_parquet
@@ -34,7 +34,7 @@ class FolderSource:
         self._files: dict[str, Path] = {}
         self._others: list[Path] = []
         for entry in sorted(path.iterdir()):
-            if entry.name.startswith(".") or entry.name == self.header_file:
+            if entry.name.startswith(".") or is_note(entry.name) or entry.name == self.header_file:
                 continue
             if entry.suffix.lower() not in _SUFFIXES:
                 self._others.append(entry)

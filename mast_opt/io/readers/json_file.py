@@ -13,7 +13,7 @@ import polars as pl
 
 from mast_opt.core.limits import MOST_COLUMNS, MOST_DOCUMENT_BYTES, most_cells
 from mast_opt.io.faults import Faults, shortened, whole_letters
-from mast_opt.io.raw_table import RawTable, raw_table
+from mast_opt.io.raw_table import RawTable, is_note, raw_table
 from mast_opt.io.readers.base import Number, read_bytes
 
 
@@ -69,8 +69,8 @@ class JsonSource:
             self._faults.add(file, "a list of row objects, or an object with a list for each column", value=content)
         if columns is None:
             return None
-        series = [self._series(file, head, cells) for head, cells in columns.items()]
-        return raw_table(file, list(columns), series, self._faults)
+        heads = [head for head in columns if not is_note(head)]
+        return raw_table(file, heads, [self._series(file, head, columns[head]) for head in heads], self._faults)
 
     def _of_rows(self, file: str, rows: list[Any]) -> dict[str, list[Any]] | None:
         others = np.array([n for n, row in enumerate(rows) if not isinstance(row, dict)], np.int64)

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from mast_opt.io.faults import Faults, whole_letters
-from mast_opt.io.raw_table import RawTable, raw_table
+from mast_opt.io.raw_table import RawTable, is_note, raw_table
 
 EXPECTED = "a data frame (polars, pandas, Arrow), a mapping of columns, or a list of row mappings"
 EXPECTED_CELL = "text, a number, true, false or None"
@@ -83,6 +83,8 @@ class MemorySource:
         for head, values in given:
             if not isinstance(head, str) or head != whole_letters(head):
                 self._faults.add(name, "a column with text as its name", value=repr(head))
+            elif is_note(head):
+                continue
             elif head in columns:
                 self._faults.add(name, "a column only once", column=head)
             elif (column := self._column(name, head, values)) is not None:

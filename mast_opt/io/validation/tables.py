@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mast_opt.core.wording import did_you_mean
 from mast_opt.io.faults import Faults, one_of
-from mast_opt.io.raw_table import RawTable
+from mast_opt.io.raw_table import RawTable, is_note
 from mast_opt.io.readers.base import Source
 from mast_opt.io.validation.cells import Cells, absent, convert
 from mast_opt.io.validation.labels import Labels, axis_labels, check_key, resolve
@@ -45,15 +45,20 @@ class Checked:
 
 
 def check_tables(
-    source: Source, schema: Schema, faults: Faults, given: Mapping[str, tuple[str, ...]] | None = None
+    source: Source,
+    schema: Schema,
+    faults: Faults,
+    given: Mapping[str, tuple[str, ...]] | None = None,
+    others: Collection[str] = (),
 ) -> Checked | None:
     """The validated tables, or None if the source has faults (all of them are then in ``faults``).
 
-    ``given``: labels of the axes that are known beforehand, for a plan's tables.
+    ``given``: labels of the axes that are known beforehand, for a plan's tables. ``others``: tables that may be there
+    too, and are not looked at.
     """
     before = len(faults.found)
     checker = _Checker(source, schema, faults)
-    checker.read()
+    checker.read(others)
     checked = checker.resolved(given)
     return checked if len(faults.found) == before else None
 
@@ -65,8 +70,8 @@ class _Checker:
         self.cells: dict[str, dict[str, Cells]] = {}
         self.missing: set[str] = set()
 
-    def read(self) -> None:
-        there = self.source.tables()
+    def read(self, others: Collection[str]) -> None:
+        there = {name: file for name, file in self.source.tables().items() if not is_note(name) and name not in others}
         names = [table.name for table in self.schema.tables]
         for name, file in there.items():
             if name not in names:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,24 +29,51 @@ def write_excel(path: Path, fields: Mapping[str, Any], schema: Schema, tables: T
 
     Raises UsageError for a table or a label that does not fit in a sheet.
     """
-    frames = list(table_frames(schema, tables))
-    for table, frame in frames:
-        _refuse_oversized(table, frame)
+    frames = checked_frames(schema, tables)
+    with new_workbook(path) as book:
+        add_tables(book, "instance", fields, frames)
+
+
+@contextmanager
+def new_workbook(path: Path) -> Iterator[xlsxwriter.Workbook]:
+    """A workbook to fill, rows of a sheet from top to bottom; it is in the file when the block ends."""
     content = io.BytesIO()
     with tempfile.TemporaryDirectory() as rows:
         book = xlsxwriter.Workbook(content, {"constant_memory": True, "tmpdir": rows})
-        _write_header(book.add_worksheet("instance"), fields)
-        bold = book.add_format({"bold": True})
-        for table, frame in frames:
-            sheet = book.add_worksheet(table.name)
-            for position, name in enumerate(frame.columns):
-                sheet.write_string(0, position, name, bold)
-            _fill(sheet, table, frame)
         try:
-            book.close()
-        except FileCreateError as error:
-            raise OSError(str(error)) from error
+            yield book
+        finally:  # after an error too: it closes the files of the rows
+            _close(book)
     path.write_bytes(content.getbuffer())
+
+
+def _close(book: xlsxwriter.Workbook) -> None:
+    try:
+        book.close()
+    except FileCreateError as error:
+        raise OSError(str(error)) from error
+
+
+Frames = list[tuple[Table, pl.DataFrame]]
+
+
+def checked_frames(schema: Schema, tables: Tables) -> Frames:
+    """Each table with its frame. Raises UsageError for a table or a label that does not fit in a sheet."""
+    frames = list(table_frames(schema, tables))
+    for table, frame in frames:
+        _refuse_oversized(table, frame)
+    return frames
+
+
+def add_tables(book: xlsxwriter.Workbook, stem: str, fields: Mapping[str, Any], frames: Frames) -> None:
+    """Add a sheet for the header, called ``stem``, and one a table."""
+    bold = book.add_format({"bold": True})
+    _write_header(book.add_worksheet(stem), fields)
+    for table, frame in frames:
+        sheet = book.add_worksheet(table.name)
+        for position, name in enumerate(frame.columns):
+            sheet.write_string(0, position, name, bold)
+        _fill(sheet, table, frame)
 
 
 def _write_header(sheet: Worksheet, fields: Mapping[str, Any]) -> None:
@@ -76,12 +104,17 @@ def _refuse_oversized(table: Table, frame: pl.DataFrame) -> None:
 
 
 def flat(fields: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
-    """Every value with its key, the keys of what is nested joined by points."""
+    """Every value with its key, the keys of what is nested joined by points, those of a list of tables numbered from
+    1."""
     for key, value in fields.items():
+        if isinstance(value, list) and value and isinstance(value[0], Mapping):
+            value = {str(number): one for number, one in enumerate(value, start=1)}
         if isinstance(value, Mapping):
             yield from flat(value, f"{path}{key}.")
-        else:
-            yield f"{path}{key}", ", ".join(value) if isinstance(value, list) else value
+        elif isinstance(value, list):
+            yield f"{path}{key}", ", ".join(map(str, value))
+        elif value is not None:
+            yield f"{path}{key}", str(value).lower() if isinstance(value, bool) else value
 
 
 def _fill(sheet: Worksheet, table: Table, frame: pl.DataFrame) -> None:

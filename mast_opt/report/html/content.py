@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mast_opt.core.number_format import percent, plain
 from mast_opt.core.sense import Sense
-from mast_opt.core.solve_result import Event
+from mast_opt.core.solve_result import Event, relative_gap
 from mast_opt.core.verdict import Verdict
 from mast_opt.kind.presentation import Bars, Chart, Flows, Form, Head, HeatMap, Lines, Scale, Section, Values
 from mast_opt.kind.problem import PlanT, Problem
@@ -147,3 +148,20 @@ def report(
         sense=problem.sense,
         policy=problem.objective.policy,
     )
+
+
+def headline(report: Report) -> list[tuple[str, str]]:
+    """What was reached, and what is proven: (name, text)."""
+    fields = report.fields
+    bound = fields.get("bound")
+    objective = fields.get("objective")
+    unchecked = " (not checked)" if report.bound_checked is False else ""
+    stated = [
+        ("objective", plain(report.verdict.objective if objective is None else float(objective))),
+        ("bound", plain(None if bound is None else float(bound)) + unchecked),
+    ]
+    if objective is not None and bound is not None:
+        stated.append(("gap", percent(relative_gap(float(objective), float(bound), report.sense))))
+    stated += [("policy", report.policy)] if report.policy else []
+    stated += [(name, str(fields[name])) for name in ("solver", "status") if fields.get(name) is not None]
+    return stated

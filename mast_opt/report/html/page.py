@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from mast_opt.core.number_format import UNKNOWN, amounts, percent, plain
-from mast_opt.core.solve_result import relative_gap
 from mast_opt.kind.presentation import Form, Section
-from mast_opt.report.html.content import Report
+from mast_opt.report.html.content import Report, headline
 from mast_opt.report.html.palette import DARK, LIGHT
 
 HERE = Path(__file__).parent
@@ -28,7 +27,7 @@ def page(report: Report) -> str:
         report=report,
         rest="in the plan's tables",
         opened=(),
-        figures=_figures(report),
+        figures=headline(report),
         metrics=_metrics(report),
         terms=_terms(report),
         plain=plain,
@@ -65,23 +64,6 @@ def _theme(light: Mapping[str, str], dark: Mapping[str, str]) -> str:
         f"@media (prefers-color-scheme: dark){{:root:not([data-theme=light]){{color-scheme:dark;{listed(dark)}}}}}\n"
         f":root[data-theme=dark]{{color-scheme:dark;{listed(dark)}}}\n"
     )
-
-
-def _figures(report: Report) -> list[tuple[str, str]]:
-    """The headline: what was reached, and what is proven."""
-    fields = report.fields
-    bound = fields.get("bound")
-    objective = fields.get("objective")
-    unchecked = " (not checked)" if report.bound_checked is False else ""
-    stated = [
-        ("objective", plain(report.verdict.objective if objective is None else float(objective))),
-        ("bound", plain(None if bound is None else float(bound)) + unchecked),
-    ]
-    if objective is not None and bound is not None:
-        stated.append(("gap", percent(relative_gap(float(objective), float(bound), report.sense))))
-    stated += [("policy", report.policy)] if report.policy else []
-    stated += [(name, str(fields[name])) for name in ("solver", "status") if fields.get(name) is not None]
-    return stated
 
 
 def _source_of_bound(report: Report) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from rich.console import Console
 from rich.text import Text
 
-from mast_opt.analysis.plan_diff import Change, Diff, TableDiff
+from mast_opt.analysis.plan_diff import Change, Diff
 from mast_opt.core.number_format import UNKNOWN, plain
 from mast_opt.core.wording import counted
-from mast_opt.kind.migration_plan import Move, Order
-from mast_opt.kind.presentation import Form, Head, Section
+from mast_opt.kind.migration_plan import Order
+from mast_opt.report.result_sections import moves_section, stops_section, stuck_section, table_section
 from mast_opt.report.terminal.current_state import today_section
 from mast_opt.report.terminal.layout import light_table, print_table, print_words
 from mast_opt.report.terminal.sections import TOP_ROWS, show_section
@@ -51,23 +51,6 @@ def signed(value: float | None) -> str:
     return "=" if value == 0 else f"{'+' if value > 0 else ''}{plain(value)}"
 
 
-def table_section(table: TableDiff) -> Section:
-    """The differences of a table, what is added first; a cell that changed shows both values."""
-    plus = [("+", *key, *values) for key, values in table.added]
-    minus = [("−", *key, *values) for key, values in table.removed]
-    other = [("~", *key, *map(_both, before, after)) for key, before, after in table.changed]
-    note = (
-        f"{len(table.added):,} added, {len(table.removed):,} removed, {len(table.changed):,} changed, "
-        f"{table.same:,} the same."
-    )
-    heads = tuple(Head(name, Form.TEXT) for name in ("", *table.key, *table.values))
-    return Section(table.name, heads, (*plus, *other, *minus), note)
-
-
-def _both(before: str | None, after: str | None) -> str | None:
-    return after if before == after else f"{before or UNKNOWN} → {after or UNKNOWN}"
-
-
 def show_order(console: Console, order: Order, rows: int | None = TOP_ROWS) -> None:
     """Print the steps in order, what is stuck, and what would help."""
     if order.stuck:
@@ -82,8 +65,7 @@ def show_order(console: Console, order: Order, rows: int | None = TOP_ROWS) -> N
     if order.stopped:
         show_section(console, stops_section(order), rows)
     if order.stuck:
-        heads = (Head("stuck"), Head("should go to"), Head("why"))
-        show_section(console, Section("What is left", heads, tuple((s.what, s.target, s.reason) for s in order.stuck)))
+        show_section(console, stuck_section(order))
     if order.moves:
         show_section(console, moves_section(order), rows)
 
@@ -94,60 +76,3 @@ def _size(order: Order) -> str:
         return "nothing has to be done"
     times = "" if days is None else f", {counted(days, 'day')}"
     return f"{counted(count, 'step')} in {counted(waves, 'wave')}{times}"
-
-
-def stops_section(order: Order) -> Section:
-    """A row for all work that has to stop for a while."""
-    heads = (
-        Head("work"),
-        Head("share", Form.AMOUNT),
-        Head("GPUs", Form.AMOUNT),
-        Head("stops on day", Form.COUNT),
-        Head("for days"),
-    )
-    rows = tuple(
-        (stop.what, stop.share, stop.gpus, stop.day + 1, f"{stop.days:,}" if stop.days else "less than one")
-        for stop in order.stopped
-    )
-    return Section("Work that stops for a while", heads, rows)
-
-
-def moves_section(order: Order) -> Section:
-    """A row a step; columns that no step fills are left out."""
-    moves = order.moves
-    columns: list[tuple[Head, list[str | float | int | None]]] = [
-        (Head("wave", Form.COUNT), [move.wave + 1 for move in moves]),
-        (Head("day"), [_days(move) for move in moves]),
-        (Head("step"), [move.action + (" (stopover)" if move.hop else "") for move in moves]),
-        (Head("what"), [move.what for move in moves]),
-        (Head("from"), [move.source for move in moves]),
-        (Head("to"), [move.target for move in moves]),
-        *_amounts(order),
-    ]
-    kept = [(head, cells) for head, cells in columns if _filled(cells)]
-    rows = tuple(zip(*(cells for _, cells in kept), strict=True))
-    return Section("Steps", tuple(head for head, _ in kept), rows)
-
-
-def _amounts(order: Order) -> list[tuple[Head, list[str | float | int | None]]]:
-    """A column for each unit, and for shares of work where only a share of it moves."""
-    moves = order.moves
-    units = sorted(
-        {move.unit for move in moves if move.amount is not None}, key=lambda unit: (unit != order.unit, unit)
-    )
-    columns: list[tuple[Head, list[str | float | int | None]]] = [
-        (Head(unit, Form.AMOUNT), [move.amount if move.unit == unit else None for move in moves]) for unit in units
-    ]
-    if any(move.share not in (None, 1.0) for move in moves):
-        columns.append((Head("share", Form.AMOUNT), [move.share for move in moves]))
-    return columns
-
-
-def _days(move: Move) -> str | None:
-    if move.day is None:
-        return None
-    return str(move.day + 1) if move.days == 1 else f"{move.day + 1}–{move.day + move.days}, each"
-
-
-def _filled(cells: Iterable[object]) -> bool:
-    return any(cell is not None for cell in cells)

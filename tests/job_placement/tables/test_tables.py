@@ -17,7 +17,7 @@ from mast_opt.job_placement import JobPlacement
 from mast_opt.job_placement.generate import FAMILIES
 from mast_opt.job_placement.tables.plan_tables import plan_from_tables, plan_to_tables
 from mast_opt.job_placement.tables.problem_tables import problem_from_tables, problem_to_tables
-from mast_opt.solving import solve, write_plan
+from mast_opt.solving import solve, write_plan_folder
 from tests.job_placement.strategies import problems
 from tests.narrowing import some
 
@@ -61,7 +61,7 @@ def test_files_keep_everything(family: str, form: str, tmp_path: Path) -> None:
     solution = solve(again, "exhaustive+repair", iterations=1, threads=1)
     once_more = solve(problem, "exhaustive+repair", iterations=1, threads=1)
     assert solution.objective == pytest.approx(once_more.objective)
-    write_plan(again, solution, tmp_path / "plan")
+    write_plan_folder(again, solution, tmp_path / "plan")
     plan = read_plan(again, tmp_path / "plan")
     for item in fields(type(plan)):
         assert np.array_equal(getattr(plan, item.name), getattr(solution.plan, item.name)), item.name

@@ -176,6 +176,10 @@ def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
             mast_opt.write_template,
             {"kind": "data-placement", "path": folder / "template.xlsx", "force": True},
         ),
+        "write_workbook": (
+            mast_opt.write_workbook,
+            {"problem": problem(), "plan": plan, "path": folder / "results.xlsx", "notes": ["a note"]},
+        ),
     }
     made: dict[str, Callable[[], tuple[Any, dict[str, Any]]]] = {
         name: partial(_as_it_is, call) for name, call in calls.items()
@@ -214,7 +218,7 @@ NAMES = [
     ),
     *("export", "formulate", "from_tables", "plan_from_tables", "solvers", "to_tables", "validate", "write_program"),
     *("marginal_values", "pareto", "read", "read_plan", "read_scenarios", "risk", "solve", "steps", "verify"),
-    *("warm_up", "whatif", "write", "write_plan", "write_report", "write_template"),
+    *("warm_up", "whatif", "write", "write_plan", "write_report", "write_template", "write_workbook"),
     *(f"Fleet.{method}" for method in FLEETS),
 ]
 

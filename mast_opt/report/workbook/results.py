@@ -126,6 +126,13 @@ def _summary(content: Report) -> list[Section]:
 
 def _terms(content: Report) -> Section:
     """A row for every term that is weighed or not zero; contributions add up to the objective."""
+    heads = (
+        Head("term"),
+        Head("before", Form.AMOUNT),
+        Head("after", Form.AMOUNT),
+        Head("weight", Form.AMOUNT),
+        Head("contribution", Form.AMOUNT),
+    )
     rows: list[tuple[str | float | int | None, ...]] = []
     for name, after in content.verdict.terms.items():
         weight = content.weights.get(name, 0.0)
@@ -136,16 +143,8 @@ def _terms(content: Report) -> Section:
     if content.order:
         place = {name: at for at, name in enumerate(content.order)}
         rows.sort(key=lambda row: place.get(str(row[0]), len(place)))
-        heads = (Head("term"), Head("before", Form.AMOUNT), Head("after", Form.AMOUNT))
-        return Section("Terms, minimised one after another", heads, tuple(row[:3] for row in rows))
+        return Section("Terms, minimised one after another", heads[:3], tuple(row[:3] for row in rows))
     total = sum(float(row[4] or 0.0) for row in rows)
     before_total = None if content.before is None else content.before.objective
     rows.append(("objective", before_total, content.verdict.objective, None, total))
-    heads = (
-        Head("term"),
-        Head("before", Form.AMOUNT),
-        Head("after", Form.AMOUNT),
-        Head("weight", Form.AMOUNT),
-        Head("contribution", Form.AMOUNT),
-    )
     return Section("What the objective is made of", heads, tuple(rows))

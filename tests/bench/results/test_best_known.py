@@ -13,7 +13,7 @@ from mast_opt.bench.results import best_known
 from mast_opt.core.errors import InputError
 from mast_opt.io import read, write
 from mast_opt.registry import generate
-from mast_opt.solving import solve, write_plan
+from mast_opt.solving import solve, write_plan_folder
 from tests.bench.conftest import INSTANCES
 
 VICTIMS = INSTANCES / "job_placement" / "tiny-victims.json"
@@ -26,7 +26,7 @@ def instance(tmp_path: Path) -> Path:
 
 def offered(instance: Path, solver: str, folder: str) -> Path:
     problem = read(instance)
-    write_plan(problem, solve(problem, solver), instance.parent / folder)
+    write_plan_folder(problem, solve(problem, solver), instance.parent / folder)
     return instance.parent / folder
 
 

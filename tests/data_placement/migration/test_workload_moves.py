@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import mast_opt
 from mast_opt.data_placement import DataPlacement, Plan
 from mast_opt.data_placement.migration.planner import steps
-from mast_opt.report.terminal.diff_and_migration import stops_section
+from mast_opt.report.result_sections import stops_section
 from tests.data_placement.migration.handmade import EAST, NONE, TB, WEST, bools, crowd, two_regions
 from tests.data_placement.migration.strategies import exchanges, migrations
 from tests.data_placement.migrations import replay

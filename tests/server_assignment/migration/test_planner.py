@@ -11,7 +11,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 import mast_opt
-from mast_opt.report.terminal.diff_and_migration import moves_section
+from mast_opt.report.result_sections import moves_section
 from mast_opt.server_assignment import Plan, ServerAssignment
 from mast_opt.server_assignment.formulation.formulation import base
 from mast_opt.server_assignment.migration.guarantees import Guarantees

@@ -126,7 +126,7 @@ def diff(
     if before is None:
         before = kind.analysis.current_plan(first)
         if before is None:
-            raise UsageError(f"{first.name} does not give the present state; give the plan to compare with")
+            raise UsageError(f"{first.name} states no present state; pass two plans")
     check_plan(kind, first, before)
     check_plan(kind, problem, after)
     verdicts = verify(first, before), verify(problem, after)

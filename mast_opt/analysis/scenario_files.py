@@ -14,7 +14,7 @@ from mast_opt.core.arguments import a_number, a_path, a_text, anything, checked,
 from mast_opt.core.errors import InputError, UsageError
 from mast_opt.core.input_warning import InputWarning
 from mast_opt.core.limits import MOST_HEADER_BYTES, read_regular
-from mast_opt.core.wording import UNSAFE, shown
+from mast_opt.core.wording import UNSAFE, did_you_mean, shown
 from mast_opt.io.readers.folder import check_keys
 from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import ProblemT
@@ -90,7 +90,7 @@ def check_scenarios(kind: Kind[Any, Any], scenarios: Sequence[Scenario]) -> None
     """Raises UsageError for names twice, no changes at all, or a key that the kind does not know."""
     known = kind.analysis.hooks().changes
     if not known:
-        raise UsageError(f"{kind.name} knows no scenarios")
+        raise UsageError(f"{kind.name} has no scenarios")
     if not scenarios:
         raise UsageError("there are no scenarios; expected at least one")
     seen = {BASE}
@@ -101,9 +101,8 @@ def check_scenarios(kind: Kind[Any, Any], scenarios: Sequence[Scenario]) -> None
         seen.add(scenario.name)
         unknown = [key for key in scenario.changes if key not in known]
         if unknown:
-            raise UsageError(
-                f"scenario {scenario.name}: {kind.name} knows no {unknown[0]!r}; expected some of: {', '.join(known)}"
-            )
+            known_keys = did_you_mean(unknown[0], known) or f"; expected some of: {', '.join(known)}"
+            raise UsageError(f"scenario {scenario.name}: unknown key {unknown[0]!r}{known_keys}")
         if not scenario.changes:
             raise UsageError(f"scenario {scenario.name} changes nothing; expected some of: {', '.join(known)}")
 

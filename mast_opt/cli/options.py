@@ -31,7 +31,7 @@ def flag(words: str) -> Parameter:
 Instance = Annotated[Path, Parameter(help="The instance: a folder of tables, an .xlsx or a .json file.")]
 Json = Annotated[bool, flag("Print one JSON object on stdout and nothing else.")]
 Full = Annotated[bool, flag("Show every row of long tables.")]
-Force = Annotated[bool, flag("Overwrite what is there, if it is of the same sort.")]
+Force = Annotated[bool, flag("Overwrite an existing output of the same type.")]
 Strict = Annotated[bool, flag("Treat warnings about the input as errors (exit code 2).")]
 Param = Annotated[
     list[str] | None,

@@ -111,14 +111,14 @@ def new_folder(target: Path, replaceable: Callable[[Path], None]) -> Iterator[Pa
                 for path in partial.iterdir():
                     _flush(path)
                 _flush(partial)
-            with _kept_beside(partial, real):
+            with _kept_under_another_name(partial, real):
                 replaceable(target)
                 _swap(partial, real)
             _flush(real.parent)
 
 
 @contextmanager
-def _kept_beside(partial: Path, target: Path) -> Iterator[None]:
+def _kept_under_another_name(partial: Path, target: Path) -> Iterator[None]:
     """Gives the complete folder a name of its own where the block fails, and states it."""
     try:
         yield

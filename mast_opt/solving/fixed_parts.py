@@ -140,7 +140,7 @@ def frozen(
         raise UsageError(f"parts of a plan for {kind.name} cannot be frozen")
     plan = kind.analysis.current_plan(problem) if start is None else start
     if plan is None:
-        raise UsageError(f"{problem.name} does not give the present state; give the plan whose part is frozen as start")
+        raise UsageError(f"{problem.name} states no present state; give the plan whose part is frozen as start")
     axes = _axes(kind, problem)
     labels = {axis: axes[axis] for block in freezing.blocks.values() for axis in block if axis is not None}
     labels |= {name: group(problem)[1] for name, group in freezing.groups.items()}

@@ -70,7 +70,7 @@ def test_labels_that_the_problem_does_not_have(toy: Toy, tmp_path: Path) -> None
         ("picks.csv", 1, "site", "EU"),
         ("paints.csv", 1, "colour", "green"),
     ]
-    assert caught.value.faults[3].expected == "a label that the instance lists; did you mean 'eu'?"
+    assert caught.value.faults[3].expected == "a label listed in the instance; did you mean 'eu'?"
     assert str(caught.value).startswith("5 faults in the plan:")
 
 

@@ -153,7 +153,7 @@ def test_what_does_not_exist(freeze: dict[str, list[str]], words: str) -> None:
 
 def test_nothing_to_keep() -> None:
     problem = mast_opt.generate("data-placement", datasets=4, workloads=4, regions=2)
-    with pytest.raises(mast_opt.UsageError, match="does not give the present state"):
+    with pytest.raises(mast_opt.UsageError, match="states no present state"):
         mast_opt.solve(problem, freeze={"region": problem.regions.labels[:1]})
 
 

@@ -31,14 +31,14 @@ def command(
         list[str] | None, Parameter(negative=(), help="storage, cpu, gpus, …: only these. Repeatable.")
     ] = None,
     units: Annotated[int, Parameter(help="How many to add at once.", validator=Number(gte=1))] = 1,
-    free: Annotated[bool, flag("Decide everything again instead of keeping the plan's whole decisions.")] = False,
+    free: Annotated[bool, flag("Decide everything again instead of fixing the plan's integer decisions.")] = False,
     solver: Annotated[str, Parameter(help="A MIP solver; with --free any solver of the kind.")] = "highs",
     time_limit: Annotated[float | None, Parameter(help="Seconds for each solve.", validator=Number(gt=0))] = None,
     gap: Annotated[
         float,
         Parameter(help="Relative gap of the solve for a plan, and of each with --free.", validator=Number(gte=0)),
     ] = DEFAULT_GAP,
-    seed: Annotated[int, Parameter(help="Of every random choice.", validator=Number(gte=0))] = 0,
+    seed: Annotated[int, Parameter(help="Seed for all random choices.", validator=Number(gte=0))] = 0,
     threads: Annotated[int, Parameter(help="Of each solve.", validator=Number(gte=1))] = 1,
     jobs: Annotated[int, Parameter(help="Solves at the same time.", validator=Number(gte=1))] = 1,
     out: TableOut = None,
@@ -50,7 +50,7 @@ def command(
     """What one more TB, core, GPU or TB a day is worth, region by region.
 
     Each value is the difference of two solves: the instance as it is, and with so many units more in one place. It is
-    stated for one unit, in units of the objective. Without --free every whole decision of the plan is kept and the
+    stated for one unit, in units of the objective. Without --free every integer decision of the plan is fixed and the
     linear program that is left is solved again: what the unit is worth to this plan. With --free everything is decided
     again: what it is really worth, within the bounds that were proven.
 

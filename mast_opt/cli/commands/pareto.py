@@ -51,7 +51,7 @@ def command(
         float | None, Parameter(help="Seconds for all points together.", validator=Number(gt=0))
     ] = None,
     gap: Annotated[float, Parameter(help="Relative gap that counts as proven.", validator=Number(gte=0))] = 1e-3,
-    seed: Annotated[int, Parameter(help="Of every random choice.", validator=Number(gte=0))] = 0,
+    seed: Annotated[int, Parameter(help="Seed for all random choices.", validator=Number(gte=0))] = 0,
     threads: Annotated[int | None, Parameter(help="Of the solver.", validator=Number(gte=1))] = None,
     formulation: Annotated[str, Parameter(help="How the problem is stated to a MIP solver.")] = "base",
     param: Param = None,
@@ -61,7 +61,7 @@ def command(
     json: Json = False,
     run: TheRun,
 ) -> Answer:
-    """What one term of the objective costs in another: the frontier between two of them.
+    """Trade-off between two terms of the objective: the Pareto frontier.
 
     Ctrl-C stops the search and keeps the points found so far (exit code 130); a second one leaves at once.
 

@@ -59,7 +59,7 @@ def command(
         ),
     ] = None,
     gap: Annotated[float, Parameter(help="Stop once proven within this relative gap.", validator=Number(gte=0))] = 1e-4,
-    seed: Annotated[int, Parameter(help="Of every random choice.", validator=Number(gte=0))] = 0,
+    seed: Annotated[int, Parameter(help="Seed for all random choices.", validator=Number(gte=0))] = 0,
     threads: Annotated[int | None, Parameter(help="Left to the solver unless given.", validator=Number(gte=1))] = None,
     iterations: Annotated[
         int | None,

@@ -31,7 +31,7 @@ def command(
     json: Json = False,
     run: TheRun,
 ) -> Answer:
-    """Put what a plan changes in an order that keeps every limit on the way.
+    """Order a plan's changes so that every limit holds at each step.
 
     For data placement: copies, deletions and moves of workloads, day by day, within storage (both replicas count
     while a dataset moves), cores, quotas, GPUs, ingress and links. A replica stays while running work needs it. Where

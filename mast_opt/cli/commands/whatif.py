@@ -59,7 +59,7 @@ def command(
         Parameter(help="Seconds for each scenario, and for the robust plan.", validator=Number(gt=0)),
     ] = None,
     gap: Annotated[float, Parameter(help="Relative gap of every solve.", validator=Number(gte=0))] = 1e-4,
-    seed: Annotated[int, Parameter(help="Of every random choice.", validator=Number(gte=0))] = 0,
+    seed: Annotated[int, Parameter(help="Seed for all random choices.", validator=Number(gte=0))] = 0,
     threads: Annotated[int | None, Parameter(help="Of each solve.", validator=Number(gte=1))] = None,
     jobs: Annotated[int, Parameter(help="Scenarios solved at the same time.", validator=Number(gte=1))] = 1,
     param: Param = None,

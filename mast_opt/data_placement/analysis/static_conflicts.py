@@ -69,10 +69,12 @@ def _of_datasets(view: ReducedDomains) -> Iterator[Conflict]:
         elif least > allowed[i]:
             words = f"{name} needs {copies(least)} but is forbidden in all regions but {int(allowed[i])}"
         else:
-            words = (
-                f"{name} ({tb(p.datasets.size_mb[i])}) needs {copies(least)} but only {int(holds[i])} of "
-                f"{int(allowed[i])} regions that allow it can hold it: {_counts(_why_not_held(view, i))}"
+            fits = (
+                f"needs {copies(least)} but fits in {int(holds[i])} of the {int(allowed[i])} allowed regions"
+                if holds[i]
+                else f"fits in none of the {int(allowed[i])} allowed regions"
             )
+            words = f"{name} ({tb(p.datasets.size_mb[i])}) {fits}: {_counts(_why_not_held(view, i))}"
         yield Conflict("copies", (p.datasets.labels[i],), words)
 
 
@@ -81,8 +83,8 @@ def _why_not_held(view: ReducedDomains, i: int) -> list[tuple[str, int]]:
     open_to = ~view.p.closed[i]
     reasons = []
     for words, met in (
-        ("lack storage next to what is pinned there", view.fits[i]),
-        ("lack ingress next to what is pinned there", view.arrives[i]),
+        ("have too little storage after pinned data", view.fits[i]),
+        ("have too little ingress after pinned data", view.arrives[i]),
         ("have no links that carry it in time", view.reached[i]),
     ):
         reasons.append((words, int((open_to & ~met).sum())))

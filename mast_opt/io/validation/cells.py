@@ -98,7 +98,7 @@ def faulty_labels(text: pl.Series) -> Bools:
     return (text.str.contains(_BAD_LABEL).fill_null(False) | (text == "").fill_null(False)).to_numpy()
 
 
-LABEL_EXPECTED = "a label without blanks around it and without control characters"
+LABEL_EXPECTED = "a label without leading or trailing spaces and without control characters"
 
 
 def _defaults(column: Column, rows: int) -> Values:

@@ -83,7 +83,7 @@ def resolve(raw: RawTable, column: str, cells: Cells, labels: Labels, where: str
             column,
             raw.numbers(indices),
             value,
-            f"a label that {where} lists",
+            f"a label listed in {where}",
             lambda n: did_you_mean(str(value(n)), known),
         )
     return np.where(position < 0, 0, position), cells.good & ~lost

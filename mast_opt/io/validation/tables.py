@@ -76,7 +76,7 @@ class _Checker:
         for name, file in there.items():
             if name not in names:
                 known = did_you_mean(name, names) or f"; expected one of: {one_of(names)}"
-                self.faults.add(file, f"no table of this name{known}")
+                self.faults.add(file, f"a known table{known}; rename or delete this one")
         for table in self.schema.tables:
             if table.name in there:
                 raw = self.source.table(table.name)

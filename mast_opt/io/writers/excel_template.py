@@ -129,7 +129,7 @@ class _Book:
                 return _at_least(least)
             most = column.maximum / column.scale
             message = f"a number from {least:g} to {most:g}"
-            return {"validate": "decimal", "criteria": "between", "minimum": least, "maximum": most, **_told(message)}
+            return {"validate": "decimal", "criteria": "between", "minimum": least, "maximum": most, **_on_error(message)}
         return self._reference(table, at, column)
 
     def _reference(self, table: Table, at: int, column: Column) -> dict[str, Any] | None:
@@ -143,8 +143,8 @@ class _Book:
         if home == table.name and column.name == key:
             first = f"{letter}2"
             rule = f"=COUNTIF(${letter}$2:${letter}${LAST_ROW + 1},{first})=1"
-            return {"validate": "custom", "value": rule, **_told(f"a {column.name} that is not in the list yet")}
-        return {"validate": "list", "source": f"={_cells(home, there)}", **_told(f"a name from the sheet {home}")}
+            return {"validate": "custom", "value": rule, **_on_error(f"a {column.name} that is not in the list yet")}
+        return {"validate": "list", "source": f"={_cells(home, there)}", **_on_error(f"a name from the sheet {home}")}
 
     def _offer(self, table: Table, column: Column) -> dict[str, Any] | None:
         """A list of the names that another table mentions; a different one is possible, after a question."""
@@ -214,15 +214,15 @@ def _default(column: Column) -> str:
 
 
 def _listed(names: list[str]) -> dict[str, Any]:
-    return {"validate": "list", "source": names, **_told(f"one of: {', '.join(names)}")}
+    return {"validate": "list", "source": names, **_on_error(f"one of: {', '.join(names)}")}
 
 
 def _at_least(least: float) -> dict[str, Any]:
-    return {"validate": "decimal", "criteria": ">=", "value": least, **_told(f"a number of at least {least:g}")}
+    return {"validate": "decimal", "criteria": ">=", "value": least, **_on_error(f"a number of at least {least:g}")}
 
 
-def _told(expected: str) -> dict[str, str]:
-    return {"error_title": "Not possible here", "error_message": f"Expected {expected}."}
+def _on_error(expected: str) -> dict[str, str]:
+    return {"error_title": "Invalid value", "error_message": f"Expected {expected}."}
 
 
 def _write(sheet: Worksheet, row: int, cells: Sequence[Any]) -> None:

@@ -61,7 +61,7 @@ def draw(chart: Chart) -> Picture:
         drawings = [Drawing("", svg(bars(chart, WIDE)), svg(bars(chart, PHONE)))]
         legend = [(color(f"series-{at % SERIES}"), name) for at, (name, _) in enumerate(chart.series)]
         if chart.scale is not Scale.AMOUNT:
-            legend.append((color("bad"), "all there is"))
+            legend.append((color("bad"), "limit"))
         return _picture(chart, drawings, legend, count, MOST_ROWS)
     if isinstance(chart, Flows):
         drawings = [Drawing("", svg(ribbons(chart, WIDE)), svg(ribbons(chart, PHONE)))]

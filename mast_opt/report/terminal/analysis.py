@@ -56,7 +56,7 @@ def show_explanation(console: Console, name: str, answer: Explanation, *, full: 
 def _minimality(answer: Explanation) -> str:
     """How many of the limits are known to be needed, in words."""
     if answer.minimal:
-        return "Without any one of them the others can be kept: each was left out once, and a plan was found."
+        return "Dropping any one of these makes the rest feasible (each was tested)."
     if answer.proven and answer.limits is not None:
         count = sum(map(len, answer.limits.values()))
         return (
@@ -93,8 +93,8 @@ def show_marginals(console: Console, name: str, answer: Marginals, *, full: bool
     if answer.objective is None:
         return
     fixed = answer.integers == "fixed"
-    note = "to this plan, all its whole decisions kept" if fixed else "with everything decided again"
-    console.print(Text.assemble(("objective ", "dim"), plain(answer.objective), f"   worth of one more unit {note}"))
+    note = "all integer decisions fixed" if fixed else "everything decided again"
+    console.print(Text.assemble(("objective ", "dim"), plain(answer.objective), f"   value of one more unit, {note}"))
     shown = [one for one in answer.values if full or one.value]
     heads = ("resource", "where", "unit", "worth") if fixed else ("resource", "where", "unit", "worth", "proven range")
     table = light_table("", heads, ("resource", "where", "unit"))
@@ -105,7 +105,7 @@ def show_marginals(console: Console, name: str, answer: Marginals, *, full: bool
         print_table(console, table)
     unknown = sum(one.value is None for one in answer.values)
     nothing = len(answer.values) - unknown - sum(bool(one.value) for one in answer.values)
-    for count, words in ((nothing, "are worth nothing by themselves"), (unknown, "were not found out in time")):
+    for count, words in ((nothing, "have no value by themselves"), (unknown, "were not found out in time")):
         if count and not full:
             console.print(f"{count:,} more {words} (--full shows them)", style="dim")
 

@@ -59,18 +59,15 @@ CASES: dict[str, tuple[DataPlacement, str, tuple[str, ...], str]] = {
         "copies",
         ("video",),
         (
-            "dataset video (9 TB) needs 3 copies but only 2 of 3 regions that allow it can hold it: "
-            "1 lack ingress next to what is pinned there"
+            "dataset video (9 TB) needs 3 copies but fits in 2 of the 3 allowed regions: "
+            "1 have too little ingress after pinned data"
         ),
     ),
     "storage next to pins": (
         replace(FREE, regions=replace(FREE.regions, storage_mb=ints(8, 16, 8) * TB)),
         "copies",
         ("video",),
-        (
-            "dataset video (9 TB) needs 1 copy but only 0 of 3 regions that allow it can hold it: "
-            "3 lack storage next to what is pinned there"
-        ),
+        ("dataset video (9 TB) fits in none of the 3 allowed regions: 3 have too little storage after pinned data"),
     ),
     "pinned and forbidden": (
         replace(FREE, datasets=replace(FREE.datasets, forbidden=grid((IMAGES, B)))),
@@ -235,7 +232,7 @@ def test_links_must_reach_a_region() -> None:
     problem = replace(PROBLEM, links=one_way, datasets=replace(PROBLEM.datasets, copies_min=ints(2, 1, 1)))
     (conflict,) = (found for found in conflicts(problem) if found.index == ("logs",))
     assert str(conflict) == (
-        "dataset logs (4 TB) needs 2 copies but only 1 of 2 regions that allow it can hold it: "
+        "dataset logs (4 TB) needs 2 copies but fits in 1 of the 2 allowed regions: "
         "1 have no links that carry it in time"
     )
 

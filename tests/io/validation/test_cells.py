@@ -110,7 +110,7 @@ def test_references_and_keys(folder: Folder) -> None:
         ("holds.csv", 6, "item, site, colour", "a, eu, red"),
         ("rules.csv", 1, "site", "mars"),
     ]
-    assert faults[1].expected == "a label that sites.csv lists; did you mean 'eu'?"
+    assert faults[1].expected == "a label listed in sites.csv; did you mean 'eu'?"
     assert faults[2].expected == "each item and site and colour once; row 1 has it already"
 
 
@@ -175,7 +175,7 @@ def test_many_faults_are_counted(folder: Folder) -> None:
     faults = caught.value.faults
     assert [fault.row for fault in faults] == [*range(1, LISTED + 1), None]
     assert sum(fault.count for fault in faults) == count
-    assert str(faults[-1]) == "holds.csv, column item: 4,980 more; expected a label that items.csv lists"
+    assert str(faults[-1]) == "holds.csv, column item: 4,980 more; expected a label listed in items.csv"
     assert str(caught.value).startswith("5,000 faults in the instance:")
 
 

@@ -100,7 +100,7 @@ FAULTS: dict[str, Damage] = {
         {"header": HEADER + "[rules]\n"},
         "instance.toml: rules: found 'rules'; expected one of the keys format, kind,",
     ),
-    "table": ({"velocities": "a\n1\n"}, "velocities.csv: expected no table of this name"),
+    "table": ({"velocities": "a\n1\n"}, "velocities.csv: expected a known table"),
     "column": ({"submissions": SUBMISSIONS.replace("tier", "teir")}, "submissions.csv, column teir"),
     "time": (
         {"submissions": SUBMISSIONS.replace("0.25", "-1")},

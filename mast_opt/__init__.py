@@ -93,12 +93,14 @@ if TYPE_CHECKING:
         verify,
         warm_up,
     )
+    from mast_opt.solving.auto_strategy import AutoParams
     from mast_opt.solving.export_files import export, formulate, write_program
     from mast_opt.task_reassignment import TaskReassignment
     from mast_opt.task_reassignment.twine.params import TwineParams
 
 __all__ = [
     "AllocationParams",
+    "AutoParams",
     "BackendError",
     "BackendUnavailable",
     "Bid",
@@ -263,6 +265,7 @@ _HOMES = {
         "verify",
         "warm_up",
     ),
+    "mast_opt.solving.auto_strategy": ("AutoParams",),
     "mast_opt.solving.export_files": ("export", "formulate", "write_program"),
     "mast_opt.task_reassignment": ("TaskReassignment",),
     "mast_opt.task_reassignment.twine.params": ("TwineParams",),

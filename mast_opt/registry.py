@@ -25,7 +25,7 @@ KindName: TypeAlias = (
 """The name of a kind. Editors complete the names there are."""
 SolverName: TypeAlias = (
     Literal[
-        "highs", "cpsat", "scip", "cbc", "gurobi", "xpress", "copt", "cplex",
+        "auto", "highs", "cpsat", "scip", "cbc", "gurobi", "xpress", "copt", "cplex",
         "tetris", "exhaustive", "exhaustive+repair", "federated", "best-fit", "least-loaded", "random",
         "fgd", "gpu-packing", "gpu-clustering", "dot-product", "reserve-and-pack", "ras", "twine",
     ]

@@ -9,6 +9,7 @@ from typing import Any
 from mast_opt.core.solve_result import Status
 from mast_opt.registry import kind_named
 from mast_opt.solving import Solution
+from mast_opt.solving.auto_strategy import AUTO
 
 WIDE = 0.05
 """Gap of an exact solver from which on it is worth asking a heuristic."""
@@ -46,6 +47,6 @@ def _with_a_plan(path: Path, solution: Solution[Any], out: Path | None, *, inter
 def _heuristics(solution: Solution[Any]) -> str:
     """The heuristics to try instead of an exact solver; none where a part is frozen, which not all of them can."""
     kind = kind_named(solution.kind)
-    if solution.solver in kind.solvers.heuristics or solution.frozen:
+    if solution.solver == AUTO or solution.solver in kind.solvers.heuristics or solution.frozen:
         return ""
     return " or ".join(f"--solver {name}" for name in kind.solvers.heuristics if name not in kind.solvers.constructive)

@@ -26,7 +26,7 @@ from mast_opt.core.arguments import (
     texts,
 )
 from mast_opt.core.arrays import labels_of
-from mast_opt.core.errors import Interrupted, UnsupportedOption, UsageError, VerificationError
+from mast_opt.core.errors import Interrupted, UsageError, VerificationError
 from mast_opt.core.number_format import plain, seconds
 from mast_opt.core.solve_result import Event, Limit, SolveParams, Status
 from mast_opt.core.verdict import Verdict
@@ -40,20 +40,18 @@ from mast_opt.search.interface import (
 )
 from mast_opt.search.params import Params, Value, value_text
 from mast_opt.search.strategy import LOG, Strategy
+from mast_opt.solving.auto_strategy import AutoParams
 from mast_opt.solving.clock import COMPILE, Clock
 from mast_opt.solving.fixed_parts import Frozen, frozen
 from mast_opt.solving.kernel_compilation import needed, rehearse
 from mast_opt.solving.mip_route import Answer, ExactSolve
+from mast_opt.solving.portfolio import by_portfolio, portfolio_of
+from mast_opt.solving.request import Request, check_request, check_start, check_terms
 from mast_opt.solving.search_route import by_search, search_context
 from mast_opt.solving.solution import Solution, Stage
 from mast_opt.solving.solver_params import SubSolvers, solver_params
 
 OptionValue = str | int | float | bool
-
-
-def solver_names(kind: Kind[Any, Any]) -> tuple[str, ...]:
-    """Every solver that takes this kind of problem: the backends, then our heuristics."""
-    return (*backends.names(), *kind.solvers.heuristics)
 
 
 def verify(problem: Problem[PlanT], plan: PlanT) -> Verdict:
@@ -101,7 +99,8 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
 
     Args:
         problem: an instance, from ``mast_opt.read`` or a generator.
-        solver: a MIP backend (``highs``, ``cpsat``, …) or a heuristic of the problem's kind.
+        solver: a MIP backend (``highs``, ``cpsat``, …), a heuristic of the problem's kind, or ``auto``: HiGHS and the
+            heuristic side by side, each on threads of its own, with the best plan and the tightest bound of both.
         time_limit_s: for everything that this call does except loading the solver's library and compiling kernels;
             None for no limit.
         gap: relative gap at which the search may stop.
@@ -117,8 +116,8 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
             to be compiled first, also with ``compiling`` when that begins, and with nothing known when it has ended.
         cancel: set it from any thread to stop and keep the incumbent; Ctrl-C does the same.
         options: for the backend, by its own names: ``{"presolve": "off"}``; an unknown one is an error.
-        params: of the heuristic: an object of its class (``RasParams`` for ``ras``), or a mapping from names to values
-            that differ from the defaults, ``{"sub_mip.gap": 0.01}``; a backend takes none.
+        params: of the heuristic, or of ``auto``: an object of its class (``RasParams`` for ``ras``), or a mapping from
+            names to values that differ from the defaults, ``{"sub_mip.gap": 0.01}``; a backend takes none.
         freeze: the part of ``start`` (or of the present state) that stays as it is: ``{"region": ["eu"]}`` keeps every
             row of the plan that mentions eu, and adds none. Bound and status are then those of the rest.
         weights: term → weight, instead of the instance's: ``{"remote": 500.0}``. The solution records them, and a plan
@@ -136,28 +135,49 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     """
     clock = Clock(time_limit_s)
     kind = kind_of(problem)
-    _check(kind, solver, iterations, formulation)
+    check_request(kind, solver, iterations, formulation)
     problem, overrides = _overridden(problem, weights, order, limits)
-    chosen = solver_params(kind, solver, params)
-    _check_terms(kind, problem, solver, chosen)
-    _check_start(kind, problem, solver, start, freeze)
+    request = Request(
+        problem=problem,
+        solver=solver,
+        params=solver_params(kind, solver, params),
+        asked=SolveParams(
+            time_limit_s=time_limit_s,
+            gap=gap,
+            seed=seed,
+            threads=threads,
+            on_event=on_event,
+            cancel=cancel or threading.Event(),
+            options=tuple(options.items()) if isinstance(options, Mapping) else options,
+        ),
+        iterations=iterations,
+        start=start,
+        formulation=formulation,
+        freeze=freeze,
+    )
+    if isinstance(request.params, AutoParams):
+        check_params(request.asked)
+        return replace(by_portfolio(_solved, request, portfolio_of(kind, request, request.params)), overrides=overrides)
+    return replace(_solved(request, clock), overrides=overrides)
+
+
+def _solved(request: Request[PlanT], clock: Clock | None = None) -> Solution[PlanT]:
+    """The solution by one solver; ``clock``: begun already, or None to begin now."""
+    problem, solver, chosen, start = request.problem, request.solver, request.params, request.start
+    clock = clock or Clock(request.asked.time_limit_s)
+    kind = kind_of(problem)
+    check_terms(kind, problem, solver, chosen)
+    check_start(kind, problem, solver, start, request.freeze)
+    limit_s, seed = request.asked.time_limit_s, request.asked.seed
     LOG.info(
         "solving %s (%s) with %s, seed %d, time limit %s",
-        *(problem.name, kind.name, solver, seed, "none" if time_limit_s is None else seconds(time_limit_s)),
+        *(problem.name, kind.name, solver, seed, "none" if limit_s is None else seconds(limit_s)),
     )
     events: list[Event] = []
-    asked = SolveParams(
-        time_limit_s=time_limit_s,
-        gap=gap,
-        seed=seed,
-        threads=threads,
-        on_event=_recorder(events, on_event, clock),
-        cancel=cancel or threading.Event(),
-        options=tuple(options.items()) if isinstance(options, Mapping) else options,
-    )
+    asked = replace(request.asked, on_event=_recorder(events, request.asked.on_event, clock))
     check_params(asked)
     changed = {} if chosen is None else _logged(chosen)
-    fixed = frozen(kind, problem, start, freeze) if freeze else None
+    fixed = frozen(kind, problem, start, request.freeze) if request.freeze else None
     stated = problem if fixed is None or solver not in kind.solvers.heuristics else fixed.rules(solver)
     conflicts = kind.analysis.conflicts(stated)
     certificate: Certificate | None = None
@@ -182,12 +202,14 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     elif uncompiled is not None:
         answer = _unsolved(kind, stated, begin, str(uncompiled), clock)
     elif backend is None or kind.solvers.method is not None:
-        tools = search_context(asked, iterations, clock, inside, chosen, problem, backend, kind.solvers.grid_limits)
+        tools = search_context(
+            asked, request.iterations, clock, inside, chosen, problem, backend, kind.solvers.grid_limits
+        )
         search = kind.solvers.heuristics[solver].search if backend is None else kind.solvers.method
         answer, certificate = by_search(kind, search, stated, solver, tools, begin, clock)
         strategy = tools.watch.strategy
     else:
-        formulate: Callable[[Any], Formulation[Any]] = partial(kind.formulate, name=formulation)
+        formulate: Callable[[Any], Formulation[Any]] = partial(kind.formulate, name=request.formulation)
         if fixed is not None:
             formulate = _after(formulate, fixed.formulation)
         answer = ExactSolve(kind, problem, backend, asked, clock).run(formulate, begin)
@@ -217,7 +239,6 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         events=tuple(events),
         certificate=certificate,
         frozen={} if fixed is None else fixed.parts,
-        overrides=overrides,
         labels=labels_of(problem),
         sense=problem.sense,
     )
@@ -315,67 +336,6 @@ def feasible_current_plan(kind: Kind[Any, PlanT], problem: Problem[PlanT]) -> Pl
     """The present state, if it is known and breaks no rule."""
     plan = kind.analysis.current_plan(problem)
     return plan if plan is not None and kind.verification.verify(problem, plan).ok else None
-
-
-def _check(kind: Kind[Any, Any], solver: str, iterations: int | None, formulation: str) -> None:
-    if solver not in kind.solvers.heuristics and solver not in backends.names():
-        known = ", ".join(solver_names(kind))
-        raise UsageError(f"no solver for {kind.name} is called {solver!r}; expected one of: {known}")
-    if iterations is not None and solver not in kind.solvers.heuristics:
-        raise UsageError(
-            f"iterations is for {', '.join(kind.solvers.heuristics)}; {solver} has its own limits among its options"
-        )
-    if formulation not in kind.formulation.formulations:
-        known = ", ".join(kind.formulation.formulations)
-        raise UsageError(f"{kind.name} has no formulation called {formulation!r}; expected one of: {known}")
-    if formulation != "base" and solver in kind.solvers.heuristics:
-        raise UsageError(f"{solver} uses no formulation; leave it out, or choose a MIP backend")
-    if iterations is not None and solver in kind.solvers.constructive:
-        raise UsageError(f"{solver} has no iterations: it {_one_plan(kind)}")
-
-
-def _check_terms(kind: Kind[Any, Any], problem: Problem[Any], solver: str, params: Params | None) -> None:
-    """Raises UnsupportedOption for a term with a weight that the heuristic does not take into account."""
-    if solver not in kind.solvers.heuristics:
-        return
-    _check_limits(kind, problem, solver)
-    weights, order = problem.objective.weights, problem.objective.order
-    weighted = order or tuple(term for term, weight in weights.items() if weight)
-    missing = kind.solvers.heuristics[solver].pricing.missing(problem, weighted, params)
-    if not missing:
-        return
-    reasons = "; ".join(f"{solver} does not price {term}{f': {why}' if why else ''}" for term, why in missing.items())
-    able = [name for name, ours in kind.solvers.heuristics.items() if not ours.pricing.missing(problem, weighted)]
-    change = "leave it out of the order" if order else "set its weight to 0"
-    raise UnsupportedOption(f"{reasons}. Choose {', '.join([*able, 'a MIP backend such as highs'])}, or {change}")
-
-
-def _check_limits(kind: Kind[Any, Any], problem: Problem[Any], solver: str) -> None:
-    """Raises UnsupportedOption for a limit on the whole plan that the heuristic does not keep."""
-    limits: Mapping[str, Fraction] = getattr(problem, "limits", {})
-    ours = kind.solvers.heuristics[solver].limits
-    missing = [name for name in limits if name not in ours]
-    if missing:
-        kept = f"; it keeps limits on {', '.join(ours)}" if ours else ""
-        raise UnsupportedOption(
-            f"{solver} does not keep a limit on {', '.join(missing)}{kept}. Choose a MIP backend such as highs, or "
-            "leave the limit out"
-        )
-
-
-def _check_start(
-    kind: Kind[Any, PlanT], problem: Problem[PlanT], solver: str, start: PlanT | None, freeze: object
-) -> None:
-    if start is None:
-        return
-    check_plan(kind, problem, start)
-    if solver in kind.solvers.constructive and not freeze:
-        raise UsageError(f"{solver} takes no start: it {_one_plan(kind)}")
-
-
-def _one_plan(kind: Kind[Any, Any]) -> str:
-    others = ", ".join(name for name in kind.solvers.heuristics if name not in kind.solvers.constructive)
-    return f"builds one plan and ends; leave it out, or choose {others} or a MIP backend"
 
 
 def _recorder(events: list[Event], on_event: Callable[[Event], None] | None, clock: Clock) -> Callable[[Event], None]:

@@ -15,6 +15,7 @@ from mast_opt.mip import Mip
 from mast_opt.search.interface import MipSolver
 from mast_opt.search.params import Params
 from mast_opt.search.sub_mip import SubMipParams
+from mast_opt.solving.auto_strategy import AUTO, AutoParams
 
 
 def params_class(kind: Kind[Any, Any], solver: str) -> type[Params]:
@@ -23,7 +24,7 @@ def params_class(kind: Kind[Any, Any], solver: str) -> type[Params]:
     Raises:
         UsageError: there are none; says which solvers of the kind have some.
     """
-    cls = _class_of(kind, solver)
+    cls = class_of(kind, solver)
     if cls is not None:
         return cls
     able = ", ".join(kind.solvers.params)
@@ -40,7 +41,7 @@ def solver_params(kind: Kind[Any, Any], solver: str, given: Params | Mapping[str
         UsageError: parameters of another solver, a name that there is not, or a value that does not fit.
     """
     if given is None or (isinstance(given, Mapping) and not given):
-        cls = _class_of(kind, solver)
+        cls = class_of(kind, solver)
         return None if cls is None else cls()
     if not isinstance(given, (Params, Mapping)):
         raise refuse("params", given, 'the parameters of a solver, or a mapping as in {"sub_mip.gap": 0.01}')
@@ -52,7 +53,10 @@ def solver_params(kind: Kind[Any, Any], solver: str, given: Params | Mapping[str
     return given
 
 
-def _class_of(kind: Kind[Any, Any], solver: str) -> type[Params] | None:
+def class_of(kind: Kind[Any, Any], solver: str) -> type[Params] | None:
+    """The class of a solver's parameters; None where it has none."""
+    if solver == AUTO:
+        return AutoParams
     return kind.solvers.method_params if solver in backends.names() else kind.solvers.params.get(solver)
 
 

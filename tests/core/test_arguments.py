@@ -199,7 +199,7 @@ CONSTRUCTORS |= {f"{name}Builder" for name in CONSTRUCTORS}
 OTHERS = {"import_instance", "start", "FillSampling", "SearchLimits", "Share"}
 """Takes files of many sorts, see ``tests/importers``; takes the arguments of ``solve``; are checked by ``Fleet``."""
 PARAMS = sorted({cls.__name__ for name in KINDS for cls in kind_named(name).solvers.params.values()})
-PARAMS.append("AllocationParams")
+PARAMS += ["AllocationParams", "AutoParams"]
 """Classes of the parameters of solvers."""
 NAMES = [
     *PARAMS,

@@ -15,6 +15,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import did_you_mean, shown
 from mast_opt.registry import kind_named, kind_names
 from mast_opt.search.params import Params, value_text
+from mast_opt.solving.auto_strategy import AUTO, AutoParams
 from mast_opt.solving import solver_names
 from mast_opt.solving.solver_list import solvers
 
@@ -41,10 +42,12 @@ def command(
 
         mast-opt backends
         mast-opt backends ras
+        mast-opt backends auto
         mast-opt backends --json
     """
     own_solvers = {kind: kind_named(kind).solvers for kind in kind_names()}
     classes = {name: cls for found in own_solvers.values() for name, cls in found.params.items()}
+    classes[AUTO] = AutoParams
     classes |= {kind: found.method_params for kind, found in own_solvers.items() if found.method_params is not None}
     run.record["parameters"] = {name: _described(cls) for name, cls in classes.items() if solver in (None, name)}
     if solver is not None:
@@ -75,6 +78,7 @@ def command(
         for kind, names in own.items():
             if names:
                 out.print(f"\nFor {kind} also mast-opt's own: {', '.join(names)}", soft_wrap=True)
+        out.print(f"\n{AUTO} runs {AutoParams().exact} and one of these side by side.", soft_wrap=True)
 
     return Answer(Exit.OK, show)
 

@@ -109,6 +109,7 @@ def command(
     verified by them.
 
         mast-opt solve my-instance --time-limit 60 --out my-plan
+        mast-opt solve my-instance --solver auto --time-limit 60
         mast-opt solve my-instance --solver cpsat --gap 0.01 --threads 8
         mast-opt solve my-instance --solver tetris --start my-plan --seed 7
         mast-opt solve my-instance --start my-plan --freeze region=us-east,us-west --freeze dataset=clicks

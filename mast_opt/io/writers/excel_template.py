@@ -129,7 +129,13 @@ class _Book:
                 return _at_least(least)
             most = column.maximum / column.scale
             message = f"a number from {least:g} to {most:g}"
-            return {"validate": "decimal", "criteria": "between", "minimum": least, "maximum": most, **_on_error(message)}
+            return {
+                "validate": "decimal",
+                "criteria": "between",
+                "minimum": least,
+                "maximum": most,
+                **_on_error(message),
+            }
         return self._reference(table, at, column)
 
     def _reference(self, table: Table, at: int, column: Column) -> dict[str, Any] | None:

@@ -1,0 +1,145 @@
+"""The portfolio ``auto``: who solves, and that the best plan and the tightest bound of all members come out."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+import mast_opt
+from mast_opt.core.errors import BackendError
+from mast_opt.core.solve_result import Event, Limit, SolveParams, SolveResult, Status
+from mast_opt.mip import Mip
+from mast_opt.solving.auto_strategy import AutoParams, Portfolio, choose_strategy
+from tests.data_placement.workshop import PROBLEM
+
+BOTH = {"head_start_s": 0.0}
+SMALL = {
+    "data-placement": {"datasets": 4, "workloads": 4, "regions": 2},
+    "job-placement": {"jobs": 3},
+    "server-assignment": {"servers": 12},
+    "task-reassignment": {"processes": 8, "machines": 4},
+    "resource-allocation": {"jobs": 4},
+}
+OWN = {
+    "data-placement": "tetris",
+    "job-placement": "exhaustive+repair",
+    "server-assignment": "ras",
+    "task-reassignment": "twine",
+    "resource-allocation": "",
+}
+
+
+@pytest.mark.parametrize(
+    ("columns", "heuristic", "threads", "is_program", "expected"),
+    [
+        (100, "tetris", 2, True, Portfolio("highs", 1, "tetris", 1, 3.0)),
+        (100, "tetris", 8, True, Portfolio("highs", 1, "tetris", 7, 3.0)),
+        (100_000, "tetris", 2, True, Portfolio("highs", 1, "tetris", 1, 0.0)),
+        (2_000_000, "tetris", 2, True, Portfolio("", 0, "tetris", 2, 0.0)),
+        (100, "tetris", 1, True, Portfolio("highs", 1, "", 0, 0.0)),
+        (100_000, "tetris", 1, True, Portfolio("", 0, "tetris", 1, 0.0)),
+        (100_000, "", 2, True, Portfolio("highs", 2, "", 0, 0.0)),
+        (100, "", 1, False, Portfolio("highs", 1, "", 0, 0.0)),
+        (None, "twine", 4, True, Portfolio("highs", 1, "twine", 3, 0.0)),
+    ],
+)
+def test_strategy(columns: int | None, heuristic: str, threads: int, is_program: bool, expected: Portfolio) -> None:
+    assert choose_strategy(columns, heuristic, threads, is_program, AutoParams()) == expected
+
+
+@pytest.mark.parametrize("kind", SMALL)
+def test_the_answer_is_the_optimum_with_who_found_it(kind: str) -> None:
+    problem = mast_opt.generate(kind, None, seed=3, **SMALL[kind])
+    exact = mast_opt.solve(problem, "highs")
+    found = mast_opt.solve(problem, "auto", threads=2, params=BOTH)
+    assert found.solver == "auto"
+    assert found.status is Status.OPTIMAL
+    assert found.objective == pytest.approx(exact.objective, rel=2e-4, abs=1e-9)
+    assert found.verdict == mast_opt.verify(problem, found.plan)
+    assert found.strategy["heuristic"] == OWN[kind]
+    assert found.strategy["plan_by"] in ("highs", OWN[kind])
+    assert "highs" in found.versions
+    assert found.params == BOTH
+
+
+def test_events_improve_from_one_to_the_next() -> None:
+    heard: list[Event] = []
+    problem = mast_opt.generate("data-placement", None, seed=5, datasets=12, workloads=15, regions=3)
+    found = mast_opt.solve(problem, "auto", threads=2, gap=0.05, params=BOTH, on_event=heard.append)
+    assert heard == list(found.events)
+    known = [event for event in heard if not event.compiling and event.incumbent is not None]
+    incumbents = [event.incumbent for event in known]
+    assert incumbents == sorted(incumbents, reverse=True)  # type: ignore[type-var]
+    bounds = [event.bound for event in known if event.bound is not None]
+    assert bounds == sorted(bounds)
+    assert [event.elapsed_s for event in heard] == sorted(event.elapsed_s for event in heard)
+
+
+def test_infeasible_is_said_at_once() -> None:
+    problem = mast_opt.read("instances/data_placement/infeasible-pins")
+    assert mast_opt.solve(problem, "auto", params=BOTH).status is Status.INFEASIBLE
+
+
+def test_terms_minimised_one_after_another() -> None:
+    exact = mast_opt.solve(PROBLEM, "highs", order=("peak", "storage"))
+    found = mast_opt.solve(PROBLEM, "auto", order=("peak", "storage"), threads=2, params=BOTH)
+    assert found.verdict is not None
+    assert exact.verdict is not None
+    assert found.verdict.terms["peak"] == pytest.approx(exact.verdict.terms["peak"], rel=1e-4)
+    assert [stage.term for stage in found.stages] == ["peak", "storage"]
+    assert found.overrides.order == ("peak", "storage")
+
+
+def test_a_cancelled_solve_keeps_what_there_is() -> None:
+    cancel = threading.Event()
+    cancel.set()
+    problem = mast_opt.generate("data-placement", None, seed=5, datasets=12, workloads=15, regions=3)
+    found = mast_opt.solve(problem, "auto", threads=2, params=BOTH, cancel=cancel)
+    assert found.status in (Status.FEASIBLE, Status.NO_SOLUTION)
+    assert found.limit is Limit.INTERRUPT
+
+
+class _Broken:
+    """A backend that fails after loading."""
+
+    name, package = "highs", "highspy"
+
+    def version(self) -> str:
+        return "0"
+
+    def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
+        raise BackendError("it is broken")
+
+
+def test_a_member_that_fails_costs_nothing_but_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mast_opt import backends
+
+    real = backends.get
+    broken: Any = _Broken()
+    monkeypatch.setattr(backends, "get", lambda name: broken if name == "highs" else real(name))
+    problem = mast_opt.generate("task-reassignment", None, seed=3, processes=8, machines=4)
+    found = mast_opt.solve(problem, "auto", threads=2, time_limit_s=2.0, params=BOTH)
+    assert found.plan is not None
+    assert found.strategy["plan_by"] == "twine"
+    assert "highs failed: it is broken" in found.message
+    alone = mast_opt.generate("resource-allocation", None, seed=3, jobs=4)
+    with pytest.raises(BackendError, match="it is broken"):
+        mast_opt.solve(alone, "auto")
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"options": {"presolve": "off"}}, "takes no options"),
+        ({"iterations": 3}, "iterations is for"),
+        ({"formulation": "aggregated"}, "formulation"),
+        ({"params": {"exact": "none"}}, "parameter exact is 'none'"),
+        ({"params": {"most": 3}}, "AutoParams has no parameter 'most'"),
+    ],
+)
+def test_what_it_does_not_take_is_refused(asked: dict[str, Any], words: str) -> None:
+    problem = mast_opt.generate("job-placement", None, seed=3, jobs=3)
+    with pytest.raises(mast_opt.UsageError, match=words):
+        mast_opt.solve(problem, "auto", **asked)

@@ -15,8 +15,8 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import did_you_mean, shown
 from mast_opt.registry import kind_named, kind_names
 from mast_opt.search.params import Params, value_text
-from mast_opt.solving.auto_strategy import AUTO, AutoParams
 from mast_opt.solving import solver_names
+from mast_opt.solving.auto_strategy import AUTO, AutoParams
 from mast_opt.solving.solver_list import solvers
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import Any, get_args
 import pytest
 
 from mast_opt import backends, registry
+from mast_opt.solving.auto_strategy import AUTO
 
 KINDS = [registry.kind_named(name) for name in registry.kind_names()]
 
@@ -16,7 +17,7 @@ KINDS = [registry.kind_named(name) for name in registry.kind_names()]
     [
         (registry.KindName, set(registry.kind_names())),
         (registry.TermName, {term for kind in KINDS for term in kind.terms}),
-        (registry.SolverName, {*backends.BUILT_IN, *(name for kind in KINDS for name in kind.solvers.heuristics)}),
+        (registry.SolverName, {AUTO, *backends.BUILT_IN, *(name for kind in KINDS for name in kind.solvers.heuristics)}),
     ],
     ids=("kinds", "terms", "solvers"),
 )

@@ -17,7 +17,10 @@ KINDS = [registry.kind_named(name) for name in registry.kind_names()]
     [
         (registry.KindName, set(registry.kind_names())),
         (registry.TermName, {term for kind in KINDS for term in kind.terms}),
-        (registry.SolverName, {AUTO, *backends.BUILT_IN, *(name for kind in KINDS for name in kind.solvers.heuristics)}),
+        (
+            registry.SolverName,
+            {AUTO, *backends.BUILT_IN, *(name for kind in KINDS for name in kind.solvers.heuristics)},
+        ),
     ],
     ids=("kinds", "terms", "solvers"),
 )

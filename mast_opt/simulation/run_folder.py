@@ -16,6 +16,7 @@ from mast_opt.loop.events import Stored
 
 if TYPE_CHECKING:  # kernels take long to import
     from mast_opt.loop.metrics import Metrics
+    from mast_opt.loop.place_metrics import PlaceMetrics
     from mast_opt.simulation.run import SimulatedRun
 
 EVENTS, FIGURES = FILES = ("events.jsonl", "metrics.json")
@@ -72,16 +73,24 @@ def check_replaceable(target: Path, force: bool) -> None:
         raise InputError(f"{target} exists already; choose another path, or overwrite it (--force)")
 
 
-def write_run(done: SimulatedRun, facts: RunFacts, found: Metrics, out: Path, *, force: bool) -> None:
+def write_run(
+    done: SimulatedRun,
+    facts: RunFacts,
+    found: Metrics,
+    out: Path,
+    *,
+    places: PlaceMetrics | None = None,
+    force: bool,
+) -> None:
     """Write a run to a new folder, which is there whole or not at all. Raises InputError if it cannot be written."""
     with new_folder(out.absolute(), lambda target: check_replaceable(target, force)) as folder:
         with (folder / EVENTS).open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(log_lines(done.events(), sum(1 for _ in done.events())))
-        text = json.dumps(figures(done, facts, found), indent=1)
+        text = json.dumps(figures(done, facts, found, places), indent=1)
         (folder / FIGURES).write_text(text + "\n", encoding="utf-8", newline="\n")
 
 
-def figures(done: SimulatedRun, facts: RunFacts, found: Metrics) -> dict[str, Any]:
+def figures(done: SimulatedRun, facts: RunFacts, found: Metrics, places: PlaceMetrics | None = None) -> dict[str, Any]:
     """What ``metrics.json`` says."""
     return {
         "policy": done.policy,
@@ -89,6 +98,7 @@ def figures(done: SimulatedRun, facts: RunFacts, found: Metrics) -> dict[str, An
         "events": done.count,
         **{name: getattr(facts, name) for name in RunFacts.__dataclass_fields__},
         **found.to_dict(),
+        **({} if places is None else places.to_dict()),
     }
 
 

@@ -18,6 +18,8 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Event
 from mast_opt.io.atomic import check_writable
 from mast_opt.loop.metrics import Metrics, metrics
+from mast_opt.loop.place_metrics import PlaceMetrics, place_metrics
+from mast_opt.simulation.kernel import POLICIES as ORDER_ONLY
 from mast_opt.simulation.run import SimulatedRun, run_trace
 from mast_opt.simulation.run_folder import RunFacts, check_replaceable, write_run
 from mast_opt.simulation.traces.trace import read_trace
@@ -76,11 +78,14 @@ def command(
         )
     with run.phase("verify"):
         since = round(warm_up * 1000) if warm_up else None
-        found = metrics(done.rows, since, None if until_ms is None else max(until_ms, int(done.rows.at_ms[-1])))
+        end_ms = None if until_ms is None else max(until_ms, int(done.rows.at_ms[-1]))
+        found = metrics(done.rows, since, end_ms)
+        places = None if policy in ORDER_ONLY else place_metrics(done.events(), since or 0, end_ms)
+        figures = {**found.to_dict(), **({} if places is None else places.to_dict())}
     run.record.update(
         slow=paths,
         params={name: list(value) if isinstance(value, tuple) else value for name, value in done.params.items()},
-        metrics=found.to_dict(),
+        metrics=figures,
         sum_queue_s=found.sum_queue_s,
         mean_jct_s=found.jct_s.mean,
         makespan_s=found.makespan_s,
@@ -88,10 +93,11 @@ def command(
         out=None if out is None else str(out),
     )
     if out is not None:
-        write_run(done, RunFacts(jobs.name, warm_up_s=warm_up, until_s=until), found, out, force=force)
+        facts = RunFacts(jobs.name, warm_up_s=warm_up, until_s=until)
+        write_run(done, facts, found, out, places=places, force=force)
 
     def show(console: Console) -> None:
-        _show(console, jobs.name, done, found, out)
+        _show(console, jobs.name, done, found, places, out)
 
     return Answer(Exit.OK, show)
 
@@ -123,7 +129,9 @@ def _watched(run: Run, work: Callable[[Callable[[float], None]], SimulatedRun], 
         return work(watch)
 
 
-def _show(console: Console, name: str, done: SimulatedRun, found: Metrics, out: Path | None) -> None:
+def _show(
+    console: Console, name: str, done: SimulatedRun, found: Metrics, places: PlaceMetrics | None, out: Path | None
+) -> None:
     from mast_opt.core.number_format import percent, plain
     from mast_opt.report.terminal.layout import light_table, print_table, print_words
 
@@ -145,6 +153,9 @@ def _show(console: Console, name: str, done: SimulatedRun, found: Metrics, out: 
     rest.add_row("stops", f"{found.preemptions:,}")
     rest.add_row("work lost, GPU-hours", plain(found.lost_gpu_h))
     rest.add_row("jobs that waited over a day", f"{found.starved:,}")
+    if places is not None and places.storage_overhead is not None:
+        rest.add_row("jobs that waited for data while there was room", f"{places.waited_for_data:,}")
+        rest.add_row("storage beyond one replica", percent(places.storage_overhead))
     print_table(console, rest)
     if out is not None:
         report = join(["mast-opt", "report", str(out)])

@@ -169,6 +169,40 @@ def test_the_buffer_absorbs_a_lost_switchboard(gang: JobTrace) -> None:
     assert stopped, "the gang has to be where the switchboard fails"
 
 
+HAPPENINGS = """at_s,what,name,value
+40000,server_down,east-0,
+60000,switchboard_down,east-msb0,
+90000,quota,ads,4
+110000,server_up,east-0,
+130000,region_down,north,
+150000,switchboard_up,east-msb0,
+200000,quota,ads,
+250000,region_up,north,
+260000,region_down,east,
+300000,region_up,east,
+"""
+
+
+def test_failures_and_quotas_under_the_checker(tmp_path: Path) -> None:
+    (write_data_trace(tmp_path / "t") / "happenings.csv").write_text(HAPPENINGS)
+    submissions = tmp_path / "t" / "submissions.csv"
+    head, *rows = submissions.read_text().splitlines()
+    submissions.write_text("\n".join([f"{head},tenant", *(f"{row},{row.split(',')[6]}" for row in rows)]) + "\n")
+    done = run_trace(read_trace(tmp_path / "t"), "mast", {"slow.data.iterations": "5"}, slow=["data"])
+    found_faults = check_log(done.events(), replicas={}, all_end=True, durations=True)
+    assert [str(violation) for violation in found_faults] == []
+    down = found(done, ev.ServerDown)
+    assert len(down) == 2 + 4 + 4  # east-0 is down already when its switchboard fails
+    assert len(found(done, ev.ServerUp)) == 12 + len(down)
+    assert any(getattr(stored.event, "why", "") == "region east" for stored in down)
+    north = [
+        stored.at_ms
+        for stored in found(done, ev.Started, ev.CopyEnded)
+        if getattr(stored.event, "region", "") == "north" and 130_000_000 < stored.at_ms < 250_000_000
+    ]
+    assert north == []  # no copy ends in a region that is down
+
+
 def test_parameters_are_recorded() -> None:
     params = run("data").params
     assert params["slow.data.iterations"] == 5

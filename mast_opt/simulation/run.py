@@ -85,7 +85,7 @@ def run_trace(
     placement = own.pop(PLACEMENT, PLACEMENTS[0])
     _refuse_unknown(policy, own, (*(item.name for item in fields(params_type)), PLACEMENT))
     chosen = values_of(params_type, own)
-    paths = slow_run(trace, slow, of_slow, None if watch is None else lambda _: watch(0.0))
+    paths = slow_run(trace, slow, of_slow)
     log = engine_log(trace, make(chosen), placement, paths, until_ms=until_ms, watch=watch)
     count = sum(type(stored.event) in JOB_EVENTS for stored in log)
     stated = {**asdict(chosen), PLACEMENT: placement, **paths.stated}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -67,18 +67,12 @@ class SlowRun:
     """All parameters, defaults too, by their names on the command line."""
 
 
-def slow_run(
-    trace: JobTrace,
-    names: Collection[str],
-    given: Mapping[str, str],
-    on_solve: Callable[[str], None] | None = None,
-) -> SlowRun:
+def slow_run(trace: JobTrace, names: Collection[str], given: Mapping[str, str]) -> SlowRun:
     """The slow paths of these names.
 
     Args:
         names: some of ``PATHS``.
         given: parameters, as text, such as ``slow.data.every_s``.
-        on_solve: see ``SimulatedSolver``.
 
     Raises:
         UsageError: no such path or parameter, or a value that it cannot have.
@@ -115,7 +109,7 @@ def slow_run(
         move_ms = servers.move_s * 1000
         stated |= _stated(servers_path.NAME, "ras", servers)
     network = SimulatedNetwork(around.ingress_mb_per_day, around.links)
-    return SlowRun(paths, SimulatedSolver(settings, on_solve), network, move_ms, stated)
+    return SlowRun(paths, SimulatedSolver(settings), network, move_ms, stated)
 
 
 def _stated(path: str, solver: str, params: DataRunParams | ServersRunParams) -> dict[str, Any]:

@@ -6,7 +6,7 @@ The solver runs a counted number of iterations on one thread, so that the plan i
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mast_opt.core.errors import UsageError
@@ -43,12 +43,10 @@ class SimulatedSolver:
 
     Args:
         settings: path → how its plans are made.
-        on_solve: called with the name of the path before each solve; it may raise, which ends the run.
     """
 
-    def __init__(self, settings: Mapping[str, SolveSettings], on_solve: Callable[[str], None] | None = None) -> None:
+    def __init__(self, settings: Mapping[str, SolveSettings]) -> None:
         self._settings = settings
-        self._on_solve = on_solve
         self._answers: list[tuple[int, int, ev.SolveEnded]] = []
         self._plans: dict[str, Planned] = {}
 
@@ -58,8 +56,6 @@ class SimulatedSolver:
 
     def begin(self, now_ms: int, command: Solve) -> None:
         """A solve begins."""
-        if self._on_solve is not None:
-            self._on_solve(command.path)
         chosen = self._settings[command.path]
         found = solve(command.problem, chosen.solver, iterations=chosen.iterations, seed=chosen.seed, threads=1)
         reference = ""

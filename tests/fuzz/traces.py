@@ -67,6 +67,15 @@ def make_event_log(folder: Path) -> None:
         ev.Stopped("a", 1, 10, 5),
         ev.QuotaSet("ads", None),
         ev.Refused("a", "no room", "in-use", 99),
+        ev.StorageSet("east", 10),
+        ev.DatasetCreated("logs", 4, ("east",), "ads"),
+        ev.SolveAsked("data", "sum"),
+        ev.SolveEnded("data", "sum", "FEASIBLE", "plan", 1.5),
+        ev.PlanAdopted("data", "plan", (), (ev.PlanStep("copy", "logs", "west", "east"),), {0: 0.5}),
+        ev.CopyAsked("logs", "east", "west", 4),
+        ev.CopyEnded("logs", "west"),
+        ev.MoveAsked("s1", "east-2"),
+        ev.ServerMoved("s1", "east", "east-2"),
     )
     log = [ev.Stored(at + 1, 10 * at, event) for at, event in enumerate(events)]
     texts(folder, {"events.jsonl": "".join(log_lines(log, len(log)))})

@@ -130,6 +130,17 @@ class TestPlans:
         assert not broken.inventory.moving
 
 
+def test_a_job_waits_until_its_dataset_is_there() -> None:
+    engine = Engine(State(SERVERS), Mast())
+    job = ev.Submitted("j", ev.JobSpec(datasets=("d",), mgpu=1000))
+    held = engine.advance(0, [*engine.state.opening(), job]).events[-1].event
+    assert isinstance(held, ev.Refused)
+    assert held.code == "data"
+    placed = engine.advance(5, [ev.DatasetCreated("d", 3, ("b",))]).events[-1].event
+    assert isinstance(placed, ev.Placed)
+    assert placed.region == "b"
+
+
 class TestChecker:
     def test_a_good_log(self) -> None:
         copied = (ev.CopyAsked("d", "a", "b", 3), ev.CopyEnded("d", "b"), ev.ReplicaDropped("d", "a"))

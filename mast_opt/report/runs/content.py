@@ -42,6 +42,13 @@ WORDS = {
     "starved": "waited over a day",
     "waiting": "still wait",
     "running": "still run",
+    "waited_for_data": "waited for data while there was room",
+    "needless": "stops that were not needed",
+    "storage_overhead": "storage beyond one replica",
+    "first_time": "first runs of their kind",
+    "frag_mean": "fragmented GPUs, mean",
+    "frag_p95": "fragmented GPUs, P95",
+    "step_s": "looked at every, s",
 }
 """Metrics whose names say too little to people who have not read what they are."""
 SPREAD = ("mean", "p95")

@@ -1,0 +1,177 @@
+"""Instances of slow paths: what they say of demand, data, network and servers, and what becomes of a plan."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from mast_opt.core.errors import UsageError
+from mast_opt.data_placement.plan import Plan
+from mast_opt.job_placement.live_fleet.types import Server, Share
+from mast_opt.loop import events as ev
+from mast_opt.loop.slow_path import Planned
+from mast_opt.loop.state import State
+from mast_opt.loop.view import StateView
+from mast_opt.server_assignment.plan import Plan as ServerPlan
+from mast_opt.slow_paths.data_instance import data_instance
+from mast_opt.slow_paths.data_path import DataPath, DataPathParams
+from mast_opt.slow_paths.network_limits import NetworkLimits
+from mast_opt.slow_paths.planned_work import planned_work
+from mast_opt.slow_paths.servers_path import ServersPath, server_instance
+
+DAY_MS = 86_400_000
+SERVERS = tuple(
+    Server(f"{region}{n}", region, f"{region}-{n % 2}", "r", "h100", 8, 0, 0) for region in ("a", "b") for n in range(4)
+)
+BOARDS = {server.name: f"{server.region}-msb{int(server.name[1]) // 2}" for server in SERVERS}
+DATA = (
+    *(ev.StorageSet(region, 100) for region in ("a", "b")),
+    *(ev.DatasetCreated(name, 10, ("a",), "ads") for name in ("d", "e")),
+    ev.DatasetCreated("f", 10, ("b",)),
+)
+NETWORK = NetworkLimits({"a": 20, "b": 5})
+
+
+def job(name: str, *datasets: str, mgpu: int = 8000, tasks: int = 1, **rest: object) -> ev.Submitted:
+    return ev.Submitted(name, ev.JobSpec(mgpu=mgpu, tasks=tasks, datasets=datasets, **rest))  # type: ignore[arg-type]
+
+
+def view_after(*events: ev.Event, at_ms: int = DAY_MS) -> StateView:
+    state = State(SERVERS)
+    for event in (*state.opening(), *DATA, *events):
+        state.apply(state.seq + 1, 0, event)
+    state.now_ms = at_ms
+    return StateView(state, ())
+
+
+class TestWork:
+    def test_namespaces_recurring_work_and_jobs_without_a_namespace(self) -> None:
+        view = view_after(
+            job("1", "d", namespace="ads"),
+            job("2", "e", namespace="ads", workload="once"),
+            job("3", "d", namespace="ads", workload="nightly"),
+            job("4", "d", namespace="ads", workload="nightly"),
+            job("5", "f"),
+            job("6", "d", namespace="ads", tier=1),
+        )
+        found = [(one.label[3:], one.tier, one.mgpu, one.datasets, one.splittable) for one in planned_work(view)]
+        assert found == [
+            ("jobs of tier 0", 0, 8000, ("f",), True),
+            ("ads of tier 0", 0, 16_000, ("d", "e"), True),
+            ("ads of tier 1", 1, 8000, ("d",), True),
+            ("nightly of tier 0", 0, 16_000, ("d",), True),
+        ]
+
+    def test_jobs_that_no_region_has_all_data_for_count_by_their_waiting(self) -> None:
+        view = view_after(job("1", "d", "f"), ev.Refused("1", "no data", "data"), at_ms=3 * DAY_MS)
+        wish = planned_work(view)[-1]
+        assert (wish.label, wish.mgpu, wish.datasets, wish.splittable) == ("wish 0", 24_000, ("d", "f"), False)
+        early = view_after(job("1", "d", "f"), at_ms=DAY_MS // 2)
+        assert planned_work(early)[-1].mgpu == 8000
+
+
+class TestData:
+    def test_an_instance(self) -> None:
+        view = view_after(job("1", "d"), ev.CopyAsked("e", "a", "b", 10), ev.CopyProgress("e", "b", 2))
+        problem = data_instance(view, NETWORK, copy_days=4, copies_min=1)
+        assert problem is not None
+        assert problem.regions.supply_mgpu.tolist() == [[32_000], [32_000]]
+        assert problem.regions.storage_mb.tolist() == [100, 100]
+        assert problem.regions.ingress_mb_per_day.tolist() == [20, 3]  # 8 MB are still to come in 4 days
+        assert problem.datasets.labels == ("d", "e", "f")
+        assert problem.datasets.stored.tolist() == [[True, False], [True, True], [False, True]]
+        assert problem.datasets.pinned.tolist() == [[False, False], [False, True], [False, False]]
+        assert (problem.days, problem.remote_reads, problem.may_refuse) == (Fraction(4), False, True)
+
+    def test_second_replicas_as_far_as_storage_and_network_have_room(self) -> None:
+        jobs = (job("1", "d"), job("2", "e"), job("3", "f"))
+        wide = data_instance(view_after(*jobs), NetworkLimits(), copy_days=4, copies_min=2)
+        assert wide is not None
+        assert wide.datasets.copies_min.tolist() == [2, 2, 2]
+        narrow = data_instance(view_after(*jobs), NETWORK, copy_days=1, copies_min=2)  # half of 25 MB
+        assert narrow is not None
+        assert narrow.datasets.copies_min.tolist() == [2, 1, 1]
+
+    def test_links(self) -> None:
+        network = NetworkLimits(links={("a", "b"): 6})
+        problem = data_instance(
+            view_after(job("1", "d"), ev.CopyAsked("e", "a", "b", 10)), network, copy_days=5, copies_min=1
+        )
+        assert problem is not None
+        assert problem.links is not None
+        assert problem.links.capacity_mb_per_day.tolist() == [4]
+
+    def test_a_job_that_only_one_region_can_hold(self) -> None:
+        view = view_after(job("1", "d", tasks=4), ev.ServerDown("b0"))
+        problem = data_instance(view, NETWORK, copy_days=4, copies_min=1)
+        assert problem is not None
+        assert problem.workloads.forbidden.tolist() == [[False, True]]
+
+    def test_nothing_to_plan(self) -> None:
+        assert DataPath(NETWORK).ask(view_after()) is None
+
+    def test_one_replica_where_no_plan_was_found(self) -> None:
+        failed = (ev.SolveAsked("data", "x"), ev.SolveEnded("data", "x", "INFEASIBLE"))
+        question = DataPath(NetworkLimits()).ask(view_after(job("1", "d"), *failed))
+        assert question is not None
+        assert question.problem.datasets.copies_min.tolist() == [1, 1, 1]  # type: ignore[attr-defined]
+
+    def test_steps_of_a_plan_of_some_hours_ago(self) -> None:
+        path = DataPath(NetworkLimits())
+        then = path.ask(view_after(job("1", "d"), job("2", "e")))
+        assert then is not None
+        none = np.zeros(0, np.int64)
+        two = np.zeros(2, np.int64)
+        plan = Plan(
+            place=np.array([[True, True], [True, True], [True, True]]),
+            run_workload=np.arange(2),
+            run_region=np.array([0, 1]),
+            run_type=two,
+            run_share=np.full(2, 1000),
+            **{f"copy_{name}": none for name in ("dataset", "source", "target", "share")},
+            **{f"remote_{name}": none for name in ("workload", "dataset", "source", "target", "share")},
+        )
+        now = view_after(job("1", "d"), job("2", "e"), ev.CopyEnded("d", "b"))
+        found = path.carry_out(now, Planned(then.problem, plan))
+        assert sorted((step.does, step.name, step.source, step.target) for step in found.steps) == [
+            ("copy", "e", "a", "b"),
+            ("copy", "f", "b", "a"),
+        ]
+        assert found.dropped == ("copy d b: it is there already",)
+        assert found.ratios == {0: 0.25}
+
+    def test_bad_parameters(self) -> None:
+        with pytest.raises(UsageError, match="copy_days of the data path is 0"):
+            DataPathParams(copy_days=0)
+
+
+class TestServers:
+    PLACED = (job("1"), ev.Placed("1", 1, "a", "a-0", (Share("a0", 1, dict.fromkeys(range(8), 1000)),)))
+
+    def test_an_instance(self) -> None:
+        problem = server_instance(view_after(*self.PLACED, ev.MoveAsked("b1", "b-0"), at_ms=0), BOARDS)
+        assert problem is not None
+        assert problem.reservations.asked_mrru.tolist() == [8000, 0, 0, 0]
+        assert problem.servers.labels == tuple(sorted(BOARDS))
+        assert problem.servers.in_use.tolist() == [True, *[False] * 4, True, False, False]
+        assert problem.servers.owner.tolist() == [0, 1, 0, 1, 2, 2, 2, 3]  # b1 counts where it goes
+        assert problem.reservations.value_mrru.tolist() == [[8000, 0], [8000, 0], [0, 8000], [0, 8000]]
+        assert problem.datacenters == ("a", "b")
+
+    def test_only_idle_servers_move(self) -> None:
+        view = view_after(*self.PLACED, at_ms=0)
+        problem = server_instance(view, BOARDS)
+        assert problem is not None
+        owner = problem.servers.owner.copy()
+        owner[[0, 2, 5]] = 1, 1, len(problem.reservations)
+        found = ServersPath(BOARDS).carry_out(view, Planned(problem, ServerPlan(owner)))
+        assert [(step.name, step.target) for step in found.steps] == [("a2", "a-1")]
+        assert found.dropped == ("move a0 a-1: a job runs on it",)
+
+    def test_no_choice(self) -> None:
+        state = State([Server("s", "a", "c", "r", "h100", 8, 0, 0)])
+        for event in state.opening():
+            state.apply(state.seq + 1, 0, event)
+        assert server_instance(StateView(state, ()), {"s": "m"}) is None

@@ -58,7 +58,7 @@ class PlaceMetrics:
     storage_overhead: float | None
     """Time mean of what is stored, copies under way included, over the sizes of all datasets, less 1."""
     first_time: float | None
-    """Share of the jobs whose workload and set of datasets never came before."""
+    """Share of the jobs whose workload and set of datasets never came before; None where no job states either."""
     needless: int
     """Stops of jobs for a job that fitted in another region with all its data without a stop."""
     frag: OverTime
@@ -273,7 +273,7 @@ class _Sweep:
             waited_for_data=len(self.for_data),
             not_collocated=len(self.without_data | self.for_data) / jobs if jobs else None,
             storage_overhead=self.overhead_ms / self.stored_ms if self.stored_ms else None,
-            first_time=self.first_time / jobs if jobs else None,
+            first_time=self.first_time / jobs if jobs and self.known != {("", frozenset())} else None,
             needless=self.needless,
             frag=_over_time(self.fragmented if self.numbered else []),
             rho=Fairness(

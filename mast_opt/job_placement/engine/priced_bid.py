@@ -30,27 +30,36 @@ def place_priced(
     """As ``best_bid``, with the price [G] of each group between spread and load; None where all prices are equal. With
     the style LEAST_LOSS, the loss of value comes between price and load, and the style is TIGHT where there are
     victims."""
-    found = place_free(state, job, allowed, style, price)
+    groups = _ordered(state, job, allowed, style, price)
+    found = _place_free(state, job, allowed, style, price, groups)
     if found is not None:
         return found
-    ordered = price is not None or style == LEAST_LOSS
-    groups = groups_by_price(state, job, allowed, price) if ordered else None
     victims = search_victims(state, job, allowed, limits, groups)
     return None if victims is None else bid_of(state, job, TIGHT if style == LEAST_LOSS else style, victims)
 
 
 def place_free(state: EngineState, job: Request, allowed: Bools, style: int, price: Prices) -> BestBid | None:
     """As ``place_priced``, without victims."""
-    if style == LEAST_LOSS:
-        return _least_loss(state, job, allowed, price)
-    group, level = search_priced(state, job, allowed, price)
+    return _place_free(state, job, allowed, style, price, _ordered(state, job, allowed, style, price))
+
+
+def _ordered(state: EngineState, job: Request, allowed: Bools, style: int, price: Prices) -> Ints | None:
+    """The groups by price; None where neither price nor loss of value decides."""
+    return groups_by_price(state, job, allowed, price) if price is not None or style == LEAST_LOSS else None
+
+
+def _place_free(
+    state: EngineState, job: Request, allowed: Bools, style: int, price: Prices, groups: Ints | None
+) -> BestBid | None:
+    if groups is not None and style == LEAST_LOSS:
+        return _least_loss(state, job, groups, price)
+    group, level = search(state, job, allowed) if groups is None else _first(state, job, groups)
     if group < 0:
         return None
     return BestBid(group, level, on_servers(state, group, level, job, style, NOBODY), NOBODY, None, True)
 
 
-def _least_loss(state: EngineState, job: Request, allowed: Bools, price: Prices) -> BestBid | None:
-    groups = groups_by_price(state, job, allowed, price)
+def _least_loss(state: EngineState, job: Request, groups: Ints, price: Prices) -> BestBid | None:
     rank = np.zeros(len(groups), np.int64) if price is None else np.unique(price[groups], return_inverse=True)[1]
     group, level, server = search_least_loss(state, job, groups, rank)
     if server >= 0:

@@ -12,7 +12,6 @@ from mast_opt.core.units import MILLI
 from mast_opt.job_placement.capacity import remote_mb_price
 from mast_opt.job_placement.engine.arrival_mix import ArrivalMix
 from mast_opt.job_placement.engine.best_bid import BestBid
-from mast_opt.job_placement.engine.free_capacity_search import load_of
 from mast_opt.job_placement.engine.state import J_COST, VICTIM
 from mast_opt.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.job_placement.live_fleet.running_jobs import Holding, Running
@@ -160,7 +159,7 @@ def bid_of(
         victim_tier=None if offer.threshold is None else books.tiers[offer.threshold],
         gpu_hours_lost=cost / MILLI,
         price=0.0 if price is None else float(price[offer.group]),
-        load=load_of(books.state, region),
+        load=books.load_of(region),
         proven=offer.proven,
         version=version,
         fleet=fleet,

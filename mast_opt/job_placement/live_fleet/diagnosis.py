@@ -90,6 +90,14 @@ def _shortage(books: FleetInventory, request: Request, groups: Ints) -> Coded:
 
 def why_not(books: FleetInventory, job: Job, request: Request) -> Coded:
     """One sentence for a job that fits nowhere, and its code."""
+    layout = books.layout
+    asked = request.mgpu[layout.group_type] * request.tasks
+    usable = (asked >= 0) & request.open[layout.group_region]
+    if (usable & (books.group_mgpu >= asked)).any():
+        return (
+            "no cluster has room for it, not even if all less important work that may be stopped were; see explain",
+            "in-use",
+        )
     accepted = [books.type_names[k] for k in np.flatnonzero(request.mgpu >= 0)]
     if not accepted:
         wanted = ", ".join(job.gpu_types or ())
@@ -107,20 +115,14 @@ def why_not(books: FleetInventory, job: Job, request: Request) -> Coded:
         return f"no region holds {', '.join(lost)}", "lost"
     if not request.open.any():
         return f"no region holds all of its data ({', '.join(job.datasets)})", "data"
-    usable = (request.mgpu[books.layout.group_type] >= 0) & request.open[books.layout.group_region]
     if not usable.any():
         return f"no region that holds its data has a GPU type that it accepts ({', '.join(accepted)})", "data-and-type"
-    have, asked = books.group_mgpu[usable], (request.mgpu[books.layout.group_type] * request.tasks)[usable]
-    if (have < asked).all():
-        at = int(have.argmax())
-        kind = "one type"
-        if (asked != asked[at]).any():
-            kind = f"type {books.type_names[books.layout.group_type[usable][at]]}"
-        return (
-            f"it needs {int(asked[at]) / WHOLE:g} GPUs of {kind} in one cluster; "
-            f"the largest that it may use has {int(have[at]) / WHOLE:g}"
-        ), "size"
+    have, asked = books.group_mgpu[usable], asked[usable]
+    at = int(have.argmax())
+    kind = "one type"
+    if (asked != asked[at]).any():
+        kind = f"type {books.type_names[layout.group_type[usable][at]]}"
     return (
-        "no cluster has room for it, not even if all less important work that may be stopped were; see explain",
-        "in-use",
-    )
+        f"it needs {int(asked[at]) / WHOLE:g} GPUs of {kind} in one cluster; "
+        f"the largest that it may use has {int(have[at]) / WHOLE:g}"
+    ), "size"

@@ -24,6 +24,7 @@ from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.limits import DEFAULT_SAMPLING, FillSampling, SearchLimits
 from mast_opt.job_placement.engine.negative_cache import NegativeCache
 from mast_opt.job_placement.engine.priced_bid import place_priced
+from mast_opt.job_placement.engine.server_selection import Placement
 from mast_opt.job_placement.exhaustive.batch_state import mix_of
 from mast_opt.job_placement.live_fleet.adoption import check_in_use, holdings_of, need_is_unknown, shares_of
 from mast_opt.job_placement.live_fleet.booking import are_named
@@ -168,30 +169,35 @@ class Fleet(MovingFleet):
                 region.
         """
         with self._lock:
-            over, request = self._request(job)
-            if regions is not None:
-                asked = request.open & self._books.regions_in(regions)
-                if request.open.any() and not asked.any():
-                    return Refused(job, "none of the regions that are asked holds all of its data", code="regions")
-                request = request._replace(open=asked)
-            stamp = self._stamp(request)
-            if self._failures.known(request, stamp):
-                return Refused(job, *why_not(self._books, job, request), remembered=True)
-            price = self._books.price_of(job)
-            offer = self._search(request, price)
-            if offer is None:
-                self._failures.remember(request, stamp)
-                return Refused(job, *why_not(self._books, job, request))
-            return bid_of(offer, job, over, price, self._books, self._versions.now, self._versions.name)
+            return self._answer(job, regions)[0]
+
+    def _answer(self, job: Job, regions: Collection[str] | None) -> tuple[Bid | Refused, Placement | None]:
+        """As ``place``, and the bid in positions."""
+        over, request = self._request(job)
+        if regions is not None:
+            asked = request.open & self._books.regions_in(regions)
+            if request.open.any() and not asked.any():
+                return Refused(job, "none of the regions that are asked holds all of its data", code="regions"), None
+            request = request._replace(open=asked)
+        stamp = self._stamp(request)
+        if self._failures.known(request, stamp):
+            return Refused(job, *why_not(self._books, job, request), remembered=True), None
+        price = self._books.price_of(job)
+        offer = self._search(request, price)
+        if offer is None:
+            self._failures.remember(request, stamp)
+            return Refused(job, *why_not(self._books, job, request)), None
+        bid = bid_of(offer, job, over, price, self._books, self._versions.now, self._versions.name)
+        return bid, offer.placed
 
     @checked(job=a(Job))
     def place_and_commit(self, job: Job, *, regions: Collection[str] | None = None) -> Bid | Refused:
         """As ``place``, and the bid, if there is one, is committed before another thread can change anything. Its
         ``victims`` have to be stopped."""
         with self._lock:
-            answer = self.place(job, regions=regions)
+            answer, placed = self._answer(job, regions)
             if isinstance(answer, Bid):
-                self.commit(answer)
+                self._commit(answer, placed)
             return answer
 
     @checked(job=a(Job))

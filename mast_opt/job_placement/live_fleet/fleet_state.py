@@ -11,7 +11,7 @@ from mast_opt.core.arguments import a_text, checked
 from mast_opt.core.errors import UsageError
 from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.negative_cache import NegativeCache
-from mast_opt.job_placement.engine.server_selection import LEAST_LOSS, TIGHT
+from mast_opt.job_placement.engine.server_selection import LEAST_LOSS, TIGHT, Placement
 from mast_opt.job_placement.engine.state import R_MGPU, R_USED
 from mast_opt.job_placement.live_fleet.bid_versions import BidVersions
 from mast_opt.job_placement.live_fleet.booking import booking_of
@@ -199,11 +199,13 @@ class FleetState:
             raise UsageError(f"job {job.name} has tier {job.tier}; the fleet's tiers are {self._books.tiers}")
         return self._books.tiers.index(job.tier)
 
-    def _commit(self, bid: Bid) -> tuple[str, ...]:
+    def _commit(self, bid: Bid, placed: Placement | None = None) -> tuple[str, ...]:
+        """``placed``: the bid in positions; None where it comes from outside and has to be checked."""
         over, request = self._request(bid.job)
         if (bid.over_quota, bid.tier) != (over, self._books.tiers[request.tier]):
             raise UsageError(f"the bid for {bid.job.name} does not have the job's tier; ask for a new bid")
-        placed = booking_of(bid, request, self._books)
+        if placed is None:
+            placed = booking_of(bid, request, self._books)
         running = Running(bid.job, request.tier, bid.shares, over, self._books.started)
         touched = [share.server for share in bid.shares]
         touched += [share.server for name in bid.victims for share in self._books.running[name].shares]

@@ -31,6 +31,7 @@ from mast_opt.job_placement.engine.state import (
     N_JOBS,
     N_LARGEST,
     R_MGPU,
+    R_USED,
     S_BLOCKED,
     S_DEVICES,
     S_GROUP,
@@ -233,6 +234,11 @@ class RunningJobs(ServerInventory):
     def used_by(self, tenant: str, gpu_type: str | None = None) -> int:
         """Milli-GPUs of one type (None: of all) that the tenant's running jobs hold, less those over its quota."""
         return self._used.get((tenant, gpu_type), 0)
+
+    def load_of(self, region: int) -> float:
+        """Share of the region's GPUs in use."""
+        every = int(self.state.region[R_MGPU, region])
+        return int(self.state.region[R_USED, region]) / every if every else 0.0
 
     def _count(self, running: Running, sign: int) -> None:
         job = running.job

@@ -94,15 +94,10 @@ class ServerInventory:
 
     def request(self, job: Job, tier: int) -> Request:
         """The job as the kernels see it."""
-        mgpu = np.full(len(self.types), -1, np.int64)
-        if job.gpu_types is None:
-            mgpu[:] = job.mgpu
-        else:
-            for kind, need in job.gpu_types.items():
-                if kind in self.types:
-                    mgpu[self.types[kind]] = need
+        needs = job.gpu_types
+        mgpu = [job.mgpu] * len(self.types) if needs is None else [needs.get(kind, -1) for kind in self.types]
         return Request(
-            mgpu=mgpu,
+            mgpu=np.array(mgpu, np.int64),
             open=self.open_regions(job),
             cpu=job.cpu_mcores,
             memory=job.memory_mib,

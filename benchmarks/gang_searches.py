@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections import defaultdict
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ import mast_opt
 from mast_opt import Bid, Fleet, Job, SearchLimits, Server
 
 GPUS, CORES, MIB = 8, 128_000, 1 << 20
-GANGS = {
+GANGS: dict[str, Any] = {
     "4 × 8": {"tasks": 4, "mgpu": 8000},
     "16 × 8": {"tasks": 16, "mgpu": 8000},
     "64 × 1": {"tasks": 64, "mgpu": 1000},
@@ -73,7 +74,8 @@ def main() -> None:
         later = small_job(rng, 10**6 + number)
         if isinstance(fleet.place_and_commit(later), Bid):
             running.append(later.name)
-    for what, times in (*spent.items(), ("all", sum(spent.values(), []))):
+    spent["all"] = [one for times in list(spent.values()) for one in times]
+    for what, times in spent.items():
         median, p99 = np.percentile(times, [50, 99])
         words = f"{what:17} {len(times):4} × median {median:7.1f} ms, P99 {p99:7.1f}, most {max(times):7.1f}"
         if what in proven:

@@ -3,7 +3,8 @@
 For each waiting job that fits nowhere, the search for victims (``engine.preemption``) finds the cheapest set of jobs
 that have another place and whose going makes room. The job takes that room, each of them the best free place that is
 left, and the moves are ordered so that each finds its target free. Where a job of the set finds no place, or there is
-no such order, it may not be moved for this one, and the search is repeated.
+no such order, it may not be moved for this one, and the search is repeated. If that leads nowhere, two jobs may change
+places (``exchanges``).
 
 If no job waits, single moves are made while the free capacity gains value by one (``engine.fill_value``), each time the
 one that gains most for its cost.
@@ -27,8 +28,9 @@ from mast_opt.job_placement.engine.relocation import MGPU, homes, let_go, loss_o
 from mast_opt.job_placement.engine.server_selection import LEAST_LOSS, TIGHT, Placement
 from mast_opt.job_placement.engine.state import G_TYPE, S_GROUP
 from mast_opt.job_placement.live_fleet.conversion import Limits, bid_of, over_quota
+from mast_opt.job_placement.live_fleet.exchanges import Exchanges
 from mast_opt.job_placement.live_fleet.inventory import FleetInventory
-from mast_opt.job_placement.live_fleet.movable_work import MovableWork, has_room
+from mast_opt.job_placement.live_fleet.movable_work import MovableWork, has_room, moved_holdings
 from mast_opt.job_placement.live_fleet.move_plan import JobMove, MoveBudget, MovePlan
 from mast_opt.job_placement.live_fleet.running_jobs import Holding, Running
 from mast_opt.job_placement.live_fleet.types import Bid, Job, Share
@@ -60,6 +62,7 @@ class Defragmentation:
         self.left = len(work.name) if budget.moves is None else budget.moves
         self.mgpu_hours_left = float("inf") if budget.gpu_hours is None else round(budget.gpu_hours * MILLI, 3)
         self.moves: list[JobMove] = []
+        self.steps = 0
 
     def plan(self, waiting: Sequence[Job], version: int, fleet: str) -> MovePlan:
         """The plan for these jobs, the more important ones first, or for none."""
@@ -81,7 +84,7 @@ class Defragmentation:
         request, price = books.request(job, tier), books.price_of(job)
         offer = place_free(books.state, request, books.everywhere, self.style, price)
         if offer is None and self.left > 0:
-            offer = self._room_for(job, request, price)
+            offer = self._room_for(job, request, price) or self._by_exchange(request, price)
         if offer is None:
             return None
         bid = bid_of(offer, job, over, price, books, version, fleet)
@@ -107,10 +110,34 @@ class Defragmentation:
             steps = self._steps(job, request, offer, movers)
             if not isinstance(steps, _Stuck):
                 for m, target in steps:
-                    self._move(m, target)
+                    self._move((m, target))
                 return replace(offer, victims=NOBODY, threshold=None)
             may[steps.m] = False
         return None
+
+    def _by_exchange(self, request: Request, price: Prices) -> BestBid | None:
+        """Let two jobs change places so that a job of one task gets in; None, with nothing moved, if there are none."""
+        books, work = self.books, self.work
+        if request.tasks > 1 or self.left < 2 or self.budget.exchanges == 0:
+            return None
+        exchanges = Exchanges(books, work, ~self.stays & (work.mgpu_hours <= self.mgpu_hours_left))
+        for u, v in exchanges.pairs(request, self.budget.exchanges):
+            pair = [int(exchanges.m[u]), int(exchanges.m[v])]
+            if not self._within_budget(pair):
+                continue
+            targets = [exchanges.target(u, v), exchanges.target(v, u)]
+            moves = [(m, (target, self._moved(m, target))) for m, target in zip(pair, targets)]
+            with books.undoing():
+                for m, target in moves:
+                    self._swap(m, target)
+                fits = place_free(books.state, request, books.everywhere, self.style, price) is not None
+            if fits:
+                self._move(*moves)
+                return place_free(books.state, request, books.everywhere, self.style, price)
+        return None
+
+    def _moved(self, m: int, target: tuple[Share, ...]) -> tuple[Holding, ...]:
+        return moved_holdings(self.books.running[self.work.name[m]], target, self.books)
 
     def _candidates(self, request: Request) -> Bools:
         """[M] jobs that may be moved and have another place now; those on several servers may have one."""
@@ -173,14 +200,17 @@ class Defragmentation:
         running = self.books.running[self.work.name[m]]
         self.books.swap(replace(running, shares=target[0]), target[1], False)
 
-    def _move(self, m: int, target: Target) -> None:
-        hours = int(self.work.mgpu_hours[m])
-        source = self.books.running[self.work.name[m]].shares
-        self.moves.append(JobMove(self.work.name[m], source, target[0], hours / MILLI))
-        self._swap(m, target)
-        self.stays[m] = True
-        self.left -= 1
-        self.mgpu_hours_left -= hours
+    def _move(self, *moves: tuple[int, Target]) -> None:
+        """Make moves of one step."""
+        self.steps += 1
+        for m, target in moves:
+            hours = int(self.work.mgpu_hours[m])
+            source = self.books.running[self.work.name[m]].shares
+            self.moves.append(JobMove(self.work.name[m], source, target[0], hours / MILLI, self.steps))
+            self._swap(m, target)
+            self.stays[m] = True
+            self.left -= 1
+            self.mgpu_hours_left -= hours
 
     def _shares(self, placed: Placement) -> tuple[Share, ...]:
         rows = zip(placed.server.tolist(), placed.tasks.tolist(), placed.device.tolist())
@@ -205,7 +235,7 @@ class Defragmentation:
             if best is None:
                 break
             m, gain, target = best
-            self._move(m, target)
+            self._move((m, target))
             gained += gain
         return gained / (WHOLE * samples) if samples else 0.0
 

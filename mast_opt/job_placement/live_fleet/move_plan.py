@@ -20,10 +20,14 @@ class MoveBudget:
     """Sets of moves that are tried for one waiting job."""
     candidates: int = 200
     """Jobs that are tried for one move where no job waits."""
+    exchanges: int = 1_000
+    """Jobs that are tried, for one waiting job, as the one that changes places with a smaller one; 0 for no
+    exchanges."""
 
     def __post_init__(self) -> None:
         optional(a_whole(0))("moves of a budget", self.moves)
         optional(a_price)("gpu_hours of a budget", self.gpu_hours)
+        a_whole(0)("exchanges of a budget", self.exchanges)
         for name in ("tries", "candidates"):
             a_whole(1)(f"{name} of a budget", getattr(self, name))
 
@@ -37,12 +41,15 @@ class JobMove:
     target: tuple[Share, ...]
     gpu_hours: float
     """What the move loses."""
+    step: int = 0
+    """Moves of one step are made together: their jobs all stop before the first of them goes on. Steps follow one
+    another in the order of the plan."""
 
 
 @dataclass(frozen=True)
 class MovePlan:
-    """Moves of running jobs in an order in which each one's target is free when its turn comes, and the waiting jobs
-    that have room when all have been made. Nothing of it has happened until ``Fleet.apply``."""
+    """Moves of running jobs in steps, whose targets are free when their turn comes and their own jobs have stopped, and
+    the waiting jobs that have room when all have been made. Nothing of it has happened until ``Fleet.apply``."""
 
     moves: tuple[JobMove, ...]
     starts: tuple[Bid, ...]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import groupby
 
 from mast_opt.core.arguments import a, a_price, checked, each, mapping_of, optional
 from mast_opt.core.errors import StaleBid, UsageError
 from mast_opt.job_placement.live_fleet.booking import check_need, devices_of, servers_of
 from mast_opt.job_placement.live_fleet.defragmentation import Defragmentation
 from mast_opt.job_placement.live_fleet.fleet_state import FleetState
-from mast_opt.job_placement.live_fleet.movable_work import has_room, movable_work, moved_holdings, task_of
+from mast_opt.job_placement.live_fleet.movable_work import movable_work, moved_holdings, task_of
 from mast_opt.job_placement.live_fleet.move_plan import JobMove, MoveBudget, MovePlan
 from mast_opt.job_placement.live_fleet.types import Bid, Job, jobs_in
 from mast_opt.job_placement.units import GPU
@@ -54,8 +55,8 @@ class MovingFleet(FleetState):
 
     @checked(plan=a(MovePlan))
     def apply(self, plan: MovePlan) -> None:
-        """Make the moves of a plan, and start the waiting jobs that fit. The hosts have to make the moves one after
-        another, as listed, before these jobs start.
+        """Make the moves of a plan, and start the waiting jobs that fit. The hosts have to make the moves step by
+        step, as listed, before these jobs start.
 
         Raises:
             StaleBid: what the plan touches has changed since it was made; nothing has changed then.
@@ -84,8 +85,13 @@ class MovingFleet(FleetState):
         return self._versions.changed_since(plan.version, (share.server for share in shares))
 
     def _carry_out(self, plan: MovePlan) -> None:
-        for move in plan.moves:
-            self._move(move)
+        for _, step in groupby(plan.moves, key=lambda move: move.step):
+            moves = tuple(step)
+            for move in moves:
+                self._move(move)
+            for move in moves:
+                if any(share.server in self._books.over_booked for share in move.target):
+                    raise UsageError(f"the move of {move.job}: its target has no room")
         for bid in plan.starts:
             self._commit(bid)
 
@@ -103,8 +109,7 @@ class MovingFleet(FleetState):
                 owner, share, share.tasks, task[GPU], devices_of(owner, share, books.servers[share.server], width)
             )
         held = moved_holdings(running, move.target, books)
-        blocked = any(share.server in books.blocked | books.over_booked for share in move.target)
-        if blocked or not has_room(books, move.job, held):
-            raise UsageError(f"{owner}: its target has no room")
+        if any(share.server in books.blocked for share in move.target):
+            raise UsageError(f"{owner}: its target takes no work")
         books.swap(replace(running, shares=move.target), held, False)
         self._versions.servers_changed(share.server for share in (*move.source, *move.target))

@@ -206,3 +206,36 @@ def test_every_field_of_a_sampling_has_a_range() -> None:
     assert all(
         least <= value <= most for value, (least, most) in zip(mast_opt.FillSampling(), SAMPLING_RANGES.values())
     )
+
+
+def spoilt_by_best_fit() -> dict[str, tuple[list[Server], list[Job], Job, Job]]:
+    """What counts → servers, jobs that run already, the job that is expected, and one that comes; best fit gives the
+    latter the only place of the former."""
+    small, wide = server("a", 1), server("b", 3)
+    part = replace(server("a", 1), cpu_mcores=1000)
+    one = Job("one", 0, mgpu=1000)
+    return {
+        "cores": ([small, replace(wide, cpu_mcores=8000)], [], replace(one, cpu_mcores=64_000), one),
+        "memory": ([small, replace(wide, memory_mib=8000)], [], replace(one, memory_mib=65_536), one),
+        "types": ([small, replace(wide, gpu_type="t4")], [], replace(one, gpu_types={"a100": 1000}), one),
+        "fractions": (
+            [part, server("b", 1)],
+            [Job("r", 0, mgpu=300, cpu_mcores=1000), Job("s", 0, mgpu=200, cpu_mcores=2000)],
+            replace(one, mgpu=700),
+            replace(one, mgpu=100),
+        ),
+        "gangs": ([server("a", 4), server("b", 6)], [], replace(one, tasks=4, within="server"), one),
+        "racks": ([server("a", 4), server("b", 6)], [], replace(one, tasks=2, mgpu=4000, within="rack"), one),
+    }
+
+
+@pytest.mark.parametrize("what", spoilt_by_best_fit())
+def test_all_that_a_job_needs_counts_in_the_mix(what: str) -> None:
+    servers, running, expected, job = spoilt_by_best_fit()[what]
+    taken = {}
+    for placement in ("fragmentation", "best-fit"):
+        fleet = Fleet(servers, tiers=(0,), placement=placement, expected=[expected])
+        for one in running:
+            fleet.commit(bid_for(fleet, one))
+        taken[placement] = bid_for(fleet, job).shares[0].server
+    assert taken == {"fragmentation": "b", "best-fit": "a"}

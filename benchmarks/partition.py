@@ -1,7 +1,8 @@
 """Data placement against graph partitioners: one copy of each dataset, so the remote reads of a plan are a cut.
 
 Each vertex is a dataset of 1 TB, each edge a workload that reads both its ends, and each region holds a share of the
-datasets plus some room. METIS and KaHIP are peers of this script only: it needs pymetis, kahip and networkx.
+datasets plus some room. METIS, KaHIP and Mt-KaHyPar are peers of this script only: it needs pymetis, kahip, mtkahypar
+and networkx.
 
     python -m benchmarks.partition --seeds 1 2 --rows communities-8-3 grid-8-30
 """
@@ -12,9 +13,11 @@ import argparse
 import math
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import kahip
+import mtkahypar
 import networkx as nx
 import numpy as np
 import pymetis
@@ -84,32 +87,88 @@ def problem_of(edges: Ints, vertices: int, parts: int, room: int) -> DataPlaceme
     return plain(work_tier=np.zeros(work, np.int64), columns=columns)
 
 
+@dataclass(frozen=True)
+class WeightedGraph:
+    """A graph to partition into parts of the same room."""
+
+    size: Ints
+    """[V] of each vertex."""
+    edges: Ints
+    """[E, 2]"""
+    weight: Ints
+    """[E]"""
+    parts: int
+    room_percent: int
+
+    @property
+    def room(self) -> int:
+        """The most that a part may hold, as KaHIP counts it."""
+        return math.floor((1 + self.room_percent / 100) * math.ceil(int(self.size.sum()) / self.parts))
+
+    def cut(self, part: Any) -> int:
+        """The weight of the edges between parts."""
+        at = np.asarray(part)[self.edges]
+        return int(self.weight[at[:, 0] != at[:, 1]].sum())
+
+    def shown(self, part: Any) -> str:
+        """The cut; ``over`` where a part exceeds its room."""
+        load = np.zeros(self.parts, np.int64)
+        np.add.at(load, np.asarray(part), self.size)
+        return f"{self.cut(part):,}{'' if load.max() <= self.room else ' over'}"
+
+
+def peers(graph: WeightedGraph, seed: int) -> dict[str, tuple[Any, float]]:
+    """Name → partition and seconds, of METIS, KaHIP strong and Mt-KaHyPar in its mode of highest quality; one thread
+    each."""
+    tail, head = np.concatenate([graph.edges, graph.edges[:, ::-1]]).T
+    order = np.lexsort((head, tail))
+    start = np.searchsorted(tail[order], np.arange(len(graph.size) + 1)).tolist()
+    near, weight = head[order].tolist(), np.tile(graph.weight, 2)[order].tolist()
+    size, room = graph.size.tolist(), graph.room_percent / 100
+
+    def metis() -> Any:
+        ours = pymetis.Options(ufactor=10 * graph.room_percent, seed=seed)
+        return pymetis.part_graph(
+            graph.parts, xadj=start, adjncy=near, vweights=size, eweights=weight, recursive=False, options=ours
+        )[1]
+
+    def strong() -> Any:
+        return kahip.kaffpa(size, start, weight, near, graph.parts, room, True, seed, STRONG)[1]
+
+    def mt_kahypar() -> Any:
+        mtkahypar.set_seed(seed)
+        peer = mtkahypar.initialize(1, print_warnings=False)
+        context = peer.context_from_preset(mtkahypar.PresetType.HIGHEST_QUALITY)
+        context.set_partitioning_parameters(graph.parts, room, mtkahypar.Objective.CUT)
+        edges = [(tail, head) for tail, head in graph.edges.tolist()]
+        made = peer.create_graph(context, len(size), len(edges), edges, size, graph.weight.tolist())
+        found = made.partition(context)
+        return [found.block_id(v) for v in range(len(size))]
+
+    answers = {}
+    for name, run in (("METIS", metis), ("KaHIP strong", strong), ("Mt-KaHyPar", mt_kahypar)):
+        began = time.perf_counter()
+        answers[name] = run(), time.perf_counter() - began
+    return answers
+
+
 def compare(row: Row, seed: int) -> str:
-    """A line with the edges that METIS, KaHIP strong and tetris cut; ``over`` where one exceeds the room."""
-    graph = nx.Graph(GRAPHS[row.kind](row.vertices, seed))
-    n, edges = graph.number_of_nodes(), np.array(graph.edges)
-    room = math.floor((1 + row.room_percent / 100) * math.ceil(n / row.parts))
-    adjacent = [sorted(graph[v]) for v in range(n)]
-    start = np.concatenate([[0], np.cumsum([len(near) for near in adjacent])]).tolist()
-    flat = [u for near in adjacent for u in near]
-
-    def shown(part: Any) -> str:
-        part = np.asarray(part)
-        cut = int((part[edges[:, 0]] != part[edges[:, 1]]).sum())
-        return f"{cut}{'' if np.bincount(part, minlength=row.parts).max() <= room else ' over'}"
-
-    metis = pymetis.part_graph(row.parts, adjacency=adjacent)[1]
-    strong = kahip.kaffpa([1] * n, start, [1] * len(flat), flat, row.parts, row.room_percent / 100, True, seed, STRONG)[
-        1
-    ]
+    """A line with the edges that METIS, KaHIP strong, Mt-KaHyPar and tetris cut."""
+    made = nx.Graph(GRAPHS[row.kind](row.vertices, seed))
+    n, edges = made.number_of_nodes(), np.array(made.edges)
+    graph = WeightedGraph(np.ones(n, np.int64), edges, np.ones(len(edges), np.int64), row.parts, row.room_percent)
+    theirs = {name: part for name, (part, _) in peers(graph, seed).items()}
     began = time.perf_counter()
     solution = mast_opt.solve(
-        problem_of(edges, n, row.parts, room), "tetris", time_limit_s=row.seconds, threads=1, seed=seed
+        problem_of(edges, n, row.parts, graph.room), "tetris", time_limit_s=row.seconds, threads=1, seed=seed
     )
     took = time.perf_counter() - began
-    ours = "none" if solution.plan is None else shown(solution.plan.place.argmax(axis=1))
+    ours, ratio = "none", "–"
+    if solution.plan is not None:
+        part = solution.plan.place.argmax(axis=1)
+        ours, ratio = graph.shown(part), f"{graph.cut(part) / graph.cut(theirs['KaHIP strong']):.3f}"
     size = f"{row.kind} | {n:,} | {len(edges):,} | {row.parts} | {row.room_percent}% | {seed}"
-    return f"| {size} | {shown(metis)} | {shown(strong)} | {ours} | {took:.0f} s |"
+    return f"| {size} | {' | '.join(map(graph.shown, theirs.values()))} | {ours} | {ratio} | {took:.0f} s |"
 
 
 def main() -> None:
@@ -118,8 +177,8 @@ def main() -> None:
     parser.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[1])
     asked = parser.parse_args()
-    print("| graph | datasets | workloads | parts | room | seed | METIS | KaHIP strong | tetris | time |")
-    print("|" + "---|" * 10)
+    heads = "graph datasets workloads parts room seed METIS KaHIP-strong Mt-KaHyPar tetris tetris/KaHIP time".split()
+    print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
     for name in asked.rows:
         for seed in asked.seeds:
             print(compare(ROWS[name], seed), flush=True)

@@ -158,12 +158,12 @@ def choose_strategy(
 def _search(f: Features, objective: StageObjective, params: TetrisParams) -> Search:
     """Gibbs sweeps make sense of what is scarce where there is much of all; packed gangs where there is little. With
     one copy of each dataset and no GPUs, remote reads are edges that a partition of the datasets cuts."""
-    if not f.start and f.remote_reads and f.workloads <= params.multistart.most_workloads:
-        return Search.MULTISTART
     scratch = not f.start and not objective.caps and f.link_cells is None
     reads = f.remote_reads and objective.weights["remote"] > 0 and not objective.gpus_alone
     if scratch and reads and f.one_copy and not f.gpus and _partitions(f, params):
         return Search.MULTILEVEL
+    if not f.start and f.remote_reads and f.workloads <= params.multistart.most_workloads:
+        return Search.MULTISTART
     many = f.workloads >= params.gibbs.workloads and f.gang_share <= params.gibbs.gang_share
     return Search.GIBBS if scratch and reads and many else Search.PARALLEL
 

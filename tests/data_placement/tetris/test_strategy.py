@@ -86,7 +86,7 @@ CASES: dict[str, tuple[dict[str, Any], StageObjective, tuple[Any, ...]]] = {
     "cells beyond patience": ({"read_cells": 120_000}, WHOLE, (PARALLEL, SHARES, NEVER, 1.0)),
     "one copy, no GPUs": (GRAPH, WHOLE, (MULTILEVEL, SHARES, SEARCH, 0.01)),
     "one copy, no GPUs, large": ({**GRAPH, "workloads": 9_000}, WHOLE, (MULTILEVEL, SHARES, SEARCH, 0.01)),
-    "one copy, no GPUs, 500 workloads": ({**GRAPH, "workloads": 500}, WHOLE, (MULTISTART, SHARES, SEARCH, 1.0)),
+    "one copy, no GPUs, 500 workloads": ({**GRAPH, "workloads": 500}, WHOLE, (MULTILEVEL, SHARES, SEARCH, 0.01)),
     "one copy, GPUs": ({"one_copy": True}, WHOLE, (PARALLEL, SHARES, SEARCH, 1.0)),
     "copies, no GPUs": ({"gpus": False}, WHOLE, (PARALLEL, SHARES, SEARCH, 1.0)),
     "one copy, no GPUs, a start": ({**GRAPH, "start": True}, WHOLE, (PARALLEL, SHARES, SEARCH, 0.05)),

@@ -177,8 +177,9 @@ def main() -> None:
     parser.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[1])
     asked = parser.parse_args()
-    heads = "graph datasets workloads parts room seed METIS KaHIP-strong Mt-KaHyPar tetris tetris/KaHIP time".split()
-    print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
+    peers = "METIS | KaHIP strong | Mt-KaHyPar"
+    print(f"| graph | datasets | workloads | parts | room | seed | {peers} | tetris | / KaHIP | time |")
+    print("|" + "---|" * 12)
     for name in asked.rows:
         for seed in asked.seeds:
             print(compare(ROWS[name], seed), flush=True)

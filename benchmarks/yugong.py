@@ -62,7 +62,9 @@ def main() -> None:
         found = mast_opt.solve(problem, "tetris", time_limit_s=asked.seconds, threads=1, seed=seed)
         took = time.perf_counter() - began
         ours = "none" if found.plan is None else graph.shown(found.plan.place.argmax(axis=1))
-        print(f"| {seed} | {len(graph.edges):,} | {graph.weight.sum():,} | {' | '.join(cells)} | {ours} ({took:.0f} s) |")
+        print(
+            f"| {seed} | {len(graph.edges):,} | {graph.weight.sum():,} | {' | '.join(cells)} | {ours} ({took:.0f} s) |"
+        )
 
 
 if __name__ == "__main__":

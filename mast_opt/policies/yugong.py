@@ -9,6 +9,7 @@ programming, ``replicate_greedily`` by ratios. ``outsource`` sends jobs away whe
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -155,7 +156,8 @@ def solve(problem: DataPlacement, *, solver: str = "highs", time_limit_s: float 
         proven = found.bound is not None and found.bound > pairs.sum() / 2 / MB_PER_TB
         return Placement(Status.INFEASIBLE if proven else Status.NO_SOLUTION, None, None, None, None)
     place = found.plan.place
-    moved = problem.datasets.size_mb @ (place & ~problem.datasets.stored & problem.datasets.stored.any(1)[:, None])
+    stored = problem.datasets.stored
+    moved = problem.datasets.size_mb @ (place & ~stored & stored.any(axis=1, keepdims=True))
     return Placement(found.status, place.argmax(axis=1), traffic, found.bound, float(moved.sum()) / MB_PER_TB)
 
 
@@ -326,9 +328,7 @@ def _hull(table: int, room: FloatArray, worth: FloatArray) -> list[tuple[float, 
         while len(points) > 1 and _ratio(points[-2], (room[at], worth[at], at)) >= _ratio(points[-2], points[-1]):
             points.pop()
         points.append((float(room[at]), float(worth[at]), at))
-    return [
-        (-_ratio(before, after), table, after[2], after[0] - before[0]) for before, after in zip(points, points[1:])
-    ]
+    return [(-_ratio(before, after), table, after[2], after[0] - before[0]) for before, after in pairwise(points)]
 
 
 def _ratio(before: tuple[float, float, int], after: tuple[float, float, int]) -> float:
@@ -336,9 +336,7 @@ def _ratio(before: tuple[float, float, int], after: tuple[float, float, int]) ->
     return np.inf if more <= 0 else (after[1] - before[1]) / more
 
 
-def _lifespans(
-    status: Status, choice: IntArray, room: FloatArray, worth: FloatArray, bound: float | None
-) -> Lifespans:
+def _lifespans(status: Status, choice: IntArray, room: FloatArray, worth: FloatArray, bound: float | None) -> Lifespans:
     kept = np.flatnonzero(choice >= 0)
     at = choice[kept]
     return Lifespans(status, choice, float(worth[kept, at].sum()), float(room[kept, at].sum()), bound)

@@ -16,7 +16,7 @@ from tests.narrowing import some
 SOLVERS = pytest.mark.parametrize("solver", ["highs", "scip"])
 PLACERS = pytest.mark.parametrize("solver", ["highs", "scip", "cpsat"])
 YUG_1 = ([5, 4, 3], [8, 8], [0, 0, 1], [1, 2, 2], [10, 4, 6])
-YUG_2 = ([[4], [3], [3]], [[7], [4], [4.5]], 6)
+YUG_2 = (np.array([[4], [3], [3]]), np.array([[7], [4], [4.5]]), 6)
 
 
 @PLACERS
@@ -116,7 +116,7 @@ def test_a_lifespan_saves_what_is_read_of_its_partitions_less_one_copy_a_day() -
 
 
 def test_a_job_goes_where_waiting_less_is_worth_the_traffic() -> None:
-    wait = [[100, 10, 40], [100, 10, np.inf], [100, 90, 90]]
+    wait = np.array([[100, 10, 40], [100, 10, np.inf], [100, 90, 90]])
     remote = [[0, 2, 1], [1, 0, 0], [0, 1, 1]]
     assert yugong.outsource(wait, remote, [0, 0, 0], seconds_per_tb=30).tolist() == [1, 1, 0]
     assert yugong.outsource(wait, remote, [0, 0, 0], seconds_per_tb=40).tolist() == [2, 1, 0]

@@ -122,7 +122,8 @@ def _cheapest(a: TetrisArrays, s: TetrisState, w: int, refuse: bool) -> tuple[in
             for n in range(a.read_start[w], a.read_start[w + 1]):
                 i = a.read_dataset[n]
                 if not s.place[i, r]:
-                    cost += min(a.read_volume[n] * a.remote_price, replica_price(a, i, r))
+                    remote = a.read_volume[n] * a.remote_price
+                    cost += min(remote, replica_price(a, i, r)) if s.copies[i] < a.copies_max[i] else remote
             if cost < best:
                 best, best_o, best_r = cost, o, r
     if best_r < 0 and not refuse:

@@ -1,0 +1,39 @@
+"""First states of tetris."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.data_placement.generate.blank import plain
+from mast_opt.data_placement.problem import TERMS
+from mast_opt.data_placement.tetris.initial_solution import first_state
+from mast_opt.data_placement.tetris.instance_arrays import arrays_of
+
+
+def test_work_goes_to_its_data_where_no_copy_may_be_added() -> None:
+    """The other region has more GPUs free, and a second copy would cost next to nothing."""
+    columns = {
+        "name": "one copy",
+        "regions.labels": ("near", "far"),
+        "gpu_types": ("g",),
+        "datasets.labels": ("d",),
+        "workloads.labels": ("w",),
+        "regions.storage_mb": np.array([10, 10]),
+        "regions.cpu_mcores": np.array([1, 1]),
+        "regions.supply_mgpu": np.array([[1000], [2000]]),
+        "datasets.size_mb": np.array([1]),
+        "datasets.stored": np.array([[True, False]]),
+        "datasets.copies_max": np.array([1]),
+        "workloads.cpu_mcores": np.array([0]),
+        "options.workload": np.array([0]),
+        "options.gpu_type": np.array([0]),
+        "options.mgpu": np.array([1000]),
+        "reads.workload": np.array([0]),
+        "reads.dataset": np.array([0]),
+        "reads.mb_per_day": np.array([10]),
+    }
+    problem = plain(work_tier=np.array([0]), columns=columns)
+    weights = {**TERMS, "copy": 0.01}
+    assert first_state(arrays_of(problem, weights), False, 1).region.tolist() == [0]
+    two = problem.with_columns({"datasets.copies_max": np.array([2])})
+    assert first_state(arrays_of(two, weights), False, 1).region.tolist() == [1]

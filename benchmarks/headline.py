@@ -35,7 +35,7 @@ from mast_opt.data_placement.verification.verifier import verify
 METHODS = ("hard", "soft", "derived")
 ITERATIONS = 60
 """Rounds of ``tetris``: about half a minute on one idle core at the default size."""
-LIMIT_WEIGHT = 1e5
+LIMIT_WEIGHT = 4e5
 """Weight of overload where a GPU limit is hard: a hundred times that of refusing all work."""
 TIER_RATIO = 0.1
 """Weight of a tier over that of the tier above it, where work is refused."""

@@ -44,12 +44,12 @@ TERMS: Mapping[str, float] = {
     "peak": 1.0,
     "overload": 10.0,
     "idle": 0.0,
-    "remote": 500.0,
+    "remote": 2000.0,
     "egress": 0.0,
     "copy": 0.5,
     "storage": 0.1,
     "moved_work": 1.0,
-    "unserved": 1000.0,
+    "unserved": 4000.0,
 }
 """Objective term → its default weight. What each measures: ``docs/problems/data-placement.md``."""
 NO_GPU = "none"

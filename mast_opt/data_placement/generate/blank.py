@@ -11,7 +11,7 @@ import numpy as np
 from mast_opt.data_placement.problem import TERMS, DataPlacement, Ints
 from mast_opt.kind.header import Objective
 
-WEIGHTS = {**TERMS, "remote": 5.0, "moved_work": 0.0}
+WEIGHTS = {**TERMS, "remote": 5.0, "moved_work": 0.0, "unserved": 1000.0}
 """Of the families whose readers are drawn from all work alike, where much has to be read remotely."""
 
 

@@ -128,9 +128,9 @@ def peers(graph: WeightedGraph, seed: int) -> dict[str, tuple[Any, float]]:
 
     def metis() -> Any:
         ours = pymetis.Options(ufactor=10 * graph.room_percent, seed=seed)
-        return pymetis.part_graph(
-            graph.parts, xadj=start, adjncy=near, vweights=size, eweights=weight, recursive=False, options=ours
-        )[1]
+        adjacency = pymetis.CSRAdjacency(start, near)
+        weights = {"vweights": size, "eweights": weight}
+        return pymetis.part_graph(graph.parts, adjacency, **weights, recursive=False, options=ours)[1]
 
     def strong() -> Any:
         return kahip.kaffpa(size, start, weight, near, graph.parts, room, True, seed, STRONG)[1]

@@ -8,6 +8,7 @@ programming, ``replicate_greedily`` by ratios. ``outsource`` sends jobs away whe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -105,7 +106,7 @@ def tables(
         stored[np.arange(projects), _positions("home", home, projects, centers)] = True
     elif migration_tb is not None or not moves.all():
         raise UsageError("home is None; expected today's datacenters, since projects may not move freely")
-    need = np.ceil(numbers("cores", cores, (projects,)) * MILLI).astype(np.int64)
+    need = _units(numbers("cores", cores, (projects,)), MILLI, np.ceil)
     pairs, own = len(left), projects if core_limit is not None else 0
     limit = numbers("core_limit", 0.0 if core_limit is None else core_limit, (centers,))
     work = pairs + own
@@ -120,10 +121,10 @@ def tables(
         "gpu_types": (),
         "datasets.labels": names("p", projects),
         "workloads.labels": names("w", work),
-        "regions.storage_mb": np.floor(storage * MB_PER_TB).astype(np.int64),
-        "regions.cpu_mcores": np.floor(limit * MILLI).astype(np.int64),
+        "regions.storage_mb": _units(storage, MB_PER_TB, np.floor),
+        "regions.cpu_mcores": _units(limit, MILLI, np.floor),
         "regions.supply_mgpu": np.zeros((centers, 0), np.int64),
-        "datasets.size_mb": np.ceil(size * MB_PER_TB).astype(np.int64),
+        "datasets.size_mb": _units(size, MB_PER_TB, np.ceil),
         "datasets.stored": stored,
         "datasets.pinned": stored & ~moves[:, None],
         "datasets.copies_max": np.ones(projects, np.int64),
@@ -297,6 +298,11 @@ def _pairs(reader: IntArray, owner: IntArray, volume: FloatArray) -> tuple[IntAr
     left, right = key // count, key % count
     kept = (left != right) & (total > 0)
     return left[kept], right[kept], total[kept]
+
+
+def _units(amount: FloatArray, units: int, rounded: Callable[[FloatArray], FloatArray]) -> IntArray:
+    """In whole units, rounded but for what is an error of arithmetic."""
+    return rounded(np.round(amount * units, 3)).astype(np.int64)
 
 
 def _above(traffic_mb: IntArray) -> int:

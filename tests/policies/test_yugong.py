@@ -29,6 +29,14 @@ def test_projects_that_read_each_other_stay_together(solver: str) -> None:
     assert one != two == three
 
 
+def test_sizes_are_rounded_up_and_limits_down_but_not_for_the_last_bit() -> None:
+    problem = yugong.tables([0.403, 1e-7], [0.403, 1.9999999], [0], [1], [1], cores=0.0001, core_limit=[0.0019, 2])
+    assert problem.datasets.size_mb.tolist() == [403_000, 1]
+    assert problem.regions.storage_mb.tolist() == [403_000, 1_999_999]
+    assert problem.regions.cpu_mcores.tolist() == [1, 2000]
+    assert problem.workloads.cpu_mcores.tolist() == [0, 1, 1]
+
+
 @pytest.mark.parametrize("limits", ["storage", "cores", "migration", "immovable"])
 def test_placement_equals_brute_force(limits: str) -> None:
     rng = np.random.default_rng(len(limits))

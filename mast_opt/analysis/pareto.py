@@ -11,18 +11,19 @@ import numpy as np
 
 from mast_opt import backends
 from mast_opt.analysis.common import asked
+from mast_opt.analysis.solves import Workers, solving
 from mast_opt.backends.supervise import check_params
-from mast_opt.core.arguments import a_finite, a_whole, checked, mapping_of, optional, texts
+from mast_opt.core.arguments import a_finite, a_text, a_whole, checked, mapping_of, optional, texts
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.core.verdict import Verdict
 from mast_opt.kind.formulation import Formulation
 from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import PlanT, Problem
-from mast_opt.registry import SolverName, TermName
+from mast_opt.registry import SolverName, TermName, kind_of
 from mast_opt.search.lexicographic import with_slack
 from mast_opt.search.params import Params
-from mast_opt.solving import feasible_current_plan, solve, solver_names
+from mast_opt.solving import feasible_current_plan, solver_names
 from mast_opt.solving.clock import Clock
 from mast_opt.solving.kernel_compilation import needed, rehearse
 from mast_opt.solving.mip_route import Answer, ExactSolve
@@ -70,6 +71,8 @@ class Frontier(Generic[PlanT]):
     terms=texts,
     points=a_whole(2),
     keep=optional(mapping_of(a_finite)),
+    workers=a_text,
+    ray=optional(a_text),
 )
 def pareto(  # noqa: PLR0913 - one question, with the limits of its solves
     problem: Problem[PlanT],
@@ -82,6 +85,9 @@ def pareto(  # noqa: PLR0913 - one question, with the limits of its solves
     gap: float = 1e-3,
     seed: int = 0,
     threads: int | None = None,
+    jobs: int = 1,
+    workers: str = "threads",
+    ray: str | None = None,
     formulation: str = "base",
     params: Params | Mapping[str, Any] | None = None,
     cancel: threading.Event | None = None,
@@ -106,12 +112,16 @@ def pareto(  # noqa: PLR0913 - one question, with the limits of its solves
         gap: relative gap at which each solve may stop.
         seed: of every random choice.
         threads: of the solver.
+        jobs, workers, ray: points that are solved at the same time, and where, as in ``whatif``. The two ends of a
+            frontier by a MIP solver come first, one after the other; the points between them begin with a plan of an
+            end, where several are solved at a time.
         formulation: one of the kind's, for MIP backends.
         params: of the heuristic, as in ``solve``.
         cancel: set it from any thread to stop; the points so far are kept.
 
     Raises:
         UsageError: an argument that cannot be honoured, or no plan is within the caps of ``keep``.
+        BackendUnavailable: there is no Ray, or no cluster at the address.
         Interrupted: cancelled before the kernels were compiled.
     """
     kind, _ = asked(problem)
@@ -124,15 +134,16 @@ def pareto(  # noqa: PLR0913 - one question, with the limits of its solves
     nothing: Frontier[PlanT] = Frontier(kind.name, solver, (first, second), method, (), 0, 0, Status.INFEASIBLE)
     if kind.analysis.conflicts(problem):
         return nothing
-    rehearse(kind, needed(kind, solver, problem), cancel)
-    if method == "weights":
-        found = _by_weights(problem, first, second, points, solver, chosen, limits, time_limit_s)
-    else:
-        stated = kind.formulate(problem, formulation)
-        search = _Epsilon(kind, problem, stated, (first, second), dict(keep or {}), solver, limits, time_limit_s)
-        found = search.points(points)
-        if search.infeasible:
-            return nothing
+    with solving(jobs, workers, ray, cancel) as pool:
+        rehearse(kind, needed(kind, solver, problem), cancel)
+        if method == "weights":
+            found = _by_weights(problem, first, second, points, solver, chosen, limits, time_limit_s, pool)
+        else:
+            asked_for = _Asked(problem, formulation, (first, second), dict(keep or {}), solver)
+            search: _Epsilon[PlanT] = _Epsilon(asked_for, limits, time_limit_s)
+            found = search.points(points, pool)
+            if search.infeasible:
+                return nothing
     known = [point for point in found if point is not None]
     kept = _efficient(known, first, second)
     missing = points - len(found) + sum(point is None for point in found)
@@ -165,32 +176,54 @@ def _checked(
     return terms[0], terms[1]
 
 
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What a frontier by a MIP solver is of; it can be pickled."""
+
+    problem: Problem[Any]
+    formulation: str
+    terms: tuple[str, str]
+    caps: Mapping[str, float]
+    """Of all points."""
+    solver: str
+
+
+@dataclass(frozen=True, eq=False)
+class _Between:
+    """What a worker needs for a point between the ends."""
+
+    asked: _Asked
+    cap: float
+    start: Any
+    limits: Mapping[str, Any]
+    """Of ``SolveParams``."""
+    time_limit_s: float | None
+
+
+def _point_between(given: _Between, cancel: threading.Event) -> Point[Any] | None:
+    search: _Epsilon[Any] = _Epsilon(given.asked, SolveParams(**given.limits, cancel=cancel), given.time_limit_s)
+    search.last = given.start
+    return search.between(given.cap)
+
+
 class _Epsilon(Generic[PlanT]):
     """The ε-constraint method on one formulation."""
 
-    def __init__(
-        self,
-        kind: Kind[Any, PlanT],
-        problem: Problem[PlanT],
-        stated: Formulation[PlanT],
-        terms: tuple[str, str],
-        keep: dict[str, float],
-        solver: str,
-        params: SolveParams,
-        time_limit_s: float | None,
-    ) -> None:
-        self._kind, self._problem, self._stated = kind, problem, stated
-        self._first, self._second = terms
-        self._keep = keep
-        self._caps = dict(keep)
+    def __init__(self, asked: _Asked, params: SolveParams, time_limit_s: float | None) -> None:
+        self._asked, self._params, self._clock = asked, params, Clock(time_limit_s)
+        self._kind: Kind[Any, PlanT] = kind_of(asked.problem)
+        self._problem: Problem[PlanT] = asked.problem
+        self._stated: Formulation[PlanT] = self._kind.formulate(asked.problem, asked.formulation)
+        self._first, self._second = asked.terms
+        self._keep = dict(asked.caps)
+        self._caps = dict(asked.caps)
         self.infeasible = False
         """Is it proven that there is no plan, whatever is kept?"""
-        self._backend = backends.get(solver)
-        self._params = params
-        self._clock = Clock(time_limit_s)
-        self._last = feasible_current_plan(kind, problem)
+        self._backend = backends.get(asked.solver)
+        self.last = feasible_current_plan(self._kind, asked.problem)
+        """The plan that the next solve begins with."""
 
-    def points(self, count: int) -> list[Point[PlanT] | None]:
+    def points(self, count: int, workers: Workers) -> list[Point[PlanT] | None]:
         """The two ends, then what lies between them."""
         questions = self._kind.analysis.hooks()
         ahead = [questions.ahead[name] for name in (self._first, self._second) if name in questions.ahead]
@@ -210,12 +243,25 @@ class _Epsilon(Generic[PlanT]):
         if left is None or right is None:
             return [left, right]
         low, high = sorted(point.terms[self._first] for point in (left, right))
-        between: list[Point[PlanT] | None] = []
-        for position, cap in enumerate(np.linspace(low, high, count)[1:-1].tolist()):
+        caps = np.linspace(low, high, count)[1:-1].tolist()
+        shares = workers.shares(len(caps))
+        asked = replace(self._asked, caps=self._caps)
+        limits = {"gap": self._params.gap, "seed": self._params.seed, "threads": self._params.threads}
+
+        def between(cap: float) -> Point[PlanT] | None:
             if self._params.cancel.is_set():
-                break
-            between.append(self._point(cap, self._second, self._first, 1 / (count - 2 - position)))
-        return [left, *between, right]
+                return None
+            given = _Between(asked, cap, self.last, limits, self._clock.budget_s(next(shares)))
+            found: Point[PlanT] | None = workers.run(_point_between, given)
+            if found is not None and workers.executor.size == 1:
+                self.last = found.plan
+            return found
+
+        return [left, *workers.each(between, caps), right]
+
+    def between(self, cap: float) -> Point[PlanT] | None:
+        """The point with the least of the second term under a cap on the first."""
+        return self._point(cap, self._second, self._first, 1.0)
 
     def _point(self, cap: float | None, aim: str, other: str, share: float) -> Point[PlanT] | None:
         """Minimise one term (under a cap on the other), then the other, then all else."""
@@ -260,9 +306,9 @@ class _Epsilon(Generic[PlanT]):
     def _least(self, weights: Mapping[str, float], caps: Mapping[str, float], share: float) -> Answer:
         clock = Clock(self._clock.budget_s(min(share, 1.0)))
         run = ExactSolve(self._kind, self._problem, self._backend, self._params, clock)
-        answer = run.within(self._stated, weights, {**self._caps, **caps}, self._last)
+        answer = run.within(self._stated, weights, {**self._caps, **caps}, self.last)
         if answer.plan is not None:
-            self._last = answer.plan
+            self.last = answer.plan
         return answer
 
 
@@ -275,34 +321,26 @@ def _by_weights(
     params: Params | None,
     limits: SolveParams,
     time_limit_s: float | None,
+    workers: Workers,
 ) -> list[Point[PlanT] | None]:
     own = problem.objective.weights
     base = {name: own[name] if own[name] else 1.0 for name in (first, second)}
-    clock = Clock(time_limit_s)
-    found: list[Point[PlanT] | None] = []
-    for position, tilt in enumerate(np.geomspace(SPREAD, 1 / SPREAD, points).tolist()):
+    clock, shares = Clock(time_limit_s), workers.shares(points)
+    asked = {"gap": limits.gap, "seed": limits.seed, "threads": limits.threads, "params": params}
+
+    def point(tilt: float) -> Point[PlanT] | None:
         if limits.cancel.is_set():
-            break
+            return None
         weights = {first: base[first] * tilt**0.5, second: base[second] / tilt**0.5}
         tilted = problem.with_objective(weights, ())
-        solution = solve(
-            tilted,
-            solver,
-            time_limit_s=clock.budget_s(1 / (points - position)),
-            gap=limits.gap,
-            seed=limits.seed,
-            threads=limits.threads,
-            cancel=limits.cancel,
-            params=params,
-        )
+        solution = workers.solve(solver, tilted, None, {**asked, "time_limit_s": clock.budget_s(next(shares))})
         verdict: Verdict | None = solution.verdict
+        if verdict is None or solution.plan is None:
+            return None
         proven = solution.status is Status.OPTIMAL
-        found.append(
-            None
-            if verdict is None or solution.plan is None
-            else Point(verdict.terms, verdict.metrics, solution.plan, None, solution.bound, proven)
-        )
-    return found
+        return Point(verdict.terms, verdict.metrics, solution.plan, None, solution.bound, proven)
+
+    return workers.each(point, np.geomspace(SPREAD, 1 / SPREAD, points).tolist())
 
 
 def _efficient(points: Sequence[Point[PlanT]], first: str, second: str) -> list[Point[PlanT]]:

@@ -13,6 +13,7 @@ from typing import Any, Generic
 import numpy as np
 
 from mast_opt import backends
+from mast_opt.analysis.solves import Workers
 from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.kind.analysis_hooks import Loss, TwoStage
@@ -22,7 +23,7 @@ from mast_opt.kind.problem import PlanT
 from mast_opt.mip import Block, Mip, frozen
 from mast_opt.mip.transforms import Extension, extended
 from mast_opt.search.lexicographic import with_slack
-from mast_opt.solving import Solution, solve
+from mast_opt.solving import Solution
 from mast_opt.solving.clock import Clock
 
 
@@ -162,6 +163,8 @@ class RobustSearch(Generic[PlanT]):
     solver: str
     params: SolveParams
     clock: Clock
+    workers: Workers
+    """Where the rest is decided again; the joint program is solved here."""
 
     def plan(self, before: PlanT) -> Robust[PlanT]:
         """The robust plan next to the base plan; a start for the search is the base plan with the best recourse."""
@@ -225,20 +228,15 @@ class RobustSearch(Generic[PlanT]):
 
     def _recourse(self, plan: PlanT, starts: Mapping[str, PlanT], share: float) -> dict[str, Solution[PlanT]]:
         """The best rest in every instance, with what the plan decides beforehand held."""
-        found: dict[str, Solution[PlanT]] = {}
-        for name, instance in self.instances.items():
-            left = len(self.instances) - len(found)
-            found[name] = solve(
-                self.stages.recourse(instance, plan, not found),
-                self.solver,
-                time_limit_s=self.clock.budget_s(share / left),
-                gap=self.params.gap,
-                seed=self.params.seed,
-                threads=self.params.threads,
-                start=starts.get(name),
-                cancel=self.params.cancel,
-            )
-        return found
+        names, shares = list(self.instances), self.workers.shares(len(self.instances), share)
+        limits = {"gap": self.params.gap, "seed": self.params.seed, "threads": self.params.threads}
+
+        def solved(name: str) -> Solution[PlanT]:
+            rest = self.stages.recourse(self.instances[name], plan, name == names[0])
+            limit_s = self.clock.budget_s(next(shares))
+            return self.workers.solve(self.solver, rest, starts.get(name), {**limits, "time_limit_s": limit_s})
+
+        return dict(zip(names, self.workers.each(solved, names), strict=True))
 
     def _value(self, solutions: Sequence[Solution[Any]]) -> float | None:
         """The largest or mean objective; None if one is not known."""

@@ -5,17 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Generic
 
 import numpy as np
 
-from mast_opt.analysis.common import asked, exact_solver, solve_from
+from mast_opt.analysis.common import asked, exact_solver
 from mast_opt.analysis.scenario_files import BASE, Scenario, check_scenarios, happened
+from mast_opt.analysis.solves import solving
 from mast_opt.analysis.two_stage import Robust, RobustSearch
 from mast_opt.core.arguments import a, a_text, checked, each, optional
 from mast_opt.core.errors import UsageError
-from mast_opt.core.parallel import in_parallel
 from mast_opt.core.solve_result import SolveParams
 from mast_opt.core.verdict import Verdict
 from mast_opt.kind.analysis_hooks import AnalysisHooks, Loss
@@ -63,6 +62,8 @@ class WhatIf(Generic[PlanT]):
 @checked(
     scenarios=each(a(Scenario)),
     robust=optional(a_text),
+    workers=a_text,
+    ray=optional(a_text),
 )
 def whatif(  # noqa: PLR0913 - one question, with the limits of its solves
     problem: Problem[PlanT],
@@ -76,6 +77,8 @@ def whatif(  # noqa: PLR0913 - one question, with the limits of its solves
     seed: int = 0,
     threads: int | None = None,
     jobs: int = 1,
+    workers: str = "threads",
+    ray: str | None = None,
     params: Params | Mapping[str, Any] | None = None,
     cancel: threading.Event | None = None,
 ) -> WhatIf[PlanT]:
@@ -104,13 +107,17 @@ def whatif(  # noqa: PLR0913 - one question, with the limits of its solves
         gap: relative gap of every solve.
         seed: of every random choice.
         threads: of each solve.
-        jobs: scenarios that are solved at the same time.
+        jobs: scenarios that are solved at the same time; with Ray as many as the cluster has processors.
+        workers: where: in ``threads`` of this process, in ``processes`` of their own, or on a cluster of ``ray``. A
+            scenario whose worker is lost is solved again here. The joint program of a robust plan is solved here.
+        ray: address of the cluster: ``auto``, ``HOST:PORT`` or ``ray://HOST:PORT``; given, workers are those of Ray.
         params: of a heuristic, as in ``solve``.
         cancel: set it from any thread to stop; every solve keeps its best plan.
 
     Raises:
         UsageError: a scenario or an argument that cannot be honoured.
         PlanError: the plan was made for another instance.
+        BackendUnavailable: there is no Ray, or no cluster at the address.
         Interrupted: cancelled before the kernels were compiled.
     """
     kind, questions = asked(problem)
@@ -133,30 +140,30 @@ def whatif(  # noqa: PLR0913 - one question, with the limits of its solves
         settled, losses[scenario.name] = _settled(questions, problem, changed, scenario.changes, plan)
         instances[scenario.name] = questions.priced(settled)
 
-    limits = {"time_limit_s": time_limit_s, "gap": gap, "seed": seed, "threads": threads, "cancel": cancel}
-    solved = partial(solve_from, kind, solver, {**limits, "params": chosen})
-
-    rehearse(kind, needed(kind, solver, problem), cancel)
-    base = solved(instances[BASE], plan)
-    before = plan if plan is not None else base.plan
-
-    def outcome(name: str) -> Outcome[PlanT]:
-        instance = instances[name]
-        begin = None if before is None else questions.adapted(instance, before)
-        solution = base if name == BASE else solved(instance, begin)
-        unknown = before is None or solution.plan is None
-        moved = {} if unknown else questions.moved(problem, instance, before, solution.plan)
-        base_verdict = None if begin is None else kind.verification.verify(instance, begin)
-        return Outcome(name, instance, solution, moved, base_verdict, losses[name])
-
-    first, *others = in_parallel(outcome, instances, jobs, cancel)
+    limits = {"time_limit_s": time_limit_s, "gap": gap, "seed": seed, "threads": threads, "params": chosen}
     stochastic = None
-    if robust is not None and questions.two_stage is not None and before is not None and not cancel.is_set():
-        weights = np.array([1.0, *(scenario.weight for scenario in scenarios)])
-        asked_of = SolveParams(gap=gap, seed=seed, threads=threads, cancel=cancel)
-        clock = Clock(time_limit_s)
-        search = RobustSearch(kind, questions.two_stage, unsettled, weights, robust, solver, asked_of, clock)
-        stochastic = search.plan(before)
+    with solving(jobs, workers, ray, cancel) as pool:
+        rehearse(kind, needed(kind, solver, problem), cancel)
+        base = pool.solve(solver, instances[BASE], plan, limits)
+        before = plan if plan is not None else base.plan
+
+        def outcome(name: str) -> Outcome[PlanT]:
+            instance = instances[name]
+            begin = None if before is None else questions.adapted(instance, before)
+            solution = base if name == BASE else pool.solve(solver, instance, begin, limits)
+            unknown = before is None or solution.plan is None
+            moved = {} if unknown else questions.moved(problem, instance, before, solution.plan)
+            base_verdict = None if begin is None else kind.verification.verify(instance, begin)
+            return Outcome(name, instance, solution, moved, base_verdict, losses[name])
+
+        first, *others = pool.each(outcome, instances)
+        if robust is not None and questions.two_stage is not None and before is not None and not cancel.is_set():
+            weights = np.array([1.0, *(scenario.weight for scenario in scenarios)])
+            asked_of = SolveParams(gap=gap, seed=seed, threads=threads, cancel=cancel)
+            clock = Clock(time_limit_s)
+            search = RobustSearch(kind, questions.two_stage, unsettled, weights, robust, solver, asked_of, clock, pool)
+            stochastic = search.plan(before)
+    if stochastic is not None and before is not None:
         all_changes = {BASE: {}, **{scenario.name: scenario.changes for scenario in scenarios}}
 
         def by_name(decided: PlanT | None) -> dict[str, Loss | None]:

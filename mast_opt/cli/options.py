@@ -31,6 +31,14 @@ def flag(words: str) -> Parameter:
 Instance = Annotated[Path, Parameter(help="The instance: a folder of tables, an .xlsx or a .json file.")]
 Json = Annotated[bool, flag("Print one JSON object on stdout and nothing else.")]
 Full = Annotated[bool, flag("Show every row of long tables.")]
+WorkersOption = Annotated[
+    str,
+    Parameter(help="Where solves at the same time run: threads, processes of their own, or ray."),
+]
+RayOption = Annotated[
+    str | None,
+    Parameter(help="Spread the solves over the Ray cluster at this address (auto), as many as it has processors."),
+]
 Force = Annotated[bool, flag("Overwrite an existing output of the same type.")]
 Strict = Annotated[bool, flag("Treat warnings about the input as errors (exit code 2).")]
 Param = Annotated[

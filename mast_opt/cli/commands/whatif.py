@@ -24,9 +24,11 @@ from mast_opt.cli.options import (
     Order,
     Param,
     ParamFile,
+    RayOption,
     Strict,
     TheRun,
     Weight,
+    WorkersOption,
     overrides_given,
     params_given,
 )
@@ -62,6 +64,8 @@ def command(
     seed: Annotated[int, Parameter(help="Seed for all random choices.", validator=Number(gte=0))] = 0,
     threads: Annotated[int | None, Parameter(help="Of each solve.", validator=Number(gte=1))] = None,
     jobs: Annotated[int, Parameter(help="Scenarios solved at the same time.", validator=Number(gte=1))] = 1,
+    workers: WorkersOption = "threads",
+    ray: RayOption = None,
     param: Param = None,
     params: ParamFile = None,
     out: Annotated[
@@ -98,7 +102,7 @@ def command(
 
     Then:
 
-        mast-opt whatif my-instance --scenarios what-if.toml --plan my-plan --jobs 4
+        mast-opt whatif my-instance --scenarios what-if.toml --plan my-plan --jobs 4 --workers processes
         mast-opt whatif my-instance --scenarios what-if.toml --robust worst --out robust-plan
         mast-opt whatif my-instance --scenarios what-if.toml --plan my-plan --out scenarios.xlsx
         mast-opt whatif my-instance --scenarios what-if.toml --json | jq '.scenarios[].metrics.peak_ratio'
@@ -142,6 +146,8 @@ def command(
                 seed=seed,
                 threads=threads,
                 jobs=jobs,
+                workers=workers,
+                ray=ray,
                 params=chosen,
                 cancel=interrupt.cancel,
             )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from mast_opt.data_placement.tetris.annealing.params import CoolingParams, MultistartParams, OperatorParams
 from mast_opt.data_placement.tetris.gibbs.params import GibbsParams
 from mast_opt.data_placement.tetris.lagrangian.params import RelaxationParams, TreeCutParams
+from mast_opt.data_placement.tetris.lagrangian.spectral import SpectralParams
 from mast_opt.data_placement.tetris.multilevel.params import MultilevelParams
 from mast_opt.data_placement.tetris.plan_limits import PlanLimitParams
 from mast_opt.data_placement.tetris.sub_mip.params import CompletionParams, NeighbourhoodParams, WorkloadsOnlyParams
@@ -30,6 +31,7 @@ class TetrisParams(Params):
     gibbs: GibbsParams = group(GibbsParams(), "Large instances.")
     relaxation: RelaxationParams = group(RelaxationParams(), "The bound.")
     tree_cuts: TreeCutParams = group(TreeCutParams(), "Cutting planes of the bound.")
+    spectral: SpectralParams = group(SpectralParams(), "The bound where plans are partitions.")
     neighbourhoods: NeighbourhoodParams = group(NeighbourhoodParams(), "Fix-and-optimise.")
     workloads_only: WorkloadsOnlyParams = group(WorkloadsOnlyParams(), "Lexicographic terms of work.")
     completion: CompletionParams = group(CompletionParams(), "What the search leaves open.")

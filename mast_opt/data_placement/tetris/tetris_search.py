@@ -20,6 +20,7 @@ from mast_opt.data_placement.tetris.incumbent import Assignment, SearchPlan, ass
 from mast_opt.data_placement.tetris.initial_solution import first_state, given_state
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
 from mast_opt.data_placement.tetris.lagrangian.bounding import Bounding
+from mast_opt.data_placement.tetris.lagrangian.spectral import spectrum_of
 from mast_opt.data_placement.tetris.multilevel.start import multilevel_state
 from mast_opt.data_placement.tetris.params import TetrisParams
 from mast_opt.data_placement.tetris.stage_objective import StageObjective
@@ -27,6 +28,7 @@ from mast_opt.data_placement.tetris.state import TetrisState, cost, forbidden
 from mast_opt.data_placement.tetris.strategy import Budget, Features, Search, choose_strategy
 from mast_opt.data_placement.tetris.sub_mip.completion import complete_plan
 from mast_opt.data_placement.tetris.workload_parts import WorkloadParts
+from mast_opt.data_placement.verification.spectral_bound import Spectrum
 from mast_opt.search.budget import ROUNDS, TimeBudget
 from mast_opt.search.interface import SearchContext, SearchResult
 from mast_opt.search.throttle import Throttle
@@ -87,7 +89,8 @@ class TetrisSearch:
         self.pace = TimeBudget(self.watch, self.strategy.search_s - self.watch.elapsed_s + began_s, rounds)
         self.random = [self.rng.integers(1, 2**63, size=1).astype(np.uint64) for _ in range(self.strategy.chains)]
         proving = np.random.default_rng(self.rng.integers(2**63))
-        self.bounding = Bounding(problem, tools, self.objective, bounded, self.strategy.tree_cuts, proving, params)
+        cuts, spectrum = self.strategy.tree_cuts, self._spectrum(proving)
+        self.bounding = Bounding(problem, tools, self.objective, bounded, cuts, proving, params, spectrum)
         first_cost = cost(self.a, first)
         mean = max(first_cost - forbidden(self.a, first) - self._earlier_cost(first), 1e-12) / max(workloads, 1)
         cooling = Cooling(mean, self.strategy.hot, params.cooling)
@@ -125,6 +128,13 @@ class TetrisSearch:
         pace = TimeBudget(self.watch, params.share * self.strategy.search_s)
         seeded = np.random.default_rng(self.rng.integers(2**63))
         return multilevel_state(self.a, first, refuse, pace, seeded, params)
+
+    def _spectrum(self, rng: np.random.Generator) -> Spectrum | None:
+        """A spectral bound, where plans are partitions of the datasets."""
+        if self.strategy.search is not Search.MULTILEVEL:
+            return None
+        pace = TimeBudget(self.watch, self.params.spectral.share * self.strategy.search_s)
+        return spectrum_of(self.problem, lambda: pace.by_clock and pace.over(), rng, self.params.spectral)
 
     def _earlier_cost(self, first: TetrisState) -> float:
         """What the terms before contribute to the cost, where that says nothing of what a change may cost now."""
@@ -213,4 +223,4 @@ class TetrisSearch:
         limit = self.watch.limit()  # only now: what finishes the plan is stopped too
         if plan is None:
             words += "; no plan within the hard limits was found"
-        return SearchResult(plan, max(0.0, certificate.bound(self.problem)), limit, words, certificate)
+        return SearchResult(plan, self.bounding.proven(certificate), limit, words, certificate)

@@ -27,6 +27,7 @@ from mast_opt.data_placement.verification.certificate_bound import (
     tree_charges,
 )
 from mast_opt.data_placement.verification.certificate_tree_cuts import KEPT, KeptTrees
+from mast_opt.data_placement.verification.spectral_bound import Spectrum, spectral_bound
 from mast_opt.kind.certificate_format import FILE, LARGEST_PRICE, TEXT, ArrayFormat, array_faults, price
 
 ROUNDING = 1e-10
@@ -39,6 +40,9 @@ LARGEST = 2**52
 class Certificate(KeptPrices):
     """Prices on the rows of the formulation. ``docs/heuristics/tetris.md`` derives the bound."""
 
+    spectrum: Spectrum | None = None
+    """What proves a spectral bound, where there is one."""
+
     @classmethod
     def of(
         cls,
@@ -47,8 +51,9 @@ class Certificate(KeptPrices):
         prices: Any,  # noqa: ANN401 - anything with these fields: the search is not imported here
         gang: NDArray[np.int64],
         trees: KeptTrees | None = None,
+        spectrum: Spectrum | None = None,
     ) -> Certificate:
-        """Prices of the search, whose rows are rounded by ``gang``, as they are kept; and its trees."""
+        """Prices of the search, whose rows are rounded by ``gang``, as they are kept; its trees; and a spectrum."""
         cap = remote_cap(problem, weights)
         if cap is None:
             cap = prices.read.max(axis=1, initial=0.0).astype(np.float64)
@@ -75,6 +80,7 @@ class Certificate(KeptPrices):
             **{name: np.maximum(price, 0.0) for name, price in zip(_ARRAYS[3:], others)},
             gang=gang,
             trees=trees or KeptTrees.none(),
+            spectrum=spectrum,
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -85,12 +91,18 @@ class Certificate(KeptPrices):
             "weights": np.array([self.weights[name] for name in names]),
             **{name: getattr(self, name) for name in _ARRAYS},
             **{name: getattr(self.trees, field) for name, field in KEPT.items()},
+            **(
+                {}
+                if self.spectrum is None
+                else {name: getattr(self.spectrum, field) for name, field in _SPECTRUM.items()}
+            ),
         }
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Certificate:
         """Raises PlanError naming every array that a file lacks or holds in another type."""
-        names = ("weight_names", "weights", *_ARRAYS, *KEPT)
+        spectral = any(name in arrays for name in _SPECTRUM)
+        names = ("weight_names", "weights", *_ARRAYS, *KEPT, *(_SPECTRUM if spectral else ()))
         faults = array_faults(arrays, {name: ArrayFormat(_DTYPES.get(name, "float64")) for name in names})
         if not faults and (arrays["weight_names"].ndim != 1 or arrays["weights"].shape != arrays["weight_names"].shape):
             faults.append(Fault(FILE, "one weight for each of weight_names", column="weights"))
@@ -98,10 +110,20 @@ class Certificate(KeptPrices):
             raise PlanError(faults)
         weights = dict(zip(arrays["weight_names"].tolist(), arrays["weights"].tolist()))
         trees = KeptTrees(**{field: arrays[name] for name, field in KEPT.items()})
-        return cls(weights, trees=trees, **{name: arrays[name] for name in _ARRAYS})
+        spectrum = Spectrum(**{field: arrays[name] for name, field in _SPECTRUM.items()}) if spectral else None
+        return cls(weights, trees=trees, spectrum=spectrum, **{name: arrays[name] for name in _ARRAYS})
 
     def bound(self, problem: DataPlacement) -> float:
-        """The lower bound that the prices prove for Σ weight · term.
+        """The lower bound that prices and spectrum prove for Σ weight · term.
+
+        Raises:
+            PlanError: the prices do not fit the problem, or lie outside their boxes.
+        """
+        bound = self.bound_by_prices(problem)
+        return bound if self.spectrum is None else max(bound, spectral_bound(problem, self.weights, self.spectrum))
+
+    def bound_by_prices(self, problem: DataPlacement) -> float:
+        """The lower bound that the prices prove.
 
         Raises:
             PlanError: the prices do not fit the problem, or lie outside their boxes.
@@ -178,3 +200,5 @@ _DTYPES = {"weight_names": TEXT, "read_level": "uint16", "gang": "int64"}
 _DTYPES |= dict.fromkeys(("tree_root", "tree_region", "tree_limit", "tree_start"), "int64")
 _DTYPES |= dict.fromkeys(("tree_read", "tree_parent"), "int32")
 _ARRAYS = ("read_level", "read_cap", "worst", "over", "under", "cpu", "storage", "ingress", "quota", "gang")
+_SPECTRUM = {f"spectrum_{field}": field for field in ("shift", "vectors", "drop", "level")}
+"""Array of a file → field of ``Spectrum``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from mast_opt.data_placement.tetris.stage_objective import StageObjective
 from mast_opt.data_placement.tetris.strategy import TreeCuts
 from mast_opt.data_placement.verification.certificate import Certificate
 from mast_opt.data_placement.verification.peak_bound import bin_packing_peak_bound
+from mast_opt.data_placement.verification.spectral_bound import Spectrum, spectral_bound
 from mast_opt.search.budget import SLICE_S
 from mast_opt.search.interface import SearchContext
 
@@ -29,6 +31,7 @@ class Bounding:
     Args:
         a: the problem priced by ``objective``.
         tree_cuts: when they are separated.
+        spectrum: what proves a spectral bound as well, where the search has one.
     """
 
     def __init__(
@@ -40,8 +43,11 @@ class Bounding:
         tree_cuts: TreeCuts,
         rng: np.random.Generator,
         params: TetrisParams,
+        spectrum: Spectrum | None = None,
     ) -> None:
         self._problem, self._objective, self._params = problem, objective, params
+        proven = -math.inf if spectrum is None else spectral_bound(problem, objective.weights, spectrum)
+        self._spectrum, self._spectral = (spectrum, proven) if proven > 0 else (None, -math.inf)
         self._alone, self._counted = tools.threads == 1, tools.watch.stop.iterations is not None
         floor = bin_packing_peak_bound(problem)
         self._with_cuts: TreeCutRelaxation | None = None
@@ -54,7 +60,7 @@ class Bounding:
     @property
     def bound(self) -> float:
         """The best lower bound so far."""
-        return self._relaxation.bound
+        return max(self._relaxation.bound, self._spectral)
 
     @property
     def converged(self) -> bool:
@@ -101,4 +107,8 @@ class Bounding:
         """Of the best bound."""
         trees = None if self._with_cuts is None else saved_cuts(self._with_cuts.trees)
         best, gang = self._relaxation.best, self._relaxation.gangs.size
-        return Certificate.of(self._problem, self._objective.weights, best, gang, trees)
+        return Certificate.of(self._problem, self._objective.weights, best, gang, trees, self._spectrum)
+
+    def proven(self, certificate: Certificate) -> float:
+        """The bound of the certificate; the spectral one is checked once, at the beginning."""
+        return max(0.0, certificate.bound_by_prices(self._problem), self._spectral)

@@ -131,10 +131,12 @@ class TetrisSearch:
 
     def _spectrum(self, rng: np.random.Generator) -> Spectrum | None:
         """A spectral bound, where plans are partitions of the datasets."""
-        if self.strategy.search is not Search.MULTILEVEL:
+        params, partitions = self.params.spectral, self.strategy.search is Search.MULTILEVEL
+        limit_s = params.share * self.strategy.search_s
+        pace = TimeBudget(self.watch, limit_s)
+        if not partitions or (pace.by_clock and params.check_s * len(self.problem.datasets) ** 3 > limit_s):
             return None
-        pace = TimeBudget(self.watch, self.params.spectral.share * self.strategy.search_s)
-        return spectrum_of(self.problem, lambda: pace.by_clock and pace.over(), rng, self.params.spectral)
+        return spectrum_of(self.problem, pace.over, rng, params)
 
     def _earlier_cost(self, first: TetrisState) -> float:
         """What the terms before contribute to the cost, where that says nothing of what a change may cost now."""

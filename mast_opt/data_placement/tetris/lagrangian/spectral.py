@@ -37,6 +37,12 @@ class SpectralParams(Params):
     share: float = parameter(
         0.06, "Share of the time of a search for it.", "The bound is 0 without it.", low=0, high=0.5
     )
+    check_s: float = parameter(
+        2e-11,
+        "Seconds of the check for each cube of the datasets; where that is beyond the share, there is no such bound.",
+        "2.2 s with 5,000 datasets.",
+        low=0,
+    )
     step: float = parameter(0.3, "First rise that a step aims at, as a share of the bound.", "Set by hand.", above=0)
 
 

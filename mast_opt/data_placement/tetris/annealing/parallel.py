@@ -79,7 +79,8 @@ class ParallelAnnealing:
         rounds = self.pace.in_all(self.slice_s * self._times)
         changes = len(self._random) * self._times * self._steps * rounds / max(self._workloads, 1)
         self.cooling.plan(changes)
-        if changes < self.slices.params.guided_below:
+        params = self.slices.params
+        if changes < params.guided_below and self._workloads >= params.guided_from:
             self.slices.guide()
 
     def finish(self, over: Callable[[], bool]) -> None:

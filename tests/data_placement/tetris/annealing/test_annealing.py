@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -164,13 +165,22 @@ def test_in_a_first_plan_what_few_regions_can_hold_finds_room_before_all_else(fa
 
 
 @pytest.mark.parametrize(
-    ("family", "rounds", "guided"), [("standard", 10, True), ("standard", 1_000, False), ("weakly-coupled", 10, False)]
+    ("family", "rounds", "least", "guided"),
+    [
+        ("standard", 10, MOST_WORKLOADS + 10, True),
+        ("standard", 10, MOST_WORKLOADS + 11, False),
+        ("standard", 1_000, 0, False),
+        ("weakly-coupled", 10, 0, False),
+    ],
 )
-def test_changes_are_guided_where_there_is_time_for_few(family: str, rounds: int, guided: bool) -> None:
+def test_changes_are_guided_on_large_instances_where_there_is_time_for_few(
+    family: str, rounds: int, least: int, guided: bool
+) -> None:
     search = searching(
         made(family, datasets=150, workloads=MOST_WORKLOADS + 10, regions=8), StoppingCriteria(iterations=rounds), 1
     )
     assert isinstance(search.method, ParallelAnnealing)
+    search.method.slices.params = replace(search.method.slices.params, guided_from=least)
     assert not search.method.slices.mix.guided
     with ThreadPoolExecutor(1) as pool:
         search.method.round(pool, 1, None)

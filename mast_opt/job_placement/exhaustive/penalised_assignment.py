@@ -79,10 +79,11 @@ class PenalisedAssignment:
             return None
         at = np.full(len(self._cost), len(self._room) - 1)
         at[plan.job] = plan.server
+        first = self._price is None
         if self._price is None:
             self._price = self._prices(self._cost[np.arange(len(at)), at].sum())
         priced = self._priced(self._price)
-        if self._rng.random() < self._params.from_prices:
+        if self._rng.random() < self._params.from_prices or first:
             at = priced.argmin(axis=1)
         best = self._search(at, self._core(priced), watch)
         if best is None:
@@ -145,10 +146,11 @@ class PenalisedAssignment:
         params, cost, job = self._params, self._cost, np.arange(len(at))
         at, load, penalty = at.copy(), self._load(at), self._first_penalty
         tabu, best, least = np.zeros(cost.shape, np.int64), None, np.inf
+        moves = np.nonzero(core)
         for step in range(1, params.steps + 1):
             if step % LOOK == 0 and watch.limit() is not None:
                 break
-            for j, to in self._step(at, load, penalty, core & (tabu < step)):
+            for j, to in self._step(at, load, penalty, core, tabu < step, moves):
                 tabu[j, at[j]] = step + int(self._rng.integers(params.tabu_least, params.tabu_most + 1))
                 load[at[j]] -= self._need[j, at[j]]
                 load[to] += self._need[j, to]
@@ -162,24 +164,39 @@ class PenalisedAssignment:
                 best, least = at.copy(), value
         return best
 
-    def _step(self, at: Ints, load: Floats, penalty: float, core: Bools) -> list[tuple[int, int]]:
-        """The best move of a job to a place, or exchange of two jobs, as moves; none where all are excluded."""
-        cost, need, job, places = self._cost, self._need, np.arange(len(at)), np.arange(len(load))
-        over, here, mine = self._over(load, places), self._cost[job, at], need[job, at]
+    def _step(
+        self, at: Ints, load: Floats, penalty: float, core: Bools, free: Bools, moves: tuple[Ints, ...]
+    ) -> list[tuple[int, int]]:
+        """The best move of a job to a place, or exchange of two jobs, as moves; none where all are excluded.
+
+        Args:
+            core: [J, S + 1] places that count.
+            free: [J, S + 1] places that are not tabu.
+            moves: jobs and places of ``core``.
+        """
+        cost, need, job = self._cost, self._need, np.arange(len(at))
+        over, here, mine = self._over(load, np.arange(len(load))), self._cost[job, at], need[job, at]
         leaves = self._over(load[at] - mine, at) - over[at]
-        change = cost - here[:, None] + penalty * (self._over(load + need, places) - over + leaves[:, None])
-        change = np.where(core & (places != at[:, None]), change, np.inf)
-        j, to = divmod(int(change.argmin()), len(places))
+        counts = free[moves] & (moves[1] != at[moves[0]])
+        j, to = moves[0][counts], moves[1][counts]
+        change = cost[j, to] - here[j] + penalty * (self._over(load[to] + need[j, to], to) - over[to] + leaves[j])
 
         rows = job if len(job) <= self._params.exchanged else self._rng.choice(len(job), self._params.exchanged, False)
-        one, other, mine_of = at[rows][:, None], at[None, :], rows[:, None]
-        there = self._over(load[other] + need[mine_of, other] - mine, other) - over[other]
-        back = self._over(load[one] + need[job, one] - mine[rows][:, None], one) - over[one]
-        swap = cost[mine_of, other] + cost[job, one] - here[rows][:, None] - here + penalty * (there + back)
-        swap = np.where((one != other) & core[mine_of, other] & core[job, one], swap, np.inf)
-        r, k = divmod(int(swap.argmin()), len(job))
-        if min(change[j, to], swap[r, k]) == np.inf:
+        here_of = at[rows]
+        mutual = core[rows][:, at] & core[:, here_of].T & (here_of[:, None] != at)
+        r, k = np.nonzero(mutual)
+        i = rows[r]
+        one, other = at[i], at[k]
+        counts = free[i, other] & free[k, one]
+        i, k, one, other = i[counts], k[counts], one[counts], other[counts]
+        there = self._over(load[other] + need[i, other] - mine[k], other) - over[other]
+        back = self._over(load[one] + need[k, one] - mine[i], one) - over[one]
+        swap = cost[i, other] + cost[k, one] - here[i] - here[k] + penalty * (there + back)
+        best_move, best_swap = change.min(initial=np.inf), swap.min(initial=np.inf)
+        if min(best_move, best_swap) == np.inf:
             return []
-        if change[j, to] <= swap[r, k]:
-            return [(j, to)]
-        return [(int(rows[r]), int(at[k])), (k, int(at[rows[r]]))]
+        if best_move <= best_swap:
+            n = int(change.argmin())
+            return [(int(j[n]), int(to[n]))]
+        n = int(swap.argmin())
+        return [(int(i[n]), int(other[n])), (int(k[n]), int(one[n]))]

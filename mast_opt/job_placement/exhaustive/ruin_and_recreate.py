@@ -83,6 +83,8 @@ class _RuinAndRecreate:
         self._offer(batch)
         if start is not None:
             self._offer_plan(start)
+        if self.assignment is not None:
+            self._offer_plan(self.assignment.improved(self.best.plan(), self.watch))
         if self.watch.limit() is None:
             self._relax()
         if not self.watch.done:

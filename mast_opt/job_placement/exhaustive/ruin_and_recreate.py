@@ -1,6 +1,6 @@
 """Solver ``exhaustive+repair`` of job placement: the fast path's batch, improved by ruin and recreate until time is up.
 
-1. The batch of ``exhaustive``.
+1. The batch of ``exhaustive``; where jobs are single tasks, a tabu search from prices (``penalised_assignment``).
 2. The linear relaxation of the whole batch (``formulation.aggregated``), by an exact solver: nearly all of its choices
    are whole. They say which job should go where and who should be stopped, and the bound says how much there is
    left to win. The fast path's own search then finds the servers, and ``local_search`` takes it from there.

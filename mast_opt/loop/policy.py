@@ -101,8 +101,8 @@ class View(Protocol):
 class Desk(Protocol):
     """The only way to decide. Every decision becomes an event of the turn."""
 
-    def place(self, name: str, regions: Collection[str] | None = None) -> Bid | Refused:
-        """The best bid for a waiting job in these regions (None: in all); changes nothing."""
+    def place(self, name: str, regions: Collection[str] | None = None, gpu_type: str | None = None) -> Bid | Refused:
+        """The best bid for a waiting job in these regions and on this GPU type (None: all of them); changes nothing."""
         ...
 
     def bids(self, name: str) -> tuple[Bid, ...]:
@@ -141,7 +141,8 @@ class Policy(Protocol):
     reacts_to: ClassVar[frozenset[type]]
     """Events after which it decides."""
     every_ms: int | None
-    """How often it decides if nothing happens; None for never."""
+    """How long after a decision it decides again if nothing happens before; None for never. It may change with every
+    decision."""
 
     def begin(self, view: View) -> None:
         """Forget everything, and take in the jobs of this view."""

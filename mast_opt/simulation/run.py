@@ -15,6 +15,7 @@ from mast_opt.loop.policy import Policy
 from mast_opt.policies.early_binding import EarlyBinding, EarlyBindingParams
 from mast_opt.policies.mast import Mast, MastParams
 from mast_opt.simulation.engine_run import engine_log
+from mast_opt.policies.shared_rounds import RoundParams, gavel
 from mast_opt.simulation.kernel import FOREVER, TIRESIAS_THRESHOLDS_GPU_MS
 from mast_opt.simulation.kernel import POLICIES as ORDER_ONLY
 from mast_opt.simulation.order_only import replay_trace
@@ -22,11 +23,12 @@ from mast_opt.simulation.params import number, values_of
 from mast_opt.simulation.slow_runs import PREFIX, slow_run
 from mast_opt.simulation.traces.trace import JobTrace
 
-ENGINE_POLICIES: Mapping[str, tuple[type[Any], Callable[[Any], Policy]]] = {
-    "mast": (MastParams, Mast),
-    "federated": (EarlyBindingParams, EarlyBinding),
+ENGINE_POLICIES: Mapping[str, tuple[type[Any], Callable[[Any, JobTrace], Policy]]] = {
+    "mast": (MastParams, lambda params, trace: Mast(params)),
+    "federated": (EarlyBindingParams, lambda params, trace: EarlyBinding(params)),
+    "gavel": (RoundParams, lambda params, trace: gavel(params, trace.speeds)),
 }
-"""Policy → the class of its parameters, and what makes the policy of them."""
+"""Policy → the class of its parameters, and what makes the policy of them for a trace."""
 POLICIES = (*ORDER_ONLY, *ENGINE_POLICIES)
 _BY_ENGINE = " or ".join(ENGINE_POLICIES)
 THRESHOLDS = "thresholds_gpu_s"
@@ -86,7 +88,7 @@ def run_trace(
     _refuse_unknown(policy, own, (*(item.name for item in fields(params_type)), PLACEMENT))
     chosen = values_of(params_type, own)
     paths = slow_run(trace, slow, of_slow)
-    log = engine_log(trace, make(chosen), placement, paths, until_ms=until_ms, watch=watch)
+    log = engine_log(trace, make(chosen, trace), placement, paths, until_ms=until_ms, watch=watch)
     count = sum(type(stored.event) in JOB_EVENTS for stored in log)
     stated = {**asdict(chosen), PLACEMENT: placement, **paths.stated}
     return SimulatedRun(policy, stated, job_log(log), count, lambda: iter(log))

@@ -1,0 +1,99 @@
+"""Shares in the middle of all best ones: linear programs of which many answers are best, solved by interior point.
+
+A vertex gives some jobs all and others nothing where the middle gives each a part; rounds then follow it with shorter
+waits. Gavel's own simulator takes what an interior-point solver gives, which is such a point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mast_opt import backends
+from mast_opt.core.arrays import FloatArray
+from mast_opt.core.errors import BackendError
+from mast_opt.core.solve_result import SolveParams
+from mast_opt.mip import MipBuilder
+
+INTERIOR = SolveParams(threads=1, options=(("solver", "ipm"), ("run_crossover", "off"), ("presolve", "off")))
+"""Interior point without crossover, so that the answer is no vertex; one thread, so that it is the same each time."""
+TOLERANCE = 1e-3
+"""Relative width at which the search for the least finish-time ratio ends."""
+
+
+@dataclass(frozen=True, eq=False)
+class Demand:
+    """Jobs that share GPU types over time. J counts jobs, G types."""
+
+    rate: FloatArray
+    """[J, G] at which each job works on each type; 0 where it cannot."""
+    need: FloatArray
+    """[J, G] GPUs that it holds there."""
+    gpus: FloatArray
+    """[G]"""
+
+
+def largest_fraction(demand: Demand, fair: FloatArray) -> FloatArray:
+    """[J, G] shares of the time under which every job works at least at t times its ``fair`` rate [J], for the largest
+    t. Raises BackendError if the solver finds none."""
+    shares = _solve(demand, demand.rate / fair[:, None], np.zeros(len(fair)), grow=True)
+    if shares is None:
+        raise BackendError("no shares were found, although no shares at all would do")
+    return shares
+
+
+def least_ratio(demand: Demand, left_s: FloatArray, elapsed_s: FloatArray, alone_s: FloatArray) -> FloatArray:
+    """[J, G] shares for the least ρ so that no job ends later after its submission than ρ times ``alone_s``.
+
+    Args:
+        left_s: [J] work that is left, in seconds at rate 1.
+        elapsed_s: [J] since submission.
+        alone_s: [J] above 0; from submission to end with a part of the GPUs of its own.
+    """
+
+    def shares(ratio: float) -> FloatArray | None:
+        return at_least(demand, left_s / (ratio * alone_s - elapsed_s))
+
+    low = float((elapsed_s / alone_s).max())
+    high = max(1.0, 2 * low)
+    while (found := shares(high)) is None:
+        low, high = high, 2 * high
+    while high - low > TOLERANCE * high:
+        middle = (low + high) / 2
+        better = shares(middle)
+        if better is None:
+            low = middle
+        else:
+            high, found = middle, better
+    return found
+
+
+def at_least(demand: Demand, rate: FloatArray) -> FloatArray | None:
+    """[J, G] shares under which every job works at least at its ``rate`` [J]; None if there are none."""
+    return _solve(demand, demand.rate, rate, grow=False)
+
+
+def _solve(demand: Demand, worth: FloatArray, least: FloatArray, *, grow: bool) -> FloatArray | None:
+    """[J, G] shares X with Σ worth·X ≥ least for each job, plus a common amount that is as large as it can be if
+    ``grow``; None if there are none."""
+    jobs, types = worth.shape
+    job, kind = np.nonzero(demand.rate > 0)
+    scale = float(worth.max(initial=1e-300)) if grow else 1.0
+    m = MipBuilder("shares")
+    x = m.columns("share", [[str(at) for at in range(len(job))]])
+    rows = m.rows("job", [[str(j) for j in range(jobs)]], upper=1.0)
+    rows.add(job, x, np.ones(len(job)))
+    m.rows("gpus", [[str(g) for g in range(types)]], upper=demand.gpus).add(kind, x, demand.need[job, kind])
+    work = m.rows("work", [[str(j) for j in range(jobs)]], lower=least / scale)
+    work.add(job, x, worth[job, kind] / scale)
+    if grow:
+        t = m.columns("least", [["t"]])
+        work.add(np.arange(jobs), np.repeat(t, jobs), -np.ones(jobs))
+        m.term("least", t, np.ones(1))
+    result = backends.get("highs").solve(m.build({"least": -1.0} if grow else {}), INTERIOR)
+    if result.x is None:
+        return None
+    found = np.zeros(worth.shape)
+    found[job, kind] = np.clip(result.x[: len(job)], 0.0, 1.0)
+    return found

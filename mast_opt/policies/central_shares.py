@@ -13,11 +13,13 @@ import numpy as np
 from mast_opt import backends
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import BackendError
-from mast_opt.core.solve_result import SolveParams
-from mast_opt.mip import MipBuilder
+from mast_opt.core.solve_result import SolveParams, SolveResult, Status
+from mast_opt.mip import Mip, MipBuilder
 
 INTERIOR = SolveParams(threads=1, options=(("solver", "ipm"), ("run_crossover", "off"), ("presolve", "off")))
 """Interior point without crossover, so that the answer is no vertex; one thread, so that it is the same each time."""
+VERTEX = SolveParams(threads=1)
+"""For programs that interior point fails on."""
 TOLERANCE = 1e-3
 """Relative width at which the search for the least finish-time ratio ends."""
 
@@ -91,9 +93,23 @@ def _solve(demand: Demand, worth: FloatArray, least: FloatArray, *, grow: bool) 
         t = m.columns("least", [["t"]])
         work.add(np.arange(jobs), np.repeat(t, jobs), -np.ones(jobs))
         m.term("least", t, np.ones(1))
-    result = backends.get("highs").solve(m.build({"least": -1.0} if grow else {}), INTERIOR)
+    result = _result(m.build({"least": -1.0} if grow else {}))
     if result.x is None:
         return None
     found = np.zeros(worth.shape)
     found[job, kind] = np.clip(result.x[: len(job)], 0.0, 1.0)
     return found
+
+
+def _result(program: Mip) -> SolveResult:
+    """An optimum, or the proof that there is none. Raises BackendError if neither way of solving gives one."""
+    highs = backends.get("highs")
+    try:
+        result = highs.solve(program, INTERIOR)
+    except BackendError:
+        result = highs.solve(program, VERTEX)
+    if result.status not in (Status.OPTIMAL, Status.INFEASIBLE):
+        result = highs.solve(program, VERTEX)
+    if result.status not in (Status.OPTIMAL, Status.INFEASIBLE):
+        raise BackendError(f"the shares were not solved for: {result.status.value}, {result.message}")
+    return result

@@ -76,8 +76,8 @@ class Makespan:
 
 
 class FinishTime:
-    """Finish-time fairness: the largest ratio of the time until a job ends to that with an equal part of all GPUs alone,
-    as low as it can be. Work done so far counts as long as it would have taken with the equal parts of its time."""
+    """Finish-time fairness: the largest ratio of the time until a job ends to that with an equal part of all GPUs, as
+    low as it can be. Work done so far counts as long as it would have taken with the equal parts of its time."""
 
     only_shared = False
 
@@ -102,8 +102,8 @@ class FinishTime:
 
 
 class Fifo:
-    """First come, first served: each job has one type for itself. A job for which no type has room lets nobody pass; one
-    that cannot run where there is room does.
+    """First come, first served: each job has one type for itself. A job for which no type has room lets nobody pass;
+    one that cannot run where there is room does.
 
     Args:
         aware: whether speeds are known: then each job takes the fastest type that has room, and moves when a faster one
@@ -157,7 +157,7 @@ class AlloX:
     def shares(self, jobs: Competing) -> FloatArray:
         """See ``ShareRule.shares``. Raises UsageError for a gang."""
         demand, left = jobs.demand, _known(jobs)
-        gangs = np.flatnonzero((demand.need != 1).any(axis=1))
+        gangs = np.flatnonzero(((demand.need > 0) & (demand.need != 1)).any(axis=1))
         if len(gangs):
             raise UsageError(f"job {jobs.names[gangs[0]]} does not take exactly one GPU; allox places no others")
         kept = {name: self._type[name] for name in jobs.names if name in self._type}

@@ -32,7 +32,7 @@ def command(
     trace: Annotated[Path, Parameter(help="A folder, .xlsx or .json of the kind job-trace.")],
     /,
     *,
-    policy: Annotated[str, Parameter(help="fifo, sjf, srtf, las, mast or federated.")],
+    policy: Annotated[str, Parameter(help="fifo, sjf, srtf, las, mast, federated or gavel.")],
     param: Annotated[
         list[str] | None,
         Parameter(help="NAME=VALUE: a parameter of the policy or of a slow path. Repeatable.", negative=()),
@@ -53,14 +53,15 @@ def command(
 
     fifo, sjf, srtf and las look at nothing but the order of jobs and at GPUs: each region has a queue of its own, and
     its servers are equal. las has the parameter thresholds_gpu_s. mast places jobs in all regions that hold their data;
-    federated sends each job to a region when it comes (parameters rule, age_ms, seed, …); both have placement. With
-    these two, --slow turns on plans of data and of servers, with parameters such as slow.data.every_s. The figures come
-    from the log alone.
+    federated sends each job to a region when it comes (parameters rule, age_ms, seed, …); gavel lets jobs take turns in
+    rounds (objective, aware, round_s, …). All three have placement, and --slow turns on plans of data and of servers
+    for them, with parameters such as slow.data.every_s. The figures come from the log alone.
 
         mast-opt simulate my-trace --policy fifo
         mast-opt simulate my-trace --policy las --param thresholds_gpu_s=3600,28800 --out las-run
         mast-opt simulate my-trace --policy federated --param rule=share --json
         mast-opt simulate my-trace --policy mast --slow data,servers --param slow.data.every_s=43200
+        mast-opt simulate my-trace --policy gavel --param objective=finish-time
     """
     check_force(force, out)
     given = _given(param)

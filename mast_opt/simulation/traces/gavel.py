@@ -107,6 +107,8 @@ def _jobs(jobs: Trace) -> Mapping[str, Given]:
         "model": models,
         "steps": jobs.steps.astype(np.int64),
         "workload": models,
+        "checkpoint_s": np.zeros(count, np.int64),  # as in Gavel's simulator, where a stop costs nothing
+        "restart_s": np.zeros(count, np.int64),
     }
 
 

@@ -1,0 +1,62 @@
+"""Replays of Gavel's own simulator: average completion time and makespan of its policies on three of its traces.
+
+The expected seconds are those of its code (commit c4fa400, ECOS) on 8 V100, 16 P100 and 24 K80,
+with rounds of 360 s and seed 0.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mast_opt.loop.job_log import job_log
+from mast_opt.loop.log_checker import check_log
+from mast_opt.loop.metrics import metrics
+from mast_opt.policies.shared_rounds import RoundParams
+from mast_opt.simulation.gavel_habits import replay_gavel
+from mast_opt.simulation.traces.trace import JobTrace, read_trace
+
+TRACES = Path(__file__).parents[2] / "instances" / "traces"
+FIFO = {
+    ("medium-test", False): (15867, 24203),
+    ("medium-test", True): (9395, 19194),
+    ("minimize-makespan", False): (211551, 274228),
+    ("minimize-makespan", True): (40258, 90701),
+    ("max-min-fairness", False): (35905, 196524),
+    ("max-min-fairness", True): (19527, 72320),
+}
+"""Trace and whether speeds are known → seconds."""
+OTHERS = {
+    ("max-min", False): (15151, 28403),
+    ("max-min", True): (9416, 17045),
+    ("finish-time", True): (9464, 16918),
+    ("makespan", True): (9487, 15148),
+    ("allox", True): (9080, 15148),
+}
+"""On medium-test."""
+
+
+def played(trace: JobTrace, params: RoundParams, *, whole_steps: bool = False) -> tuple[float, float]:
+    log = replay_gavel(trace, params, whole_steps=whole_steps)
+    assert check_log(log, all_end=True, durations=not whole_steps, speeds=trace.speeds.alone) == ()
+    found = metrics(job_log(log))
+    assert found.jct_s.mean is not None
+    assert found.makespan_s is not None
+    return found.jct_s.mean, found.makespan_s
+
+
+@pytest.mark.parametrize(("name", "aware"), FIFO)
+def test_fifo(name: str, aware: bool) -> None:
+    trace = read_trace(TRACES / f"gavel-{name}")
+    found = played(trace, RoundParams(objective="fifo", aware=aware), whole_steps=not aware)
+    assert found == pytest.approx(FIFO[name, aware], rel=0.005)
+
+
+def test_the_other_policies() -> None:
+    trace = read_trace(TRACES / "gavel-medium-test")
+    found = {key: played(trace, RoundParams(objective=key[0], aware=key[1])) for key in OTHERS}
+    for key, expected in OTHERS.items():
+        assert found[key] == pytest.approx(expected, rel=0.03), key
+    assert found["max-min", True][0] < found["max-min", False][0]
+    assert min(makespan for _, makespan in found.values()) == pytest.approx(found["makespan", True][1])

@@ -19,7 +19,7 @@ import numpy as np
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import UsageError
 from mast_opt.loop import events as ev
-from mast_opt.loop.commands import Command, Start
+from mast_opt.loop.commands import Command, Start, Stop
 from mast_opt.loop.engine import Engine
 from mast_opt.loop.job_states import JobState
 from mast_opt.loop.policy import Desk, View
@@ -255,7 +255,7 @@ class StepHost(SimulatedHost):
             speed = self._speeds.alone[model, self._kinds[command.shares[0].server], tasks] / MICRO
             self._attempts[command.job] = _Attempt(command.attempt, speed)
             self._at_once.append(ev.Started(command.job, command.attempt))
-        elif command.job in self._attempts:
+        elif isinstance(command, Stop) and command.job in self._attempts:
             attempt = self._attempts.pop(command.job)
             work_ms = int(attempt.steps / self._reference(command.job) * SECOND_MS)
             self._at_once.append(ev.Stopped(command.job, attempt.number, work_ms, 0))

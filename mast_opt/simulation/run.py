@@ -14,8 +14,8 @@ from mast_opt.loop.job_log import JobLog, job_log
 from mast_opt.loop.policy import Policy
 from mast_opt.policies.early_binding import EarlyBinding, EarlyBindingParams
 from mast_opt.policies.mast import Mast, MastParams
-from mast_opt.simulation.engine_run import engine_log
 from mast_opt.policies.shared_rounds import RoundParams, gavel
+from mast_opt.simulation.engine_run import engine_log
 from mast_opt.simulation.kernel import FOREVER, TIRESIAS_THRESHOLDS_GPU_MS
 from mast_opt.simulation.kernel import POLICIES as ORDER_ONLY
 from mast_opt.simulation.order_only import replay_trace

@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from mast_opt.job_placement.live_fleet.move_plan import JobMove, MoveBudget, MovePlan
     from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused, Server, Share
     from mast_opt.kind.migration_plan import Order
+    from mast_opt.loop.metrics import Metrics
     from mast_opt.registry import generate
     from mast_opt.report.html import write_report
     from mast_opt.report.plan_files import write_plan
@@ -82,6 +83,8 @@ if TYPE_CHECKING:
     from mast_opt.resource_allocation.methods.params import AllocationParams
     from mast_opt.server_assignment import ServerAssignment
     from mast_opt.server_assignment.ras.params import RasParams
+    from mast_opt.simulation.simulate import Simulation, import_trace, simulate
+    from mast_opt.simulation.traces.trace import JobTrace, read_trace
     from mast_opt.solving import (
         Solution,
         SolverInfo,
@@ -124,9 +127,11 @@ __all__ = [
     "JobMove",
     "JobPlacement",
     "JobPlacementBuilder",
+    "JobTrace",
     "Limit",
     "Marginals",
     "MastOptError",
+    "Metrics",
     "MoveBudget",
     "MovePlan",
     "Order",
@@ -142,6 +147,7 @@ __all__ = [
     "ServerAssignment",
     "ServerAssignmentBuilder",
     "Share",
+    "Simulation",
     "SizeLimitExceeded",
     "Solution",
     "SolveRun",
@@ -167,13 +173,16 @@ __all__ = [
     "from_tables",
     "generate",
     "import_instance",
+    "import_trace",
     "marginal_values",
     "pareto",
     "plan_from_tables",
     "read",
     "read_plan",
     "read_scenarios",
+    "read_trace",
     "risk",
+    "simulate",
     "solve",
     "solvers",
     "start",
@@ -266,6 +275,9 @@ _HOMES = {
         "warm_up",
     ),
     "mast_opt.solving.auto_strategy": ("AutoParams",),
+    "mast_opt.loop.metrics": ("Metrics",),
+    "mast_opt.simulation.simulate": ("Simulation", "import_trace", "simulate"),
+    "mast_opt.simulation.traces.trace": ("JobTrace", "read_trace"),
     "mast_opt.solving.export_files": ("export", "formulate", "write_program"),
     "mast_opt.task_reassignment": ("TaskReassignment",),
     "mast_opt.task_reassignment.twine.params": ("TwineParams",),

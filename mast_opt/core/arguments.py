@@ -12,6 +12,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
+import sys
 import threading
 from collections.abc import Callable, ItemsView, Iterable, Mapping
 from functools import wraps
@@ -221,7 +222,12 @@ def checked(**checks: Check) -> Callable[[Callable[GivenT, AnswerT]], Callable[G
         active = {**{name: check for name, check in COMMON.items() if name in signature.parameters}, **checks}
         several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         assert not any(signature.parameters[name].kind in several for name in active)
-        places = [(at, name, active[name]) for at, name in enumerate(signature.parameters) if name in active]
+        by_name = {name for name, item in signature.parameters.items() if item.kind is inspect.Parameter.KEYWORD_ONLY}
+        places = [
+            (sys.maxsize if name in by_name else at, name, active[name])
+            for at, name in enumerate(signature.parameters)
+            if name in active
+        ]
 
         @wraps(function)
         def call(*args: GivenT.args, **kwargs: GivenT.kwargs) -> AnswerT:

@@ -25,14 +25,16 @@ def engine_log(
     *,
     until_ms: int | None = None,
     watch: Callable[[float], None] | None = None,
-) -> list[Stored]:
-    """The log of a trace.
+    stop: Callable[[], bool] | None = None,
+) -> tuple[list[Stored], bool]:
+    """The log of a trace, and whether it is complete.
 
     Args:
         placement: what decides between servers, as in ``Fleet``.
         slow: slow paths and what they need.
         until_ms: the last ms; None for the end of all jobs.
         watch: called with the share of the jobs that have ended; it may raise, which ends the run.
+        stop: asked after every turn; where it says so, the log ends there.
 
     Raises:
         InstanceError: what the engine cannot do with this trace, all of it listed.
@@ -50,6 +52,8 @@ def engine_log(
         ended += sum(isinstance(stored.event, Finished) for stored in turn.events)
         if watch is not None:
             watch(ended / len(jobs))
+        if stop is not None and stop():
+            raise _Stopped
 
     host = SimulatedHost(
         work,
@@ -61,8 +65,15 @@ def engine_log(
     )
     plans = None if slow.solver is None else slow.solver.plan
     engine = Engine(opening_state(trace, placement), policy, slow.paths, plans=plans)
-    simulate(engine, host, what_comes(trace), until_ms=until_ms, on_turn=keep)
-    return log
+    try:
+        simulate(engine, host, what_comes(trace), until_ms=until_ms, on_turn=keep)
+    except _Stopped:
+        return log, False
+    return log, True
+
+
+class _Stopped(Exception):
+    """The run was told to stop, between two turns."""
 
 
 def opening_state(trace: JobTrace, placement: str) -> State:

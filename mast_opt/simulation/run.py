@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from mast_opt.core.errors import UsageError
+from mast_opt.core.errors import Interrupted, UsageError
 from mast_opt.core.wording import did_you_mean
 from mast_opt.job_placement.live_fleet.types import PLACEMENTS
 from mast_opt.loop.events import JOB_EVENTS, Stored
@@ -48,6 +48,8 @@ class SimulatedRun:
     """Events about jobs."""
     events: Callable[[], Iterator[Stored]]
     """The whole log, from the beginning at every call."""
+    complete: bool = True
+    """False where it was told to stop before its end."""
 
 
 def run_trace(
@@ -58,6 +60,7 @@ def run_trace(
     slow: Collection[str] = (),
     until_ms: int | None = None,
     watch: Callable[[float], None] | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> SimulatedRun:
     """The run of a trace under a policy.
 
@@ -68,8 +71,10 @@ def run_trace(
         until_ms: the last ms; None for the end of all jobs.
         watch: called from time to time with the share of the jobs that have come or ended; it may raise, which ends
             the run.
+        stop: asked from time to time; where it says so, the run ends there. Order-only policies then raise Interrupted.
 
     Raises:
+        Interrupted: ``stop`` ended the replay of an order-only policy.
         UsageError: no such policy or parameter, or a value that it cannot have.
         InstanceError: what the policy cannot do with this trace, all of it listed.
     """
@@ -80,7 +85,7 @@ def run_trace(
     if policy in ORDER_ONLY:
         if slow:
             raise UsageError(f"{policy} looks at nothing but the order of jobs; slow paths need {_BY_ENGINE}")
-        return _replayed(trace, policy, given, until_ms, watch)
+        return _replayed(trace, policy, given, until_ms, watch, stop)
     of_slow = {name: text for name, text in given.items() if name.startswith(PREFIX)}
     own = {name: text for name, text in given.items() if name not in of_slow}
     params_type, make = ENGINE_POLICIES[policy]
@@ -88,14 +93,21 @@ def run_trace(
     _refuse_unknown(policy, own, (*(item.name for item in fields(params_type)), PLACEMENT))
     chosen = values_of(params_type, own)
     paths = slow_run(trace, slow, of_slow)
-    log = engine_log(trace, make(chosen, trace), placement, paths, until_ms=until_ms, watch=watch)
+    log, complete = engine_log(
+        trace, make(chosen, trace), placement, paths, until_ms=until_ms, watch=watch, stop=stop
+    )
     count = sum(type(stored.event) in JOB_EVENTS for stored in log)
     stated = {**asdict(chosen), PLACEMENT: placement, **paths.stated}
-    return SimulatedRun(policy, stated, job_log(log), count, lambda: iter(log))
+    return SimulatedRun(policy, stated, job_log(log), count, lambda: iter(log), complete)
 
 
 def _replayed(
-    trace: JobTrace, policy: str, given: Mapping[str, str], until_ms: int | None, watch: Callable[[float], None] | None
+    trace: JobTrace,
+    policy: str,
+    given: Mapping[str, str],
+    until_ms: int | None,
+    watch: Callable[[float], None] | None,
+    stop: Callable[[], bool] | None,
 ) -> SimulatedRun:
     known = (THRESHOLDS,) if policy == "las" else ()
     _refuse_unknown(policy, given, known)
@@ -105,6 +117,8 @@ def _replayed(
     def on_progress(row: int, at_ms: int) -> None:
         if watch is not None:
             watch(min(row / rows, 1.0))
+        if stop is not None and stop():
+            raise Interrupted(f"interrupted while {policy} was replayed")
 
     until = FOREVER if until_ms is None else until_ms
     log = replay_trace(trace, policy, thresholds_gpu_s=thresholds, until_ms=until, on_progress=on_progress)

@@ -31,6 +31,8 @@ class RunFacts:
     """Name of the trace."""
     load: float = 1.0
     """How many times as fast jobs come as in the trace."""
+    seed: int = 0
+    """0: they come as in the trace; otherwise in another order."""
     warm_up_s: float = 0.0
     until_s: float | None = None
     complete: bool = True

@@ -103,3 +103,46 @@ def test_a_run_is_drawn_and_compared(call: Call, tmp_path: Path) -> None:
     assert "Waits that differ most" in shown
     assert "leave out the third path" in call("diff", first, second, first).err
     assert "is no folder of a run" in call("diff", first, tmp_path).err
+
+
+def test_a_sweep(call: Call, tmp_path: Path) -> None:
+    options = ("--policy", "fifo,sjf", "--seed", "0..1", "--load", "4", "--out", tmp_path / "sweep", "--processes", "1")
+    found = call("simulate", SMALL, *options, "--json").record
+    assert (found["runs"], found["sweep"]["missing"]) == ({"there already": 0, "new": 4}, 0)
+    rows = (tmp_path / "sweep" / "results.csv").read_text().splitlines()
+    assert rows[0] == "policy,load,metric,seeds,mean,low,high"
+    assert json.loads((tmp_path / "sweep" / "results.json").read_text()) == found["sweep"]["results"]
+    again = call("simulate", SMALL, *options)
+    assert again.code == 0
+    assert "Mean over seeds" in again.out
+    assert call("simulate", SMALL, *options, "--json").record["runs"] == {"there already": 4, "new": 0}
+    assert "leave out --force" in call("simulate", SMALL, *options, "--force").err
+    (tmp_path / "sweep" / "mine.txt").write_text("")
+    assert "no folder of an earlier sweep" in call("simulate", SMALL, *options).err
+
+
+def test_one_run_at_another_load(call: Call, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    found = record(call, "--policy", "fifo", "--load", "4", "--seed", "2", "--out", str(out))
+    assert found["complete"] is True
+    stated = json.loads((out / "metrics.json").read_text())
+    assert (stated["trace"], stated["load"], stated["seed"]) == ("philly-small", 4.0, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--load", "0"), "expected numbers above 0"),
+        (("--load", "fast"), "expected numbers above 0"),
+        (("--seed", "a"), "expected whole numbers or ranges"),
+        (("--seed", "3..1"), "the smaller one first"),
+        (("--seed", "1,1"), "expected each value once"),
+        (("--seed", "1..999999"), "at most 10,000 seeds"),
+        (("--ray", "auto"), "are for sweeps"),
+        (("--processes", "2"), "are for sweeps"),
+    ],
+)
+def test_lists_that_cannot_be(call: Call, options: tuple[str, ...], words: str) -> None:
+    ended = call("simulate", SMALL, "--policy", "fifo", *options)
+    assert ended.code == 2
+    assert words in " ".join(ended.err.split())

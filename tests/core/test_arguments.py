@@ -49,6 +49,7 @@ FLEETS = (
 )
 KINDS = ("data-placement", "job-placement", "server-assignment", "task-reassignment")
 """Those whose problems have heuristics of their own, which take parameters."""
+SMALL_TRACE = Path(__file__).parents[2] / "instances" / "traces" / "philly-small"
 SMALL = {
     "data-placement": {"datasets": 4, "workloads": 4, "regions": 2},
     "job-placement": {"jobs": 3},
@@ -151,6 +152,8 @@ def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
         "read_plan": (mast_opt.read_plan, {"problem": problem(), "path": folder / "plan"}),
         "read_scenarios": (mast_opt.read_scenarios, {"path": folder / "what-if.toml"}),
         "risk": (mast_opt.risk, {"problem": problem(), "plan": plan}),
+        "read_trace": (mast_opt.read_trace, {"path": SMALL_TRACE}),
+        "simulate": (mast_opt.simulate, {"trace": SMALL_TRACE, "policy": "fifo"}),
         "solve": (mast_opt.solve, {"problem": problem(), "gap": 0.9, **work}),
         "solvers": (mast_opt.solvers, {"kind": "data-placement"}),
         "to_tables": (mast_opt.to_tables, {"problem": problem(), "plan": plan}),
@@ -190,13 +193,13 @@ def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
 PLAIN = {"InstanceError", "PlanError", "Fault", "Diff", "Explanation", "Frontier", "Marginals", "WhatIf", "Solution"}
 PLAIN |= {"Reading", "SolverInfo", "SolveRun"}
 PLAIN |= {"Stage", "Event", "Order", "Verdict", "Violation", "Conflict", "Bid", "Refused", "Limit", "Status"}
-PLAIN |= {"JobMove", "MovePlan"}
+PLAIN |= {"JobMove", "MovePlan", "JobTrace", "Metrics", "Simulation"}
 """What mast_opt makes and callers only read."""
 CONSTRUCTORS = {"DataPlacement", "JobPlacement", "ServerAssignment", "TaskReassignment"}
 CONSTRUCTORS |= {"ResourceAllocation"}
 CONSTRUCTORS |= {f"{name}Builder" for name in CONSTRUCTORS}
 """See ``test_constructors`` and ``tests/builders``."""
-OTHERS = {"import_instance", "start", "FillSampling", "SearchLimits", "Share"}
+OTHERS = {"import_instance", "import_trace", "start", "FillSampling", "SearchLimits", "Share"}
 """Takes files of many sorts, see ``tests/importers``; takes the arguments of ``solve``; are checked by ``Fleet``."""
 PARAMS = sorted({cls.__name__ for name in KINDS for cls in kind_named(name).solvers.params.values()})
 PARAMS += ["AllocationParams", "AutoParams"]
@@ -218,6 +221,7 @@ NAMES = [
     ),
     *("export", "formulate", "from_tables", "plan_from_tables", "solvers", "to_tables", "validate", "write_program"),
     *("marginal_values", "pareto", "read", "read_plan", "read_scenarios", "risk", "solve", "steps", "verify"),
+    *("read_trace", "simulate"),
     *("warm_up", "whatif", "write", "write_plan", "write_report", "write_template", "write_workbook"),
     *(f"Fleet.{method}" for method in FLEETS),
 ]

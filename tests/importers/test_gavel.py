@@ -105,3 +105,8 @@ def test_what_is_wrong_with_the_files_is_named(tmp_path: Path, rates: object, tr
 def test_what_is_wrong_with_the_settings_is_named(tmp_path: Path, given: dict[str, str], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         importer_named("gavel").run(files(tmp_path), given, 0)
+
+
+def test_several_inputs_from_python(tmp_path: Path) -> None:
+    problem = mast_opt.import_instance("gavel", *files(tmp_path), gpus="v100=1,p100=1,k80=1", seed=3)
+    assert problem.name == "two"

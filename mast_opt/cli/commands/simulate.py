@@ -12,8 +12,10 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from mast_opt.cli.exit_codes import Exit
+from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Run
 from mast_opt.cli.options import Force, Json, TheRun, check_force
+from mast_opt.cli.sweep import compile_for, grid_of, sweep
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Event
 from mast_opt.io.atomic import check_writable
@@ -22,7 +24,9 @@ from mast_opt.loop.place_metrics import PlaceMetrics, place_metrics
 from mast_opt.simulation.kernel import POLICIES as ORDER_ONLY
 from mast_opt.simulation.run import SimulatedRun, run_trace
 from mast_opt.simulation.run_folder import RunFacts, check_replaceable, write_run
+from mast_opt.simulation.sweep import Window, cells_of
 from mast_opt.simulation.traces.trace import read_trace
+from mast_opt.simulation.variants import variant
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,7 +36,7 @@ def command(
     trace: Annotated[Path, Parameter(help="A folder, .xlsx or .json of the kind job-trace.")],
     /,
     *,
-    policy: Annotated[str, Parameter(help="fifo, sjf, srtf, las, mast, federated or gavel.")],
+    policy: Annotated[str, Parameter(help="fifo, sjf, srtf, las, mast, federated or gavel; several: a sweep.")],
     param: Annotated[
         list[str] | None,
         Parameter(help="NAME=VALUE: a parameter of the policy or of a slow path. Repeatable.", negative=()),
@@ -41,6 +45,16 @@ def command(
         str | None, Parameter(help="Slow paths, separated by commas: data (copies replicas), servers (moves servers).")
     ] = None,
     until: Annotated[float | None, Parameter(help="Second of the trace to stop at.", validator=Number(gte=0))] = None,
+    load: Annotated[str, Parameter(help="How many times as fast jobs come as in the trace; several: a sweep.")] = "1",
+    seed: Annotated[
+        str,
+        Parameter(help="0: jobs come as in the trace; others: in another order. 1..10 or 1,2: a sweep."),
+    ] = "0",
+    ray: Annotated[str | None, Parameter(help="Spread a sweep over the Ray cluster at this address (auto).")] = None,
+    processes: Annotated[
+        int | None,
+        Parameter(help="Runs of a sweep at a time; one for each processor unless given.", validator=Number(gte=1)),
+    ] = None,
     warm_up: Annotated[
         float, Parameter(help="Jobs submitted before this second do not count.", validator=Number(gte=0))
     ] = 0.0,
@@ -49,7 +63,7 @@ def command(
     json: Json = False,
     run: TheRun,
 ) -> Answer:
-    """Run a trace of submitted jobs under a policy, in virtual time.
+    """Run a trace of submitted jobs under a policy, in virtual time; or under several, as a sweep.
 
     fifo, sjf, srtf and las look at nothing but the order of jobs and at GPUs: each region has a queue of its own, and
     its servers are equal. las has the parameter thresholds_gpu_s. mast places jobs in all regions that hold their data;
@@ -60,22 +74,38 @@ def command(
         mast-opt simulate my-trace --policy fifo
         mast-opt simulate my-trace --policy las --param thresholds_gpu_s=3600,28800 --out las-run
         mast-opt simulate my-trace --policy federated --param rule=share --json
+        mast-opt simulate my-trace --policy fifo,las,mast --seed 1..10 --load 0.8,1,1.2 --out my-sweep
         mast-opt simulate my-trace --policy mast --slow data,servers --param slow.data.every_s=43200
         mast-opt simulate my-trace --policy gavel --param objective=finish-time
     """
     check_force(force, out)
-    given = _given(param)
-    paths = [] if slow is None else slow.split(",")
+    grid, paths = grid_of(policy, load, seed), () if slow is None else tuple(slow.split(","))
+    cells = cells_of(grid.policies, grid.loads, grid.seeds, _given(param), paths, Window(warm_up, until))
+    if len(cells) > 1:
+        return sweep(run, trace, cells, out, ray=ray, processes=processes, force=force)
+    if ray is not None or processes is not None:
+        raise UsageError("--ray and --processes are for sweeps: several policies, seeds or loads")
     if out is not None:
         check_replaceable(out, force)
         check_writable(out)
     with run.phase("read", f"reading {trace}"):
-        jobs = read_trace(trace)
+        jobs = variant(read_trace(trace), cells[0].load, cells[0].seed)
     run.record.update(kind="job-trace", name=jobs.name, solver=policy)
+    compile_for(run, [policy])
     until_ms = None if until is None else round(until * 1000)
-    with run.phase("solve"):
+    with Interrupt(run, "the run up to here") as interrupt, run.phase("solve"):
         done = _watched(
-            run, lambda watch: run_trace(jobs, policy, given, slow=paths, until_ms=until_ms, watch=watch), policy
+            run,
+            lambda watch: run_trace(
+                jobs,
+                policy,
+                dict(cells[0].params),
+                slow=paths,
+                until_ms=until_ms,
+                watch=watch,
+                stop=interrupt.cancel.is_set,
+            ),
+            policy,
         )
     with run.phase("verify"):
         since = round(warm_up * 1000) if warm_up else None
@@ -83,8 +113,10 @@ def command(
         found = metrics(done.rows, since, end_ms)
         places = None if policy in ORDER_ONLY else place_metrics(done.events(), since or 0, end_ms)
         figures = {**found.to_dict(), **({} if places is None else places.to_dict())}
+    facts = RunFacts(jobs.name, cells[0].load, cells[0].seed, warm_up, until, done.complete)
     run.record.update(
-        slow=paths,
+        complete=done.complete,
+        slow=list(paths),
         params={name: list(value) if isinstance(value, tuple) else value for name, value in done.params.items()},
         metrics=figures,
         sum_queue_s=found.sum_queue_s,
@@ -94,13 +126,12 @@ def command(
         out=None if out is None else str(out),
     )
     if out is not None:
-        facts = RunFacts(jobs.name, warm_up_s=warm_up, until_s=until)
         write_run(done, facts, found, out, places=places, force=force)
 
     def show(console: Console) -> None:
         _show(console, jobs.name, done, found, places, out)
 
-    return Answer(Exit.OK, show)
+    return Answer(Exit.OK if done.complete else Exit.INTERRUPTED, show)
 
 
 def _given(texts: list[str] | None) -> dict[str, str]:
@@ -119,10 +150,12 @@ def _watched(run: Run, work: Callable[[Callable[[float], None]], SimulatedRun], 
     """The run, with a line of progress while it takes long."""
     from mast_opt.report.terminal.progress import Progress
 
-    began = time.perf_counter()
+    began, most = time.perf_counter(), 0.0
     with Progress(run.err, f"simulating {policy}") as progress:
 
         def watch(share: float) -> None:
+            nonlocal most
+            most = share = max(most, share)  # solves of slow paths do not know it
             elapsed = time.perf_counter() - began
             left = f", {elapsed * (1 - share) / share:.0f} s left" if share > 0 else ""
             progress(Event(elapsed, None, None, f"{share:.0%} of the jobs{left}"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mast_opt.cli.exit_codes import Exit
@@ -15,26 +17,32 @@ from mast_opt.solving import warm_up
 if TYPE_CHECKING:
     from rich.console import Console
 
+SIMULATION = "simulation"
+"""What is no kind of problem, but compiled too."""
+
 
 def command(*kinds: str, json: Json = False, run: TheRun) -> Answer:
-    """Compile what the solvers of these kinds of problems need, or of all kinds, so that no later command has to.
+    """Compile what the solvers of these kinds of problems and simulations need, or everything, so that no later command
+    has to.
 
     Compiling takes up to a minute a kind, once for an installation; where everything is compiled already, this takes
     seconds. A solve compiles what it needs itself, before its time limit begins.
 
         mast-opt warm-up
         mast-opt warm-up data-placement job-placement
+        mast-opt warm-up simulation
     """
-    names = list(dict.fromkeys(kinds)) or list(kind_names())
+    names = list(dict.fromkeys(kinds)) or [*kind_names(), SIMULATION]
     for name in names:
-        kind_named(name)
+        if name != SIMULATION:
+            kind_named(name)
     seconds: dict[str, float] = {}
     compiled: set[str] = set()
     with Interrupt(run, "what is compiled already") as interrupt, run.phase("compile"):
         for name in names:
             began = time.perf_counter()
             with run.shown(f"compiling for {name}, once"):
-                warm_up(name, on_compile=lambda kind: _say(run, kind, compiled), cancel=interrupt.cancel)
+                _warm_up(name, lambda kind: _say(run, kind, compiled), interrupt.cancel)
             seconds[name] = time.perf_counter() - began
     run.record["warm_up"] = [
         {"kind": name, "compiled": name in compiled, "seconds": round(seconds[name], 3)} for name in names
@@ -46,6 +54,15 @@ def command(*kinds: str, json: Json = False, run: TheRun) -> Answer:
             out.print(f"{name} {done} in {seconds[name]:.1f} s", soft_wrap=True)
 
     return Answer(Exit.OK, show)
+
+
+def _warm_up(name: str, on_compile: Callable[[str], None], cancel: threading.Event) -> None:
+    if name != SIMULATION:
+        warm_up(name, on_compile=on_compile, cancel=cancel)
+        return
+    from mast_opt.simulation.warm_up import warm_up_simulation
+
+    warm_up_simulation(on_compile=lambda: on_compile(SIMULATION), cancel=cancel)
 
 
 def _say(run: Run, kind: str, compiled: set[str]) -> None:

@@ -110,6 +110,7 @@ def _notes(run: StoredRun) -> tuple[str, ...]:
 def _figures(run: StoredRun, found: History) -> tuple[tuple[str, str], ...]:
     stated = [("policy", run.policy), ("jobs", f"{len(found.jobs):,}")]
     stated += [("load", f"{run.facts.load:g} ×")] if run.facts.load != 1 else []
+    stated += [("seed", str(run.facts.seed))] if run.facts.seed else []
     stated += [(in_words(name), _param(value)) for name, value in run.params.items()]
     return tuple(stated)
 

@@ -100,6 +100,13 @@ class TestFullDisk:
         assert "could not be written" in ended.err
         assert [path.name for path in tmp_path.iterdir()] == ["instance"]
 
+    def test_a_run_that_cannot_be_kept(self, tmp_path: Path) -> None:
+        trace = Path(__file__).parents[2] / "instances" / "traces" / "philly-small"
+        ended = spawn("simulate", trace, "--policy", "fifo", "--out", tmp_path / "run", preexec_fn=_tiny_files)
+        assert ended.code == 2
+        assert f"{tmp_path / 'run'} could not be written" in " ".join(ended.err.split())
+        assert list(tmp_path.iterdir()) == []
+
     def test_a_log_that_ends_early_does_not_cost_the_plan(self, instance: Path, tmp_path: Path) -> None:
         ended = spawn("solve", instance, "--events", tmp_path / "events", "--json", preexec_fn=_tiny_files)
         assert ended.code == 0

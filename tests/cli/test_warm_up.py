@@ -22,3 +22,11 @@ def test_an_unknown_kind_is_refused_before_anything_is_compiled(call: Call) -> N
     assert ended.code == 2
     assert "no-such-kind" in ended.record["error"]
     assert ended.record["runtime_s"]["compile"] == 0
+
+
+def test_simulations_are_warmed_up(call: Call) -> None:
+    ended = call("warm-up", "simulation", "--json")
+    assert ended.code == 0
+    (row,) = ended.record["warm_up"]
+    assert row["kind"] == "simulation"
+    assert call("warm-up", "simulation").out.startswith("simulation was compiled already; loaded in ")

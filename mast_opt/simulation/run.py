@@ -120,6 +120,7 @@ def _replayed(
         if stop is not None and stop():
             raise Interrupted(f"interrupted while {policy} was replayed")
 
+    on_progress(0, 0)  # a short replay says nothing on its way
     until = FOREVER if until_ms is None else until_ms
     log = replay_trace(trace, policy, thresholds_gpu_s=thresholds, until_ms=until, on_progress=on_progress)
     default = tuple(gpu_ms // 1000 for gpu_ms in TIRESIAS_THRESHOLDS_GPU_MS)

@@ -93,9 +93,7 @@ def run_trace(
     _refuse_unknown(policy, own, (*(item.name for item in fields(params_type)), PLACEMENT))
     chosen = values_of(params_type, own)
     paths = slow_run(trace, slow, of_slow)
-    log, complete = engine_log(
-        trace, make(chosen, trace), placement, paths, until_ms=until_ms, watch=watch, stop=stop
-    )
+    log, complete = engine_log(trace, make(chosen, trace), placement, paths, until_ms=until_ms, watch=watch, stop=stop)
     count = sum(type(stored.event) in JOB_EVENTS for stored in log)
     stated = {**asdict(chosen), PLACEMENT: placement, **paths.stated}
     return SimulatedRun(policy, stated, job_log(log), count, lambda: iter(log), complete)

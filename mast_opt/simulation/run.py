@@ -8,7 +8,7 @@ from typing import Any
 
 from mast_opt.core.errors import Interrupted, UsageError
 from mast_opt.core.wording import did_you_mean
-from mast_opt.job_placement.live_fleet.types import PLACEMENTS
+from mast_opt.job_placement.live_fleet.settings import PLACEMENTS
 from mast_opt.loop.events import JOB_EVENTS, Stored
 from mast_opt.loop.job_log import JobLog, job_log
 from mast_opt.loop.policy import Policy

@@ -134,15 +134,21 @@ def take(state: EngineState, job: Request, placed: Placement, victims: Ints, lim
     Args:
         fresh: within a round, so that what victims free serves only more important jobs than they are.
     """
-    for at in range(len(victims)):
-        last = last_tier_of_victim(state, victims[at]) if fresh else state.room.shape[1] - 1
-        stop(state, victims[at], last)
+    stop_all(state, victims, fresh)
     number = new_job(state, job.tier, limit, cost, fresh)
     for row in range(len(placed.server)):
         tasks = placed.tasks[row]
         new_row(state, number, placed.server[row], tasks * job.cpu, tasks * job.memory, placed.device[row])
     start(state, number, job.tier if fresh else state.room.shape[1] - 1)
     return number
+
+
+@kernel
+def stop_all(state: EngineState, victims: Ints, fresh: bool) -> None:
+    """Stop the victims; ``fresh``: see ``take``."""
+    for at in range(len(victims)):
+        last = last_tier_of_victim(state, victims[at]) if fresh else state.room.shape[1] - 1
+        stop(state, victims[at], last)
 
 
 @entry

@@ -2,27 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from mast_opt.core.errors import UsageError
 from mast_opt.job_placement.engine.feasibility import Request
+from mast_opt.job_placement.engine.server_layout import Layout
 from mast_opt.job_placement.engine.server_selection import Placement
 from mast_opt.job_placement.engine.state import J_LIMIT
 from mast_opt.job_placement.live_fleet.inventory import FleetInventory
-from mast_opt.job_placement.live_fleet.types import Bid, Server, Share, whole
-from mast_opt.job_placement.units import RACK, SERVER, WHOLE, Ints
+from mast_opt.job_placement.live_fleet.types import Bid, Job, Server, Share, whole
+from mast_opt.job_placement.units import CLUSTER, RACK, REGION, SERVER, WHOLE, WHOLE_JOB_LEVELS, Ints
 
 
-def booking_of(bid: Bid, request: Request, books: FleetInventory) -> Placement:
-    """A bid in positions.
+def booking_of(bid: Bid, requests: Sequence[Request], books: FleetInventory) -> list[Placement]:
+    """A bid in positions, one for each part of the job, or for the job without parts.
 
     Raises UsageError unless the job may stop its victims, and its shares hold the whole job where it may run;
     ``FleetInventory.start`` checks that there is room.
     """
     owner = f"the bid for {bid.job.name}"
     if bid.victims != ():
-        _check_victims(owner, bid, request, books)
-    shares = bid.shares
+        _check_victims(owner, bid, requests[0], books)
+    if not bid.job.parts:
+        placed = [_placement(owner, bid.shares, requests[0], books)]
+        if any(share.part for share in bid.shares):
+            shares_by_part(owner, bid.job, bid.shares)
+        return placed
+    shares = shares_by_part(owner, bid.job, bid.shares)
+    placed = [_placement(owner, *one, books) for one in zip(shares, requests)]
+    _check_together(owner, bid.job, placed, books)
+    return placed
+
+
+def shares_by_part(owner: str, job: Job, shares: tuple[Share, ...]) -> list[tuple[Share, ...]]:
+    """The shares of each part of a job, or all where it has none. Raises UsageError for what are no shares, and for a
+    share of another part."""
+    if not isinstance(shares, tuple) or not all(isinstance(share, Share) for share in shares):
+        raise UsageError(f"{owner}: shares are {shares!r}; expected a tuple of at least one Share")
+    names = [part.name for part in job.parts] or [""]
+    if wrong := [share.part for share in shares if share.part not in names]:
+        expected = f"one of {', '.join(names)}" if job.parts else "none, since the job has no parts"
+        raise UsageError(f"{owner}: a share is of part {wrong[0]!r}; expected {expected}")
+    return [tuple(share for share in shares if share.part == name) for name in names] if job.parts else [shares]
+
+
+def _check_together(owner: str, job: Job, placed: list[Placement], books: FleetInventory) -> None:
+    server = np.concatenate([one.server for one in placed])
+    if level_of(server, books.layout) > WHOLE_JOB_LEVELS.index(job.within):
+        raise UsageError(f"{owner}: its parts are further apart than the job must stay")
+
+
+def level_of(server: Ints, layout: Layout) -> int:
+    """How close together these positions are."""
+    group = layout.group[server]
+    for level, place in (
+        (SERVER, server),
+        (RACK, layout.rack[server]),
+        (CLUSTER, layout.group_cluster[group]),
+    ):
+        if np.ptp(place) == 0:
+            return level
+    return REGION if np.ptp(layout.group_region[group]) == 0 else REGION + 1
+
+
+def _placement(owner: str, shares: tuple[Share, ...], request: Request, books: FleetInventory) -> Placement:
     names = servers_of(owner, shares, books)
     server = np.array([books.position[name] for name in names], np.int64)
     mgpu = _need_there(owner, names, server, request, books)

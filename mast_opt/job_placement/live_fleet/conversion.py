@@ -14,6 +14,7 @@ from mast_opt.job_placement.engine.arrival_mix import ArrivalMix
 from mast_opt.job_placement.engine.best_bid import BestBid
 from mast_opt.job_placement.engine.state import J_COST, VICTIM
 from mast_opt.job_placement.live_fleet.inventory import FleetInventory
+from mast_opt.job_placement.live_fleet.part_gangs import gangs_of
 from mast_opt.job_placement.live_fleet.running_jobs import Holding, Running
 from mast_opt.job_placement.live_fleet.types import Bid, Job, Server, Share
 from mast_opt.job_placement.problem import JobPlacement
@@ -110,23 +111,28 @@ class Limits:
 
 
 def over_quota(job: Job, books: FleetInventory, quotas: Limits, old: Running | None = None) -> bool:
-    """Whether the job would take its tenant over its quotas on every type of the fleet that it accepts. ``old``: what
-    runs in its place so far."""
+    """Whether the job would take its tenant over its quotas on every type of the fleet that it accepts; one of several
+    parts if one of them would, where those before it count on the first type that holds them. ``old``: what runs in
+    its place so far."""
     total, typed = quotas.total.get(job.tenant), quotas.typed.get(job.tenant)
     if total is None and typed is None:
         return False
-    needs = dict.fromkeys(books.types, job.mgpu) if job.gpu_types is None else job.gpu_types
-    asked = {kind: job.tasks * mgpu for kind, mgpu in needs.items() if kind in books.types}
-    held = dict.fromkeys(asked, 0)
+    used = {kind: books.used_by(job.tenant, kind) for kind in sorted(books.types)}
     for share in () if old is None or old.over_quota else old.shares:
-        kind = books.servers[share.server].gpu_type
-        held[kind] = held.get(kind, 0) + sum(share.gpus.values())
-    others = books.used_by(job.tenant) - sum(held.values())
-    return bool(asked) and not any(
-        (total is None or others + mgpu <= total)
-        and (not typed or kind not in typed or books.used_by(job.tenant, kind) - held[kind] + mgpu <= typed[kind])
-        for kind, mgpu in asked.items()
-    )
+        used[books.servers[share.server].gpu_type] -= sum(share.gpus.values())
+    for gang in gangs_of(job):
+        needs = dict.fromkeys(used, gang.mgpu) if gang.gpu_types is None else gang.gpu_types
+        asked = {kind: gang.tasks * mgpu for kind, mgpu in needs.items() if kind in used}
+        if not asked:
+            continue
+        for kind, mgpu in asked.items():
+            within_typed = not typed or kind not in typed or used[kind] + mgpu <= typed[kind]
+            if within_typed and (total is None or sum(used.values()) + mgpu <= total):
+                used[kind] += mgpu
+                break
+        else:
+            return True
+    return False
 
 
 def bid_of(

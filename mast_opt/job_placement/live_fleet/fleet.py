@@ -13,55 +13,41 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mast_opt.core.arguments import a, a_price, a_text, anything, checked, mapping_of, optional
-from mast_opt.core.errors import StaleBid, UsageError
+from mast_opt.core.errors import UnsupportedOption, UsageError
 from mast_opt.job_placement.engine.arrival_mix import ArrivalMix
-from mast_opt.job_placement.engine.best_bid import BestBid
-from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.limits import DEFAULT_SAMPLING, FillSampling, SearchLimits
 from mast_opt.job_placement.engine.negative_cache import NegativeCache
-from mast_opt.job_placement.engine.priced_bid import place_priced
-from mast_opt.job_placement.engine.server_selection import Placement
 from mast_opt.job_placement.exhaustive.batch_state import mix_of
-from mast_opt.job_placement.live_fleet.adoption import check_in_use, holdings_of, need_is_unknown, shares_of
-from mast_opt.job_placement.live_fleet.booking import are_named
+from mast_opt.job_placement.live_fleet.adoption import check_in_use, holdings_of, merged, need_is_unknown, shares_of
 from mast_opt.job_placement.live_fleet.conversion import (
     Limits,
-    bid_of,
     books_of,
     over_quota,
     quotas_of,
 )
-from mast_opt.job_placement.live_fleet.diagnosis import explain, why_not
 from mast_opt.job_placement.live_fleet.inventory import FleetInventory
-from mast_opt.job_placement.live_fleet.moving_fleet import MovingFleet
+from mast_opt.job_placement.live_fleet.placing_fleet import PlacingFleet
 from mast_opt.job_placement.live_fleet.resizing import enlarged, need_of, shrunk
 from mast_opt.job_placement.live_fleet.running_jobs import Running
+from mast_opt.job_placement.live_fleet.settings import by_loss, sound_limits, sound_sampling
 from mast_opt.job_placement.live_fleet.snapshot_format import decoded
 from mast_opt.job_placement.live_fleet.types import (
-    Bid,
-    ClusterReport,
     Drained,
     Job,
     Refused,
     Server,
     Share,
     amount,
-    by_loss,
     jobs_in,
     servers_in,
-    sound_limits,
-    sound_sampling,
     tiers_in,
     whole,
 )
 from mast_opt.job_placement.problem import JobPlacement
 
 
-class Fleet(MovingFleet):
+class Fleet(PlacingFleet):
     """Servers, what runs on them, and the search for the best place for a job.
 
     Every method is atomic; ``place``, ``bids`` and ``explain`` change nothing. A bid is good until something changes
@@ -136,7 +122,7 @@ class Fleet(MovingFleet):
         sampling: FillSampling = DEFAULT_SAMPLING,
     ) -> Fleet:
         """The fleet of an instance with its running jobs; its pending jobs, which are ``Job.of(problem, j)``, are
-        expected.
+        expected. Which parts of running jobs its allocations are of is not kept: they are stopped as a whole.
 
         Args:
             tiers: that later jobs may have, in addition to those of the instance.
@@ -156,85 +142,6 @@ class Fleet(MovingFleet):
         fleet = cls.__new__(cls)
         fleet._begin(*decoded(bytes(data)))
         return fleet
-
-    @checked(job=a(Job))
-    def place(self, job: Job, *, regions: Collection[str] | None = None) -> Bid | Refused:
-        """The best bid over all clusters of all regions that hold the job's data, or why there is none.
-
-        Args:
-            regions: the only ones that are asked; None for all.
-
-        Raises:
-            UsageError: the job's tier is none of the fleet's, a job of that name runs already, or the fleet has no such
-                region.
-        """
-        with self._lock:
-            return self._answer(job, regions)[0]
-
-    def _answer(self, job: Job, regions: Collection[str] | None) -> tuple[Bid | Refused, Placement | None]:
-        """As ``place``, and the bid in positions."""
-        over, request = self._request(job)
-        if regions is not None:
-            asked = request.open & self._books.regions_in(regions)
-            if request.open.any() and not asked.any():
-                return Refused(job, "none of the regions that are asked holds all of its data", code="regions"), None
-            request = request._replace(open=asked)
-        stamp = self._stamp(request)
-        if self._failures.known(request, stamp):
-            return Refused(job, *why_not(self._books, job, request), remembered=True), None
-        price = self._books.price_of(job)
-        offer = self._search(request, price)
-        if offer is None:
-            self._failures.remember(request, stamp)
-            return Refused(job, *why_not(self._books, job, request)), None
-        bid = bid_of(offer, job, over, price, self._books, self._versions.now, self._versions.name)
-        return bid, offer.placed
-
-    @checked(job=a(Job))
-    def place_and_commit(self, job: Job, *, regions: Collection[str] | None = None) -> Bid | Refused:
-        """As ``place``, and the bid, if there is one, is committed before another thread can change anything. Its
-        ``victims`` have to be stopped."""
-        with self._lock:
-            answer, placed = self._answer(job, regions)
-            if isinstance(answer, Bid):
-                self._commit(answer, placed)
-            return answer
-
-    @checked(job=a(Job))
-    def bids(self, job: Job) -> tuple[Bid, ...]:
-        """The best bid of every region that has one, the best of all first (it is the one that ``place`` gives)."""
-        with self._lock:
-            over, request = self._request(job)
-            found, price = [], self._books.price_of(job)
-            for region in np.flatnonzero(request.open).tolist():
-                only = np.zeros_like(request.open)
-                only[region] = True
-                here = request._replace(open=only)
-                offer = self._search(here, price)
-                if offer is not None:
-                    found.append(bid_of(offer, job, over, price, self._books, self._versions.now, self._versions.name))
-            return tuple(sorted(found, key=lambda bid: bid.key))
-
-    def commit(self, bid: Bid) -> tuple[str, ...]:
-        """Start the bid's job; returns the victims, which no longer hold anything and have to be stopped.
-
-        Raises:
-            StaleBid: something that the bid touches has changed since it was made.
-            UsageError: another fleet made the bid, or it was changed and does not fit the fleet.
-        """
-        if not isinstance(bid, Bid):
-            raise UsageError(f"commit takes a Bid of place or bids, not a {type(bid).__name__}")
-        a(Job)("job of the bid", bid.job)
-        with self._lock:
-            self._versions.check_maker(bid)
-            if bid.version == self._versions.now:
-                return self._commit(bid)
-            if not are_named(bid) or self._versions.is_stale(bid, self._books.running):
-                raise StaleBid(f"the bid for {bid.job.name} is for an older state of the fleet; ask for a new one")
-            try:
-                return self._commit(bid)
-            except UsageError as error:
-                raise StaleBid(str(error)) from error
 
     @checked(job=a(Job))
     def adopt(self, job: Job, shares: tuple[Share, ...]) -> tuple[str, ...]:
@@ -258,18 +165,18 @@ class Fleet(MovingFleet):
             books, old = self._books, self._books.running.get(job.name)
             tier = self._tier_of(job)
             held = holdings_of(job, shares, books)
-            shares = shares_of(shares, held)
+            shares = shares_of(job, shares, held)
             over = over_quota(job, books, self._quotas, old)
             running = Running(job, len(books.tiers) - 1 if over else tier, shares, over, books.started)
             if old is None or replace(running, number=old.number) != old or need_is_unknown(old, books):
                 if old is not None:
                     books.end(job.name)
-                books.hold(running, held)
+                books.hold(running, merged(held))
                 if old is None:
                     books.count_arrival(job)
                 touched = (*shares, *(() if old is None else old.shares))
                 self._versions.servers_changed(share.server for share in touched)
-            return tuple(share.server for share in shares if share.server in books.over_booked)
+            return tuple(server for server in running.servers if server in books.over_booked)
 
     @checked(name=a_text)
     def resize(self, name: str, tasks: int) -> tuple[Share, ...] | Refused:
@@ -286,9 +193,14 @@ class Fleet(MovingFleet):
         Raises:
             UsageError: no job of that name runs, or what a task of it needs is unknown (jobs of ``Fleet.of``: adopt
                 them with their needs first).
+            UnsupportedOption: the job has several parts.
         """
         with self._lock:
             books, old = self._books, self._known(name)
+            if old.job.parts:
+                raise UnsupportedOption(
+                    f"{name} has parts and is not resized; release it, and place it as it should be"
+                )
             job = replace(old.job, tasks=tasks)
             if job.tasks == old.job.tasks:
                 return old.shares
@@ -430,21 +342,6 @@ class Fleet(MovingFleet):
         with self._lock:
             self._quotas.set(tenant, gpu_type, amount)
             self._versions.rules_changed()
-
-    @checked(job=a(Job))
-    def explain(self, job: Job) -> tuple[ClusterReport, ...]:
-        """For each cluster, the first constraint that rules it out, or what admitting the job there takes."""
-        with self._lock:
-            _, request = self._request(job)
-            return explain(self._books, job, request)
-
-    def _search(self, request: Request, price: NDArray[np.float64] | None) -> BestBid | None:
-        books = self._books
-        return place_priced(books.state, request, books.everywhere, self._style, price, books.limits)
-
-    def _stamp(self, request: Request) -> int:
-        """Changes whenever capacity appears that the request could use."""
-        return int(request.open @ self._books.freed @ (request.mgpu >= 0))
 
     def _stop_taking(self, server: str, ended: tuple[str, ...]) -> None:
         """End these jobs and let the server take no more."""

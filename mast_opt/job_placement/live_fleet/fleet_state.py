@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -13,10 +13,13 @@ from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.negative_cache import NegativeCache
 from mast_opt.job_placement.engine.server_selection import LEAST_LOSS, TIGHT, Placement
 from mast_opt.job_placement.engine.state import R_MGPU, R_USED
+from mast_opt.job_placement.live_fleet.adoption import merged
 from mast_opt.job_placement.live_fleet.bid_versions import BidVersions
 from mast_opt.job_placement.live_fleet.booking import booking_of
 from mast_opt.job_placement.live_fleet.conversion import Limits, over_quota
 from mast_opt.job_placement.live_fleet.inventory import FleetInventory
+from mast_opt.job_placement.live_fleet.multipart_bid import holdings_in
+from mast_opt.job_placement.live_fleet.part_gangs import gangs_of
 from mast_opt.job_placement.live_fleet.running_jobs import Running
 from mast_opt.job_placement.live_fleet.snapshot_format import decoded, difference, encoded
 from mast_opt.job_placement.live_fleet.types import Bid, Job, Share
@@ -43,7 +46,7 @@ class FleetState:
         self._origin = object()
         """Snapshots of this fleet have it too."""
         self._in_round = False
-        self._asked: tuple[Job, int, bool, Request] | None = None
+        self._asked: tuple[Job, int, bool, tuple[Request, ...]] | None = None
 
     @property
     def _style(self) -> int:
@@ -181,34 +184,40 @@ class FleetState:
         if self._in_round:
             raise UsageError(f"{what} only between rounds; this one has not ended")
 
-    def _request(self, job: Job) -> tuple[bool, Request]:
-        """Whether the job is over its tenant's quota, and the job as the kernels see it. The last answer is kept: a bid
-        is often committed next."""
+    def _requests(self, job: Job) -> tuple[bool, tuple[Request, ...]]:
+        """Whether the job is over its tenant's quota, and the job, or each of its parts, as the kernels see it. The
+        last answer is kept: a bid is often committed next."""
         if self._asked is not None and self._asked[0] is job and self._asked[1] == self._versions.now:
             return self._asked[2:]
         tier = self._tier_of(job)
         if job.name in self._books.running:
             raise UsageError(f"a job called {job.name} runs already; release it first, or choose another name")
         over = over_quota(job, self._books, self._quotas)
-        request = self._books.request(job, len(self._books.tiers) - 1 if over else tier)
-        self._asked = job, self._versions.now, over, request
-        return over, request
+        tier = len(self._books.tiers) - 1 if over else tier
+        requests = tuple([self._books.request(gang, tier) for gang in gangs_of(job)])
+        self._asked = job, self._versions.now, over, requests
+        return over, requests
 
     def _tier_of(self, job: Job) -> int:
         if job.tier not in self._books.tiers:
             raise UsageError(f"job {job.name} has tier {job.tier}; the fleet's tiers are {self._books.tiers}")
         return self._books.tiers.index(job.tier)
 
-    def _commit(self, bid: Bid, placed: Placement | None = None) -> tuple[str, ...]:
-        """``placed``: the bid in positions; None where it comes from outside and has to be checked."""
-        over, request = self._request(bid.job)
-        if (bid.over_quota, bid.tier) != (over, self._books.tiers[request.tier]):
+    def _commit(self, bid: Bid, placed: Sequence[Placement] | None = None) -> tuple[str, ...]:
+        """``placed``: the bid in positions, by part; None where it comes from outside and has to be checked."""
+        over, requests = self._requests(bid.job)
+        tier = requests[0].tier
+        if (bid.over_quota, bid.tier) != (over, self._books.tiers[tier]):
             raise UsageError(f"the bid for {bid.job.name} does not have the job's tier; ask for a new bid")
         if placed is None:
-            placed = booking_of(bid, request, self._books)
-        running = Running(bid.job, request.tier, bid.shares, over, self._books.started)
+            placed = booking_of(bid, requests, self._books)
+        running = Running(bid.job, tier, bid.shares, over, self._books.started)
         touched = [share.server for share in bid.shares]
         touched += [share.server for name in bid.victims for share in self._books.running[name].shares]
-        self._books.start(running, request, placed, bid.victims, self._in_round)
+        if bid.job.parts:
+            held = merged(holdings_in(self._books, placed, requests))
+            self._books.start_parts(running, held, bid.victims, self._in_round)
+        else:
+            self._books.start(running, requests[0], placed[0], bid.victims, self._in_round)
         self._versions.servers_changed(touched)
         return bid.victims

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from mast_opt.core.errors import UsageError
 from mast_opt.job_placement.engine.arrival_mix import ANY, shape_of, together
-from mast_opt.job_placement.engine.booking_kernel import book
+from mast_opt.job_placement.engine.booking_kernel import book, book_amounts
 from mast_opt.job_placement.engine.capacity_ledger import (
     last_tier_of,
     last_tier_of_victim,
@@ -27,10 +27,11 @@ from mast_opt.job_placement.engine.state import (
     N_ROUND,
 )
 from mast_opt.job_placement.engine.state_allocation import copied, grown
+from mast_opt.job_placement.engine.stopped_job import Stopped, restore_arrays, restore_values
+from mast_opt.job_placement.live_fleet.part_gangs import gangs_of
 from mast_opt.job_placement.live_fleet.running_jobs import Holding, Running, RunningJobs, cost_of
-from mast_opt.job_placement.live_fleet.stopped_job import Stopped, restore_arrays, restore_values
-from mast_opt.job_placement.live_fleet.types import Job, names_in
-from mast_opt.job_placement.units import LEVELS
+from mast_opt.job_placement.live_fleet.types import Job, Share, names_in
+from mast_opt.job_placement.units import LEVELS, Ints
 
 
 class FleetInventory(RunningJobs):
@@ -51,29 +52,57 @@ class FleetInventory(RunningJobs):
         """Whether samples are due."""
         if self.mix is None:
             return False
-        needs = {ANY: job.mgpu} if job.gpu_types is None else job.gpu_types
-        close = together(LEVELS.index(job.within), LEVELS.index(job.prefer))
-        return self.mix.add(*shape_of(needs, job.cpu_mcores, job.memory_mib, job.tasks, close, self.largest))
+        due = False
+        for gang in gangs_of(job):
+            needs = {ANY: gang.mgpu} if gang.gpu_types is None else gang.gpu_types
+            close = together(LEVELS.index(gang.within), LEVELS.index(gang.prefer))
+            due |= self.mix.add(*shape_of(needs, gang.cpu_mcores, gang.memory_mib, gang.tasks, close, self.largest))
+        return due
 
     def start(
         self, running: Running, request: Request, placed: Placement, victims: tuple[str, ...], fresh: bool
     ) -> None:
-        """Stop the victims and start a job; see ``place.take``. Raises UsageError, with nothing changed, if there is no
-        room."""
+        """Stop the victims and start a job without parts; see ``place.take``. Raises UsageError, with nothing changed,
+        if there is no room."""
+
+        def booked(victims: Ints, limit: int, cost: int) -> int:
+            return int(book(self.state, request, placed, victims, limit, cost, fresh))
+
+        self.make_room(1, len(placed.server))
+        self._start(running, victims, fresh, booked, running.shares)
+
+    def start_parts(self, running: Running, held: tuple[Holding, ...], victims: tuple[str, ...], fresh: bool) -> None:
+        """As ``start`` for a job that holds this, one for each of its servers."""
+        rows = np.array([(self.position[one.server], one.cpu_mcores, one.memory_mib) for one in held], np.int64)
+        device = np.array([one.device for one in held], np.int32)
+
+        def booked(victims: Ints, limit: int, cost: int) -> int:
+            return int(book_amounts(self.state, running.tier, rows, device, victims, limit, cost, fresh))
+
+        self.make_room(1, len(held))
+        self._start(running, victims, fresh, booked, held)
+
+    def _start(
+        self,
+        running: Running,
+        victims: tuple[str, ...],
+        fresh: bool,
+        booked: Callable[[Ints, int, int], int],
+        rows: Sequence[Share] | Sequence[Holding],
+    ) -> None:
         job, places = running.job, np.array([self.place[name] for name in victims], np.int64)
-        self._make_room(1, len(placed.server))
         limit = running.tier if running.stoppable else 0
         stopped: list[Stopped] = []
         if self._undo is not None:
             for place in places.tolist():
                 last = last_tier_of_victim(self.state, place) if fresh else len(self.tiers) - 1
                 stopped.append(Stopped.of(self.state, place, last))
-        at = int(book(self.state, request, placed, places, limit, cost_of(job), fresh))
+        at = booked(places, limit, cost_of(job))
         if at < 0:
-            share = running.shares[-1 - at]
+            server = rows[-1 - at].server
+            tasks = sum(share.tasks for share in running.shares if share.server == server)
             raise UsageError(
-                f"the bid for {job.name}: {share.server} has no room for {share.tasks} of its tasks there; ask for a "
-                "new bid"
+                f"the bid for {job.name}: {server} has no room for {tasks} of its tasks there; ask for a new bid"
             )
         if self._undo is not None:
             self._undo.append(self._unstarted(running, at, [self.running[name] for name in victims], stopped))
@@ -123,7 +152,7 @@ class FleetInventory(RunningJobs):
         self._check_booking(one.server for one in held)
 
     def _hold(self, running: Running, held: tuple[Holding, ...], fresh: bool) -> int:
-        self._make_room(1, len(held))
+        self.make_room(1, len(held))
         tier, limit, cost = self._job_row(running)
         at = int(new_job(self.state, tier, limit, cost, fresh))
         for one in held:
@@ -160,7 +189,8 @@ class FleetInventory(RunningJobs):
 
         self._undoing(undo)
 
-    def _make_room(self, jobs: int, rows: int) -> None:
+    def make_room(self, jobs: int, rows: int) -> None:
+        """Have free places for so many jobs and allocations."""
         old = self.state
         free = None if self._undo is None else old.free_places.copy()
         self.state = grown(old, jobs, rows)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mast_opt.core.errors import UsageError
+from mast_opt.core.errors import UnsupportedOption, UsageError
 from mast_opt.core.units import MILLI
 from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.relocation import CORES, MGPU, MIB, REGION, TASKS, TYPE
@@ -76,11 +76,15 @@ class MovableWork:
 def movable_work(books: FleetInventory, costs: Mapping[str, float] | None) -> MovableWork:
     """The jobs that may be moved: those named, at these GPU-hours, or (None) those that may be stopped, at what they
     have at risk. Left out are jobs whose tasks hold different amounts, or whole GPUs and a part of one. Raises
-    UsageError for a name that does not run."""
+    UsageError for a name that does not run, and UnsupportedOption for a job of several parts."""
     if costs is not None and (unknown := sorted(costs.keys() - books.running.keys())):
         raise UsageError(f"movable: no job called {unknown[0]} runs here")
     books.names()
     running = [one for name, one in books.running.items() if (one.job.preemptible if costs is None else name in costs)]
+    if costs is None:
+        running = [one for one in running if not one.job.parts]
+    elif several := [one.job.name for one in running if one.job.parts]:
+        raise UnsupportedOption(f"movable: {several[0]} has several parts, and such a job is not moved")
     count = len(running)
     hours = (one.job.gpu_hours_at_risk if costs is None else costs[one.job.name] for one in running)
     lost = np.round(np.minimum(np.fromiter(hours, np.float64, count), MOST_HOURS) * MILLI).astype(np.int64)

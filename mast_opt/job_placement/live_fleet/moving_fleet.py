@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from mast_opt.core.arguments import a, a_price, checked, each, mapping_of, optional
-from mast_opt.core.errors import StaleBid, UsageError
+from mast_opt.core.errors import StaleBid, UnsupportedOption, UsageError
 from mast_opt.job_placement.live_fleet.booking import check_need, devices_of, servers_of
 from mast_opt.job_placement.live_fleet.defragmentation import Defragmentation
 from mast_opt.job_placement.live_fleet.fleet_state import FleetState
@@ -34,17 +34,20 @@ class MovingFleet(FleetState):
         Args:
             waiting: jobs that do not run; those that fit without moves are part of the plan too.
             movable: running job → GPU-hours that its move loses; None for those that may be stopped
-                (``Job.preemptible``), at their GPU-hours at risk.
+                (``Job.preemptible``), at their GPU-hours at risk, without those of several parts.
 
         Raises:
             UsageError: a waiting job runs already, occurs twice or has a tier that the fleet does not have, or a
                 movable one does not run.
+            UnsupportedOption: a waiting or movable job has several parts.
         """
         jobs = jobs_in(waiting)
         with self._lock:
             self._outside_round("a plan of moves is made")
             for job in jobs:
                 self._tier_of(job)
+                if job.parts:
+                    raise UnsupportedOption(f"no moves are planned for jobs of several parts, and {job.name} is one")
                 if job.name in self._books.running:
                     raise UsageError(f"a job called {job.name} runs already; it cannot wait as well")
             if len({job.name for job in jobs}) < len(jobs):
@@ -98,6 +101,8 @@ class MovingFleet(FleetState):
     def _move(self, move: JobMove) -> None:
         owner, books = f"the move of {move.job}", self._books
         running = self._known(move.job)
+        if running.job.parts:
+            raise UsageError(f"{owner}: a job of several parts is not moved")
         if running.shares != move.source:
             raise UsageError(f"{owner}: it is not where the plan has it")
         servers_of(owner, move.target, books)

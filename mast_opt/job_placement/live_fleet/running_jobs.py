@@ -41,8 +41,8 @@ from mast_opt.job_placement.engine.state import (
     EngineState,
 )
 from mast_opt.job_placement.engine.state_allocation import copied, empty_state, grown, valued
+from mast_opt.job_placement.engine.stopped_job import restore_values
 from mast_opt.job_placement.live_fleet.server_inventory import ServerInventory, changed
-from mast_opt.job_placement.live_fleet.stopped_job import restore_values
 from mast_opt.job_placement.live_fleet.types import Job, Server, Share
 from mast_opt.job_placement.units import GPU, WHOLE, Bools, Ints
 
@@ -73,6 +73,12 @@ class Running:
     over_quota: bool
     number: int
     """Jobs that started later have higher ones."""
+
+    @property
+    def servers(self) -> tuple[str, ...]:
+        """Where it runs, each server once: parts of a job may share some."""
+        found = [share.server for share in self.shares]
+        return tuple(dict.fromkeys(found) if self.job.parts else found)
 
     @property
     def stoppable(self) -> bool:
@@ -152,6 +158,7 @@ class RunningJobs(ServerInventory):
 
         Args:
             held: in the order of ``running``.
+                One for each server of a job.
             places: in the engine; None for the lowest, with the allocations in the order of the jobs.
         """
         self.running = dict(running)
@@ -194,11 +201,11 @@ class RunningJobs(ServerInventory):
         """The places of the running jobs, in the order in which they started."""
         names = self.names()
         number = {self.place[name]: at for at, name in enumerate(names)}
-        first = np.cumsum([0, *(len(self.running[name].shares) for name in names)])
+        first = np.cumsum([0, *(len(self.running[name].servers) for name in names)])
         row_of = {
-            (at, self.position[share.server]): int(first[number[at]]) + k
+            (at, self.position[server]): int(first[number[at]]) + k
             for name, at in self.place.items()
-            for k, share in enumerate(self.running[name].shares)
+            for k, server in enumerate(self.running[name].servers)
         }
         lists = [[row_of[at, s] for at in self._places_on(s)][::-1] for s in range(len(self.servers))]
         free = self.state.job[J_STACK, : self.state.free_places[N_JOBS]].tolist()
@@ -250,10 +257,10 @@ class RunningJobs(ServerInventory):
 
     def positions_of(self, name: str) -> list[int]:
         """The servers that a running job holds something on."""
-        return [self.position[share.server] for share in self.running[name].shares]
+        return list(map(self.position.__getitem__, self.running[name].servers))
 
     def holdings(self, name: str) -> tuple[Holding, ...]:
-        """What a running job holds, in order of position."""
+        """What a running job holds on each server, in order of position."""
         state, found = self.state, []
         row = int(state.job[J_ROW, self.place[name]])
         while row >= 0:
@@ -264,7 +271,7 @@ class RunningJobs(ServerInventory):
         return tuple(holding for _, holding in sorted(found, key=lambda pair: pair[0]))
 
     def holdings_by_share(self, name: str) -> list[Holding]:
-        """What a running job holds, in the order of its shares."""
+        """What a running job without parts holds, in the order of its shares."""
         held = {one.server: one for one in self.holdings(name)}
         return [held[share.server] for share in self.running[name].shares]
 

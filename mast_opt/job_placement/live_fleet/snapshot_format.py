@@ -17,14 +17,17 @@ import numpy as np
 from mast_opt.core.errors import UsageError
 from mast_opt.job_placement.engine.arrival_mix import ArrivalMix, Arrivals, Shape
 from mast_opt.job_placement.engine.limits import FillSampling, SearchLimits
+from mast_opt.job_placement.live_fleet.adoption import merged
 from mast_opt.job_placement.live_fleet.booking import devices_of
 from mast_opt.job_placement.live_fleet.conversion import Limits
 from mast_opt.job_placement.live_fleet.inventory import FleetInventory
+from mast_opt.job_placement.live_fleet.part_gangs import amounts_of
 from mast_opt.job_placement.live_fleet.running_jobs import Holding, Places, Running
-from mast_opt.job_placement.live_fleet.types import Job, Server, Share, sound_limits, sound_sampling, whole
+from mast_opt.job_placement.live_fleet.settings import sound_limits, sound_sampling
+from mast_opt.job_placement.live_fleet.types import Job, Part, Server, Share, whole
 
 MAGIC = b"mast-opt fleet\n"
-VERSION = 2
+VERSION = 3
 HEAD, DIGEST = len(MAGIC) + 4, 32
 """Bytes of magic and version, and of the digest."""
 SERVER_FIELDS = ("name", "region", "cluster", "rack", "gpu_type", "gpus", "cpu_mcores", "memory_mib")
@@ -32,8 +35,9 @@ PLACE_FIELDS = SERVER_FIELDS[:5]
 """What makes a server the same one."""
 JOB_FIELDS = (
     *("name", "tier", "tasks", "mgpu", "cpu_mcores", "memory_mib", "gpu_types", "datasets", "within", "prefer"),
-    *("preemptible", "gpu_hours_at_risk", "tenant", "read_mb_per_day", "costs"),
+    *("preemptible", "gpu_hours_at_risk", "tenant", "read_mb_per_day", "costs", "parts"),
 )
+PART_FIELDS = ("name", "tasks", "mgpu", "cpu_mcores", "memory_mib", "gpu_types", "within")
 
 
 def encoded(books: FleetInventory, quotas: Limits) -> bytes:
@@ -78,18 +82,37 @@ def _content(books: FleetInventory, quotas: Limits) -> dict[str, Any]:
             "sample": books.state.sample.tolist(),
             "demand": books.state.demand.tolist(),
         },
-        "jobs": [[getattr(books.running[name].job, field) for field in JOB_FIELDS] for name in names],
+        "jobs": [_fields(books.running[name].job) for name in names],
         "runs": [[one.tier, one.over_quota, one.number] for one in map(books.running.__getitem__, names)],
         "shares": [
             [
-                [number[share.server], share.tasks, held.cpu_mcores, held.memory_mib, list(share.gpus.items())]
-                for share, held in zip(books.running[name].shares, books.holdings_by_share(name))
+                [number[share.server], share.tasks, *amounts, list(share.gpus.items()), share.part]
+                for share, amounts in zip(books.running[name].shares, _amounts(books, name))
             ]
             for name in names
         ],
         "places": [places.job, places.free, places.row.tolist()],
         "started": books.started,
     }
+
+
+def _fields(job: Job) -> list[Any]:
+    *values, parts = (getattr(job, field) for field in JOB_FIELDS)
+    return [*values, [[getattr(part, field) for field in PART_FIELDS] for part in parts]]
+
+
+def _job(fields: list[Any]) -> Job:
+    *values, parts = fields
+    given = dict(zip(JOB_FIELDS, values, strict=False))
+    return Job(**given, parts=tuple(Part(**dict(zip(PART_FIELDS, part, strict=True))) for part in parts))
+
+
+def _amounts(books: FleetInventory, name: str) -> list[tuple[int, int]]:
+    """Millicores and MiB of each share of a running job: what its tasks need where it has parts, else what it holds."""
+    running = books.running[name]
+    if running.job.parts:
+        return [amounts_of(running.job, share) for share in running.shares]
+    return [(held.cpu_mcores, held.memory_mib) for held in books.holdings_by_share(name)]
 
 
 def decoded(data: bytes) -> tuple[FleetInventory, Limits]:
@@ -122,12 +145,13 @@ def _state(content: dict[str, Any]) -> tuple[FleetInventory, Limits]:
     books.blocked = set(content["blocked"])
     running, held = {}, {}
     for fields, (tier, over, number), shares in zip(content["jobs"], content["runs"], content["shares"], strict=True):
-        job = Job(**dict(zip(JOB_FIELDS, fields, strict=True)))
-        held[job.name] = tuple(_holding(job, row, books) for row in shares)
+        job = _job(fields)
+        by_share = [_holding(job, row, books) for row in shares]
         shown = tuple(
-            Share(one.server, row[1], {d: int(one.device[d]) for d, _ in row[4]})
-            for row, one in zip(shares, held[job.name])
+            Share(one.server, row[1], {d: int(one.device[d]) for d, _ in row[4]}, row[5])
+            for row, one in zip(shares, by_share)
         )
+        held[job.name] = merged(by_share)
         running[job.name] = Running(job, whole(job.name, "tier", tier, most=len(books.tiers) - 1), shown, over, number)
     job_places, free, rows = content["places"]
     if sorted([*job_places, *free]) != list(range(len(job_places) + len(free))) or len(job_places) != len(running):
@@ -146,7 +170,7 @@ def _state(content: dict[str, Any]) -> tuple[FleetInventory, Limits]:
 
 
 def _holding(job: Job, row: list[Any], books: FleetInventory) -> Holding:
-    at, tasks, cpu, memory, gpus = row
+    at, tasks, cpu, memory, gpus, _ = row
     server = books.servers[books.server_names[whole(job.name, "a server", at)]]
     share, width = Share(server.name, tasks, dict(gpus)), books.state.row_device.shape[1]
     taken = np.array(devices_of(f"job {job.name}", share, server, width), np.int32)

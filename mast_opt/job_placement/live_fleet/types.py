@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 from operator import index
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from mast_opt.core.arguments import (
     a_flag,
     a_price,
     a_text,
-    a_whole,
     anything,
     checked,
     each,
@@ -23,14 +23,10 @@ from mast_opt.core.arguments import (
     refuse,
     texts,
 )
-from mast_opt.core.errors import UnsupportedOption, UsageError
+from mast_opt.core.errors import UsageError
 from mast_opt.core.units import MICRO
-from mast_opt.job_placement.engine.limits import LIMIT_RANGES, SAMPLING_RANGES, FillSampling, SearchLimits
 from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.job_placement.units import LARGEST, LEVELS, MOST_GPUS, MOST_POOLED, MOST_TASKS, WHOLE
-
-PLACEMENTS = ("fragmentation", "best-fit")
-"""What decides between places that are equally close and equally priced."""
+from mast_opt.job_placement.units import LARGEST, LEVELS, MOST_GPUS, MOST_POOLED, MOST_TASKS, WHOLE, WHOLE_JOB_LEVELS
 
 
 def whole(owner: str, what: str, value: object, least: int = 0, most: int = LARGEST) -> int:
@@ -112,9 +108,50 @@ def servers_in(servers: Iterable[Server]) -> tuple[Server, ...]:
     return found
 
 
+def _check_tasks(owner: str, gang: Job | Part) -> None:
+    """Check the tasks of a job or part, and what each of them needs; numbers become plain ones."""
+    optional(mapping_of(anything))(f"{owner}: gpu_types", gang.gpu_types)
+    object.__setattr__(gang, "tasks", whole(owner, "tasks", gang.tasks, least=1, most=MOST_TASKS))
+    most = LARGEST // gang.tasks
+    for what in ("mgpu", "cpu_mcores", "memory_mib"):
+        object.__setattr__(gang, what, whole(owner, what, getattr(gang, what), most=most))
+    if gang.gpu_types is not None:
+        needs = {kind: whole(owner, "mgpu", mgpu, most=most) for kind, mgpu in gang.gpu_types.items()}
+        object.__setattr__(gang, "gpu_types", needs)
+    for mgpu in (gang.mgpu, *(gang.gpu_types or {}).values()):
+        if mgpu > WHOLE and mgpu % WHOLE:
+            raise UsageError(f"{owner}: {mgpu} milli-GPUs a task; expected whole GPUs, or less than one")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a job of several parts, such as its trainers or its parameter servers: a gang of equal tasks in one
+    cluster and on one GPU type. All needs are those of one task."""
+
+    name: str
+    tasks: int = 1
+    mgpu: int = WHOLE
+    """Whole GPUs, or less than one."""
+    cpu_mcores: int = 0
+    memory_mib: int = 0
+    gpu_types: Mapping[str, int] | None = None
+    """As for a job."""
+    within: str = "cluster"
+    """``server``, ``rack`` or ``cluster``: what it must stay within, in addition to what its job must."""
+
+    def __post_init__(self) -> None:
+        a_text("name of a part", self.name)
+        owner = f"part {self.name}"
+        a_text(f"{owner}: within", self.within)
+        if self.within not in LEVELS:
+            raise UsageError(f"{owner}: within is {self.within!r}; expected one of {LEVELS}")
+        _check_tasks(owner, self)
+
+
 @dataclass(frozen=True)
 class Job:
-    """A gang of equal tasks that run together or not at all. All needs are those of one task."""
+    """A gang of equal tasks that run together or not at all, or several such gangs (``parts``). All needs are those of
+    one task."""
 
     name: str
     tier: int
@@ -129,9 +166,10 @@ class Job:
     datasets: tuple[str, ...] = ()
     """It runs only in regions that hold all of them, unless the fleet has a price for remote reads."""
     within: str = "cluster"
-    """``server``, ``rack`` or ``cluster``: what it must stay within."""
+    """``server``, ``rack`` or ``cluster``: what it must stay within; with parts, what they all must stay within
+    together, which may also be a ``region``."""
     prefer: str = "server"
-    """What is close enough."""
+    """What is close enough; with parts, for each of them."""
     preemptible: bool = False
     """May it be stopped for more important work once it runs?"""
     gpu_hours_at_risk: float = 0.0
@@ -140,7 +178,10 @@ class Job:
     read_mb_per_day: Mapping[str, int] = field(default_factory=dict)
     """Dataset → volume that it reads; 0 for those that are not named."""
     costs: Mapping[str, float] = field(default_factory=dict)
-    """Cluster → price of running it there; 0 for those that are not named."""
+    """Cluster → price of running it there (with parts, its first one); 0 for those that are not named."""
+    parts: tuple[Part, ...] = ()
+    """Unlike tasks that run at the same time: all parts run, or none does. The job itself has no tasks then, so
+    ``tasks``, ``mgpu``, ``cpu_mcores``, ``memory_mib`` and ``gpu_types`` must not be given."""
 
     def __post_init__(self) -> None:
         a_text("name of a job", self.name)
@@ -148,7 +189,6 @@ class Job:
         object.__setattr__(self, "tier", whole(owner, "tier", self.tier, least=-LARGEST))
         for what in ("read_mb_per_day", "costs"):
             mapping_of(anything)(f"{owner}: {what}", getattr(self, what))
-        optional(mapping_of(anything))(f"{owner}: gpu_types", self.gpu_types)
         for what in ("within", "prefer", "tenant"):
             a_text(f"{owner}: {what}", getattr(self, what))
         a_flag(f"{owner}: preemptible", self.preemptible)
@@ -159,78 +199,76 @@ class Job:
         object.__setattr__(self, "read_mb_per_day", volumes)
         prices = {name: amount(owner, f"cost in {name}", cost) for name, cost in self.costs.items()}
         object.__setattr__(self, "costs", prices)
-        object.__setattr__(self, "tasks", whole(owner, "tasks", self.tasks, least=1, most=MOST_TASKS))
-        most = LARGEST // self.tasks
-        for what in ("mgpu", "cpu_mcores", "memory_mib"):
-            object.__setattr__(self, what, whole(owner, what, getattr(self, what), most=most))
-        if self.gpu_types is not None:
-            needs = {kind: whole(owner, "mgpu", mgpu, most=most) for kind, mgpu in self.gpu_types.items()}
-            object.__setattr__(self, "gpu_types", needs)
-        for mgpu in (self.mgpu, *(self.gpu_types or {}).values()):
-            if mgpu > WHOLE and mgpu % WHOLE:
-                raise UsageError(f"{owner}: {mgpu} milli-GPUs a task; expected whole GPUs, or less than one")
-        for what in ("within", "prefer"):
-            if getattr(self, what) not in LEVELS:
-                raise UsageError(f"job {self.name}: {what} is {getattr(self, what)!r}; expected one of {LEVELS}")
+        _check_tasks(owner, self)
+        self._check_parts(owner)
+        for what, levels in (("within", WHOLE_JOB_LEVELS if self.parts else LEVELS), ("prefer", LEVELS)):
+            if getattr(self, what) not in levels:
+                raise UsageError(f"{owner}: {what} is {getattr(self, what)!r}; expected one of {levels}")
+
+    def _check_parts(self, owner: str) -> None:
+        if not isinstance(self.parts, (tuple, list)):
+            raise refuse(f"{owner}: parts", self.parts, "a tuple of Part")
+        each(a(Part))(f"{owner}: parts", self.parts)
+        object.__setattr__(self, "parts", tuple(self.parts))
+        names = [part.name for part in self.parts]
+        if len(set(names)) < len(names):
+            raise UsageError(f"{owner}: expected each part once, not {', '.join(names)}")
+        given = (self.tasks, self.mgpu, self.cpu_mcores, self.memory_mib, self.gpu_types)
+        if self.parts and given != (1, WHOLE, 0, 0, None):
+            raise UsageError(f"{owner}: its parts have tasks and needs; expected none for the job itself")
 
     @classmethod
     @checked(problem=a(JobPlacement))
     def of(cls, problem: JobPlacement, j: int) -> Job:
-        """The j-th pending job of an instance. It may be stopped once it runs if it is not of tier 0. Its costs are
-        weighted as in the instance's objective.
+        """The pending job of an instance whose row of ``jobs`` is j, or the first of whose rows, if it has parts. It
+        may be stopped once it runs if it is not of tier 0. Its costs are weighted as in the instance's objective.
 
         Raises:
-            UnsupportedOption: the job is a part of a job of several parts, which a live fleet does not place.
+            UsageError: there is no such row, or it is a further part of a job; ``problem.counts_once`` says of which
+                rows there are jobs.
         """
         p = problem
         j = whole(f"jobs of {p.name}", "j", j, most=len(p.jobs) - 1)
-        if np.isin(j, p.parts.job):
-            name = p.multipart_jobs.labels[p.parts.whole[p.parts.job == j][0]]
-            raise UnsupportedOption(f"a live fleet places no jobs of several parts, and {name} is one")
-        accepted = p.options.gpu_type[p.options.job == j].tolist()
+        if not p.counts_once[j]:
+            raise UsageError(
+                f"row {j} of jobs is a further part, {p.jobs.labels[j]}; expected the first one of its job"
+            )
+        rows = np.flatnonzero(np.isin(p.parts.job, np.flatnonzero(p.first_part == j))).tolist()
         read, priced = np.flatnonzero(p.reads.job == j).tolist(), np.flatnonzero(p.costs.job == j).tolist()
         weight = p.objective.weights["cost"]
+        parts = tuple(
+            Part(name=p.parts.labels[row], within=LEVELS[p.jobs.within[part]], **_tasks_of(p, part))
+            for row, part in zip(rows, p.parts.job[rows].tolist())
+        )
+        whole_job = int(p.parts.whole[rows[0]]) if rows else -1
         return cls(
-            name=p.jobs.labels[j],
+            name=p.multipart_jobs.labels[whole_job] if parts else p.jobs.labels[j],
             tier=p.tiers[p.jobs.tier[j]],
-            tasks=int(p.jobs.tasks[j]),
-            gpu_types={p.gpu_types[k]: int(p.need_mgpu[j, k]) for k in accepted},
-            cpu_mcores=int(p.jobs.cpu_mcores[j]),
-            memory_mib=int(p.jobs.memory_mib[j]),
             datasets=tuple(p.datasets.labels[p.reads.dataset[row]] for row in read),
             read_mb_per_day={p.datasets.labels[p.reads.dataset[row]]: int(p.reads.mb_per_day[row]) for row in read},
             costs={
                 p.clusters.labels[p.costs.cluster[row]]: weight * (int(p.costs.cost_micro[row]) / MICRO)
                 for row in priced
             },
-            within=LEVELS[p.jobs.within[j]],
+            within=WHOLE_JOB_LEVELS[p.multipart_jobs.within[whole_job] if parts else p.jobs.within[j]],
             prefer=LEVELS[p.jobs.prefer[j]],
             preemptible=bool(p.jobs.tier[j] > 0),
             tenant=p.tenants[p.jobs.tenant[j]],
+            parts=parts,
+            **({} if parts else _tasks_of(p, j)),
         )
 
 
-def sound_sampling(sampling: FillSampling) -> FillSampling:
-    """The sampling, as it is. Raises UsageError for what is none, and for a number out of range."""
-    a(FillSampling)("sampling", sampling)
-    for name, (least, most) in SAMPLING_RANGES.items():
-        a_whole(least, most)(f"sampling.{name}", getattr(sampling, name))
-    return sampling
-
-
-def sound_limits(limits: SearchLimits) -> SearchLimits:
-    """The limits, as they are. Raises UsageError for what are none, and for a number out of range."""
-    a(SearchLimits)("search_limits", limits)
-    for name, (least, most) in LIMIT_RANGES.items():
-        a_whole(least, most)(f"search_limits.{name}", getattr(limits, name))
-    return limits
-
-
-def by_loss(placement: str) -> bool:
-    """Whether loss of value decides between servers. Raises UsageError for what is no placement."""
-    if not isinstance(placement, str) or placement not in PLACEMENTS:
-        raise refuse("placement", placement, "fragmentation or best-fit")
-    return placement == PLACEMENTS[0]
+def _tasks_of(problem: JobPlacement, j: int) -> dict[str, Any]:
+    """Tasks of a row of ``jobs``, and what each needs."""
+    p = problem
+    accepted = p.options.gpu_type[p.options.job == j].tolist()
+    return {
+        "tasks": int(p.jobs.tasks[j]),
+        "gpu_types": {p.gpu_types[k]: int(p.need_mgpu[j, k]) for k in accepted},
+        "cpu_mcores": int(p.jobs.cpu_mcores[j]),
+        "memory_mib": int(p.jobs.memory_mib[j]),
+    }
 
 
 def jobs_in(jobs: Iterable[Job]) -> tuple[Job, ...]:
@@ -250,6 +288,19 @@ class Share:
     tasks: int
     gpus: Mapping[int, int]
     """GPU → milli-GPUs that they take of it; 0 → milli-GPUs in all where the server is a pool."""
+    part: str = ""
+    """Of which part of the job they are; empty where it has none."""
+
+
+@dataclass(frozen=True)
+class PartPlace:
+    """Where a part of a job of several parts would run; the shares of the bid have the servers."""
+
+    part: str
+    cluster: str
+    gpu_type: str
+    level: str
+    """``server``, ``rack`` or ``cluster``: how close together its tasks are."""
 
 
 @dataclass(frozen=True)
@@ -263,10 +314,11 @@ class Bid:
     """The job would take its tenant over the quota: it has the lowest tier and may be stopped."""
     region: str
     cluster: str
+    """Of the first part, where the job has parts; likewise the GPU type."""
     gpu_type: str
     shares: tuple[Share, ...]
     level: str
-    """``server``, ``rack`` or ``cluster``: how close together the tasks are."""
+    """``server``, ``rack`` or ``cluster``, with parts also ``region``: how close together all tasks are."""
     victims: tuple[str, ...]
     """Running jobs that have to be stopped first."""
     victim_tier: int | None
@@ -277,18 +329,22 @@ class Bid:
     load: float
     """Share of the region's GPUs in use."""
     proven: bool
-    """Whether no bid is better; False if the search for victims reached its limit."""
+    """Whether no bid is better; False if the search for victims reached its limit, or the job has several parts, which
+    are placed one after another."""
     version: int = field(compare=False)
     """Of the fleet that made it."""
     fleet: str = field(compare=False, repr=False)
     """Which fleet that is; no other one takes the bid."""
+    parts: tuple[PartPlace, ...] = ()
+    """Where each part runs; empty where the job has none."""
 
     @property
     def key(self) -> tuple[float, float, int, int, float, float, str, str, str]:
         """What bids for the same job compare by; the least is the best: importance of the most important victim,
-        GPU-hours lost, victims, level beyond what the job prefers, price, load of the region, and names."""
+        GPU-hours lost, victims, levels beyond what the job prefers (of all parts), price, load of the region, names."""
         importance = float("-inf") if self.victim_tier is None else -float(self.victim_tier)
-        level = max(0, LEVELS.index(self.level) - LEVELS.index(self.job.prefer))
+        levels = [part.level for part in self.parts] or [self.level]
+        level = sum(max(0, LEVELS.index(level) - LEVELS.index(self.job.prefer)) for level in levels)
         lost, stopped = self.gpu_hours_lost, len(self.victims)
         return importance, lost, stopped, level, self.price, self.load, self.region, self.cluster, self.gpu_type
 
@@ -302,10 +358,13 @@ class Refused:
     code: str
     """For programs: ``gpu-type`` (no server has one that it accepts), ``residency``, ``lost`` (no region holds a
     dataset), ``data`` (none holds all of them), ``regions`` (none of those that were asked), ``data-and-type``,
-    ``size`` (larger than any cluster), ``in-use``, ``no-room`` (for more tasks, see ``Fleet.resize``);
-    ``Fleet.explain`` has a code for each cluster."""
+    ``size`` (larger than any cluster), ``in-use``, ``no-room`` (for more tasks, see ``Fleet.resize``), ``together``
+    (each part fits somewhere, but no place was found for all of them); ``Fleet.explain`` has a code for each
+    cluster."""
     remembered: bool = False
     """True if it was not searched for, because it asks for no less than one that fitted nowhere."""
+    part: str = ""
+    """The part of the job that fits nowhere; empty where it has none, or all parts fit, but not together."""
 
 
 @dataclass(frozen=True)
@@ -328,4 +387,7 @@ class ClusterReport:
     """The first constraint that rules the cluster out, or what admitting the job there takes."""
     code: str
     """The same for programs: ``fits``, ``victims``; ``residency``, ``lost``, ``data``, ``gpu-type``, ``task`` (no empty
-    server holds one), ``size``, ``level``, ``out-of-service``; ``gpus``, ``cpu``, ``memory``, ``fragmented``."""
+    server holds one), ``size``, ``level``, ``out-of-service``; ``gpus``, ``cpu``, ``memory``, ``fragmented``;
+    ``together`` (another part of the job fits nowhere near)."""
+    part: str = ""
+    """The part of the job that it is about, as if that were alone; empty where it has none."""

@@ -1,0 +1,151 @@
+"""Placement in a live fleet (job placement): bids for a job or why there is none, and what they start."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.core.arguments import a, checked
+from mast_opt.core.errors import StaleBid, UsageError
+from mast_opt.job_placement.engine.best_bid import BestBid
+from mast_opt.job_placement.engine.feasibility import Request
+from mast_opt.job_placement.engine.priced_bid import place_priced
+from mast_opt.job_placement.engine.server_selection import Placement
+from mast_opt.job_placement.live_fleet.booking import are_named
+from mast_opt.job_placement.live_fleet.conversion import bid_of
+from mast_opt.job_placement.live_fleet.diagnosis import explain, why_not
+from mast_opt.job_placement.live_fleet.moving_fleet import MovingFleet
+from mast_opt.job_placement.live_fleet.multipart_bid import (
+    best_bid_for_parts,
+    explain_parts,
+    multipart_bid,
+    why_no_part,
+)
+from mast_opt.job_placement.live_fleet.types import Bid, ClusterReport, Job, Refused
+
+
+class PlacingFleet(MovingFleet):
+    """A fleet that is asked where jobs should go."""
+
+    @checked(job=a(Job))
+    def place(self, job: Job, *, regions: Collection[str] | None = None) -> Bid | Refused:
+        """The best bid over all clusters of all regions that hold the job's data, or why there is none.
+
+        Args:
+            regions: the only ones that are asked; None for all.
+
+        Raises:
+            UsageError: the job's tier is none of the fleet's, a job of that name runs already, or the fleet has no such
+                region.
+        """
+        with self._lock:
+            return self._answer(job, regions)[0]
+
+    def _answer(self, job: Job, regions: Collection[str] | None) -> tuple[Bid | Refused, Sequence[Placement] | None]:
+        """As ``place``, and the bid in positions; None for one that has to be checked."""
+        over, requests = self._requests(job)
+        if regions is not None:
+            asked = requests[0].open & self._books.regions_in(regions)
+            if requests[0].open.any() and not asked.any():
+                return Refused(job, "none of the regions that are asked holds all of its data", code="regions"), None
+            requests = tuple(request._replace(open=asked) for request in requests)
+        if job.parts:
+            return self._place_parts(job, over, requests), None
+        (request,) = requests
+        stamp = self._stamp(request)
+        if self._failures.known(request, stamp):
+            return Refused(job, *why_not(self._books, job, request), remembered=True), None
+        price = self._books.price_of(job)
+        offer = self._search(request, price)
+        if offer is None:
+            self._failures.remember(request, stamp)
+            return Refused(job, *why_not(self._books, job, request)), None
+        bid = bid_of(offer, job, over, price, self._books, self._versions.now, self._versions.name)
+        return bid, (offer.placed,)
+
+    @checked(job=a(Job))
+    def place_and_commit(self, job: Job, *, regions: Collection[str] | None = None) -> Bid | Refused:
+        """As ``place``, and the bid, if there is one, is committed before another thread can change anything. Its
+        ``victims`` have to be stopped."""
+        with self._lock:
+            answer, placed = self._answer(job, regions)
+            if isinstance(answer, Bid):
+                self._commit(answer, placed)
+            return answer
+
+    @checked(job=a(Job))
+    def bids(self, job: Job) -> tuple[Bid, ...]:
+        """The best bid of every region that has one, the best of all first (it is the one that ``place`` gives)."""
+        with self._lock:
+            over, requests = self._requests(job)
+            found, price = list[Bid](), self._books.price_of(job)
+            for region in np.flatnonzero(requests[0].open).tolist():
+                only = np.zeros_like(requests[0].open)
+                only[region] = True
+                here = tuple(request._replace(open=only) for request in requests)
+                if job.parts:
+                    bid = self._bid_for_parts(job, over, here)
+                    found += [] if bid is None else [bid]
+                    continue
+                offer = self._search(here[0], price)
+                if offer is not None:
+                    found.append(bid_of(offer, job, over, price, self._books, self._versions.now, self._versions.name))
+            return tuple(sorted(found, key=lambda bid: bid.key))
+
+    def commit(self, bid: Bid) -> tuple[str, ...]:
+        """Start the bid's job; returns the victims, which no longer hold anything and have to be stopped.
+
+        Raises:
+            StaleBid: something that the bid touches has changed since it was made.
+            UsageError: another fleet made the bid, or it was changed and does not fit the fleet.
+        """
+        if not isinstance(bid, Bid):
+            raise UsageError(f"commit takes a Bid of place or bids, not a {type(bid).__name__}")
+        a(Job)("job of the bid", bid.job)
+        with self._lock:
+            self._versions.check_maker(bid)
+            if bid.version == self._versions.now:
+                return self._commit(bid)
+            if not are_named(bid) or self._versions.is_stale(bid, self._books.running):
+                raise StaleBid(f"the bid for {bid.job.name} is for an older state of the fleet; ask for a new one")
+            try:
+                return self._commit(bid)
+            except UsageError as error:
+                raise StaleBid(str(error)) from error
+
+    @checked(job=a(Job))
+    def explain(self, job: Job) -> tuple[ClusterReport, ...]:
+        """For each cluster, the first constraint that rules it out, or what admitting the job there takes."""
+        with self._lock:
+            _, requests = self._requests(job)
+            return explain_parts(self._books, job, requests) if job.parts else explain(self._books, job, requests[0])
+
+    def _place_parts(self, job: Job, over: bool, requests: tuple[Request, ...]) -> Bid | Refused:
+        stamps = [self._stamp(request) for request in requests]
+        alone = [not self._failures.known(request, stamp) for request, stamp in zip(requests, stamps)]
+        remembered = not all(alone)
+        if not remembered:
+            bid = self._bid_for_parts(job, over, requests)
+            if bid is not None:
+                return bid
+            for at, request in enumerate(requests):
+                alone[at] = self._search(request, None) is not None
+                if not alone[at]:
+                    self._failures.remember(request, stamps[at])
+        reason, part = why_no_part(self._books, job, requests, alone)
+        return Refused(job, *reason, remembered=remembered, part=part)
+
+    def _bid_for_parts(self, job: Job, over: bool, requests: tuple[Request, ...]) -> Bid | None:
+        books, versions = self._books, self._versions
+        found = best_bid_for_parts(books, job, requests, self._style, self._in_round)
+        return None if found is None else multipart_bid(found, job, over, books, versions.now, versions.name)
+
+    def _search(self, request: Request, price: NDArray[np.float64] | None) -> BestBid | None:
+        books = self._books
+        return place_priced(books.state, request, books.everywhere, self._style, price, books.limits)
+
+    def _stamp(self, request: Request) -> int:
+        """Changes whenever capacity appears that the request could use."""
+        return int(request.open @ self._books.freed @ (request.mgpu >= 0))

@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from mast_opt.job_placement.exhaustive.params import ExhaustiveParams, ExhaustiveRepairParams
     from mast_opt.job_placement.live_fleet.fleet import Fleet
     from mast_opt.job_placement.live_fleet.move_plan import JobMove, MoveBudget, MovePlan
-    from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused, Server, Share
+    from mast_opt.job_placement.live_fleet.types import Bid, Job, Part, Refused, Server, Share
     from mast_opt.kind.migration_plan import Order
     from mast_opt.loop.metrics import Metrics
     from mast_opt.registry import generate
@@ -135,6 +135,7 @@ __all__ = [
     "MoveBudget",
     "MovePlan",
     "Order",
+    "Part",
     "PlanError",
     "RasParams",
     "Reading",
@@ -249,7 +250,7 @@ _HOMES = {
     "mast_opt.job_placement": ("JobPlacement",),
     "mast_opt.job_placement.live_fleet.fleet": ("Fleet",),
     "mast_opt.job_placement.live_fleet.move_plan": ("JobMove", "MoveBudget", "MovePlan"),
-    "mast_opt.job_placement.live_fleet.types": ("Bid", "Job", "Refused", "Server", "Share"),
+    "mast_opt.job_placement.live_fleet.types": ("Bid", "Job", "Part", "Refused", "Server", "Share"),
     "mast_opt.registry": ("generate",),
     "mast_opt.kind.migration_plan": ("Order",),
     "mast_opt.report.html": ("write_report",),

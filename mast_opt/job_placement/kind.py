@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from importlib import import_module
 
-import numpy as np
-
 from mast_opt.core.errors import UnsupportedOption
 from mast_opt.job_placement.analysis.current_state import current_state
 from mast_opt.job_placement.exhaustive.params import ExhaustiveParams, ExhaustiveRepairParams
@@ -26,7 +24,6 @@ from mast_opt.job_placement.tables.mathprog import write_dat
 from mast_opt.job_placement.tables.plan_tables import plan_from_tables, plan_to_tables
 from mast_opt.job_placement.tables.problem_tables import problem_from_tables, problem_to_tables
 from mast_opt.job_placement.tables.schema import PLAN_SCHEMA, RULES, SCHEMA
-from mast_opt.job_placement.units import RACK
 from mast_opt.job_placement.verification.certificate import certified_bound
 from mast_opt.job_placement.verification.verifier import verify
 from mast_opt.kind.analysis_hooks import AnalysisHooks
@@ -63,13 +60,6 @@ def _solver(
             raise UnsupportedOption(
                 f"{name} places no jobs of several parts, and the table job_parts has {len(problem.multipart_jobs)}; "
                 "use exhaustive, or an exact solver such as highs"
-            )
-        close = np.flatnonzero(problem.multipart_jobs.within <= RACK)
-        if len(close):
-            job = problem.multipart_jobs.labels[close[0]]
-            raise UnsupportedOption(
-                f"{name} keeps all parts of a job within a region or a cluster, and {job} must stay closer together; "
-                "use an exact solver, such as highs"
             )
         loaded = import_module(f"mast_opt.job_placement.exhaustive.{module}")
         given = () if params is None else (tools.params_as(params),)

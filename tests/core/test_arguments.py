@@ -126,6 +126,7 @@ def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
         "Fleet.of": (mast_opt.Fleet.of, {"problem": problem("job-placement")}),
         "Job": (mast_opt.Job, {"name": "j", "tier": 0}),
         "Job.of": (mast_opt.Job.of, {"problem": problem("job-placement"), "j": 0}),
+        "Part": (mast_opt.Part, {"name": "p"}),
         "Server": (mast_opt.Server, {name: getattr(SERVERS[0], name) for name in mast_opt.Server.__slots__})
         if hasattr(mast_opt.Server, "__slots__")
         else (mast_opt.Server, dict(vars(SERVERS[0]))),

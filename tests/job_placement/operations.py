@@ -9,7 +9,7 @@ import numpy as np
 
 from mast_opt.core.errors import UsageError
 from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused, Server, Share
+from mast_opt.job_placement.live_fleet.types import Bid, Job, Part, Refused, Server, Share
 
 REGIONS = ("north", "south")
 
@@ -50,6 +50,29 @@ def new_job(rng: np.random.Generator, name: str) -> Job:
     )
 
 
+def new_multipart_job(rng: np.random.Generator, name: str) -> Job:
+    """A job of one to three parts, half of which need no GPU."""
+    whole = new_job(rng, name)
+    parts = []
+    for number in range(int(rng.choice([1, 2, 2, 3]))):
+        like = new_job(rng, "part")
+        mgpu = int(rng.choice([like.mgpu, 0]))
+        types = like.gpu_types if mgpu else None
+        parts.append(Part(f"p{number}", like.tasks, mgpu, like.cpu_mcores, like.memory_mib, types, within=like.within))
+    within = str(rng.choice(["region", "region", "cluster", "rack", "server"]))
+    return Job(
+        **{what: getattr(whole, what) for what in ("name", "tier", "datasets", "prefer", "preemptible", "tenant")},
+        gpu_hours_at_risk=whole.gpu_hours_at_risk,
+        within=within,
+        parts=tuple(parts),
+    )
+
+
+def any_job(rng: np.random.Generator, name: str) -> Job:
+    """Mostly a job without parts."""
+    return new_multipart_job(rng, name) if rng.random() < 0.2 else new_job(rng, name)
+
+
 def random_operation(rng: np.random.Generator, fleet: Fleet, number: int) -> str:
     """Do one thing; returns its name. Jobs and servers get their names from ``number``."""
     running = fleet.running()
@@ -59,10 +82,12 @@ def random_operation(rng: np.random.Generator, fleet: Fleet, number: int) -> str
     if what in ("release", "risk", "resize") and not running:
         what = "place"
     if what == "place":
-        answer = fleet.place(new_job(rng, f"j{number}"))
+        job = any_job(rng, f"j{number}")
+        answer = fleet.place(job)
         what = "refused"
         if isinstance(answer, Bid):
             what = "placed with victims" if fleet.commit(answer) else "placed"
+        what += " in parts" if job.parts else ""
     elif what == "release":
         fleet.release(str(rng.choice(running)))
     elif what == "risk":
@@ -110,14 +135,24 @@ def change_capacity(rng: np.random.Generator, fleet: Fleet, server: str) -> str:
 
 
 def adopt(rng: np.random.Generator, fleet: Fleet, name: str) -> tuple[str, ...]:
-    """Report a job on one or two servers, whatever runs there."""
+    """Report a job on one or two servers, whatever runs there; now and then, the same for each of two parts."""
+    parts = ("p0", "p1") if rng.random() < 0.2 else ("",)
+    shares = [share for part in parts for share in _some_shares(rng, fleet, part)]
+    job = replace(new_job(rng, name), tasks=sum(share.tasks for share in shares), gpu_types=None)
+    if len(parts) > 1:
+        job = new_multipart_job(rng, name)
+        tasks = {part: sum(share.tasks for share in shares if share.part == part) for part in parts}
+        job = replace(job, parts=tuple(Part(part, tasks[part], cpu_mcores=1, memory_mib=2) for part in parts))
+    return fleet.adopt(job, tuple(shares[::-1]))
+
+
+def _some_shares(rng: np.random.Generator, fleet: Fleet, part: str) -> list[Share]:
     shares = []
     for server in rng.permutation(list(fleet._books.servers))[: int(rng.integers(1, 3))].tolist():
         gpus = fleet._books.servers[server].gpus
         taken = {int(d): int(rng.choice([300, 500, 1000])) for d in rng.permutation(gpus)[: int(rng.integers(0, 3))]}
-        shares.append(Share(server, int(rng.integers(1, 3)), taken))
-    job = replace(new_job(rng, name), tasks=sum(share.tasks for share in shares), gpu_types=None)
-    return fleet.adopt(job, tuple(shares))
+        shares.append(Share(server, int(rng.integers(1, 3)), taken, part))
+    return shares
 
 
 def go_back(rng: np.random.Generator, fleet: Fleet, number: int) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from mast_opt.job_placement.engine.state import NEVER
 from mast_opt.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.job_placement.live_fleet.running_jobs import cost_of
+from mast_opt.job_placement.live_fleet.types import Job, Share
 
 
 def expected(books: FleetInventory) -> dict[str, np.ndarray]:
@@ -28,7 +31,7 @@ def expected(books: FleetInventory) -> dict[str, np.ndarray]:
     for running in books.running.values():
         for share in running.shares:
             s = at[share.server]
-            free[s] -= share.tasks * running.job.cpu_mcores, share.tasks * running.job.memory_mib
+            free[s] -= amounts(running.job, share)
             for d, amount in share.gpus.items():
                 device[s, d] -= amount
     over = (free < 0).any(axis=1) | (device < 0).any(axis=1)
@@ -38,7 +41,7 @@ def expected(books: FleetInventory) -> dict[str, np.ndarray]:
         mgpu = sum(sum(share.gpus.values()) for share in running.shares)
         for share in running.shares:
             s, here = at[share.server], sum(share.gpus.values())
-            cpu, memory = share.tasks * running.job.cpu_mcores, share.tasks * running.job.memory_mib
+            cpu, memory = amounts(running.job, share)
             used[books.servers[share.server].region] += here
             stoppable = running.job.preemptible or running.over_quota
             if stoppable and running.tier > 0 and not blocked[s]:
@@ -66,6 +69,12 @@ def expected(books: FleetInventory) -> dict[str, np.ndarray]:
     }
 
 
+def amounts(job: Job, share: Share) -> tuple[int, int]:
+    """Millicores and MiB of the tasks of a share."""
+    gang = {part.name: part for part in job.parts}[share.part] if job.parts else job
+    return share.tasks * gang.cpu_mcores, share.tasks * gang.memory_mib
+
+
 def kept(books: FleetInventory) -> dict[str, np.ndarray]:
     """The same arrays as the live fleet has kept them up to date."""
     state = books.state
@@ -87,8 +96,10 @@ def assert_exact(books: FleetInventory) -> None:
     for name, array in kept(books).items():
         assert np.array_equal(array, right[name]), name
     for name in books.running:
-        shares = {share.server: share for share in books.running[name].shares}
+        gpus: dict[str, Counter[int]] = {}
+        for share in books.running[name].shares:
+            gpus.setdefault(share.server, Counter()).update(share.gpus)
         for one in books.holdings(name):
             held = {d: int(mgpu) for d, mgpu in enumerate(one.device.tolist()) if mgpu}
-            assert held == dict(shares.pop(one.server).gpus), name
-        assert not shares, name
+            assert held == dict(gpus.pop(one.server)), name
+        assert not gpus, name

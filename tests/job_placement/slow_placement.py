@@ -7,6 +7,7 @@ import bisect
 from mast_opt.job_placement.live_fleet.fleet import Fleet
 from mast_opt.job_placement.live_fleet.types import Job, Server
 from mast_opt.job_placement.units import LEVELS, WHOLE
+from tests.job_placement.reference import amounts
 
 Free = tuple[list[int], int, int]
 """Room of each GPU, millicores, MiB."""
@@ -22,8 +23,8 @@ def free_on(fleet: Fleet, server: Server) -> Free:
             if share.server == server.name:
                 for d, mgpu in share.gpus.items():
                     rooms[d] -= mgpu
-                cpu -= share.tasks * job.cpu_mcores
-                memory -= share.tasks * job.memory_mib
+                cores, mib = amounts(job, share)
+                cpu, memory = cpu - cores, memory - mib
     return rooms, cpu, memory
 
 

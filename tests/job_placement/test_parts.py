@@ -11,14 +11,14 @@ import pytest
 
 import mast_opt
 from mast_opt import JobPlacementBuilder
-from mast_opt.core.errors import InstanceError, PlanError, UnsupportedOption
+from mast_opt.core.errors import InstanceError, PlanError, UnsupportedOption, UsageError
 from mast_opt.io.checksum import checksum
 from mast_opt.io.read import validate
 from mast_opt.job_placement import JobPlacement, Plan
 from mast_opt.job_placement.analysis.hooks import alternatives
 from mast_opt.job_placement.analysis.rejection_reasons import Obstacle, reason_in_words, reasons
 from mast_opt.job_placement.analysis.scenarios import lose_clusters
-from mast_opt.job_placement.live_fleet.types import Job
+from mast_opt.job_placement.live_fleet.types import Job, Part
 from mast_opt.job_placement.migration.plan_rows import migration_plan
 from mast_opt.job_placement.plan import empty
 from mast_opt.job_placement.presentation.sections import sections
@@ -201,14 +201,22 @@ def test_a_quota_holds_all_parts_or_none(gpus: int, tiers: list[int]) -> None:
     assert builder.add_quota("t", gpus=gpus).build().queue_tier.tolist() == [*tiers, 1]
 
 
-def test_heuristics_and_the_live_fleet_refuse_parts() -> None:
+def test_rules_to_compare_with_refuse_parts() -> None:
     problem = train(fleet(), within="region")
     for solver in ("exhaustive+repair", "best-fit"):
         with pytest.raises(UnsupportedOption, match="places no jobs of several parts, and the table job_parts has 1"):
             mast_opt.solve(problem, solver, threads=1)
-    with pytest.raises(UnsupportedOption, match="train must stay closer together"):
-        mast_opt.solve(train(fleet(), within="rack"), "exhaustive", threads=1)
-    with pytest.raises(UnsupportedOption, match="train is one"):
+
+
+def test_jobs_of_an_instance_keep_their_parts() -> None:
+    problem = train(fleet(), within="region", costs={"gpus": 2.0})
+    job = Job.of(problem, 0)
+    assert (job.name, job.within, job.costs) == ("train", "region", {"gpus": 2.0})
+    assert job.parts == (
+        Part("trainers", 2, 4000, 4000, 1024, {"h100": 4000}),
+        Part("readers", 4, 0, 8000, 1024, {"h100": 0, "none": 0}),
+    )
+    with pytest.raises(UsageError, match="row 1 of jobs is a further part, train/readers"):
         Job.of(problem, 1)
 
 

@@ -90,6 +90,9 @@ class PartSearch:
         return min(self._bids(), key=lambda bid: bid.key, default=None)
 
     def _bids(self) -> Iterator[PartsBid]:
+        if len(self.parts) == 1 and self.within >= CLUSTER:
+            yield from self._in_place(np.ones(len(self.layout.group_cluster), np.bool_))
+            return
         for region in np.flatnonzero(self.parts[0].open).tolist():
             if self.within >= CLUSTER:
                 here = self.layout.group_region == region

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from mast_opt.job_placement.engine.best_bid import NOBODY, needed
@@ -13,7 +15,7 @@ from mast_opt.job_placement.exhaustive.solver import exhaustive
 from mast_opt.job_placement.generate import FAMILIES
 from mast_opt.job_placement.live_fleet.fleet import Fleet
 from mast_opt.job_placement.live_fleet.move_plan import MoveBudget
-from mast_opt.job_placement.live_fleet.types import Bid, Job, Server, Share
+from mast_opt.job_placement.live_fleet.types import Bid, Job, Part, Server, Share
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.search.interface import Rehearsal, SearchContext
 
@@ -109,12 +111,21 @@ def _operate() -> None:
     fleet.resize("single", 2)
     fleet.restore(before)
     _gather()
+    _in_parts()
     with fleet.round():
         fleet.fail("s1")
     fleet.uncordon("s1")
     fleet.drain("s0")
     fleet.add_servers([Server("s2", "r", "c", "rack", "gpu", 2, 8000, 8192)])
     Fleet([Server("s", "r", "c", "rack", "gpu", 1, 0, 0)], placement="best-fit").place(Job("one", 0))
+
+
+def _in_parts() -> None:
+    """Place a job of several parts, with and without victims, anywhere and on one server."""
+    fleet = _full(_victim(0))
+    job = Job("parts", 0, preemptible=True, within="server", parts=(Part("a"), Part("b", mgpu=500)))
+    fleet.place_and_commit(job)
+    fleet.place(replace(job, name="more", within="region", parts=(Part("a", mgpu=2000), Part("b", mgpu=0))))
 
 
 def _gather() -> None:

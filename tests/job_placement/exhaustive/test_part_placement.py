@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
 import mast_opt
 from mast_opt.job_placement import JobPlacement
 from mast_opt.job_placement.kind import KIND
-from mast_opt.job_placement.units import CLUSTER
 from tests.job_placement.strategies import problems
 from tests.job_placement.test_parts import SPREAD, fleet, plan, train
 from tests.narrowing import some
@@ -21,8 +19,6 @@ from tests.narrowing import some
 @given(problem=problems(servers=4, jobs=4, parts=True))
 def test_plans_are_sound_and_no_better_than_the_optimum(problem: JobPlacement) -> None:
     """solve verifies what it returns."""
-    whole = problem.multipart_jobs
-    problem = replace(problem, multipart_jobs=replace(whole, within=np.maximum(whole.within, CLUSTER)))
     weights = dict(problem.objective.weights)
     weights |= dict.fromkeys(KIND.solvers.heuristics["exhaustive"].pricing.missing(problem, weights), 0.0)
     problem = replace(problem, objective=replace(problem.objective, weights=weights))

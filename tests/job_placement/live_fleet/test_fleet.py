@@ -16,7 +16,7 @@ from mast_opt.job_placement.live_fleet.fleet import Fleet
 from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused, Server
 from tests.job_placement.engine.test_search import best_bid
 from tests.job_placement.fleets import bid_for, crowded, refused_for
-from tests.job_placement.operations import new_job, random_operation, small_fleet
+from tests.job_placement.operations import any_job, new_job, random_operation, small_fleet
 from tests.job_placement.reference import assert_exact
 
 OPERATIONS = 4_000
@@ -39,6 +39,8 @@ def test_the_ledger_is_exact_after_random_operations() -> None:
     assert min(seen.get(what, 0) for what in rare) >= 8, seen
     assert min(seen["release"], seen["placed"], seen["refused"]) > OPERATIONS // 10
     assert seen["placed with victims"] > OPERATIONS // 50
+    in_parts = [seen[f"{what} in parts"] for what in ("placed", "placed with victims", "refused")]
+    assert min(in_parts) > OPERATIONS // 100, seen
     assert len(fleet.running()) > 0
 
 
@@ -48,7 +50,7 @@ def test_a_round_ends_exact() -> None:
     for number in range(60):
         with fleet.round():
             for more in range(12):
-                answer = fleet.place(new_job(rng, f"j{number}-{more}"))
+                answer = fleet.place(any_job(rng, f"j{number}-{more}"))
                 if isinstance(answer, Bid):
                     fleet.commit(answer)
                 elif fleet.running():

@@ -14,7 +14,7 @@ from mast_opt.job_placement.generate import FAMILIES
 from mast_opt.job_placement.live_fleet.fleet import Fleet
 from mast_opt.job_placement.live_fleet.types import Job, Refused, Server, Share
 from tests.job_placement.fleets import bid_for
-from tests.job_placement.operations import new_job, random_operation, small_fleet
+from tests.job_placement.operations import any_job, random_operation, small_fleet
 from tests.job_placement.reference import assert_exact
 
 
@@ -27,7 +27,7 @@ def test_a_trial_leaves_no_trace() -> None:
     fleet = small_fleet(rng)
     for number in range(80):
         random_operation(rng, fleet, number)
-        job = new_job(rng, "asked")
+        job = any_job(rng, "asked")
         fleet.place(job)
         before, answer = fleet.snapshot_bytes(), fleet.place(job)
         with fleet.trial():

@@ -56,10 +56,10 @@ def _solver(
                 f"{name} moves no running jobs, and the table movable has {len(problem.movable)}; use an exact solver, "
                 "such as highs, or exhaustive+repair, or leave the table out"
             )
-        if len(problem.parts) and name != "exhaustive":
+        if len(problem.parts) and params is None:
             raise UnsupportedOption(
                 f"{name} places no jobs of several parts, and the table job_parts has {len(problem.multipart_jobs)}; "
-                "use exhaustive, or an exact solver such as highs"
+                "use exhaustive, exhaustive+repair, or an exact solver such as highs"
             )
         loaded = import_module(f"mast_opt.job_placement.exhaustive.{module}")
         given = () if params is None else (tools.params_as(params),)

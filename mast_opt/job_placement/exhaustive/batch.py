@@ -45,7 +45,9 @@ def admit_in_order(
             break
         if is_part[j]:
             found = place_parts(batch, int(j), how) if batch.problem.counts_once[j] else None
-            unproven += 0 if found is None else found.carry_out(batch)
+            if found is not None:
+                found.carry_out(batch)
+                unproven += found.unproven
             continue
         job = batch.request(int(j))
         if remember and failures.known(job):

@@ -141,6 +141,8 @@ class BatchState:
             limit, cost: what stopping the job would take, see ``state``.
         """
         ejected = []
+        if len(self.problem.parts):
+            ejected, victims = self.evict(victims), NOBODY
         for at in victims.tolist():
             if at in self.pending:
                 ejected.append(self.pending.pop(at))
@@ -151,9 +153,18 @@ class BatchState:
         self.placed[j], self.pending[at] = at, j
         return ejected
 
+    def evict(self, places: Ints) -> list[int]:
+        """Stop the jobs at these places of the state, pending ones with all of their parts; returns the pending ones
+        (of their parts the first), which wait again."""
+        jobs = {int(self.problem.first_part[self.pending[at]]): None for at in places.tolist() if at in self.pending}
+        for v in [self.victim[at] for at in places.tolist() if at not in self.pending]:
+            self.stop(v)
+        return [self.remove_whole(j) for j in jobs]
+
     def waiting(self) -> Ints:
-        """Pending jobs that are not placed, ascending."""
-        return np.setdiff1d(np.arange(self.movers.first), np.fromiter(self.placed, np.int64, len(self.placed)))
+        """Pending jobs (of their parts the first) that are not placed, ascending."""
+        every = np.flatnonzero(self.problem.counts_once[: self.movers.first])
+        return np.setdiff1d(every, np.fromiter(self.placed, np.int64, len(self.placed)))
 
     def cluster_of(self, place: int) -> int:
         """The cluster in which a job of the state runs."""
@@ -165,6 +176,19 @@ class BatchState:
         at = self.placed.pop(j)
         del self.pending[at]
         stop(self.state, at, last_tier_of(self.state, at))
+
+    def remove_whole(self, j: int) -> int:
+        """Take a placed job out again with all of its parts; returns the first one."""
+        first = int(self.problem.first_part[j])
+        for part in self.parts_of(first):
+            if part in self.placed:
+                self.remove(part)
+        return first
+
+    def parts_of(self, first: int) -> range:
+        """The rows of a job, from the first."""
+        of = self.problem.first_part
+        return range(first, int(np.searchsorted(of, first, side="right")))
 
     def replay(self, plan: Plan) -> None:
         """Do what a plan of the problem as stated says; the batch must be untouched. A job of which the plan does not

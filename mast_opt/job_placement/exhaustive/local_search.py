@@ -6,6 +6,9 @@ may evict others in turn; every step lowers what is lost, so this ends.
 
 Where that finds nothing, jobs may be relocated: a placed job then costs only what it would take to put it elsewhere,
 which is an estimate, so the relocation is tried on a copy and kept if the objective is lower.
+
+All parts of a job are admitted at once, and evicted with the first of them; each costs what the whole job costs, so
+that sets with two of them seem more expensive than they are. They are not relocated.
 """
 
 from __future__ import annotations
@@ -16,8 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mast_opt.job_placement.engine.best_bid import NOBODY, on_servers
+from mast_opt.job_placement.engine.best_bid import NOBODY, BestBid, on_servers
 from mast_opt.job_placement.engine.capacity_ledger import refresh_all
+from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.free_capacity_search import NOWHERE, groups_in_order, search
 from mast_opt.job_placement.engine.preemption.victim_search import cheapest
 from mast_opt.job_placement.engine.server_selection import TIGHT
@@ -25,7 +29,9 @@ from mast_opt.job_placement.engine.state import J_COST, J_LIMIT, VICTIM
 from mast_opt.job_placement.exhaustive.batch_state import BatchState
 from mast_opt.job_placement.exhaustive.objective import TermPrices
 from mast_opt.job_placement.exhaustive.params import ExhaustiveRepairParams
-from mast_opt.job_placement.units import Ints
+from mast_opt.job_placement.exhaustive.part_placement import place_parts
+from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.job_placement.units import Bools, Ints
 from mast_opt.search.interface import SearchMonitor
 
 SCALE = 2.0**40
@@ -50,13 +56,16 @@ class Insertion:
 class EvictionLocalSearch:
     """Insertion of waiting jobs by eviction, with the terms of one problem as integer costs."""
 
-    def __init__(self, prices: TermPrices, params: ExhaustiveRepairParams) -> None:
+    def __init__(self, problem: JobPlacement, prices: TermPrices, params: ExhaustiveRepairParams) -> None:
         self.prices, self.params = prices, params
         self.limits = params.local_victims.limits()
         everything = float(prices.rejected.sum() + prices.stopped.sum())
         scale = SCALE / everything if everything > 0 else 0.0
-        self.rejected: Ints = np.maximum(np.rint(prices.rejected * scale), 1).astype(np.int64) * VICTIM
-        """[J] cost of not admitting a job."""
+        rejected = np.maximum(np.rint(prices.rejected * scale), 1).astype(np.int64) * VICTIM
+        self.rejected: Ints = rejected[problem.first_part]
+        """[J] cost of not admitting a job, for each of its parts that of the whole one."""
+        self.is_part: Bools = np.isin(np.arange(len(rejected)), problem.parts.job)
+        """[J] parts of jobs, which are admitted and evicted together."""
         self.stopped: Ints = np.rint(prices.stopped * scale).astype(np.int64) * VICTIM + 1
         """[V] cost of stopping a running job."""
 
@@ -77,7 +86,7 @@ class EvictionLocalSearch:
         job, tiers = batch.state.job, len(batch.problem.tiers)
         for j in batch.placed:
             if j not in known:
-                elsewhere = self.evaluate(batch, j)
+                elsewhere = None if self.is_part[j] else self.evaluate(batch, j)
                 rejected = int(self.rejected[j])
                 known[j] = rejected if elsewhere is None else min(elsewhere.cost, rejected)
         for j, at in batch.placed.items():
@@ -91,11 +100,33 @@ class EvictionLocalSearch:
         heapq.heapify(heap)
         while heap and watch.limit() is None:
             _, j = heapq.heappop(heap)
-            found = self.evaluate(batch, j)
-            if found is not None and found.cost < self.rejected[j]:
-                for other in self.apply(batch, found) or ():
-                    heapq.heappush(heap, (int(order[other]), other))
+            for other in self._admitted_parts(batch, j) if self.is_part[j] else self._admitted(batch, j):
+                heapq.heappush(heap, (int(order[other]), other))
         batch.restore_unneeded(self.stopped)
+
+    def _admitted(self, batch: BatchState, j: int) -> list[int]:
+        """Admit a job where that is worth it; returns the pending jobs that it evicts."""
+        found = self.evaluate(batch, j)
+        if found is None or found.cost >= self.rejected[j]:
+            return []
+        return self.apply(batch, found) or []
+
+    def _admitted_parts(self, batch: BatchState, first: int) -> list[int]:
+        """As ``_admitted`` for all parts of a job."""
+        found = place_parts(batch, first, self._offer)
+        if found is None or found.bid.cost >= self.rejected[first]:
+            return []
+        return found.carry_out(batch, int(batch.problem.queue_tier[first]) + 1, int(self.rejected[first]))
+
+    def _offer(self, batch: BatchState, j: int, job: Request) -> BestBid | None:
+        """The cheapest way to admit a part, as a bid."""
+        way = self.evaluate(batch, j)
+        if way is None:
+            return None
+        placed = on_servers(batch.state, way.group, way.level, job, TIGHT, way.victims)
+        if not len(placed.server):
+            return None
+        return BestBid(way.group, int(placed.level[0]), placed, way.victims, None, True)
 
     def evaluate(self, batch: BatchState, j: int) -> Insertion | None:
         """The cheapest way to admit a job, or None if there is none; the batch stays as it is."""
@@ -130,6 +161,7 @@ class EvictionLocalSearch:
         known, failures = dict[int, int](), 0
         self._set_relocation_costs(batch, known)
         waiting = batch.waiting()
+        waiting = waiting[~self.is_part[waiting]]
         for j in waiting[np.argsort(-self.rejected[waiting], kind="stable")].tolist():
             if watch.limit() is not None or failures == self.params.relocation_failures or watch.near_enough(value):
                 break

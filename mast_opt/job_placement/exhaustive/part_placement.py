@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
-from mast_opt.job_placement.engine.best_bid import BestBid
+from mast_opt.job_placement.engine.best_bid import NOBODY, BestBid
 from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.part_search import PartsBid, PartSearch
 from mast_opt.job_placement.exhaustive.batch_state import BatchState
@@ -25,12 +23,22 @@ class PartPlacement:
     """The first part of the job."""
     bid: PartsBid
 
-    def carry_out(self, batch: BatchState) -> int:
-        """Admit the parts; returns how many have victims that are not proven to be the cheapest."""
+    @property
+    def unproven(self) -> int:
+        """Parts with victims that are not proven to be the cheapest."""
+        return sum(not offer.proven for _, offer in self.bid.offers)
+
+    def carry_out(self, batch: BatchState, limit: int = 0, cost: int = 0) -> list[int]:
+        """Admit the parts; returns the pending jobs that wait again for them.
+
+        Args:
+            limit, cost: what stopping a part would take, see ``state``.
+        """
+        ejected = batch.evict(self.bid.victims)
         for part, offer in self.bid.offers:
             j = self.first + part
-            batch.admit(j, batch.request(j), offer.placed, offer.victims)
-        return sum(not offer.proven for _, offer in self.bid.offers)
+            batch.admit(j, batch.request(j), offer.placed, NOBODY, limit, cost)
+        return ejected
 
 
 def place_parts(batch: BatchState, first: int, how: Place) -> PartPlacement | None:
@@ -41,9 +49,8 @@ def place_parts(batch: BatchState, first: int, how: Place) -> PartPlacement | No
         first: the first part of the job; the others stand behind it.
     """
     p = batch.problem
-    parts = np.flatnonzero(p.first_part == first)
     whole = int(p.multipart_jobs.within[p.parts.whole[p.parts.job == first][0]])
-    requests = [batch.request(j) for j in parts.tolist()]
+    requests = [batch.request(j) for j in batch.parts_of(first)]
     requests = [request._replace(within=min(request.within, whole)) for request in requests]
 
     def offer(part: int, groups: Bools) -> BestBid | None:

@@ -27,11 +27,11 @@ LOOK = 32
 
 def is_assignment(problem: JobPlacement) -> bool:
     """Whether the objective adds up over pairs of a job and a server, and amounts say what fits: jobs of one task,
-    whole GPUs, and no weight on terms of several jobs."""
+    whole GPUs, no parts, and no weight on terms of several jobs."""
     p = problem
     whole = not (p.options.mgpu % WHOLE).any() and not (p.allocations.need[:, GPU] % WHOLE).any()
     alone = not p.objective.weights["balance"] and not p.objective.weights["fragmentation"]
-    return bool(len(p.jobs) and (p.jobs.tasks == 1).all() and whole and alone)
+    return bool(len(p.jobs) and (p.jobs.tasks == 1).all() and whole and alone and not len(p.parts))
 
 
 class PenalisedAssignment:

@@ -61,7 +61,7 @@ class _RuinAndRecreate:
         self.watch = tools.watch
         self.initial = batch_state_of(problem)
         self.prices = term_prices_of(problem, self.initial.layout)
-        self.local_search = EvictionLocalSearch(self.prices, params)
+        self.local_search = EvictionLocalSearch(problem, self.prices, params)
         self.sub_mips = FixAndOptimise(problem, tools, params)
         self.assignment = (
             PenalisedAssignment(problem, self.prices, self.initial.layout, tools.rng, params.assignment)
@@ -157,13 +157,15 @@ class _RuinAndRecreate:
         self._raise_bound(bound)
 
     def _rounded(self, where: dict[int, tuple[int, int]], stopped: Ints) -> BatchState:
-        """Carry out what the relaxation chose, the widest tasks and largest gangs first, then place the rest."""
+        """Carry out what the relaxation chose, the widest tasks and largest gangs first, then place the rest and jobs
+        of several parts."""
         p, batch = self.p, self.initial.copy()
         for v in stopped.tolist():
             batch.stop(v)
         keys = zip(batch.layout.group_cluster.tolist(), batch.layout.group_type.tolist())
         group_of = {pair: g for g, pair in enumerate(keys)}
         jobs = np.array(sorted(where), np.int64)
+        jobs = jobs[~self.local_search.is_part[jobs]]
         width = np.array([p.need_mgpu[j, where[j][1]] for j in jobs.tolist()], np.int64)
         for j in jobs[np.lexsort((-p.jobs.tasks[jobs], -width))].tolist():
             only = np.zeros_like(batch.all_groups)
@@ -227,8 +229,8 @@ class _RuinAndRecreate:
         p, rng, batch = self.p, self.tools.rng, self.best.copy()
         chosen = {cluster, int(rng.integers(len(p.clusters)))}
         for j, at in list(batch.placed.items()):
-            if batch.cluster_of(at) in chosen or rng.random() < self.params.ruin_share:
-                batch.remove(j)
+            if (batch.cluster_of(at) in chosen or rng.random() < self.params.ruin_share) and j in batch.placed:
+                batch.remove_whole(j)
         batch.restore_unneeded(self.local_search.stopped)
         noise = rng.normal(1, rng.choice(self.params.recreate_noise), len(p.jobs))
         rank = (-self.local_search.rejected * np.maximum(noise, 0.0)).astype(np.int64)

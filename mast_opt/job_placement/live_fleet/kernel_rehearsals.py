@@ -34,6 +34,8 @@ def rehearsals(problem: JobPlacement | None, *, repairs: bool) -> tuple[Rehearsa
         if problem is None or bool((problem.jobs.tasks > 1).any()):
             found.append(Rehearsal("victims in a group", _stop_in_a_group))
         found.append(Rehearsal("victims on a server", _stop_on_a_server))
+    if problem is None or len(problem.parts):
+        found.append(Rehearsal("parts", lambda tools: _in_parts()))
     if repairs:
         found.append(Rehearsal("repair", _repair))
     return (*found, Rehearsal("queue", _queue))

@@ -42,7 +42,7 @@ def check_insertions(problem: JobPlacement) -> int:
     how many evict something."""
     batch, monitor = batch_state_of(problem), SearchMonitor(StoppingCriteria())
     prices = term_prices_of(problem, batch.layout)
-    search = EvictionLocalSearch(prices, ExhaustiveRepairParams())
+    search = EvictionLocalSearch(problem, prices, ExhaustiveRepairParams())
     unit = float(prices.rejected.sum() + prices.stopped.sum()) / (SCALE * VICTIM)
     admit_in_order(batch, problem.order[::-1], monitor, exhaustively())
     search.set_costs(batch)

@@ -19,12 +19,31 @@ from tests.narrowing import some
 @given(problem=problems(servers=4, jobs=4, parts=True))
 def test_plans_are_sound_and_no_better_than_the_optimum(problem: JobPlacement) -> None:
     """solve verifies what it returns."""
-    weights = dict(problem.objective.weights)
-    weights |= dict.fromkeys(KIND.solvers.heuristics["exhaustive"].pricing.missing(problem, weights), 0.0)
-    problem = replace(problem, objective=replace(problem.objective, weights=weights))
+    problem = _priced(problem, "exhaustive")
     found = mast_opt.solve(problem, "exhaustive", threads=1)
     optimum = some(mast_opt.solve(problem, "highs", gap=1e-9, threads=1).objective)
     assert some(found.objective) >= optimum - 1e-6 * (1 + abs(optimum))
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(problem=problems(servers=4, jobs=4, parts=True))
+def test_repair_lies_between_its_bound_and_what_it_began_with(problem: JobPlacement) -> None:
+    """Without the exact solution of the whole program, which would decide such small instances by itself."""
+    problem = _priced(problem, "exhaustive+repair")
+    params = {"whole_share": 0.0, "sub_mip_interval": 100}
+    found = mast_opt.solve(problem, "exhaustive+repair", threads=1, iterations=6, seed=0, params=params)
+    first = mast_opt.solve(problem, "exhaustive", threads=1, params={"placement": "best-fit", "chain_tries": 0})
+    optimum = some(mast_opt.solve(problem, "highs", gap=1e-9, threads=1).objective)
+    slack = 1e-6 * (1 + abs(optimum))
+    assert some(found.bound) - slack <= optimum <= some(found.objective) + slack
+    assert some(found.objective) <= some(first.objective) + slack
+
+
+def _priced(problem: JobPlacement, solver: str) -> JobPlacement:
+    """The problem without weights of terms that the solver does not price."""
+    weights = dict(problem.objective.weights)
+    weights |= dict.fromkeys(KIND.solvers.heuristics[solver].pricing.missing(problem, weights), 0.0)
+    return replace(problem, objective=replace(problem.objective, weights=weights))
 
 
 @pytest.mark.parametrize("readers", [4, 8])

@@ -415,7 +415,7 @@ def test_all_parts_go_where_the_batch_puts_them(problem: JobPlacement) -> None:
 def test_what_the_search_misses() -> None:
     """Of small random jobs of two parts, the search places those that enumeration places, and no other."""
     rng, missed, both = np.random.default_rng(5), 0, 0
-    for _ in range(60):
+    for _ in range(30):
         p = _crowded(rng)
         brute = Brute(p)
         fits = any(brute.feasible(gangs, (False,)) for gangs in product(*(list(brute.gangs(j)) for j in range(2))))
@@ -423,7 +423,7 @@ def test_what_the_search_misses() -> None:
         assert fits or isinstance(answer, Refused)
         both += isinstance(answer, Bid)
         missed += fits and isinstance(answer, Refused)
-    assert both > 10
+    assert both > 5
     assert missed == 0
 
 
@@ -440,7 +440,7 @@ def _crowded(rng: np.random.Generator) -> JobPlacement:
         builder.add_allocation("old", f"s{s}", gpus=int(rng.integers(gpus)), cpu_cores=1, memory_gb=0)
     builder.add_job("job", tier=0, value=1, within=str(rng.choice(WHOLE_JOB_LEVELS)))
     for part in "pq":
-        tasks, gpus, cores = (int(rng.integers(*ends)) for ends in ((1, 4), (0, 3), (1, 4)))
+        tasks, gpus, cores = (int(rng.integers(*ends)) for ends in ((1, 3), (0, 3), (1, 4)))
         within = str(rng.choice(["cluster", "cluster", "rack"]))
         builder.add_job_part("job", part, tasks=tasks, gpus=gpus, cpu_cores=cores, memory_gb=0, within=within)
     return builder.build()

@@ -203,7 +203,7 @@ def test_a_quota_holds_all_parts_or_none(gpus: int, tiers: list[int]) -> None:
 
 def test_rules_to_compare_with_refuse_parts() -> None:
     problem = train(fleet(), within="region")
-    for solver in ("exhaustive+repair", "best-fit"):
+    for solver in ("federated", "best-fit"):
         with pytest.raises(UnsupportedOption, match="places no jobs of several parts, and the table job_parts has 1"):
             mast_opt.solve(problem, solver, threads=1)
 

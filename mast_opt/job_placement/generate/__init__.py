@@ -3,8 +3,8 @@
 A family, its sizes and the state of a NumPy ``Generator`` over PCG64 (``np.random.default_rng(seed)``) determine
 the instance, array by array; a test holds the figures that this code gave when it was written.
 
-    families                        the families, from what is drawn below
-    fleets, jobs, demand, blank     what they are made of
+    families                                the families, from what is drawn below
+    fleets, jobs, parts, demand, blank      what they are made of
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mast_opt.kind.family import Family
 
 
 def _family(make: Callable[..., JobPlacement], help: str, **sizes: int) -> Family[JobPlacement]:
-    return Family(make, sizes, help, most={"fill_percent": 100})
+    return Family(make, sizes, help, most={"fill_percent": 100, "parts_percent": 100}, least={"parts_percent": 0})
 
 
 FAMILIES = {
@@ -29,6 +29,7 @@ FAMILIES = {
         servers=12,
         jobs=120,
         fill_percent=95,
+        parts_percent=0,
     ),
     "study": _family(
         study,
@@ -63,7 +64,8 @@ FAMILIES = {
 """name → family."""
 SIZES_HELP = (
     "--clusters are those of each region, --servers those of each cluster on average (0.5 to 1.5 times as many); "
-    "--fill-percent of all GPUs are held by running jobs"
+    "--fill-percent of all GPUs are held by running jobs; --parts-percent of the jobs that take whole GPUs have a part "
+    "of CPU servers too: 8 cores and 32 GiB for every two GPUs, anywhere in the region"
 )
 
 __all__ = ["FAMILIES", "SIZES_HELP"]

@@ -11,6 +11,7 @@ from mast_opt.job_placement.generate.blank import Pending, assemble, labels
 from mast_opt.job_placement.generate.demand import with_queue_for
 from mast_opt.job_placement.generate.fleets import fill, fleet, task_needs
 from mast_opt.job_placement.generate.jobs import levels, pending, philly_sizes, reads, sizes
+from mast_opt.job_placement.generate.parts import with_cpu_parts
 from mast_opt.job_placement.problem import TERMS, JobPlacement
 from mast_opt.job_placement.units import GPU, WHOLE
 from mast_opt.kind.header import Objective
@@ -20,14 +21,22 @@ STUDY_TIER_SHARE = np.array([0.15, 0.3, 0.25, 0.3])
 
 
 def standard(
-    rng: np.random.Generator, *, regions: int, clusters: int, servers: int, jobs: int, fill_percent: int
+    rng: np.random.Generator,
+    *,
+    regions: int,
+    clusters: int,
+    servers: int,
+    jobs: int,
+    fill_percent: int,
+    parts_percent: int,
 ) -> JobPlacement:
-    """A fleet that has run for a while, and a queue of jobs of every size."""
+    """A fleet that has run for a while, and a queue of jobs of every size, some of them with a part of CPU servers."""
     here = fleet(rng, regions, clusters, servers, TYPES)
     running = fill(rng, here, fill_percent)
     waiting = pending(rng, len(here.gpu_types), sizes(rng, jobs))
     data = reads(rng, regions, jobs, max(2, jobs // 4))
-    return assemble("standard", here, running, waiting, data, **levels(rng, waiting))
+    problem = assemble("standard", here, running, waiting, data, **levels(rng, waiting))
+    return with_cpu_parts(rng, problem, parts_percent)
 
 
 def study(rng: np.random.Generator, *, regions: int, clusters: int, servers: int, fill_percent: int) -> JobPlacement:

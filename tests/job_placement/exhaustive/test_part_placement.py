@@ -77,3 +77,35 @@ def test_the_place_without_victims_is_preferred() -> None:
     found = some(mast_opt.solve(problem, "exhaustive", threads=1).plan)
     assert found == plan(problem, ("train/trainer", "w1", 1), ("train/reader", "w1", 1))
     assert not found.preempt.any()
+
+
+def _repaired(problem: JobPlacement) -> set[str]:
+    """The jobs and parts that repair admits without exact solutions."""
+    params = {"whole_share": 0.0, "sub_mip_interval": 100, "relaxation_passes": 100}
+    solution = mast_opt.solve(problem, "exhaustive+repair", threads=1, iterations=4, seed=0, params=params)
+    return {problem.jobs.labels[j] for j in some(solution.plan).job.tolist()}
+
+
+@pytest.mark.parametrize(("value", "admitted"), [(9, {"train/trainers", "train/readers"}), (1, {"first", "second"})])
+def test_repair_evicts_for_all_parts_what_is_worth_less(value: int, admitted: set[str]) -> None:
+    """Either job holds what one of the parts needs; each is worth 3."""
+    builder = fleet()
+    builder.add_job("first", tier=0, tasks=2, gpus=4, cpu_cores=1, memory_gb=1, value=3)
+    builder.add_job("second", tier=0, tasks=1, gpus=0, cpu_cores=64, memory_gb=1, value=3)
+    builder.add_running("old", tier=0, preemptible=False, gpu_hours_at_risk=1)
+    builder.add_allocation("old", "w1", gpus=0, cpu_cores=60, memory_gb=1)
+    assert _repaired(train(builder, within="region", value=value)) == admitted
+
+
+@pytest.mark.parametrize("place", ["gpus", "cores"])
+def test_repair_evicts_all_parts_together(place: str) -> None:
+    """A job that is worth more needs what one part holds; what the other one held is free for a third job."""
+    builder = fleet()
+    builder.add_running("old", tier=0, preemptible=False, gpu_hours_at_risk=1)
+    builder.add_allocation("old", "w1", gpus=2, cpu_cores=60, memory_gb=1)
+    train(builder, within="region", value=3)
+    need = {"gpus": (2, 4, 1), "cores": (1, 0, 64)}
+    for name, at, value in (("more", place, 9), ("third", "cores" if place == "gpus" else "gpus", 1)):
+        tasks, gpus, cores = need[at]
+        builder.add_job(name, tier=0, tasks=tasks, gpus=gpus, cpu_cores=cores, memory_gb=1, value=value)
+    assert _repaired(builder.build()) == {"more", "third"}

@@ -61,6 +61,23 @@ def test_the_study_asks_for_more_than_can_be_admitted_and_not_for_much_more() ->
     assert np.mean((np.array(ratios) > 1.05) & (np.array(ratios) < 1.55)) > 0.8
 
 
+def test_some_jobs_have_a_part_of_cpu_servers() -> None:
+    """The rest of the instance is the same, and so is the share of GPUs that waits."""
+    plain = FAMILIES["standard"].generate(np.random.default_rng(2))
+    problem = FAMILIES["standard"].generate(np.random.default_rng(2), parts_percent=40)
+    count = len(problem.multipart_jobs)
+    assert 0.3 < count / len(plain.jobs) < 0.5
+    assert (len(problem.jobs), problem.counts_once.sum()) == (len(plain.jobs) + count, len(plain.jobs))
+    readers = ~problem.counts_once
+    assert (problem.need_mgpu[readers] == 0).all()
+    gpus = (problem.need_mgpu.max(axis=1) // 1000 * problem.jobs.tasks)[np.flatnonzero(readers) - 1]
+    assert (problem.jobs.tasks[readers] == np.ceil(gpus / 2)).all()
+    assert np.array_equal(problem.jobs.value_milli[problem.counts_once], plain.jobs.value_milli)
+    assert problem.reads.mb_per_day.sum() == plain.reads.mb_per_day.sum()
+    assert problem_from_tables(*problem_to_tables(problem)) == problem
+    assert FAMILIES["standard"].generate(np.random.default_rng(2), parts_percent=0) == plain
+
+
 def test_only_the_lowest_tier_may_be_stopped() -> None:
     problem = FAMILIES["standard"].generate(np.random.default_rng(4))
     assert set(problem.running.tier[problem.running.preemptible].tolist()) == {len(problem.tiers) - 1}

@@ -214,6 +214,7 @@ NAMES = [
         "Job.of",
         "Server",
         "MoveBudget",
+        "Part",
         "Scenario",
         "checksum",
         "diff",

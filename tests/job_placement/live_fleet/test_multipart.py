@@ -415,7 +415,7 @@ def test_all_parts_go_where_the_batch_puts_them(problem: JobPlacement) -> None:
 def test_what_the_search_misses() -> None:
     """Of small random jobs of two parts, the search places those that enumeration places, and no other."""
     rng, missed, both = np.random.default_rng(5), 0, 0
-    for _ in range(30):
+    for _ in range(20):
         p = _crowded(rng)
         brute = Brute(p)
         fits = any(brute.feasible(gangs, (False,)) for gangs in product(*(list(brute.gangs(j)) for j in range(2))))
@@ -423,7 +423,7 @@ def test_what_the_search_misses() -> None:
         assert fits or isinstance(answer, Refused)
         both += isinstance(answer, Bid)
         missed += fits and isinstance(answer, Refused)
-    assert both > 5
+    assert both > 2
     assert missed == 0
 
 

@@ -213,8 +213,8 @@ def test_jobs_of_an_instance_keep_their_parts() -> None:
     job = Job.of(problem, 0)
     assert (job.name, job.within, job.costs) == ("train", "region", {"gpus": 2.0})
     assert job.parts == (
-        Part("trainers", 2, 4000, 4000, 1024, {"h100": 4000}),
-        Part("readers", 4, 0, 8000, 1024, {"h100": 0, "none": 0}),
+        Part("trainers", 2, cpu_mcores=4000, memory_mib=1024, gpu_types={"h100": 4000}),
+        Part("readers", 4, cpu_mcores=8000, memory_mib=1024, gpu_types={"h100": 0, "none": 0}),
     )
     with pytest.raises(UsageError, match="row 1 of jobs is a further part, train/readers"):
         Job.of(problem, 1)

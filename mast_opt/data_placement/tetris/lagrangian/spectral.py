@@ -40,7 +40,7 @@ class SpectralParams(Params):
     check_s: float = parameter(
         2e-11,
         "Seconds of the check for each cube of the datasets; where that is beyond the share, there is no such bound.",
-        "2.2 s with 5,000 datasets.",
+        "Measured: 2.2 s with 5,000 datasets.",
         low=0,
     )
     step: float = parameter(0.3, "First rise that a step aims at, as a share of the bound.", "Set by hand.", above=0)

@@ -217,7 +217,9 @@ def test_plans_are_checked_against_the_problem() -> None:
         mast_opt.plan_from_tables(problem, {})
     first = mast_opt.to_tables(problem)["processes"].select("process").head(1)
     elsewhere = {"assignments": first.with_columns(machine=pl.lit("moon"))}
-    with pytest.raises(PlanError, match=r"assignments, row 1, column machine: found 'moon'; expected a label listed in"):
+    with pytest.raises(
+        PlanError, match=r"assignments, row 1, column machine: found 'moon'; expected a label listed in"
+    ):
         mast_opt.plan_from_tables(problem, elsewhere)
     plan = kind_named("task-reassignment").analysis.current_plan(problem)
     with pytest.raises(UsageError, match="a plan for data-placement"):

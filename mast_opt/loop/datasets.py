@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import astuple, dataclass
 
 from mast_opt.loop import events as ev
-from mast_opt.loop.unfit import Unfit
+from mast_opt.loop.event import Unfit
 
 NOWHERE: frozenset[str] = frozenset()
 

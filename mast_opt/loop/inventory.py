@@ -9,8 +9,8 @@ from mast_opt.job_placement.live_fleet.fleet import Fleet
 from mast_opt.job_placement.live_fleet.types import Server
 from mast_opt.job_placement.units import WHOLE
 from mast_opt.loop import events as ev
+from mast_opt.loop.event import Unfit
 from mast_opt.loop.reclaimable import Reclaimable
-from mast_opt.loop.unfit import Unfit
 
 
 class Inventory:

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mast_opt.core.number_format import percent
 from mast_opt.job_placement.units import WHOLE
 from mast_opt.loop.history import History, Steps, Wait
-
-SELDOM = 0.005
-"""Share of a wait that is not worth a mention."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +73,11 @@ class _Reasons:
         free = self._free_in(wait.region)
         share = free.time_of_at_least(mgpu, wait.begin_ms, wait.end_ms) / max(wait.end_ms - wait.begin_ms, 1)
         gpus = f"{mgpu / WHOLE:g} free GPU{'s' * (mgpu > WHOLE)}"
-        if share < SELDOM:
+        if share == 0:
             return f"{wait.region} never had {gpus}"
-        if share > 1 - SELDOM:
+        if share == 1:
             return f"{wait.region} had {gpus} all the time, but not close enough together or not in its turn"
-        return f"{wait.region} had {gpus} for {share:.0%} of the wait"
+        return f"{wait.region} had {gpus} for {percent(share, 0)} of the wait"
 
     def _others(self, wait: Wait, submitted: int) -> list[str]:
         """Jobs that waited in the same region meanwhile: those in front of it, and those that it let pass."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass, field
 
 from mast_opt.loop import events as ev
-from mast_opt.loop.unfit import Unfit
+from mast_opt.loop.event import Unfit
 
 Key = tuple[str, str, str]
 """What a step does, to what, and where."""

@@ -14,6 +14,7 @@ from mast_opt.loop import events as ev
 from mast_opt.loop.cluster_use import ClusterUse
 from mast_opt.loop.datasets import Datasets
 from mast_opt.loop.demand import Demand
+from mast_opt.loop.event import Unfit
 from mast_opt.loop.handovers import Handovers
 from mast_opt.loop.inventory import Inventory
 from mast_opt.loop.job_states import HOLDING, WAITING, JobState
@@ -21,7 +22,6 @@ from mast_opt.loop.jobs import JobRecord
 from mast_opt.loop.plans import Plans
 from mast_opt.loop.reclaimable import Reclaimable
 from mast_opt.loop.tenants import Tenants
-from mast_opt.loop.unfit import Unfit
 
 HOUR_MS = 3_600_000
 

@@ -73,7 +73,7 @@ def engine_log(
 
 
 class _Stopped(Exception):
-    """The run was told to stop, between two turns."""
+    """Stop of a run, between two turns."""
 
 
 def opening_state(trace: JobTrace, placement: str) -> State:

@@ -49,7 +49,7 @@ class SimulatedRun:
     events: Callable[[], Iterator[Stored]]
     """The whole log, from the beginning at every call."""
     complete: bool = True
-    """False where it was told to stop before its end."""
+    """False where it was stopped before its end."""
 
 
 def run_trace(

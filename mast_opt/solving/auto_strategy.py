@@ -19,16 +19,16 @@ class AutoParams(Params):
     most_columns: int = parameter(
         1_000_000,
         "Programs of more columns are left to the heuristic.",
-        "HiGHS took minutes for its first relaxation beyond that, and gigabytes.",
+        "Set by hand, so that an exact solver does not fill the memory for a first relaxation; not measured.",
         low=0,
     )
     alone_columns: int = parameter(
         5_000,
         "Programs of up to so many columns get a head start before the heuristic joins.",
-        "HiGHS solves most of them within seconds, in which a first use of the heuristic would only compile.",
+        "Set by hand: where an exact solver ends soon, a first use of the heuristic would only compile; not measured.",
         low=0,
     )
-    head_start_s: float = parameter(3.0, "Seconds of that head start.", "See alone_columns.", low=0.0)
+    head_start_s: float = parameter(3.0, "Seconds of that head start.", "Set by hand; see alone_columns.", low=0.0)
 
 
 @dataclass(frozen=True)

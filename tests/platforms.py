@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,12 @@ BROWSER = next(
 OFFICE = shutil.which("soffice")
 """LibreOffice, which opens workbooks as a planner's spreadsheet program does."""
 
+POSTGRESQL = next(
+    (path for path in sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True) if (path / "initdb").exists()),
+    None,
+)
+"""Programs of a PostgreSQL server."""
+
 POSIX = os.name == "posix"
 NEEDS: Mapping[str, tuple[bool, str]] = {
     "signals": (POSIX, "signals that a process sends to one other process, as Ctrl-C does"),
@@ -33,6 +40,10 @@ NEEDS: Mapping[str, tuple[bool, str]] = {
     "setpriv": (shutil.which("setpriv") is not None, "setpriv of util-linux, with which CBC ends when we do"),
     "ray": (sys.version_info < (3, 15), "Ray, which has no package for Python 3.15 yet"),
     "LibreOffice": (OFFICE is not None, "LibreOffice Calc (Debian: apt install libreoffice-calc)"),
+    "PostgreSQL": (
+        POSTGRESQL is not None and find_spec("psycopg") is not None,
+        "a PostgreSQL server (Debian: apt install postgresql) and psycopg",
+    ),
     "browser": (BROWSER is not None, "a browser (Debian: apt install chromium)"),
 }
 """Name → is it here, and what it is."""

@@ -15,7 +15,7 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from mast_opt.core.errors import Fault, InputError
 from mast_opt.core.wording import did_you_mean, shown
@@ -62,6 +62,33 @@ def event_line(stored: Stored) -> str:
     event = stored.event
     stated = {"seq": stored.seq, "at_ms": stored.at_ms, "event": type(event).__name__}
     return json.dumps({**stated, **_stated(event)}, allow_nan=False)
+
+
+def fields_of(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass
+    """The fields of an event or command as JSON has them, without those that have their default."""
+    return _stated(record)
+
+
+def event_of(name: str, stated: Mapping[str, Any]) -> Event:
+    """The event of that name with these fields; the inverse of ``fields_of``. Raises LogError."""
+    cls = EVENTS.get(name)
+    if cls is None:
+        raise LogError([Fault("log", "the name of an event", value=_shortened(name))])
+    return record_of(cls, stated)
+
+
+RecordT = TypeVar("RecordT")
+
+
+def record_of(cls: type[RecordT], stated: Mapping[str, Any]) -> RecordT:
+    """The event, command or other dataclass with these fields. Raises LogError."""
+    try:
+        found: RecordT = _filled(cls, stated)
+        return found
+    except _Wrong as wrong:
+        name, value, expected = wrong.args
+        at = None if value is None else _shortened(str(value))
+        raise LogError([Fault(cls.__name__, expected, column=name or None, value=at)]) from None
 
 
 def _stated(value: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass

@@ -1,0 +1,58 @@
+"""Events, commands and checks of what is stored."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mast_opt.core.wording import shown
+from mast_opt.loop.event_log import LogError, event_of, fields_of
+from mast_opt.loop.events import Stored
+from mast_opt.store.errors import CorruptStore
+from mast_opt.store.schema import LOG_FORMAT
+
+CHAIN_BYTES = 8
+START = bytes(CHAIN_BYTES)
+"""Chain before the first event."""
+Upgrade = Callable[[str, dict[str, Any]], tuple[str, dict[str, Any]]]
+"""(kind, fields) of an event in one format → the same in the next one."""
+UPGRADES: Mapping[int, Upgrade] = {}
+"""Format → what leads from it to the next one. Format 1 is the first."""
+dumps = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False, check_circular=False).encode
+
+
+def body_of(stored: Stored) -> tuple[str, str | None, str]:
+    """Kind, job and body of an event."""
+    fields = fields_of(stored.event)
+    return type(stored.event).__name__, fields.get("job"), dumps(fields)
+
+
+def chained(before: bytes, at_ms: int, kind: str, body: str) -> bytes:
+    """What follows in the chain: it depends on every event before."""
+    text = f"{at_ms} {kind} {body}"
+    return hashlib.blake2b(text.encode(), digest_size=CHAIN_BYTES, key=before).digest()
+
+
+def digest_of(*parts: object) -> bytes:
+    """A check of a row."""
+    return hashlib.blake2b("\0".join(map(str, parts)).encode(), digest_size=CHAIN_BYTES).digest()
+
+
+def event_from(
+    row: tuple[int, int, int, str, str], upgrades: Mapping[int, Upgrade] = UPGRADES, newest: int = LOG_FORMAT
+) -> Stored:
+    """The event of a row (seq, at_ms, format, kind, body). Raises CorruptStore for one that is none."""
+    seq, at_ms, form, kind, body = row
+    try:
+        fields = json.loads(body)
+        if form > newest:
+            raise CorruptStore(
+                f"event {seq} has format {form}; this version reads formats up to {newest}: use a later version"
+            )
+        for step in range(form, newest):
+            kind, fields = upgrades[step](kind, fields)
+        return Stored(seq, at_ms, event_of(kind, fields))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, LogError) as error:
+        raise CorruptStore(f"event {seq} cannot be read: {shown(str(error))}") from error

@@ -1,0 +1,55 @@
+"""What a store needs of a database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+Row = tuple[Any, ...]
+
+
+class Database(Protocol):
+    """One connection. Every method raises StoreError where the database fails, and CorruptStore where it says that its
+    files are damaged. Statements have ``?`` where a value goes."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """All statements inside take effect together, durably, when the block ends; none if it raises. No other writer
+        comes between them."""
+        ...
+
+    def execute(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
+        """The rows of a statement."""
+        ...
+
+    def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        """Add rows."""
+        ...
+
+    def has_table(self, name: str) -> bool:
+        """Whether there is such a table."""
+        ...
+
+    def hold_lock(self) -> bool:
+        """Try to hold the lock that ends with this process; True if this process holds it, already or now."""
+        ...
+
+    def confirm(self, seq: int) -> None:
+        """Note down elsewhere that the log has reached this event, where the database could lose its end unnoticed."""
+        ...
+
+    def confirmed(self) -> int:
+        """The event that was confirmed last; 0 if none was."""
+        ...
+
+    def damage(self) -> str:
+        """What is wrong with the files of the database, after a look at all of them; empty if nothing is."""
+        ...
+
+    def types(self) -> dict[str, str]:
+        """What BYTES and BIGINT are called here."""
+        ...
+
+    def close(self) -> None:
+        """Give everything back."""
+        ...

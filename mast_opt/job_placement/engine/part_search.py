@@ -185,9 +185,11 @@ class PartSearch:
 
     def _candidates(self, servers: Ints) -> list[Ints]:
         """The servers of each place that has enough of everything for all parts, free or held by what may be stopped;
-        those with enough that is free first."""
+        those with enough that is free first, equals in the order of their first servers as listed."""
         state, layout, tier = self.state, self.layout, self.parts[0].tier
         names, place = np.unique(servers if self.within == SERVER else layout.rack[servers], return_inverse=True)
+        first = np.full(len(names), len(layout.server))
+        np.minimum.at(first, place.reshape(-1), layout.server[servers])
         free = np.zeros((len(names), 3), np.int64)
         held = np.zeros_like(free)
         np.add.at(free, place.reshape(-1), state.room[[A_FREE, A_CPU, A_MEMORY], tier][:, servers].T)
@@ -201,7 +203,7 @@ class PartSearch:
             price[:] = np.inf
             np.minimum.at(price, place.reshape(-1), self.price[layout.group[servers]])
         lacks = np.any(free + held < need, axis=1)
-        order = np.lexsort((free[:, 0], price, np.any(free < need, axis=1)))
+        order = np.lexsort((first, free[:, 0], price, np.any(free < need, axis=1)))
         chosen = order[~np.asarray(lacks)[order]]
         return [servers[place.reshape(-1) == at] for at in chosen.tolist()]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
+from itertools import permutations, product
 from typing import Any
 
 import numpy as np
@@ -142,6 +142,22 @@ def test_a_rack_is_chosen_for_all_parts_together() -> None:
     assert bid_for(fleet, replace(job, within="cluster")).victims == ()
     assert isinstance(fleet.place(replace(job, within="server")), Refused)
     assert_exact(fleet._books)
+
+
+@pytest.mark.parametrize("numbers", list(permutations(range(3))))
+def test_of_equal_racks_that_of_the_first_server_as_listed_is_chosen(numbers: tuple[int, ...]) -> None:
+    """Whatever numbers the solver and the fleet give to racks."""
+    build = JobPlacementBuilder("equal")
+    build.add_cluster("c", region="r")
+    for s in range(3):
+        build.add_server(f"s{s}", "c", gpu_type="k", gpus=5, cpu_cores=9, memory_gb=9, rack=f"b{s}")
+    build.add_job("job", tier=0, value=1, within="rack")
+    for part in "pq":
+        build.add_job_part("job", part, tasks=1, gpus=1, cpu_cores=1, memory_gb=1)
+    p = build.build()
+    p = replace(p, racks=p.racks.rows(np.argsort(numbers)), servers=replace(p.servers, rack=np.array(numbers)))
+    assert {p.servers.labels[s] for s in placed(p).plan().server.tolist()} == {"s0"}
+    assert {share.server for share in bid_for(Fleet.of(p), Job.of(p, 0)).shares} == {"s0"}
 
 
 def test_a_part_that_fails_goes_first() -> None:

@@ -37,11 +37,11 @@ html_show_sphinx = False
 html_show_copyright = False
 
 MENU: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Start", ("tutorial.md", "explanation.md", "glossary.md", "limits.md", "security.md")),
+    ("Start", ("tutorial.md", "tutorial-research.md", "tutorial-scheduler.md", "architecture.md", "glossary.md", "limits.md", "security.md")),
     ("How to", ("how-to",)),
     ("Problems", ("problems", "models.md", "instances.md")),
     ("Solvers", ("heuristics", "benchmarks.md", "benchmarks", "research")),
-    ("Schedulers", ("policies.md",)),
+    ("Schedulers", ("papers.md", "policies.md")),
     ("Reference", ("api.md", "groups.md", "policies-reference.md")),
     ("Decisions", ("decisions/README.md", "decisions")),
 )

@@ -37,7 +37,18 @@ html_show_sphinx = False
 html_show_copyright = False
 
 MENU: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Start", ("tutorial.md", "tutorial-research.md", "tutorial-scheduler.md", "architecture.md", "glossary.md", "limits.md", "security.md")),
+    (
+        "Start",
+        (
+            "tutorial.md",
+            "tutorial-research.md",
+            "tutorial-scheduler.md",
+            "architecture.md",
+            "glossary.md",
+            "limits.md",
+            "security.md",
+        ),
+    ),
     ("How to", ("how-to",)),
     ("Problems", ("problems", "models.md", "instances.md")),
     ("Solvers", ("heuristics", "benchmarks.md", "benchmarks", "research")),

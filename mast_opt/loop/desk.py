@@ -102,7 +102,7 @@ class StateDesk:
             return False
         self._at_risk_known = True
         for record in self._state.jobs.values():
-            if record.state is JobState.RUNNING:
+            if record.state is JobState.RUNNING and record.stoppable_tier is not None:
                 self._state.fleet.set_at_risk(record.name, self._state.at_risk_gpu_hours(record))
         return True
 

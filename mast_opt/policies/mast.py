@@ -7,6 +7,7 @@ something that it can use becomes free, so that a turn costs what has changed an
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -16,8 +17,11 @@ from mast_opt.loop import events as ev
 from mast_opt.loop.jobs import JobRecord
 from mast_opt.loop.policy import Desk, View
 from mast_opt.policies.head_of_line import ARRIVALS, CHANGES
+from mast_opt.policies.region_loads import RegionLoads
 
 SCOPES = ("global", "region")
+BINDINGS = (LATE, FREE, SHARE, HOME) = ("late", "free", "share", "home")
+SECOND_MS = 1000
 NO_DATA = "no region holds all of its data"
 RULES = (ev.CopyEnded, ev.ReplicaDropped, ev.DatasetCreated, ev.QuotaSet)
 """Events that change where jobs may run, or with which tier."""
@@ -31,14 +35,24 @@ class MastParams:
         scope: ``global``: one queue, and the best bid of all regions; ``region``: jobs run in their home region only.
         runner_up: record the key of the best bid of another region with every placement; it takes a search of each
             region.
+        bind: ``late``: a job runs where it first fits; ``free`` or ``share``: when it comes, it is bound to the region,
+            of those that hold its data and are large enough, with the most GPUs that nobody has asked for, or the
+            largest share of them; ``home``: to its home region.
+        age_s: how old the loads are by which jobs are bound; 0 for those of now.
     """
 
     scope: str = "global"
     runner_up: bool = False
+    bind: str = "late"
+    age_s: int = 0
 
     def __post_init__(self) -> None:
         if self.scope not in SCOPES:
             raise UsageError(f"scope is {self.scope!r}; expected one of {', '.join(SCOPES)}")
+        if self.bind not in BINDINGS:
+            raise UsageError(f"bind is {self.bind!r}; expected one of {', '.join(BINDINGS)}")
+        if self.age_s < 0:
+            raise UsageError(f"age_s is {self.age_s}; expected at least 0")
 
 
 _Key = tuple[object, ...]
@@ -85,9 +99,11 @@ class Mast:
         self._due: dict[_Key, _Class] = {}
         """Classes whose head may fit."""
         self._seen_growth = 0
+        self._loads = RegionLoads(self.params.age_s * SECOND_MS)
 
     def begin(self, view: View) -> None:
         """See ``Policy.begin``."""
+        self._loads.begin(view)
         self._classes, self._due = {}, {}
         self._in_region = {region: {} for region in view.supply_mgpu}
         self._seen_growth = view.reclaimable.count
@@ -97,13 +113,16 @@ class Mast:
 
     def decide(self, view: View, desk: Desk) -> None:
         """See ``Policy.decide``."""
+        self._loads.take_in(view)
         if any(isinstance(event, RULES) for event in view.news) or set(view.supply_mgpu) != set(self._in_region):
             for name in [record.name for record in view.jobs.values() if record.held]:
                 desk.let_go(name)
+            self._bind_all(view.jobs.values(), view, desk)
             self.begin(view)
         else:
             for event in view.news:
                 if isinstance(event, ARRIVALS) and event.job in view.jobs and view.jobs[event.job].waits:
+                    self._bind_all((view.jobs[event.job],), view, desk)
                     self._join(view.jobs[event.job], view)
             self._wake(view)
         heads: list[_Head] = []
@@ -181,6 +200,18 @@ class Mast:
             for region in regions:
                 self._in_region[region][key] = waiting
         heapq.heappush(waiting.queue, (record.submitted_ms, record.number, record.name))
+
+    def _bind_all(self, records: Iterable[JobRecord], view: View, desk: Desk) -> None:
+        """Bind the jobs that wait and are not bound, unless binding is late."""
+        if self.params.bind == LATE:
+            return
+        for record in [record for record in records if record.waits and not record.bound]:
+            home = record.spec.home_region if record.spec.home_region in view.supply_mgpu else None
+            at_home = self.params.bind == HOME
+            region = home if at_home else self._loads.freest(record, view, share=self.params.bind == SHARE)
+            if region is not None:
+                desk.bind(record.name, region)
+                self._loads.add(record.name, region, record.asked_mgpu)
 
     def _best(self, name: str, regions: tuple[str, ...], desk: Desk) -> tuple[Bid | None, Bid | None]:
         """The best bid for a job, and the best one of another region where that is recorded."""

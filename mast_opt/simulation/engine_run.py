@@ -23,6 +23,7 @@ def engine_log(
     placement: str,
     slow: SlowRun,
     *,
+    tick_ms: int = 0,
     until_ms: int | None = None,
     watch: Callable[[float], None] | None = None,
     stop: Callable[[], bool] | None = None,
@@ -32,6 +33,7 @@ def engine_log(
     Args:
         placement: what decides between servers, as in ``Fleet``.
         slow: slow paths and what they need.
+        tick_ms: the least time between two decisions.
         until_ms: the last ms; None for the end of all jobs.
         watch: called with the share of the jobs that have ended; it may raise, which ends the run.
         stop: asked after every turn; where it says so, the log ends there.
@@ -64,7 +66,7 @@ def engine_log(
         move_ms=slow.move_ms,
     )
     plans = None if slow.solver is None else slow.solver.plan
-    engine = Engine(opening_state(trace, placement), policy, slow.paths, plans=plans)
+    engine = Engine(opening_state(trace, placement), policy, slow.paths, plans=plans, tick_ms=tick_ms)
     try:
         simulate(engine, host, what_comes(trace), until_ms=until_ms, on_turn=keep)
     except _Stopped:

@@ -34,6 +34,8 @@ _BY_ENGINE = " or ".join(ENGINE_POLICIES)
 THRESHOLDS = "thresholds_gpu_s"
 PLACEMENT = "placement"
 """Parameter of every policy of the engine: what decides between servers, as in ``Fleet``."""
+TICK = "tick_s"
+"""Parameter of every policy of the engine: the least time between two decisions, s; 0 to decide at every change."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,12 +92,22 @@ def run_trace(
     own = {name: text for name, text in given.items() if name not in of_slow}
     params_type, make = ENGINE_POLICIES[policy]
     placement = own.pop(PLACEMENT, PLACEMENTS[0])
-    _refuse_unknown(policy, own, (*(item.name for item in fields(params_type)), PLACEMENT))
+    tick_s = number(TICK, own.pop(TICK, "0"), int)
+    _refuse_unknown(policy, own, (*(item.name for item in fields(params_type)), PLACEMENT, TICK))
     chosen = values_of(params_type, own)
     paths = slow_run(trace, slow, of_slow)
-    log, complete = engine_log(trace, make(chosen, trace), placement, paths, until_ms=until_ms, watch=watch, stop=stop)
+    log, complete = engine_log(
+        trace,
+        make(chosen, trace),
+        placement,
+        paths,
+        tick_ms=tick_s * 1000,
+        until_ms=until_ms,
+        watch=watch,
+        stop=stop,
+    )
     count = sum(type(stored.event) in JOB_EVENTS for stored in log)
-    stated = {**asdict(chosen), PLACEMENT: placement, **paths.stated}
+    stated = {**asdict(chosen), PLACEMENT: placement, TICK: tick_s, **paths.stated}
     return SimulatedRun(policy, stated, job_log(log), count, lambda: iter(log), complete)
 
 

@@ -41,7 +41,7 @@ def variant(trace: JobTrace, load: float = 1.0, seed: int = 0) -> JobTrace:
     if times is jobs.submitted_ms:
         return trace
     order = np.argsort(times, kind="stable")
-    return replace(trace, submissions=replace(_reordered(jobs, order), submitted_ms=times[order]))
+    return replace(trace, submissions=replace(jobs_at(jobs, order), submitted_ms=times[order]))
 
 
 def _exchanged(times: Ints, jobs: Submissions, seed: int) -> Ints:
@@ -53,13 +53,14 @@ def _exchanged(times: Ints, jobs: Submissions, seed: int) -> Ints:
     return found
 
 
-def _reordered(jobs: Submissions, order: Ints) -> Submissions:
-    place = np.empty(len(order), np.int64)
+def jobs_at(jobs: Submissions, order: Ints) -> Submissions:
+    """The jobs at these positions, in this order."""
+    place = np.full(len(jobs), -1, np.int64)
     place[order] = np.arange(len(order))
 
     def moved(value: Any) -> Any:  # noqa: ANN401 - a column
         if isinstance(value, Mapping):
-            return {int(place[job]): one for job, one in value.items()}
+            return {int(place[job]): one for job, one in value.items() if place[job] >= 0}
         return value[order] if isinstance(value, np.ndarray) else tuple(value[at] for at in order.tolist())
 
     columns = {item.name: getattr(jobs, item.name) for item in fields(jobs)}

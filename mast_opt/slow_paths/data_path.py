@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mast_opt.core.errors import UsageError
 from mast_opt.data_placement.migration.planner import Steps, steps
@@ -16,6 +16,11 @@ from mast_opt.slow_paths.data_instance import data_instance
 from mast_opt.slow_paths.network_limits import NetworkLimits
 
 NAME = "data"
+GPU_LIMITS = (SOFT, HARD) = ("soft", "hard")
+LIMIT_WEIGHT = 4e5
+"""Weight of overload where a GPU limit is hard: a hundred times that of refusing all work."""
+TIER_RATIO = 0.1
+"""Weight of a tier over that of the tier above it, where work is refused."""
 
 
 @dataclass(frozen=True)
@@ -26,16 +31,25 @@ class DataPathParams:
         every_s: how often it asks for a plan.
         copy_days: time that a plan has for its copies.
         copies_min: replicas of what was read in the last seven days, as far as storage and network have room.
+        gpu_limit: ``soft``: demand may exceed supply, at a price; ``hard``: no plan may, and work is refused instead,
+            the low tiers first.
+        plan_each: how many times it would ask for each time that it does; the first time counts.
     """
 
     every_s: int = 86_400
     copy_days: int = 4
     copies_min: int = 2
+    gpu_limit: str = SOFT
+    plan_each: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("every_s", "copy_days", "copies_min"):
+        for name in ("every_s", "copy_days", "copies_min", "plan_each"):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} of the data path is {getattr(self, name)}; expected at least 1")
+        if self.gpu_limit not in GPU_LIMITS:
+            raise UsageError(
+                f"gpu_limit of the data path is {self.gpu_limit!r}; expected one of {', '.join(GPU_LIMITS)}"
+            )
 
 
 class DataPath:
@@ -53,8 +67,12 @@ class DataPath:
 
     def ask(self, view: View) -> Question | None:
         """See ``SlowPath.ask``."""
+        if (view.now_ms // self.every_ms - 1) % self.params.plan_each:
+            return None
         copies = 1 if view.plans.failed(NAME) else self.params.copies_min
         problem = data_instance(view, self._network, copy_days=self.params.copy_days, copies_min=copies)
+        if problem is not None and self.params.gpu_limit == HARD:
+            problem = with_hard_limits(problem)
         return None if problem is None else Question(problem, checksum(problem))
 
     def carry_out(self, view: View, planned: Planned) -> CarriedOut:
@@ -77,6 +95,16 @@ class DataPath:
             else:
                 kept.append(step)
         return CarriedOut(tuple(kept), tuple(dropped), planned_ratios(problem, plan))
+
+
+def with_hard_limits(problem: DataPlacement) -> DataPlacement:
+    """The instance where the weight of overload rules out plans that exceed the supply of GPUs."""
+    objective = replace(
+        problem.objective,
+        weights={**problem.objective.weights, "overload": LIMIT_WEIGHT},
+        tier_weights={tier: TIER_RATIO**tier for tier in problem.tiers},
+    )
+    return replace(problem, objective=objective)
 
 
 def plan_steps(problem: DataPlacement, plan: Plan, found: Steps) -> tuple[PlanStep, ...]:

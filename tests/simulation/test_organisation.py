@@ -1,0 +1,92 @@
+"""The organisation in time: its trace keeps what it promises, and its variants run under the checker."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mast_opt.core.errors import UsageError
+from mast_opt.loop.log_checker import check_log
+from mast_opt.simulation.experiments import BEFORE, VARIANTS, calibrated, run_variant, trace_of
+from mast_opt.simulation.organisation.params import TIER_LOADS, OrganisationParams
+from mast_opt.simulation.organisation.structure import structure
+from mast_opt.simulation.organisation.trace import organisation_trace
+from mast_opt.simulation.run import run_trace
+from mast_opt.simulation.variants import digest_of
+
+SMALL = OrganisationParams(days=3, gpus=200, regions=3, datasets=120, median_hours=6.0)
+
+
+def test_demand_keeps_to_the_targets() -> None:
+    params = replace(SMALL, gpus=1000, days=10)
+    trace = organisation_trace(params)
+    jobs, supply = trace.submissions, sum(server.gpus for server in trace.servers)
+    assert abs(supply - params.gpus) < 100
+    gpus, end = jobs.gang_mgpu / 1000, jobs.submitted_ms + jobs.duration_ms
+    for tier, load in enumerate(TIER_LOADS[:2]):
+        mine = jobs.tier == tier
+        asked = [gpus[mine & (jobs.submitted_ms <= at) & (end > at)].sum() for at in range(0, 9 * 86_400_000, 7_200_000)]
+        assert np.mean(asked) / params.gpus == pytest.approx(load, rel=0.15)
+    first_time = sum(not name for name in jobs.workload) / len(jobs)
+    assert first_time == pytest.approx(0.7, abs=0.05)
+
+
+def test_worst_region_is_as_skewed_as_asked() -> None:
+    params = replace(SMALL, gpus=2000, regions=6, datasets=800, skew=2.0)
+    made = structure(params)
+    urgent = made.target[:, 0].mean(axis=1)
+    first = params.first_time_percent / 100
+    worst = []
+    for k in range(3):
+        of_type = urgent * (first / 3 + (1 - first) * (made.nominal == k).mean(axis=1))
+        demand = np.bincount(made.home, weights=of_type, minlength=params.regions)[:-1]
+        worst.append((demand / made.supply[:-1, k]).max())
+    assert max(worst) == pytest.approx(2.0, rel=0.15)
+    assert made.supply[-1].sum() == round(0.002 * params.gpus)
+    assert not (made.home == params.regions - 1).any()
+
+
+def test_data_is_read_after_it_is_there() -> None:
+    trace = organisation_trace(replace(SMALL, datasets=400))
+    created = {name: one.created_ms for name, one in trace.surroundings.datasets.items()}
+    assert max(created.values()) > 0
+    for job, names in trace.submissions.datasets.items():
+        assert all(created[name] <= trace.submissions.submitted_ms[job] + 1000 for name in names)
+
+
+def test_same_seed_same_trace() -> None:
+    assert digest_of(organisation_trace(SMALL)) == digest_of(organisation_trace(SMALL))
+    assert digest_of(organisation_trace(SMALL)) != digest_of(organisation_trace(replace(SMALL, seed=2)))
+
+
+@pytest.mark.parametrize(("name", "value"), [("regions", 1), ("skew", 0.0), ("storage_by", "x"), ("days", 0)])
+def test_bad_parameters_are_named(name: str, value: object) -> None:
+    with pytest.raises(UsageError, match=name):
+        replace(SMALL, **{name: value})
+
+
+@pytest.mark.parametrize("name", ["before", "after", "early-share", "early-stale", "hard", "no-preemption"])
+def test_logs_of_variants(name: str) -> None:
+    variant = VARIANTS[name]
+    trace = trace_of(variant, SMALL)
+    given = {"slow.data.iterations": "3"} if variant.slow else {}
+    run = run_trace(trace, variant.policy, {**given, **variant.params}, slow=variant.slow, until_ms=3 * 86_400_000)
+    data = {name: regions for name, regions in trace.replicas.items() if name not in trace.surroundings.datasets}
+    assert check_log(run.events(), replicas={name: set(held) for name, held in data.items()}, durations=True) == ()
+
+
+def test_bound_jobs_run_where_they_are_bound() -> None:
+    trace = trace_of(BEFORE, SMALL)
+    run = run_trace(trace, BEFORE.policy, dict(BEFORE.params), until_ms=86_400_000)
+    homes = dict(zip(trace.submissions.labels, trace.submissions.home_region, strict=True))
+    placed = [stored.event for stored in run.events() if type(stored.event).__name__ == "Placed"]
+    assert placed
+    assert all(event.region == homes[event.job] for event in placed)  # type: ignore[attr-defined]
+
+
+def test_calibration_hits_the_published_ratio() -> None:
+    params = calibrated(replace(SMALL, gpus=300, regions=4), warm_up_days=1.0, tolerance=0.3)
+    found = run_variant(BEFORE, params, {"tick_s": "60"}, warm_up_days=1.0)
+    assert found["worst_ratio"][0]["mean"] == pytest.approx(2.63, abs=0.5)

@@ -25,14 +25,17 @@ def main() -> None:
     parser.add_argument("--variants", nargs="+", choices=list(VARIANTS), default=["before", "after"])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--skew", type=float, help="of homes; calibrated unless given")
+    parser.add_argument("--tolerance", type=float, default=0.05, help="of the calibrated ratio")
     parser.add_argument("--days", type=int, default=defaults.days)
     parser.add_argument("--gpus", type=int, default=defaults.gpus)
     parser.add_argument("--regions", type=int, default=defaults.regions)
     parser.add_argument("--datasets", type=int, default=defaults.datasets)
+    parser.add_argument("--largest-gpus", type=int, default=defaults.largest_gpus)
     parser.add_argument("--median-hours", type=float, default=defaults.median_hours)
     parser.add_argument("--warm-up-days", type=float, default=7.0)
     parser.add_argument("--tick-s", type=int, default=60)
     parser.add_argument("--iterations", type=int, default=20, help="of the data plans")
+    parser.add_argument("--storage-weight", type=float, default=0.0, help="of the data plans")
     parser.add_argument("--servers-every-s", type=int, default=1800)
     parser.add_argument("--out", type=Path, default=Path("headline-in-time"))
     given = parser.parse_args()
@@ -40,16 +43,20 @@ def main() -> None:
         for one in VARIANTS.values():
             print(f"{one.name:18} {one.says}")
         return
-    sizes = {name: getattr(given, name) for name in ("seed", "days", "gpus", "regions", "datasets", "median_hours")}
+    sizes = {
+        name: getattr(given, name)
+        for name in ("seed", "days", "gpus", "regions", "datasets", "median_hours", "largest_gpus")
+    }
     params = OrganisationParams(**sizes)
     if given.skew is None:
-        params = calibrated(params, warm_up_days=given.warm_up_days)
+        params = calibrated(params, warm_up_days=given.warm_up_days, tolerance=given.tolerance)
     else:
         params = replace(params, skew=given.skew)
     given.out.mkdir(parents=True, exist_ok=True)
     run = {
         "tick_s": str(given.tick_s),
         "slow.data.iterations": str(given.iterations),
+        "slow.data.storage_weight": str(given.storage_weight),
         "slow.servers.every_s": str(given.servers_every_s),
     }
     for name in given.variants:

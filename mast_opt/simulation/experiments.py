@@ -37,6 +37,8 @@ class Variant:
     preemption: bool = True
     instant: bool = False
     """Copies take no time."""
+    everywhere: bool = False
+    """All data is in every region from the start."""
     lost_switchboard: bool = False
     """A switchboard is down for a day in the middle of the window."""
 
@@ -59,6 +61,7 @@ VARIANTS: Mapping[str, Variant] = {
         Variant("frozen-7", "a data plan each seventh day", params={"slow.data.plan_each": "7"}),
         Variant("frozen-30", "one data plan, after a day", params={"slow.data.plan_each": "30"}),
         Variant("one-copy", "no second copies", params={"slow.data.copies_min": "1"}),
+        Variant("everywhere", "all data everywhere from the start, nothing planned", slow=(), everywhere=True),
         Variant("no-preemption", "nothing is stopped", preemption=False),
         *(
             Variant(
@@ -108,6 +111,9 @@ def trace_of(variant: Variant, params: OrganisationParams) -> JobTrace:
         jobs = trace.submissions
         trace = replace(trace, submissions=replace(jobs, preemptible=np.zeros(len(jobs), np.bool_)))
     around = trace.surroundings
+    if variant.everywhere:
+        trace = replace(trace, replicas=dict.fromkeys(trace.replicas, trace.regions))
+        around = replace(around, storage_mb={})
     if variant.instant:
         around = replace(around, ingress_mb_per_day={}, links=None)
     if variant.lost_switchboard:

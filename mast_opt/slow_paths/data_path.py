@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from mast_opt.core.errors import UsageError
 from mast_opt.data_placement.migration.planner import Steps, steps
 from mast_opt.data_placement.plan import Plan, gpu_demand
-from mast_opt.data_placement.problem import DataPlacement
+from mast_opt.data_placement.problem import TERMS, DataPlacement
 from mast_opt.io import checksum
 from mast_opt.loop.events import COPY, DROP, PlanStep
 from mast_opt.loop.policy import View
@@ -33,6 +33,8 @@ class DataPathParams:
         copies_min: replicas of what was read in the last seven days, as far as storage and network have room.
         gpu_limit: ``soft``: demand may exceed supply, at a price; ``hard``: no plan may, and work is refused instead,
             the low tiers first.
+        storage_weight: of what is stored, in the objective: the lower, the longer
+            replicas stay that may be of use again.
         plan_each: how many times it would ask for each time that it does; the first time counts.
     """
 
@@ -41,6 +43,7 @@ class DataPathParams:
     copies_min: int = 2
     gpu_limit: str = SOFT
     plan_each: int = 1
+    storage_weight: float = TERMS["storage"]
 
     def __post_init__(self) -> None:
         for name in ("every_s", "copy_days", "copies_min", "plan_each"):
@@ -71,6 +74,9 @@ class DataPath:
             return None
         copies = 1 if view.plans.failed(NAME) else self.params.copies_min
         problem = data_instance(view, self._network, copy_days=self.params.copy_days, copies_min=copies)
+        if problem is not None:
+            weights = {**problem.objective.weights, "storage": self.params.storage_weight}
+            problem = replace(problem, objective=replace(problem.objective, weights=weights))
         if problem is not None and self.params.gpu_limit == HARD:
             problem = with_hard_limits(problem)
         return None if problem is None else Question(problem, checksum(problem))

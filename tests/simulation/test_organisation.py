@@ -27,7 +27,9 @@ def test_demand_keeps_to_the_targets() -> None:
     gpus, end = jobs.gang_mgpu / 1000, jobs.submitted_ms + jobs.duration_ms
     for tier, load in enumerate(TIER_LOADS[:2]):
         mine = jobs.tier == tier
-        asked = [gpus[mine & (jobs.submitted_ms <= at) & (end > at)].sum() for at in range(0, 9 * 86_400_000, 7_200_000)]
+        asked = [
+            gpus[mine & (jobs.submitted_ms <= at) & (end > at)].sum() for at in range(0, 9 * 86_400_000, 7_200_000)
+        ]
         assert np.mean(asked) / params.gpus == pytest.approx(load, rel=0.15)
     first_time = sum(not name for name in jobs.workload) / len(jobs)
     assert first_time == pytest.approx(0.7, abs=0.05)

@@ -90,8 +90,9 @@ def _paced(
     params: OrganisationParams, made: Structure, n: int, tier: int, workloads: list[_Workload]
 ) -> list[OrganisationJob]:
     rng = generator(params.seed, "jobs", n * 16 + tier)
-    days = np.arange(made.target.shape[2] + 1) * WEEK_DAYS - WEEK_DAYS
-    asked_h = np.concatenate([[0.0], (made.target[n, tier] * WEEK_DAYS * DAY_H).cumsum()])  # GPU-hours by then
+    days = np.arange(made.target.shape[2] * WEEK_DAYS + 1) - WEEK_DAYS
+    target = np.repeat(made.target[n, tier], WEEK_DAYS) * np.where(days[:-1] < params.ramp_days, params.ramp_load, 1.0)
+    asked_h = np.concatenate([[0.0], (target * DAY_H).cumsum()])  # GPU-hours by then
     largest = _largest(params, made, n, tier)
     gpus, hours = np.zeros(0, np.int64), np.zeros(0)
     while (gpus * hours).sum() < asked_h[-1] * 1.1:

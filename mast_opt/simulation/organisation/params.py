@@ -30,6 +30,9 @@ class OrganisationParams:
         largest_gpus: of a gang.
         copy_days: days in which all regions together can take in one copy of everything.
         clusters: of each region.
+        ramp_days: first days in which the demand is ``ramp_load`` of what it is later, so that no backlog builds up
+            before a data plan can have been carried out.
+        ramp_load: see ``ramp_days``.
     """
 
     seed: int = 1
@@ -46,14 +49,16 @@ class OrganisationParams:
     largest_gpus: int = 32
     copy_days: float = 4.0
     clusters: int = 1
+    ramp_days: int = 5
+    ramp_load: float = 0.5
 
     def __post_init__(self) -> None:
         least = {"seed": 0, "days": 1, "gpus": 100, "regions": 2, "datasets": 16, "storage_percent": 100}
-        least |= {"largest_gpus": 1, "clusters": 1, "first_time_percent": 0}
+        least |= {"largest_gpus": 1, "clusters": 1, "first_time_percent": 0, "ramp_days": 0}
         for name, number in least.items():
             if getattr(self, name) < number:
                 raise UsageError(f"{name} of an organisation is {getattr(self, name)}; expected at least {number}")
-        for name in ("skew", "load", "median_hours", "copy_days"):
+        for name in ("skew", "load", "median_hours", "copy_days", "ramp_load"):
             if not getattr(self, name) > 0:
                 raise UsageError(f"{name} of an organisation is {getattr(self, name)}; expected more than 0")
         if self.storage_by not in ("supply", "chance"):

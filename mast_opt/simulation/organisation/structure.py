@@ -23,7 +23,7 @@ WEEKLY_CHANGE = 0.2
 """σ of the change of a namespace's popularity from week to week, in logarithms."""
 HOT_SHARE = 0.5
 """Share of a namespace's partitions that its first-time work reads; at least one."""
-NEW_SHARE = 0.1
+NEW_SHARE = 0.0
 """Share of the partitions that appear in the course of the trace."""
 RECURRING = 4
 """Recurring workloads of a namespace."""

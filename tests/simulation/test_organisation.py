@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,7 +65,7 @@ def test_same_seed_same_trace() -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [("regions", 1), ("skew", 0.0), ("storage_by", "x"), ("days", 0)])
-def test_bad_parameters_are_named(name: str, value: object) -> None:
+def test_bad_parameters_are_named(name: str, value: Any) -> None:
     with pytest.raises(UsageError, match=name):
         replace(SMALL, **{name: value})
 

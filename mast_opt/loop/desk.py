@@ -101,9 +101,11 @@ class StateDesk:
         if self._at_risk_known:
             return False
         self._at_risk_known = True
-        for record in self._state.jobs.values():
-            if record.state is JobState.RUNNING and record.stoppable_tier is not None:
-                self._state.fleet.set_at_risk(record.name, self._state.at_risk_gpu_hours(record))
+        state = self._state
+        stoppable = [
+            one for one in state.jobs.values() if one.state is JobState.RUNNING and one.stoppable_tier is not None
+        ]
+        state.fleet.set_at_risk({one.name: state.at_risk_gpu_hours(one) for one in stoppable})
         return True
 
 

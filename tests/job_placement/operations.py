@@ -91,7 +91,7 @@ def random_operation(rng: np.random.Generator, fleet: Fleet, number: int) -> str
     elif what == "release":
         fleet.release(str(rng.choice(running)))
     elif what == "risk":
-        fleet.set_at_risk(str(rng.choice(running)), float(rng.integers(0, 20)))
+        fleet.set_at_risk({str(name): float(rng.integers(0, 20)) for name in rng.choice(running, 2)})
     elif what == "server":
         what = str(rng.choice(["fail", "cordon", *["uncordon"] * 6, "drain", "add", "remove", *["capacity"] * 4]))
         at = str(rng.choice(servers))

@@ -80,6 +80,18 @@ def refresh(state: EngineState, s: int) -> None:
 
 
 @entry
+def set_costs(state: EngineState, jobs: Ints, costs: Ints) -> None:
+    """Stopping these jobs costs so much from now on."""
+    for at in range(len(jobs)):
+        state.job[J_COST, jobs[at]] = costs[at]
+    for at in range(len(jobs)):
+        row = state.job[J_ROW, jobs[at]]
+        while row >= 0:
+            refresh_reclaim(state, state.row[L_SERVER, row])
+            row = state.row[L_NEXT, row]
+
+
+@entry
 def refresh_all(state: EngineState) -> None:
     """Recompute what every server has, and what could be had there by stopping jobs."""
     for s in range(state.server.shape[1]):
@@ -248,11 +260,8 @@ def last_tier_of_victim(state: EngineState, job: int) -> int:
 def set_price(state: EngineState, jobs: Ints, limit: int, cost: Ints) -> None:
     """Let these jobs be stopped by work of tiers below ``limit``, each at its cost."""
     for at in range(len(jobs)):
-        state.job[J_LIMIT, jobs[at]], state.job[J_COST, jobs[at]] = limit, cost[at]
-        row = state.job[J_ROW, jobs[at]]
-        while row >= 0:
-            refresh_reclaim(state, state.row[L_SERVER, row])
-            row = state.row[L_NEXT, row]
+        state.job[J_LIMIT, jobs[at]] = limit
+    set_costs(state, jobs, cost)
 
 
 @entry

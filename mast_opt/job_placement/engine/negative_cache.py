@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.units import Ints
 
@@ -12,28 +14,42 @@ Size = tuple[int, int, int, int]
 """Tasks, millicores, MiB, tier."""
 
 
+def never(job: Request) -> int:
+    """The stamp where no capacity appears."""
+    return 0
+
+
 class NegativeCache:
     """Requests that fitted nowhere, even at the expense of all less important work.
 
     One that asks for no less fits nowhere either: the same types, regions and level, a tier that is no more
     important, and at least as many tasks that need at least as much of everything.
 
-    A stamp says when: entries with another stamp than that of the question are forgotten. Within a batch it never
-    changes, because what is left to a tier only shrinks (a victim serves only more important work); a live fleet
-    counts how often capacity appeared where the request could use it.
+    Args:
+        stamp: a number that changes whenever capacity may have appeared that a request could use; entries with another
+            stamp than that of now are forgotten. Within a batch it never changes, because what is left to a tier only
+            shrinks (a victim serves only more important work).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, stamp: Callable[[Request], int] = never) -> None:
+        self._stamp = stamp
         self._asked: dict[tuple[bytes, bytes, int], tuple[int, list[tuple[Ints, Size]]]] = {}
 
     @staticmethod
     def _key(job: Request) -> tuple[bytes, bytes, int]:
         return (job.mgpu < 0).tobytes(), job.open.tobytes(), job.within
 
-    def known(self, job: Request, stamp: int = 0) -> bool:
+    def known(self, job: Request) -> bool:
         """Whether the request, or one that asks for no more, is known to fit nowhere."""
-        then, asked = self._asked.get(self._key(job), (stamp, ()))
-        if then != stamp:
+        if not self._asked:
+            return False
+        key = self._key(job)
+        found = self._asked.get(key)
+        if found is None:
+            return False
+        then, asked = found
+        if then != self._stamp(job):
+            del self._asked[key]
             return False
         size = _size(job)
         return any(
@@ -41,14 +57,14 @@ class NegativeCache:
             for mgpu, known in asked
         )
 
-    def remember(self, job: Request, stamp: int = 0) -> None:
-        """Note that the request fits nowhere in the state of this stamp."""
-        key = self._key(job)
-        then, asked = self._asked.get(key, (stamp, []))
-        if then != stamp or len(asked) >= MOST_KEPT:
+    def remember(self, job: Request) -> None:
+        """Note that the request fits nowhere now."""
+        key, now = self._key(job), self._stamp(job)
+        then, asked = self._asked.get(key, (now, []))
+        if then != now or len(asked) >= MOST_KEPT:
             asked = []
         asked.append((job.mgpu, _size(job)))
-        self._asked[key] = stamp, asked
+        self._asked[key] = now, asked
 
 
 def _size(job: Request) -> Size:

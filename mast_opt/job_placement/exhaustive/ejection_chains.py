@@ -55,7 +55,7 @@ class _EjectionChains:
         self.spare = params.chain_spare
         """Further chains that may fail until a job is admitted."""
         self.admissions = 0
-        self.failures = NegativeCache()
+        self.failures = NegativeCache(lambda job: self.admissions)
         """Requests that no chain let in since the last admission."""
 
     def run(self, watch: SearchMonitor) -> BatchState:
@@ -71,7 +71,7 @@ class _EjectionChains:
 
     def _admitted(self, j: int, job: Request) -> list[int] | None:
         """Admit a job; returns those behind it that lost their places, or None if there is no way."""
-        if self.failures.known(job, self.admissions):
+        if self.failures.known(job):
             return None
         outbid = list[int]()
         for _ in self._tries(job):
@@ -95,7 +95,7 @@ class _EjectionChains:
         if outbid:
             self._set_price(outbid)
         else:
-            self.failures.remember(job, self.admissions)
+            self.failures.remember(job)
         return None
 
     def _tries(self, job: Request) -> Iterator[None]:

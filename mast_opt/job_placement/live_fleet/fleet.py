@@ -229,13 +229,20 @@ class Fleet(PlacingFleet):
             self._books.end(name)
             self._versions.servers_changed(servers)
 
-    @checked(name=a_text, gpu_hours=a_price)
-    def set_at_risk(self, name: str, gpu_hours: float) -> None:
-        """What would be lost if a running job were stopped now: it grows with time and falls at a checkpoint."""
+    @checked(gpu_hours=mapping_of(a_price))
+    def set_at_risk(self, gpu_hours: Mapping[str, float]) -> None:
+        """What would be lost if running jobs were stopped now: it grows with time and falls at a checkpoint.
+
+        Args:
+            gpu_hours: of each of these jobs.
+
+        Raises:
+            UsageError: one of them does not run; nothing has changed then.
+        """
         with self._lock:
-            running = self._known(name)
-            self._books.set_at_risk(name, gpu_hours)
-            self._versions.servers_changed(share.server for share in running.shares)
+            running = [self._known(name) for name in gpu_hours]
+            self._books.set_at_risk(gpu_hours)
+            self._versions.servers_changed(share.server for one in running for share in one.shares)
 
     @checked(server=a_text)
     def fail(self, server: str) -> tuple[str, ...]:
@@ -275,7 +282,7 @@ class Fleet(PlacingFleet):
         with self._lock:
             self._outside_round("servers are added")
             self._books.change_servers(servers_in(servers), ())
-            self._failures = NegativeCache()
+            self._failures = NegativeCache(self._freed)
             self._versions.all_changed()
 
     @checked(server=a_text)
@@ -303,7 +310,7 @@ class Fleet(PlacingFleet):
             check_in_use(self._books, old, new)
             if self._books.set_supply(new):
                 self._versions.all_changed()
-                self._failures = NegativeCache()
+                self._failures = NegativeCache(self._freed)
             else:
                 self._versions.servers_changed((server,))
 
@@ -316,7 +323,7 @@ class Fleet(PlacingFleet):
             if there:
                 raise UsageError(f"{server} still runs {', '.join(there[:5])}; drain it and wait, or let it fail")
             self._books.change_servers((), (server,))
-            self._failures = NegativeCache()
+            self._failures = NegativeCache(self._freed)
             self._versions.all_changed()
 
     def set_search_limits(self, limits: SearchLimits) -> None:

@@ -40,13 +40,15 @@ class FleetState:
     def _begin(self, books: FleetInventory, quotas: Limits) -> None:
         self._books = books
         self._quotas = quotas
-        self._failures = NegativeCache()
+        self._failures = NegativeCache(self._freed)
         self._lock = threading.RLock()
         self._versions = BidVersions()
         self._origin = object()
         """Snapshots of this fleet have it too."""
         self._in_round = False
         self._asked: tuple[Job, int, bool, tuple[Request, ...]] | None = None
+        self._offered: tuple[Bid | None, Sequence[Placement] | None] = None, None
+        """The last bid of ``place``, and where it is in positions: it is often committed next."""
 
     @property
     def _style(self) -> int:
@@ -84,7 +86,7 @@ class FleetState:
         """
         with self._lock:
             before = self._books, self._quotas, self._failures, self._versions, self._in_round
-            self._quotas, self._failures = self._quotas.copy(), NegativeCache()
+            self._quotas, self._failures = self._quotas.copy(), NegativeCache(self._freed)
             self._versions = self._versions.trial()
             try:
                 with self._books.undoing():
@@ -132,7 +134,7 @@ class FleetState:
                 if words:
                     raise UsageError(f"the snapshot is another fleet's: {words}; other_fleet=True takes it anyway")
             self._books, self._quotas = snapshot._books.copy(), snapshot._quotas.copy()
-            self._failures = NegativeCache()
+            self._failures = NegativeCache(self._freed)
             self._versions.all_changed()
 
     def running(self) -> tuple[str, ...]:
@@ -197,6 +199,10 @@ class FleetState:
         requests = tuple([self._books.request(gang, tier) for gang in gangs_of(job)])
         self._asked = job, self._versions.now, over, requests
         return over, requests
+
+    def _freed(self, request: Request) -> int:
+        """How often capacity has appeared that the request could use."""
+        return int(request.open @ self._books.freed @ (request.mgpu >= 0))
 
     def _tier_of(self, job: Job) -> int:
         if job.tier not in self._books.tiers:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -15,17 +14,14 @@ from mast_opt.job_placement.engine.capacity_ledger import (
     last_tier_of_victim,
     new_job,
     new_row,
-    refresh_reclaim,
+    set_costs,
     settle,
     start,
     stop,
 )
 from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.server_selection import Placement
-from mast_opt.job_placement.engine.state import (
-    J_COST,
-    N_ROUND,
-)
+from mast_opt.job_placement.engine.state import N_ROUND
 from mast_opt.job_placement.engine.state_allocation import copied, grown
 from mast_opt.job_placement.engine.stopped_job import Stopped, restore_arrays, restore_values
 from mast_opt.job_placement.live_fleet.part_gangs import gangs_of
@@ -213,22 +209,16 @@ class FleetInventory(RunningJobs):
         self._strike(name)
         self._check_booking(servers)
 
-    def set_at_risk(self, name: str, gpu_hours: float) -> None:
-        """What would be lost if a running job were stopped now."""
-        old = self.running[name]
-        self.running[name] = replace(old, job=replace(old.job, gpu_hours_at_risk=gpu_hours))
-        self._set_cost(name)
+    def set_at_risk(self, gpu_hours: Mapping[str, float]) -> None:
+        """What would be lost if these running jobs were stopped now."""
+        old = {name: self.running[name] for name in gpu_hours}
+        self._set_costs({name: one.but_at_risk(gpu_hours[name]) for name, one in old.items()})
+        self._undoing(lambda: self._set_costs(old))
 
-        def undo() -> None:
-            self.running[name] = old
-            self._set_cost(name)
-
-        self._undoing(undo)
-
-    def _set_cost(self, name: str) -> None:
-        self.state.job[J_COST, self.place[name]] = cost_of(self.running[name].job)
-        for position in self.positions_of(name):
-            refresh_reclaim(self.state, position)
+    def _set_costs(self, running: Mapping[str, Running]) -> None:
+        self.running.update(running)
+        places = np.array([self.place[name] for name in running], np.int64)
+        set_costs(self.state, places, np.array([cost_of(one.job) for one in running.values()], np.int64))
 
     def begin_round(self) -> None:
         """Let tiers find different room on a server."""
@@ -250,6 +240,7 @@ class FleetInventory(RunningJobs):
 
         def put(now: frozenset[str] | None) -> None:
             self._open.pop(dataset, None)
+            self._asked.clear()
             self.replicas.pop(dataset, None) if now is None else self.replicas.__setitem__(dataset, now)
 
         put(held)

@@ -41,7 +41,10 @@ class PlacingFleet(MovingFleet):
                 region.
         """
         with self._lock:
-            return self._answer(job, regions)[0]
+            answer, placed = self._answer(job, regions)
+            if isinstance(answer, Bid):
+                self._offered = answer, placed
+            return answer
 
     def _answer(self, job: Job, regions: Collection[str] | None) -> tuple[Bid | Refused, Sequence[Placement] | None]:
         """As ``place``, and the bid in positions; None for one that has to be checked."""
@@ -54,13 +57,12 @@ class PlacingFleet(MovingFleet):
         if job.parts:
             return self._place_parts(job, over, requests), None
         (request,) = requests
-        stamp = self._stamp(request)
-        if self._failures.known(request, stamp):
+        if self._failures.known(request):
             return Refused(job, *why_not(self._books, job, request), remembered=True), None
         price = self._books.price_of(job)
         offer = self._search(request, price)
         if offer is None:
-            self._failures.remember(request, stamp)
+            self._failures.remember(request)
             return Refused(job, *why_not(self._books, job, request)), None
         bid = bid_of(offer, job, over, price, self._books, self._versions.now, self._versions.name)
         return bid, (offer.placed,)
@@ -107,7 +109,8 @@ class PlacingFleet(MovingFleet):
         with self._lock:
             self._versions.check_maker(bid)
             if bid.version == self._versions.now:
-                return self._commit(bid)
+                last, placed = self._offered
+                return self._commit(bid, placed if bid is last else None)
             if not are_named(bid) or self._versions.is_stale(bid, self._books.running):
                 raise StaleBid(f"the bid for {bid.job.name} is for an older state of the fleet; ask for a new one")
             try:
@@ -123,8 +126,7 @@ class PlacingFleet(MovingFleet):
             return explain_parts(self._books, job, requests) if job.parts else explain(self._books, job, requests[0])
 
     def _place_parts(self, job: Job, over: bool, requests: tuple[Request, ...]) -> Bid | Refused:
-        stamps = [self._stamp(request) for request in requests]
-        alone = [not self._failures.known(request, stamp) for request, stamp in zip(requests, stamps)]
+        alone = [not self._failures.known(request) for request in requests]
         remembered = not all(alone)
         if not remembered:
             bid = self._bid_for_parts(job, over, requests)
@@ -133,7 +135,7 @@ class PlacingFleet(MovingFleet):
             for at, request in enumerate(requests):
                 alone[at] = self._search(request, None) is not None
                 if not alone[at]:
-                    self._failures.remember(request, stamps[at])
+                    self._failures.remember(request)
         reason, part = why_no_part(self._books, job, requests, alone)
         return Refused(job, *reason, remembered=remembered, part=part)
 
@@ -145,7 +147,3 @@ class PlacingFleet(MovingFleet):
     def _search(self, request: Request, price: NDArray[np.float64] | None) -> BestBid | None:
         books = self._books
         return place_priced(books.state, request, books.everywhere, self._style, price, books.limits)
-
-    def _stamp(self, request: Request) -> int:
-        """Changes whenever capacity appears that the request could use."""
-        return int(request.open @ self._books.freed @ (request.mgpu >= 0))

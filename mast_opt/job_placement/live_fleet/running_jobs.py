@@ -85,6 +85,10 @@ class Running:
         """Whether more important work may stop it: it said so, or is over its tenant's quota."""
         return self.job.preemptible or self.over_quota
 
+    def but_at_risk(self, gpu_hours: float) -> Running:
+        """The same, where so much would be lost if it were stopped."""
+        return Running(self.job.at_risk(gpu_hours), self.tier, self.shares, self.over_quota, self.number)
+
 
 @dataclass(frozen=True)
 class Places:
@@ -220,7 +224,7 @@ class RunningJobs(ServerInventory):
         """Books that can go their own way."""
         twin = copy(self)
         twin.running, twin.place, twin.name = dict(self.running), dict(self.place), dict(self.name)
-        twin._used, twin._open = dict(self._used), dict(self._open)
+        twin._used, twin._open, twin._asked = dict(self._used), dict(self._open), {}
         twin.blocked, twin.over_booked, twin.replicas = set(self.blocked), set(self.over_booked), dict(self.replicas)
         twin.mix = None if self.mix is None else self.mix.copy()
         twin.state, twin.freed, twin._undo = copied(self.state), self.freed.copy(), None

@@ -14,6 +14,9 @@ from mast_opt.job_placement.engine.server_layout import Layout, lay_out
 from mast_opt.job_placement.live_fleet.types import Job, Server, names_in
 from mast_opt.job_placement.units import GPU, LEVELS, MOST_GPUS, WHOLE, Bools, Ints
 
+MOST_KEPT = 4096
+"""Requests that are kept."""
+
 
 class ServerInventory:
     """Servers by name and by position in the engine's arrays, and the regions that hold datasets. Positions are those
@@ -42,6 +45,8 @@ class ServerInventory:
         """Dataset → the only regions where jobs that read it may run; none for a dataset without residency."""
         self._open: dict[str, Bools] = {}
         """Dataset → [R], see ``_open_to``; filled as jobs ask."""
+        self._asked: dict[tuple[object, ...], Request] = {}
+        """Requests of jobs that ask for the same; they are never changed."""
         self._lay_out(changed({}, servers, ()))
 
     def _lay_out(self, named: dict[str, Server]) -> None:
@@ -72,7 +77,7 @@ class ServerInventory:
         self.everywhere: Bools = np.ones(len(self.layout.group_cluster), np.bool_)
         supply = np.array([server.amounts for server in servers], np.int64)
         self._supply_changed(supply[self.layout.server])
-        self._open = {}
+        self._open, self._asked = {}, {}
 
     def _supply_changed(self, supply: Ints) -> None:
         self.supply = supply
@@ -94,6 +99,18 @@ class ServerInventory:
 
     def request(self, job: Job, tier: int) -> Request:
         """The job as the kernels see it."""
+        needs = job.gpu_types
+        kinds = None if needs is None else tuple(needs.items())
+        size = job.tasks, job.mgpu, job.cpu_mcores, job.memory_mib
+        asked = tier, size, kinds, job.datasets, job.within, job.prefer
+        known = self._asked.get(asked)
+        if known is None:
+            if len(self._asked) == MOST_KEPT:
+                self._asked.clear()
+            known = self._asked[asked] = self._request(job, tier)
+        return known
+
+    def _request(self, job: Job, tier: int) -> Request:
         needs = job.gpu_types
         mgpu = [job.mgpu] * len(self.types) if needs is None else [needs.get(kind, -1) for kind in self.types]
         return Request(

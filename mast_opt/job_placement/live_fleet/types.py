@@ -217,6 +217,21 @@ class Job:
         if self.parts and given != (1, WHOLE, 0, 0, None):
             raise UsageError(f"{owner}: its parts have tasks and needs; expected none for the job itself")
 
+    @checked(name=a_text)
+    def named(self, name: str) -> Job:
+        """The same job under another name. What it needs was checked when this one was made."""
+        return self._with(name=name)
+
+    @checked(gpu_hours=a_price)
+    def at_risk(self, gpu_hours: float) -> Job:
+        """The same job, which would lose so much if it were stopped."""
+        return self._with(gpu_hours_at_risk=gpu_hours)
+
+    def _with(self, **sound: object) -> Job:
+        twin = object.__new__(Job)
+        vars(twin).update(vars(self), **sound)
+        return twin
+
     @classmethod
     @checked(problem=a(JobPlacement))
     def of(cls, problem: JobPlacement, j: int) -> Job:

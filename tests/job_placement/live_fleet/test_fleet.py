@@ -154,6 +154,38 @@ def test_the_negative_cache_is_dropped_when_capacity_that_could_help_appears() -
     assert isinstance(fleet.place(wants_a), Bid)
 
 
+def test_what_is_at_risk_is_set_for_all_these_jobs_or_for_none() -> None:
+    fleet = Fleet([server("s", gpus=2)], tiers=(0, 1))
+    for name in ("a", "b"):
+        admit(fleet, Job(name, 1, preemptible=True, gpu_hours_at_risk=5.0))
+    with pytest.raises(UsageError, match="no job called c"):
+        fleet.set_at_risk({"b": 1.0, "c": 1.0})
+    assert [fleet.job(name).gpu_hours_at_risk for name in ("a", "b")] == [5.0, 5.0]
+    fleet.set_at_risk({"a": 2.0, "b": 1.0})
+    assert_exact(fleet._books)
+    bid = bid_for(fleet, Job("new", 0))
+    assert (bid.victims, bid.gpu_hours_lost) == (("b",), 1.0)
+
+
+def test_the_last_bid_is_checked_again_if_it_was_changed() -> None:
+    fleet = Fleet([server("s", gpus=4)])
+    bid = bid_for(fleet, Job("a", 0))
+    with pytest.raises(UsageError, match="no server called t"):
+        fleet.commit(replace(bid, shares=(replace(bid.shares[0], server="t"),)))
+    fleet.commit(bid)
+    assert_exact(fleet._books)
+
+
+def test_a_job_under_another_name_asks_for_the_same() -> None:
+    job = Job("a", 1, tasks=2, mgpu=500, gpu_types={"a100": 500}, costs={"c": 1.0}, preemptible=True)
+    assert job.named("b") == replace(job, name="b")
+    assert job.at_risk(3.5) == replace(job, gpu_hours_at_risk=3.5)
+    with pytest.raises(UsageError, match="name"):
+        job.named(1)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="gpu_hours"):
+        job.at_risk(-1)
+
+
 def test_a_bid_from_an_older_state_is_stale_and_changes_nothing() -> None:
     fleet = Fleet([server("s", gpus=4)])
     first, second = bid_for(fleet, Job("a", 0)), bid_for(fleet, Job("b", 0))

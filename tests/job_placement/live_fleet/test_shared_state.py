@@ -45,7 +45,7 @@ def test_a_bid_is_stale_once_its_victim_its_data_or_its_quota_has_changed() -> N
     victim = Job("victim", 1, mgpu=2000, preemptible=True)
     fleet.commit(bid_for(fleet, victim))
     for change in (
-        lambda: fleet.set_at_risk("victim", 3.0),
+        lambda: fleet.set_at_risk({"victim": 3.0}),
         lambda: (fleet.release("victim"), fleet.commit(bid_for(fleet, victim))),
         lambda: fleet.set_replicas("logs", ()),
     ):

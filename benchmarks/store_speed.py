@@ -1,0 +1,107 @@
+"""Speed of the store: single appends, grouped appends, and what it takes to come back after a restart.
+
+    python benchmarks/store_speed.py --events 1000000 --folder /tmp/store-speed
+    python benchmarks/store_speed.py --events 200000 --url postgresql:///mast
+
+The log is one of equal jobs that come, start and finish on 100 servers, written by the engine (head of line). Times are
+wall clock, and processor time of the process where it says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import shutil
+import statistics
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from mast_opt.job_placement.live_fleet.types import Server
+from mast_opt.loop import events as ev
+from mast_opt.loop.engine import Engine
+from mast_opt.loop.state import State
+from mast_opt.policies.head_of_line import HeadOfLine
+from mast_opt.store.postgresql import open_postgresql
+from mast_opt.store.records import Batch
+from mast_opt.store.recovery import recovered, snapshot_of
+from mast_opt.store.sql_store import SqlStore
+from mast_opt.store.sqlite import open_sqlite
+
+SERVERS = tuple(Server(f"s{n}", f"region-{n % 4}", f"c{n % 4}", f"r{n}", "H100", 8, 0, 0) for n in range(100))
+SPEC = ev.JobSpec(tier=1, mgpu=2000, tenant="team", duration_ms=1000)
+GROUP = 1000
+
+
+def opening() -> State:
+    return State(SERVERS, tiers=(0, 1))
+
+
+def turns(events: int) -> Iterator[tuple[ev.Stored, ...]]:
+    """Turns of an engine: 100 jobs come, and finish in the next turn."""
+    engine = Engine(opening(), HeadOfLine())
+    count, number, running = 0, 0, list[str]()
+    while count < events:
+        inbox: list[ev.Event] = [*engine.state.opening()] if not count else []
+        inbox += [event for name in running for event in (ev.Started(name, 1), ev.Finished(name, 1))]
+        running = [f"job-{number + one}" for one in range(100)]
+        number += 100
+        inbox += [ev.Submitted(name, SPEC) for name in running]
+        turn = engine.advance(number, inbox)
+        count += len(turn.events)
+        yield turn.events
+
+
+def clock() -> tuple[float, float]:
+    return time.perf_counter(), time.process_time()
+
+
+def told(what: str, count: int, since: tuple[float, float]) -> None:
+    wall, cpu = time.perf_counter() - since[0], time.process_time() - since[1]
+    print(f"{what}: {count:,} in {wall:.2f} s ({count / wall:,.0f}/s), {cpu:.2f} s of processor time")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--folder", type=Path, default=Path("/tmp/store-speed"))
+    parser.add_argument("--url")
+    given = parser.parse_args()
+    shutil.rmtree(given.folder, ignore_errors=True)
+
+    def opened() -> SqlStore:
+        return open_postgresql(given.url) if given.url else open_sqlite(given.folder)
+
+    store = opened()
+    epoch = store.take_lead("benchmark", 1)
+    made = [event for turn in turns(given.events) for event in turn]
+    single = []
+    for at in range(500):
+        begun = time.perf_counter()
+        store.append(epoch, Batch(at, made[at : at + 1]))
+        single.append(1000 * (time.perf_counter() - begun))
+    single.sort()
+    print(f"single durable append: median {statistics.median(single):.2f} ms, P99 {single[494]:.2f} ms")
+    since = clock()
+    for at in range(500, len(made), GROUP):
+        store.append(epoch, Batch(at, made[at : at + GROUP]))
+    told(f"appends in groups of {GROUP:,}", len(made) - 500, since)
+    del made
+    since = clock()
+    told("read", sum(1 for _ in store.read()), since)
+    since = clock()
+    state = recovered(store, opening).state
+    told("restart from the log", state.seq, since)
+    store.save_snapshot(epoch, snapshot_of(state))
+    store.close()
+    store = opened()
+    since = clock()
+    again = recovered(store, opening)
+    assert again.state.digest() == state.digest()
+    told(f"restart from a snapshot ({again.snapshot_seq:,})", again.events, since)
+    print(f"largest resident memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
+    store.close()
+
+
+if __name__ == "__main__":
+    main()

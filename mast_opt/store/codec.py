@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 try:
     import msgspec
@@ -59,8 +59,8 @@ def _defaults(cls: Any) -> tuple[tuple[str, Any], ...]:  # noqa: ANN401 - any da
 
 def _stated(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any event
     """The fields that do not have their default, and the same of a record in one of them."""
-    found = {}
-    for name, default in _defaults(type(record)):
+    found, cls = {}, cast(Any, type(record))
+    for name, default in _defaults(cls):
         value = getattr(record, name)
         if value is not default and (default is MISSING or value != default):
             found[name] = _stated(value) if is_dataclass(value) else value
@@ -89,7 +89,7 @@ def event_from(
                 f"event {seq} has format {form}; this version reads formats up to {newest}: use a later version"
             )
         if msgspec is not None and form == newest:
-            return Stored(seq, at_ms, _decoder(EVENTS[kind]).decode(body))
+            return Stored(seq, at_ms, _decoder(cast(Any, EVENTS[kind])).decode(body))
         fields = json.loads(body)
         for step in range(form, newest):
             kind, fields = upgrades[step](kind, fields)

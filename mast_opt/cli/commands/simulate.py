@@ -14,6 +14,7 @@ from cyclopts.validators import Number
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Run
+from mast_opt.cli.kueue import advise_folder
 from mast_opt.cli.options import Force, Json, TheRun, check_force
 from mast_opt.cli.sweep import compile_for, grid_of, sweep
 from mast_opt.core.errors import UsageError
@@ -33,10 +34,15 @@ if TYPE_CHECKING:
 
 
 def command(
-    trace: Annotated[Path, Parameter(help="A folder, .xlsx or .json of the kind job-trace.")],
+    trace: Annotated[Path | None, Parameter(help="A folder, .xlsx or .json of the kind job-trace.")] = None,
     /,
     *,
-    policy: Annotated[str, Parameter(help="fifo, sjf, srtf, las, mast, federated or gavel; several: a sweep.")],
+    policy: Annotated[
+        str | None, Parameter(help="fifo, sjf, srtf, las, mast, federated or gavel; several: a sweep.")
+    ] = None,
+    kueue: Annotated[
+        Path | None, Parameter(help="Instead of a trace: a folder with YAML of Kueue's objects; who starts where now.")
+    ] = None,
     param: Annotated[
         list[str] | None,
         Parameter(help="NAME=VALUE: a parameter of the policy or of a slow path. Repeatable.", negative=()),
@@ -77,7 +83,14 @@ def command(
         mast-opt simulate my-trace --policy fifo,las,mast --seed 1..10 --load 0.8,1,1.2 --out my-sweep
         mast-opt simulate my-trace --policy mast --slow data,servers --param slow.data.every_s=43200
         mast-opt simulate my-trace --policy gavel --param objective=finish-time
+        mast-opt simulate --kueue my-manifests
     """
+    if kueue is not None:
+        if trace is not None or policy is not None:
+            raise UsageError("--kueue stands instead of a trace and its policy; expected one of the two")
+        return advise_folder(run, kueue)
+    if trace is None or policy is None:
+        raise UsageError("expected a trace and its --policy, or --kueue with a folder of YAML")
     check_force(force, out)
     grid, paths = grid_of(policy, load, seed), () if slow is None else tuple(slow.split(","))
     cells = cells_of(grid.policies, grid.loads, grid.seeds, _given(param), paths, Window(warm_up, until))

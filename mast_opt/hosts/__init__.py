@@ -1,0 +1,6 @@
+"""Schedulers that carry out what a loop decides, behind one protocol; what each needs is imported when it is used.
+
+protocol   what a host can do, and what it answers
+simulated  a host in this process that runs jobs for as long as they say
+kueue      Kueue of Kubernetes, with MultiKueue over several clusters
+"""

@@ -1,0 +1,12 @@
+"""Kueue of Kubernetes: which cluster a workload is sent to, decided by bids over all clusters.
+
+quantities  amounts as Kubernetes writes them, in base units
+objects     what is read of Kueue's objects
+reading     Kueue's objects from what an API server or a file says
+fleet       quotas of clusters and what they have admitted, as a live fleet
+nomination  the bids for each workload that waits, and which clusters to nominate
+patches     changes of a status that Kueue accepts
+manifests   a folder of YAML, as a picture of clusters
+api         what is needed of an API server; lightkube carries it out (extra ``kueue``)
+dispatcher  the loop: look, decide, act, or only say what it would do (shadow)
+"""

@@ -1,0 +1,141 @@
+"""A folder of YAML, as a picture of clusters: what ``kubectl get -A -o yaml`` gives, or what a user would apply.
+
+    DIR/manager/*.yaml        workloads that wait (and MultiKueueCluster, MultiKueueConfig, which may be missing)
+    DIR/workers/NAME/*.yaml   ClusterQueue, LocalQueue, ResourceFlavor, and workloads that run
+    DIR/replicas.csv          dataset,cluster (may be missing)
+
+Without ``workers`` the whole folder is one cluster, and its workloads that have no quota wait.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mast_opt.core.errors import BackendUnavailable, InputError
+from mast_opt.core.limits import MOST_DOCUMENT_BYTES, read_regular
+from mast_opt.hosts.kueue.fleet import holds_quota
+from mast_opt.hosts.kueue.objects import ClusterView, Workload
+from mast_opt.hosts.kueue.reading import QUEUE, Object, at, cluster_view, named, workload
+
+REPLICAS = "replicas.csv"
+MOST_OBJECTS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Clusters, and the workloads that wait."""
+
+    clusters: tuple[ClusterView, ...]
+    waiting: tuple[Workload, ...]
+    replicas: Mapping[str, frozenset[str]]
+
+
+def read_manifests(folder: Path) -> Picture:
+    """The picture in a folder.
+
+    Raises:
+        InputError: a file or object that cannot be used.
+        BackendUnavailable: PyYAML is missing.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder} is no folder; expected one with YAML files of Kueue's objects")
+    workers = folder / "workers"
+    if workers.is_dir():
+        clusters = tuple(cluster_view(path.name, _objects(path)) for path in sorted(workers.iterdir()) if path.is_dir())
+        found = list(_objects(folder / "manager")) if (folder / "manager").is_dir() else list(_files(folder))
+    else:
+        found = list(_objects(folder))
+        clusters = (cluster_view(folder.name, found),)
+    if not any(one.queues for one in clusters):
+        raise InputError(f"{folder} has no ClusterQueue; expected some, in files of workers/NAME")
+    return Picture(clusters, _waiting(found), _replicas(folder, {one.name for one in clusters}))
+
+
+def _waiting(objects: list[Object]) -> tuple[Workload, ...]:
+    found = []
+    for one in objects:
+        if one.get("kind") == "Workload":
+            read = workload(one)
+            if not read.ended and not holds_quota(read):
+                found.append(read)
+        elif one.get("kind") == "Job" and at(one, "metadata", "labels", QUEUE, kind=str):
+            found.append(workload(as_workload(one)))
+    return tuple(found)
+
+
+def as_workload(job: Object) -> dict[str, Any]:
+    """The Workload that Kueue makes for a Job of Kubernetes; the name is the job's, and its priority 0."""
+    spec, meta = at(job, "spec"), at(job, "metadata")
+    pods = {"name": "main", "count": spec.get("parallelism", 1), "template": at(spec, "template")}
+    return {
+        "kind": "Workload",
+        "metadata": meta,
+        "spec": {"queueName": at(meta, "labels", QUEUE, kind=str), "podSets": [pods]},
+    }
+
+
+def _objects(folder: Path) -> Iterator[Object]:
+    """All objects of the files of a folder and below."""
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in (".yaml", ".yml", ".json") and path.is_file():
+            yield from _file(path)
+
+
+def _files(folder: Path) -> Iterator[Object]:
+    for path in sorted(folder.iterdir()):
+        if path.suffix in (".yaml", ".yml", ".json") and path.is_file():
+            yield from _file(path)
+
+
+def _file(path: Path) -> Iterator[Object]:
+    try:
+        import yaml
+    except ImportError as error:
+        raise BackendUnavailable("PyYAML is not installed; install it with: pip install 'mast-opt[kueue]'") from error
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        documents = list(yaml.load_all(read_regular(path, MOST_DOCUMENT_BYTES), Loader=loader))
+    except (yaml.YAMLError, OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path} cannot be read: {' '.join(str(error).split())[:200]}") from error
+    count = 0
+    for document in documents:
+        if document is None:
+            continue
+        items = document.get("items") if isinstance(document, dict) and "items" in document else [document]
+        for one in items if isinstance(items, list) else [items]:
+            count += 1
+            if not isinstance(one, dict) or not isinstance(one.get("kind"), str) or count > MOST_OBJECTS:
+                raise InputError(f"{path}: found {str(one)[:60]!r}; expected objects of Kubernetes, each with a kind")
+            try:
+                named(one)
+            except InputError as error:
+                raise InputError(f"{path}: {error}") from None
+            yield one
+
+
+def _replicas(folder: Path, clusters: set[str]) -> dict[str, frozenset[str]]:
+    path = folder / REPLICAS
+    if not path.exists():
+        return {}
+    return read_replicas(path, clusters)
+
+
+def read_replicas(path: Path, clusters: set[str] | None = None) -> dict[str, frozenset[str]]:
+    """Dataset → clusters that hold it, from a file with the columns dataset and cluster. Raises InputError."""
+    try:
+        rows = list(csv.reader(read_regular(path, MOST_DOCUMENT_BYTES).decode().splitlines()))
+    except (OSError, ValueError, csv.Error) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+    if not rows or rows[0] != ["dataset", "cluster"]:
+        raise InputError(f"{path}: expected a first line dataset,cluster")
+    found: dict[str, frozenset[str]] = {}
+    for number, row in enumerate(rows[1:], start=1):
+        if len(row) != 2 or (clusters is not None and row[1] not in clusters):
+            known = "" if clusters is None else f" of {', '.join(sorted(clusters))}"
+            raise InputError(f"{path}, row {number}: found {','.join(row)!r}; expected a dataset and one{known}")
+        found[row[0]] = found.get(row[0], frozenset()) | {row[1]}
+    return found

@@ -159,7 +159,8 @@ def test_amounts() -> None:
     cases = [("500m", 500), ("2", 2000), (3, 3000), ("1e1", 10_000), ("0.1", 100), ("1k", 1_000_000), ("1n", 1)]
     assert [quantities.mcores(text, "x") for text, _ in cases] == [number for _, number in cases]
     assert [quantities.mib(text, "x") for text in ("1Gi", "1M", "1Mi", "100")] == [1024, 1, 1, 1]
-    for wrong in ("", "-1", "1x", "1.2.3", True, None, [], "1" * 40, "0x10"):
+    wrongs: tuple[object, ...] = ("", "-1", "1x", "1.2.3", True, None, [], "1" * 40, "0x10")
+    for wrong in wrongs:
         with pytest.raises(InputError, match="an amount of Kubernetes"):
             quantities.mcores(wrong, "x")
 

@@ -14,9 +14,26 @@ INTERVALS = DAYS * DAY_MS // INTERVAL_MS
 
 @dataclass(slots=True)
 class _Use:
+    interval: int
+    """In which something changed last."""
     mgpu: int = 0
+    peak_mgpu: int = 0
+    """Largest use in that interval."""
     peaks: deque[tuple[int, int, int]] = field(default_factory=deque)
-    """(interval, largest use in it, use at its end), one for each interval in which something changed."""
+    """(interval, largest use in it, use at its end) of the intervals before, one for each in which something changed.
+    """
+
+    def change(self, mgpu: int, interval: int) -> None:
+        """So much more is in use from now on, or less."""
+        if interval != self.interval:
+            peaks = self.peaks
+            peaks.append((self.interval, self.peak_mgpu, self.mgpu))
+            self.interval, self.peak_mgpu = interval, self.mgpu
+            while len(peaks) > 1 and peaks[1][0] <= interval - INTERVALS:
+                peaks.popleft()
+        self.mgpu += mgpu
+        if self.mgpu > self.peak_mgpu:
+            self.peak_mgpu = self.mgpu
 
 
 class ClusterUse:
@@ -27,15 +44,10 @@ class ClusterUse:
 
     def change(self, cluster: str, gpu_type: str, mgpu: int, now_ms: int) -> None:
         """So much more is in use from now on, or less."""
-        use = self._uses.setdefault((cluster, gpu_type), _Use())
-        before, use.mgpu = use.mgpu, use.mgpu + mgpu
-        now, peaks = now_ms // INTERVAL_MS, use.peaks
-        if peaks and peaks[-1][0] == now:
-            peaks[-1] = now, max(peaks[-1][1], use.mgpu), use.mgpu
-        else:
-            peaks.append((now, max(before, use.mgpu), use.mgpu))
-        while len(peaks) > 1 and peaks[1][0] <= now - INTERVALS:
-            peaks.popleft()
+        use, interval = self._uses.get((cluster, gpu_type)), now_ms // INTERVAL_MS
+        if use is None:
+            use = self._uses[cluster, gpu_type] = _Use(interval)
+        use.change(mgpu, interval)
 
     def p95_mgpu(self, cluster: str, gpu_type: str, now_ms: int) -> int:
         """The use that 95% of the intervals of the last days do not exceed; intervals before the first do not count."""
@@ -46,7 +58,7 @@ class ClusterUse:
         since = max(0, now - INTERVALS + 1)
         spans: list[tuple[int, int]] = []
         standing, at = 0, since
-        for interval, peak, end in use.peaks:
+        for interval, peak, end in (*use.peaks, (use.interval, use.peak_mgpu, use.mgpu)):
             if interval >= since:
                 spans += [(standing, interval - at), (peak, 1)]
                 at = interval + 1
@@ -61,4 +73,6 @@ class ClusterUse:
 
     def fields(self) -> list[tuple[object, ...]]:
         """What there is, to compare states by."""
-        return [(*key, use.mgpu, tuple(use.peaks)) for key, use in sorted(self._uses.items())]
+        return [
+            (*key, use.interval, use.mgpu, use.peak_mgpu, tuple(use.peaks)) for key, use in sorted(self._uses.items())
+        ]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from mast_opt.loop.jobs import JobRecord
+from mast_opt.loop.job_events import JobSpec
 
 DAY_MS = 86_400_000
 DAYS = 7
@@ -23,6 +24,12 @@ class DemandClass(NamedTuple):
     """Types that they accept, sorted; empty for any."""
     datasets: tuple[str, ...]
     """What they read, sorted, where that is the same for all: work that recurs, and jobs without a namespace."""
+
+    @classmethod
+    def of(cls, spec: JobSpec) -> DemandClass:
+        """The class of a job."""
+        datasets = tuple(sorted(spec.datasets)) if spec.workload or not spec.namespace else ()
+        return cls(spec.namespace, spec.workload, spec.tier, tuple(sorted(spec.gpu_types or ())), datasets)
 
 
 @dataclass(slots=True)
@@ -50,6 +57,12 @@ class _Demand:
             total, at = 0, midnight
         return mean, total + self.mgpu * (now_ms - at)
 
+    def change(self, mgpu: int, now_ms: int) -> None:
+        """So much more is asked for from now on, or less."""
+        self.mean_mgpu, self.mgpu_ms = self.at(now_ms)
+        self.at_ms = now_ms
+        self.mgpu += mgpu
+
 
 class Demand:
     """Milli-GPUs that jobs ask for, from their submission to their end. Only ``State.apply`` changes it.
@@ -61,16 +74,20 @@ class Demand:
     def __init__(self) -> None:
         self._classes: dict[DemandClass, _Demand] = {}
 
-    def submitted(self, record: JobRecord, now_ms: int) -> None:
-        """A job asks for GPUs from now on."""
-        known = self._changed(record, record.asked_mgpu, now_ms)
+    def submitted(self, of: DemandClass, mgpu: int, reads: Iterable[str], now_ms: int) -> None:
+        """A job of this class asks for so much from now on, and reads these datasets."""
+        known = self._classes.get(of)
+        if known is None:
+            known = self._classes[of] = _Demand(at_ms=now_ms // DAY_MS * DAY_MS)
+        known.change(mgpu, now_ms)
         known.jobs += 1
-        known.largest_mgpu = max(known.largest_mgpu, record.asked_mgpu)
-        known.read.update(dict.fromkeys(record.spec.datasets, now_ms // DAY_MS))
+        known.largest_mgpu = max(known.largest_mgpu, mgpu)
+        for dataset in reads:
+            known.read[dataset] = now_ms // DAY_MS
 
-    def ended(self, record: JobRecord, now_ms: int) -> None:
-        """A job asks for nothing any more."""
-        self._changed(record, -record.asked_mgpu, now_ms)
+    def ended(self, of: DemandClass, mgpu: int, now_ms: int) -> None:
+        """A job that asked for so much asks for nothing any more."""
+        self._classes[of].change(-mgpu, now_ms)
 
     def classes(self) -> tuple[DemandClass, ...]:
         """All there are, sorted."""
@@ -110,13 +127,3 @@ class Demand:
             )
             for of, known in sorted(self._classes.items())
         ]
-
-    def _changed(self, record: JobRecord, mgpu: int, now_ms: int) -> _Demand:
-        spec = record.spec
-        datasets = tuple(sorted(spec.datasets)) if spec.workload or not spec.namespace else ()
-        of = DemandClass(spec.namespace, spec.workload, spec.tier, tuple(sorted(spec.gpu_types or ())), datasets)
-        known = self._classes.setdefault(of, _Demand(at_ms=now_ms // DAY_MS * DAY_MS))
-        known.mean_mgpu, known.mgpu_ms = known.at(now_ms)
-        known.at_ms = now_ms
-        known.mgpu += mgpu
-        return known

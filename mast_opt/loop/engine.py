@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import Any
 
 from mast_opt.core.errors import UsageError
 from mast_opt.job_placement.live_fleet.types import Bid
@@ -63,6 +64,7 @@ class Engine:
         self.policy = policy
         self._plans, self._rebuild = plans, rebuild
         self._tick_ms = tick_ms
+        self._reacts_to = policy.reacts_to
         self._dropped = 0
         self._begin(state)
 
@@ -100,16 +102,14 @@ class Engine:
                 self._dropped += 1
                 continue
             self.record(event)
-            if isinstance(event, ev.Cancelled):
-                self._stop_cancelled(event.job)
-            elif isinstance(event, ev.ServerDown):
-                self._withdraw()
-            elif isinstance(event, ev.SolveEnded):
-                self._adopt(event)
-        self._take_steps()
+            follow = _FOLLOW.get(type(event))
+            if follow is not None:
+                follow(self, event)
+        if self.slow:
+            self._take_steps()
         if self._is_due(now_ms):
             self._decide(now_ms)
-        solves = self._ask(now_ms)
+        solves = self._ask(now_ms) if self.slow else ()
         starts = [Start(record.name, record.attempt, record.shares) for record in state.take_startable()]
         return Turn(tuple(self._stored), (*self._commands(), *starts, *solves), self._next_wake(now_ms))
 
@@ -133,7 +133,7 @@ class Engine:
         state.apply(state.seq + 1, state.now_ms, event, bid)
         self._stored.append(ev.Stored(state.seq, state.now_ms, event))
         self._news.append(event)
-        if type(event) in self.policy.reacts_to:
+        if type(event) in self._reacts_to:
             self._due = True
 
     # --- policy ---
@@ -160,10 +160,10 @@ class Engine:
         for record in self.state.take_never_started():
             self.record(ev.Stopped(record.name, record.attempt, 0, 0))
 
-    def _stop_cancelled(self, name: str) -> None:
-        record = self.state.jobs.get(name)
+    def _stop_cancelled(self, event: ev.Cancelled) -> None:
+        record = self.state.jobs.get(event.job)
         if record is not None and record.state in (JobState.STARTING, JobState.RUNNING):
-            self.record(ev.StopAsked(name, record.attempt, "cancelled"))
+            self.record(ev.StopAsked(record.name, record.attempt, "cancelled"))
             self._withdraw()
 
     # --- slow paths ---
@@ -205,29 +205,34 @@ class Engine:
     # --- what follows ---
 
     def _commands(self) -> list[Command]:
-        commands: list[Command] = []
-        for stored in self._stored:
-            event = stored.event
-            if isinstance(event, ev.StopAsked):
-                commands.append(Stop(event.job, event.attempt, event.why))
-            elif isinstance(event, ev.CopyAsked):
-                commands.append(Copy(stored.seq, event.dataset, event.source, event.region, event.size_mb))
-            elif isinstance(event, ev.ReplicaDropped):
-                commands.append(Drop(stored.seq, event.dataset, event.region))
-            elif isinstance(event, ev.MoveAsked):
-                commands.append(Move(stored.seq, event.server, event.cluster))
-        return commands
+        return [_COMMANDS[type(one.event)](one.seq, one.event) for one in self._stored if type(one.event) in _COMMANDS]
 
     def _next_wake(self, now_ms: int) -> int | None:
         last = now_ms if self._decided_ms is None else self._decided_ms
         wakes = [last + self.policy.every_ms] if self.policy.every_ms is not None else []
         if self._due:
             wakes.append(max(now_ms, last + self._tick_ms))
-        if self.state.jobs:
+        if self.slow and self.state.jobs:
             wakes += self._next_ask_ms.values()
-        return min(wakes, default=None)
+        return min(wakes) if wakes else None
 
 
 def _next(now_ms: int, every_ms: int) -> int:
     """The next multiple."""
     return (now_ms // every_ms + 1) * every_ms
+
+
+_FOLLOW: Mapping[type, Callable[[Engine, Any], None]] = {
+    ev.Cancelled: Engine._stop_cancelled,
+    ev.ServerDown: lambda engine, event: engine._withdraw(),
+    ev.SolveEnded: Engine._adopt,
+}
+"""Report → what follows from it at once."""
+
+_COMMANDS: Mapping[type, Callable[[int, Any], Command]] = {
+    ev.StopAsked: lambda seq, event: Stop(event.job, event.attempt, event.why),
+    ev.CopyAsked: lambda seq, event: Copy(seq, event.dataset, event.source, event.region, event.size_mb),
+    ev.ReplicaDropped: lambda seq, event: Drop(seq, event.dataset, event.region),
+    ev.MoveAsked: lambda seq, event: Move(seq, event.server, event.cluster),
+}
+"""(number, event) → what a host is asked to do."""

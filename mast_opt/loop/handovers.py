@@ -18,6 +18,8 @@ class Handovers:
 
     def begin(self, record: JobRecord) -> bool:
         """A job is to start; its ``blockers`` become those that still stop on its servers. False if there are any."""
+        if not self._stopping_on:
+            return True
         for share in record.shares:
             record.blockers |= self._stopping_on.get(share.server, _NOBODY)
         for blocker in sorted(record.blockers):
@@ -35,7 +37,7 @@ class Handovers:
         for share in record.shares:
             self._stopping_on.setdefault(share.server, set()).add(record.name)
 
-    def stopped(self, record: JobRecord) -> Iterable[JobRecord]:
+    def stopped(self, record: JobRecord) -> Iterable[str]:
         """A job has stopped; returns the jobs that may start now."""
         for share in record.shares:
             there = self._stopping_on[share.server]
@@ -46,5 +48,5 @@ class Handovers:
         for waiter in self._waiters.pop(record.name, ()):
             waiter.blockers.discard(record.name)
             if not waiter.blockers:
-                ready.append(waiter)
+                ready.append(waiter.name)
         return ready

@@ -5,8 +5,61 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from mast_opt.job_placement.live_fleet.types import Job, Share
+from mast_opt.loop.demand import DemandClass
 from mast_opt.loop.events import JobSpec
 from mast_opt.loop.job_states import JobState
+
+MOST_KEPT = 4096
+"""Classes of equal jobs that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobClass:
+    """What jobs that ask for the same have in common."""
+
+    job: Job
+    """One of them, checked; each of them is this one under another name."""
+    asked_mgpu: int
+    """Milli-GPUs, on the type on which it takes the fewest."""
+    demand: DemandClass
+
+
+class JobClasses:
+    """Classes of equal jobs, worked out once for each."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], JobClass] = {}
+
+    def of(self, name: str, spec: JobSpec) -> JobClass:
+        """The class of a job."""
+        kinds = None if spec.gpu_types is None else tuple(spec.gpu_types.items())
+        size = spec.tier, spec.tasks, spec.mgpu, spec.cpu_mcores, spec.memory_mib, kinds, spec.datasets
+        key = size, spec.within, spec.prefer, spec.preemptible, spec.tenant, spec.workload, spec.namespace
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) == MOST_KEPT:
+                self._known.clear()
+            known = self._known[key] = _class_of(name, spec)
+        return known
+
+
+def _class_of(name: str, spec: JobSpec) -> JobClass:
+    job = Job(
+        name=name,
+        tier=spec.tier,
+        tasks=spec.tasks,
+        mgpu=spec.mgpu,
+        cpu_mcores=spec.cpu_mcores,
+        memory_mib=spec.memory_mib,
+        gpu_types=spec.gpu_types,
+        datasets=spec.datasets,
+        within=spec.within,
+        prefer=spec.prefer,
+        preemptible=spec.preemptible,
+        tenant=spec.tenant,
+    )
+    kinds = spec.gpu_types
+    return JobClass(job, spec.tasks * (min(kinds.values()) if kinds else spec.mgpu), DemandClass.of(spec))
 
 
 @dataclass(slots=True, eq=False)
@@ -19,6 +72,10 @@ class JobRecord:
     name: str
     spec: JobSpec
     job: Job
+    asked_mgpu: int
+    """Milli-GPUs that it asks for, on the type on which it takes the fewest."""
+    demand: DemandClass
+    """With whose demand it is forecast."""
     number: int
     """Jobs that were submitted later have higher ones."""
     submitted_ms: int
@@ -36,6 +93,8 @@ class JobRecord:
     region: str = ""
     """Where it runs; empty while it waits."""
     shares: tuple[Share, ...] = ()
+    mgpu: int = 0
+    """Milli-GPUs that it holds; 0 while it waits."""
     stoppable_tier: int | None = None
     """While it holds servers: the tier below which nothing may stop it; None if nothing may."""
     over_quota: bool = False
@@ -48,17 +107,6 @@ class JobRecord:
     """It is not to be queued again."""
     blockers: set[str] = field(default_factory=set)
     """Jobs that still stop on servers where this one starts."""
-
-    @property
-    def mgpu(self) -> int:
-        """Milli-GPUs that it holds; 0 while it waits."""
-        return sum(sum(share.gpus.values()) for share in self.shares)
-
-    @property
-    def asked_mgpu(self) -> int:
-        """Milli-GPUs that it asks for, on the type on which it takes the fewest."""
-        kinds = self.spec.gpu_types
-        return self.spec.tasks * (min(kinds.values()) if kinds else self.spec.mgpu)
 
     @property
     def waits(self) -> bool:

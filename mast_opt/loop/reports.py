@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from mast_opt.loop import events as ev
 from mast_opt.loop.job_states import HOLDING, JobState
 from mast_opt.loop.state import State
@@ -9,21 +12,38 @@ from mast_opt.loop.state import State
 
 def fits(state: State, event: ev.Event) -> bool:
     """Whether a report of a host is about what is so now."""
-    if isinstance(event, ev.Submitted):
-        return event.job not in state.jobs
-    if isinstance(event, ev.Cancelled):
-        return event.job in state.jobs
-    if isinstance(event, (ev.Started, ev.Stopped, ev.Finished, ev.Failed)):
-        record = state.jobs.get(event.job)
-        if record is None or record.attempt != event.attempt:
-            return False
-        if isinstance(event, ev.Started):
-            return record.state is JobState.STARTING and not record.blockers
-        return record.state in HOLDING
-    if isinstance(event, (ev.ServerDown, ev.ServerUp)):
-        return (event.server in state.inventory.up) == isinstance(event, ev.ServerDown)
-    if isinstance(event, ev.ServerMoved):
-        return state.inventory.moving.get(event.server) == event.cluster
-    if isinstance(event, ev.SolveEnded):
-        return state.plans.awaited(event.path) == event.checksum
-    return not isinstance(event, (ev.CopyProgress, ev.CopyEnded)) or state.datasets.fits(event)
+    check = _CHECKS.get(type(event))
+    return check is None or check(state, event)
+
+
+def _started(state: State, event: ev.Started) -> bool:
+    record = state.jobs.get(event.job)
+    if record is None or record.attempt != event.attempt:
+        return False
+    return record.state is JobState.STARTING and not record.blockers
+
+
+def _ended(state: State, event: ev.Stopped | ev.Finished | ev.Failed) -> bool:
+    record = state.jobs.get(event.job)
+    return record is not None and record.attempt == event.attempt and record.state in HOLDING
+
+
+def _copies(state: State, event: ev.CopyProgress | ev.CopyEnded) -> bool:
+    return state.datasets.fits(event)
+
+
+_CHECKS: Mapping[type, Callable[[State, Any], bool]] = {
+    ev.Submitted: lambda state, event: event.job not in state.jobs,
+    ev.Cancelled: lambda state, event: event.job in state.jobs,
+    ev.Started: _started,
+    ev.Stopped: _ended,
+    ev.Finished: _ended,
+    ev.Failed: _ended,
+    ev.ServerDown: lambda state, event: event.server in state.inventory.up,
+    ev.ServerUp: lambda state, event: event.server not in state.inventory.up,
+    ev.ServerMoved: lambda state, event: state.inventory.moving.get(event.server) == event.cluster,
+    ev.SolveEnded: lambda state, event: state.plans.awaited(event.path) == event.checksum,
+    ev.CopyProgress: _copies,
+    ev.CopyEnded: _copies,
+}
+"""Report → whether it fits; others always do."""

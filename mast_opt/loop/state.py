@@ -8,7 +8,7 @@ from typing import Any
 
 from mast_opt.core.errors import MastOptError
 from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.types import Bid, Job, Server
+from mast_opt.job_placement.live_fleet.types import Bid, Server
 from mast_opt.job_placement.units import WHOLE
 from mast_opt.loop import events as ev
 from mast_opt.loop.cluster_use import ClusterUse
@@ -18,7 +18,7 @@ from mast_opt.loop.event import Unfit
 from mast_opt.loop.handovers import Handovers
 from mast_opt.loop.inventory import Inventory
 from mast_opt.loop.job_states import HOLDING, WAITING, JobState
-from mast_opt.loop.jobs import JobRecord
+from mast_opt.loop.jobs import JobClasses, JobRecord
 from mast_opt.loop.plans import Plans
 from mast_opt.loop.reclaimable import Reclaimable
 from mast_opt.loop.tenants import Tenants
@@ -76,6 +76,7 @@ class State:
         self.demand = Demand()
         self.use = ClusterUse()
         self.plans = Plans()
+        self._classes = JobClasses()
         self.rules = 0
         """How often replicas or quotas have changed."""
         self._handovers = Handovers()
@@ -96,13 +97,12 @@ class State:
         if at_ms < self.now_ms:
             raise CorruptLog(seq, f"its time {at_ms} ms lies before {self.now_ms} ms")
         self.seq, self.now_ms = seq, at_ms
+        handler = _HANDLERS.get(type(event))
         try:
-            if isinstance(event, ev.Placed):
-                self._placed(event, bid)
-                return
-            handler = _HANDLERS.get(type(event))
             if handler is not None:
                 handler(self, event)
+            elif isinstance(event, ev.Placed):
+                self._placed(event, bid)
         except Unfit as unfit:
             raise CorruptLog(seq, str(unfit)) from None
 
@@ -112,6 +112,8 @@ class State:
 
     def take_startable(self) -> tuple[JobRecord, ...]:
         """The jobs whose last blocker has gone, or that never had one, since the last call."""
+        if not self._startable:
+            return ()
         names, self._startable = self._startable, []
         records = (self.jobs.get(name) for name in names)
         return tuple(
@@ -120,6 +122,8 @@ class State:
 
     def take_never_started(self) -> tuple[JobRecord, ...]:
         """The jobs that were asked to stop before anybody was asked to start them, since the last call."""
+        if not self._never_started:
+            return ()
         names, self._never_started = self._never_started, []
         return tuple(self.jobs[name] for name in names)
 
@@ -153,25 +157,13 @@ class State:
     def _submitted(self, event: ev.Submitted) -> None:
         if event.job in self.jobs:
             raise self._corrupt(f"job {event.job} is there already")
-        spec = event.spec
-        job = Job(
-            name=event.job,
-            tier=spec.tier,
-            tasks=spec.tasks,
-            mgpu=spec.mgpu,
-            cpu_mcores=spec.cpu_mcores,
-            memory_mib=spec.memory_mib,
-            gpu_types=spec.gpu_types,
-            datasets=spec.datasets,
-            within=spec.within,
-            prefer=spec.prefer,
-            preemptible=spec.preemptible,
-            tenant=spec.tenant,
+        name, spec, now = event.job, event.spec, self.now_ms
+        of = self._classes.of(name, spec)
+        self.jobs[name] = JobRecord(
+            name, spec, of.job.named(name), of.asked_mgpu, of.demand, self.submitted, now, since_ms=now
         )
-        record = JobRecord(event.job, spec, job, self.submitted, self.now_ms, since_ms=self.now_ms)
-        self.jobs[event.job] = record
         self.submitted += 1
-        self.demand.submitted(record, self.now_ms)
+        self.demand.submitted(of.demand, of.asked_mgpu, spec.datasets, now)
 
     def _cancelled(self, event: ev.Cancelled) -> None:
         record = self._known(event.job)
@@ -195,7 +187,9 @@ class State:
         record = self._in(event.job, *WAITING)
         if event.attempt != record.attempt + 1:
             raise self._corrupt(f"attempt {event.attempt} of job {event.job} follows attempt {record.attempt}")
-        over = self.tenants.is_over(record.spec.tenant, sum(sum(share.gpus.values()) for share in event.shares))
+        on_each = [sum(share.gpus.values()) for share in event.shares]
+        mgpu = sum(on_each)
+        over = self.tenants.is_over(record.spec.tenant, mgpu)
         if bid is not None:
             self.fleet.commit(bid)
         else:  # victims go last, as they count towards the quota of their tenant when the bid is made
@@ -205,16 +199,15 @@ class State:
         for victim in event.victims:
             self._stop(self._in(victim, JobState.STARTING, JobState.RUNNING))
         record.state, record.attempt = JobState.STARTING, event.attempt
-        record.region, record.shares = event.region, event.shares
-        self.inventory.used_mgpu[event.region] += record.mgpu
+        record.region, record.shares, record.mgpu = event.region, event.shares, mgpu
+        self.inventory.used_mgpu[event.region] += mgpu
         record.over_quota = over
         if over or record.spec.preemptible or record.spec.tenant in self.tenants.typed:
             record.stoppable_tier = self.lowest_tier if over else record.spec.tier
-        for share in record.shares:
-            mgpu = sum(share.gpus.values())
-            self.reclaimable.take(share.server, mgpu, record.stoppable_tier)
-            self._use(share.server, mgpu)
-        self.tenants.change(record.spec.tenant, record.mgpu, self.now_ms, over=record.over_quota)
+        for share, there in zip(event.shares, on_each):
+            self.reclaimable.take(share.server, there, record.stoppable_tier)
+            self._use(share.server, there)
+        self.tenants.change(record.spec.tenant, mgpu, self.now_ms, over=over)
         if self._handovers.begin(record):
             self._startable.append(record.name)
 
@@ -277,13 +270,13 @@ class State:
         self.use.change(where.cluster, where.gpu_type, mgpu, self.now_ms)
 
     def _forget(self, record: JobRecord) -> None:
-        self.demand.ended(record, self.now_ms)
+        self.demand.ended(record.demand, record.asked_mgpu, self.now_ms)
         del self.jobs[record.name]
 
     def _leave(self, record: JobRecord) -> None:
-        self._startable += [waiter.name for waiter in self._handovers.stopped(record)]
-        record.region, record.shares, record.stoppable_tier = "", (), None
-        record.over_quota = False
+        self._startable += self._handovers.stopped(record)
+        record.region, record.shares, record.mgpu = "", (), 0
+        record.stoppable_tier, record.over_quota = None, False
 
     # --- servers, data, quotas ---
 
@@ -390,7 +383,7 @@ _HANDLERS: Mapping[type, Callable[[State, Any], None]] = {
 
 
 def _fields(record: JobRecord) -> tuple[object, ...]:
-    names = (name for name in JobRecord.__slots__ if name not in ("job", "spec"))
+    names = (name for name in JobRecord.__slots__ if name not in ("job", "spec", "demand"))
     return tuple(_canonical(getattr(record, name)) for name in names)
 
 

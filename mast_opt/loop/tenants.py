@@ -40,7 +40,9 @@ class Tenants:
 
     def change(self, tenant: str, mgpu: int, now_ms: int, *, over: bool = False) -> None:
         """A tenant uses so much more from now on, or less. ``over``: by a job that its quota does not cover."""
-        use = self._uses.setdefault(tenant, _Use(at_ms=now_ms))
+        use = self._uses.get(tenant)
+        if use is None:
+            use = self._uses[tenant] = _Use(at_ms=now_ms)
         use.advance(now_ms)
         use.mgpu += mgpu
         if not over:

@@ -45,10 +45,9 @@ def simulate(
     now_ms = changed_ms = engine.state.now_ms
     patience_ms = PATIENCE * max((path.every_ms for path in engine.slow.values()), default=0)
     while True:
-        times = [host.next_ms(), None if following is None else following[0]]
-        if not idle or engine.slow or any(time is not None for time in times):
-            times.append(wake_ms)
-        due = min((time for time in times if time is not None), default=None)
+        due = _earlier(host.next_ms(), None if following is None else following[0])
+        if due is not None or not idle or engine.slow:
+            due = _earlier(due, wake_ms)
         if due is None or (until_ms is not None and due > until_ms):
             return now_ms
         if engine.slow and following is None and not host.works and due > changed_ms + patience_ms:
@@ -66,5 +65,11 @@ def simulate(
         if on_turn is not None:
             on_turn(turn)
         wake_ms, idle = turn.next_wake_ms, not turn.events
-        if any(not isinstance(stored.event, _OF_PLANS) for stored in turn.events):
+        if engine.slow and any(not isinstance(stored.event, _OF_PLANS) for stored in turn.events):
             changed_ms = now_ms
+
+
+def _earlier(one: int | None, other: int | None) -> int | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other)

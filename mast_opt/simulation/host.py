@@ -84,9 +84,12 @@ class SimulatedHost:
 
     def next_ms(self) -> int | None:
         """When the next answer is due; None if none is."""
-        others = [part.next_ms() for part in (self._network, self._solver) if part is not None]
-        own = self._answers[0][0] if self._answers else None
-        return min((time for time in (own, *others) if time is not None), default=None)
+        times = [self._answers[0][0]] if self._answers else []
+        for part in (self._network, self._solver):
+            time = None if part is None else part.next_ms()
+            if time is not None:
+                times.append(time)
+        return min(times) if times else None
 
     @property
     def works(self) -> bool:

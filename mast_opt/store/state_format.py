@@ -24,7 +24,7 @@ from mast_opt.job_placement.live_fleet.types import Job, Part, Server, Share
 from mast_opt.loop import cluster_use, datasets, demand, handovers, inventory, plans, reclaimable, tenants
 from mast_opt.loop.events import JobSpec, PlanStep
 from mast_opt.loop.job_states import JobState
-from mast_opt.loop.jobs import JobRecord
+from mast_opt.loop.jobs import JobClass, JobClasses, JobRecord
 from mast_opt.loop.state import State
 
 MAGIC = b"mast-opt state 1\n"
@@ -46,7 +46,7 @@ def _own(module: object) -> Iterator[type]:
 CLASSES: Mapping[str, type] = {
     f"{cls.__module__.rpartition('.')[2]}.{cls.__qualname__}": cls
     for cls in (
-        *(State, JobRecord, JobSpec, PlanStep, Job, Part, Server, Share),
+        *(State, JobRecord, JobClass, JobClasses, JobSpec, PlanStep, Job, Part, Server, Share),
         *(cls for part in (cluster_use, datasets, demand, handovers, inventory, plans, reclaimable, tenants)
           for cls in _own(part)),
     )

@@ -9,7 +9,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.job_placement.live_fleet.types import Server
 from mast_opt.loop import events as ev
 from mast_opt.loop.cluster_use import INTERVAL_MS, ClusterUse
-from mast_opt.loop.demand import DAY_MS, Demand
+from mast_opt.loop.demand import DAY_MS, Demand, DemandClass
 from mast_opt.loop.engine import Engine
 from mast_opt.loop.log_checker import check_log
 from mast_opt.loop.plan_steps import misfit
@@ -178,15 +178,14 @@ class TestChecker:
 
 class TestForecasts:
     def test_demand_is_the_weighted_mean_of_days(self) -> None:
-        state, demand = State(SERVERS), Demand()
-        state.apply(1, 0, ev.Submitted("j", ev.JobSpec(mgpu=1000, tasks=8, namespace="ads", datasets=("d",))))
-        record = state.jobs["j"]
-        demand.submitted(record, DAY_MS // 2)
-        (of,) = demand.classes()
+        demand = Demand()
+        of = DemandClass.of(ev.JobSpec(mgpu=1000, tasks=8, namespace="ads", datasets=("d",)))
+        demand.submitted(of, 8000, ("d",), DAY_MS // 2)
+        assert demand.classes() == (of,)
         assert demand.forecast_mgpu(of, DAY_MS // 2 + 3600) * (DAY_MS // 2 + 3600) // 8000 <= 3600
         assert demand.forecast_mgpu(of, DAY_MS) == 4000
         assert demand.forecast_mgpu(of, 2 * DAY_MS) == 4000 + (8000 - 4000) // 4
-        demand.ended(record, 2 * DAY_MS)
+        demand.ended(of, 8000, 2 * DAY_MS)
         assert demand.forecast_mgpu(of, 3 * DAY_MS) == 5000 - 5000 // 4
         assert (demand.read(of, 7 * DAY_MS), demand.read(of, 8 * DAY_MS)) == (("d",), ())
 

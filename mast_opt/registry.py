@@ -35,6 +35,7 @@ SolverName: TypeAlias = (
 TermName: TypeAlias = (
     Literal[
         "peak", "overload", "idle", "remote", "egress", "copy", "storage", "moved_work", "unserved",
+        "running_cost", "migration_cost",
         "rejected", "preemption", "cost", "fragmentation",
         "shortfall", "moves_in_use", "moves_idle", "spread", "buffer", "affinity", "use", "repair",
         "load", "balance", "process_move", "service_move", "machine_move",

@@ -24,6 +24,9 @@ param storage_mb{REGION} >= 0;
 param headroom_milli{REGION} >= 0, <= 1000, default 0;  # thousandths of the storage to keep free
 param cpu_mcores{REGION} >= 0;
 param supply_mgpu{REGION, TYPE} >= 0, default 0;
+param storage_usd_per_tb_month{REGION} >= 0, default 0; # prices; copy_usd_per_tb: of what is copied or uploaded there
+param copy_usd_per_tb{REGION} >= 0, default 0;
+param gpu_usd_per_hour{REGION, TYPE} >= 0, default 0;
 set INGRESS_LIMITED within REGION;
 param ingress_mb_per_day{INGRESS_LIMITED} >= 0;         # elsewhere copies come in without a limit
 
@@ -78,7 +81,8 @@ param days_num integer > 0;                             # time for the copies, a
 param days_den integer > 0, default 1;
 param days := days_num / days_den;
 
-set TERM := {"peak", "overload", "idle", "remote", "egress", "copy", "storage", "moved_work", "unserved"};
+set TERM := {"peak", "overload", "idle", "remote", "egress", "copy", "storage", "moved_work", "unserved",
+    "running_cost", "migration_cost"};
 param weight{TERM} >= 0;
 param tier_weight{TIER} >= 0;
 
@@ -141,6 +145,10 @@ param moved_unit{n in LIMIT, w in WORKLOAD} :=          # of work that leaves a 
 param refused_unit{n in LIMIT, w in WORKLOAD} :=        # of refused work
     if n = "unserved_gpus" then fewest_mgpu[w]
     else if n = "unserved" then tier_weight[tier[w]] * demand_mgpu[w] else 0;
+param hours_a_month := 730;                             # of the average month
+param run_usd_per_month{(w,r,k) in RUN} :=              # what a whole run costs: GPUs by the hour, outputs by the month
+    (if k in TYPE then gpus_mgpu[w,k] / 1000 * gpu_usd_per_hour[r,k] else 0) * hours_a_month
+    + output_mb[w] / 1e6 * storage_usd_per_tb_month[r];
 param limit_scale{n in LIMIT} :=
     if n = "copied_tb" or n = "stored_tb" or n = "remote_tb_per_day" then 1e6
     else if n = "unserved_gpus" or n = "overload_gpus" then 1000
@@ -248,6 +256,14 @@ s.t. limit{n in LIMIT}:
         (remote_unit[n,w,i] + (if n = "egress" then price_usd_per_tb[q,r] / 1e6 * read_mb_per_day[w,i] else 0))
         * remote_from[w,i,q,r]
     + sum{(i,q,r) in COPY} (if n = "egress" then price_usd_per_tb[q,r] / 1e6 * size_mb[i] / days else 0) * copy[i,q,r]
+    + (if n = "running_cost" then
+        sum{i in DATASET, r in REGION} size_mb[i] / 1e6 * storage_usd_per_tb_month[r] * place[i,r]
+        + sum{(w,r,k) in RUN} run_usd_per_month[w,r,k] * (if w in SPLITTABLE then part[w,r,k] else run[w,r,k])
+        + sum{(w,i,q,r) in REMOTE_FROM}
+            price_usd_per_tb[q,r] / 1e6 * read_mb_per_day[w,i] * hours_a_month / 24 * remote_from[w,i,q,r])
+    + (if n = "migration_cost" then
+        sum{i in DATASET, r in REGION: (i,r) not in STORED} size_mb[i] / 1e6 * copy_usd_per_tb[r] * place[i,r]
+        + sum{(i,q,r) in COPY} price_usd_per_tb[q,r] / 1e6 * size_mb[i] * copy[i,q,r])
     + sum{(w,r) in CURRENT} moved_unit[n,w] * left[w,r]
     + sum{(r,k) in SUPPLIED} (if n = "overload_gpus" then 1 else 0) * overload[r, k, max{p in TIER} p]
     + sum{w in WORKLOAD: may_refuse}
@@ -287,7 +303,19 @@ minimize total:
     # tier-weighted share of demand
     + weight["unserved"] * sum{w in WORKLOAD: may_refuse and all_weighted_demand > 0}
         tier_weight[tier[w]] * demand_mgpu[w] / all_weighted_demand
-        * (if w in SPLITTABLE then unserved_part[w] else unserved[w]);
+        * (if w in SPLITTABLE then unserved_part[w] else unserved[w])
+
+    # USD a month: GPUs by the hour, what is stored, what is read over links
+    + weight["running_cost"] *
+        ( sum{i in DATASET, r in REGION} size_mb[i] / 1e6 * storage_usd_per_tb_month[r] * place[i,r]
+        + sum{(w,r,k) in RUN} run_usd_per_month[w,r,k] * (if w in SPLITTABLE then part[w,r,k] else run[w,r,k])
+        + sum{(w,i,q,r) in REMOTE_FROM}
+            price_usd_per_tb[q,r] / 1e6 * read_mb_per_day[w,i] * hours_a_month / 24 * remote_from[w,i,q,r] )
+
+    # USD, once: new replicas by region, copies by link
+    + weight["migration_cost"] *
+        ( sum{i in DATASET, r in REGION: (i,r) not in STORED} size_mb[i] / 1e6 * copy_usd_per_tb[r] * place[i,r]
+        + sum{(i,q,r) in COPY} price_usd_per_tb[q,r] / 1e6 * size_mb[i] * copy[i,q,r] );
 
 
 solve;

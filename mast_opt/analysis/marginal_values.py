@@ -44,6 +44,8 @@ class Marginal:
     low: float | None
     high: float | None
     """What is proven of it; equal to ``value`` where the integers are fixed."""
+    usd: float | None = None
+    """``value`` in dollars; None where no term in dollars has a weight."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ class Marginals:
     status: Status = Status.FEASIBLE
     """INFEASIBLE if it is proven that there is no plan to begin from; NO_SOLUTION if none was found or measured in
     time; FEASIBLE otherwise."""
+    usd_unit: str = ""
+    """Unit of ``Marginal.usd``, such as "USD a month"; empty where no term in dollars has a weight."""
 
 
 @checked(
@@ -83,6 +87,8 @@ def marginal_values(  # noqa: PLR0913 - one question, with the limits of its sol
     cancel: threading.Event | None = None,
 ) -> Marginals:
     """What one more TB, core, GPU, … is worth in each place, in units of the weighted objective.
+
+    Where a term in dollars has a weight, each value is also stated in dollars: divided by that weight.
 
     Each value is a difference of two solves, never a dual of a mixed-integer program: the instance as it is, and with
     ``units`` more of one resource in one place, divided by ``units``.
@@ -154,7 +160,18 @@ def marginal_values(  # noqa: PLR0913 - one question, with the limits of its sol
 
     values = in_parallel(worth, places, jobs, cancel)
     values.sort(key=lambda one: math.inf if one.value is None else -one.value)
-    return replace(nothing, objective=problem.sense.minimised(before[0]), values=tuple(values), status=Status.FEASIBLE)
+    found = replace(nothing, objective=problem.sense.minimised(before[0]), values=tuple(values), status=Status.FEASIBLE)
+    return _in_dollars(kind, problem, found)
+
+
+def _in_dollars(kind: Kind[Any, Any], problem: Problem[Any], answer: Marginals) -> Marginals:
+    """The same with what each value is in dollars: over the weight of the first term in dollars that has one."""
+    weights = {} if problem.objective.lexicographic else problem.objective.weights
+    term = next((term for term in kind.usd_terms if weights.get(term)), None)
+    if term is None:
+        return answer
+    values = tuple(replace(one, usd=None if one.value is None else one.value / weights[term]) for one in answer.values)
+    return replace(answer, values=values, usd_unit=kind.usd_terms[term])
 
 
 def _check(

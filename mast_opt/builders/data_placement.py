@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 from mast_opt.builders.base import Number, ProblemBuilder, Row, names, pairs
+from mast_opt.core.errors import Fault, InstanceError
 from mast_opt.data_placement.problem import DataPlacement
 
 
@@ -57,6 +58,9 @@ class DataPlacementBuilder(ProblemBuilder):
         gpus: Mapping[str, Number] | None = None,
         ingress_tb_per_day: Number | None = None,
         headroom: Number | None = None,
+        usd_per_tb_month: Number | None = None,
+        usd_per_tb_copied: Number | None = None,
+        usd_per_gpu_hour: Mapping[str, Number] | None = None,
     ) -> Self:
         """Add a place with storage, CPUs and GPUs.
 
@@ -64,11 +68,33 @@ class DataPlacementBuilder(ProblemBuilder):
             gpus: GPU type → GPUs of this type in the region.
             ingress_tb_per_day: most that is copied in; no limit unless given.
             headroom: share of the storage that stays free, 0 to 1.
+            usd_per_tb_month, usd_per_tb_copied: price of storing a TB, and of one that comes in; 0 unless given.
+            usd_per_gpu_hour: GPU type → price of a GPU for an hour; 0 unless given.
         """
-        limits = {"ingress_tb_per_day": ingress_tb_per_day, "headroom": headroom}
+        limits = {
+            "ingress_tb_per_day": ingress_tb_per_day,
+            "headroom": headroom,
+            "usd_per_tb_month": usd_per_tb_month,
+            "usd_per_tb_copied": usd_per_tb_copied,
+        }
+        prices = dict(pairs("usd_per_gpu_hour", usd_per_gpu_hour))
         rows: list[Row] = [("regions", {"region": region, "storage_tb": storage_tb, "cpu_cores": cpu_cores, **limits})]
         for gpu_type, count in pairs("gpus", gpus):
-            rows.append(("gpu_supply", {"region": region, "gpu_type": gpu_type, "gpus": count}))
+            rows.append(
+                (
+                    "gpu_supply",
+                    {
+                        "region": region,
+                        "gpu_type": gpu_type,
+                        "gpus": count,
+                        "usd_per_gpu_hour": prices.pop(gpu_type, None),
+                    },
+                )
+            )
+        for gpu_type in prices:
+            raise InstanceError(
+                [Fault("gpu_supply", f"GPUs of {gpu_type} in {region}, which has a price", column="usd_per_gpu_hour")]
+            )
         return self._add(rows)
 
     def add_dataset(

@@ -214,9 +214,11 @@ def marginal_keys(answer: Marginals) -> Record:
                 "value": one.value,
                 "low": one.low,
                 "high": one.high,
+                **({"usd": one.usd} if answer.usd_unit else {}),
             }
             for one in answer.values
         ],
+        **({"usd_unit": answer.usd_unit} if answer.usd_unit else {}),
     }
 
 

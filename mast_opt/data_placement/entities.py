@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from mast_opt.core.arrays import Arrays, amounts, flags, positions, reals
 from mast_opt.kind.problem_data import Bools, Entities, Floats, Ints, Relation
 
+RESOURCES = ("gpus", "storage", "link")
+"""What a candidate may be."""
+GPUS, STORAGE, LINK = range(3)
 SHARE = 1000
 """Shares (of a workload, of a read, of a copy) are integers out of this many."""
 
@@ -27,6 +30,9 @@ class Regions(Entities):
         amounts("ingress_mb_per_day", "regions"),
         flags("ingress_limited", "regions"),
         amounts("supply_mgpu", "regions", "gpu_types"),
+        amounts("storage_price_micro", "regions", total=False),
+        amounts("copy_price_micro", "regions", total=False),
+        amounts("gpu_price_micro", "regions", "gpu_types", total=False),
     )
 
     storage_mb: Ints
@@ -41,6 +47,12 @@ class Regions(Entities):
     """[R] whether there is a limit on what copies bring."""
     supply_mgpu: Ints
     """[R, K] GPUs of each type, in thousandths."""
+    storage_price_micro: Ints
+    """[R] price of storing a TB for a month, in millionths of a dollar."""
+    copy_price_micro: Ints
+    """[R] price of a TB that is copied or uploaded to the region, in millionths of a dollar."""
+    gpu_price_micro: Ints
+    """[R, K] price of a GPU for an hour, in millionths of a dollar."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -186,6 +198,43 @@ class CpuQuotas(Relation):
     """[Q] position in ``apps``."""
     cpu_mcores: Ints
     """[Q] limit, in thousandths of a core."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Candidates(Entities):
+    """What may be bought, in whole steps: GPUs of a type, storage, or capacity of a link."""
+
+    AXIS = "candidates"
+    COLUMNS = (
+        amounts("resource", "candidates", most=len(RESOURCES) - 1, total=False),
+        positions("region", "candidates", "regions"),
+        positions("gpu_type", "candidates", "gpu_types", beyond=1),
+        positions("target", "candidates", "regions", beyond=1),
+        amounts("step", "candidates", total=False),
+        amounts("most_steps", "candidates", total=False),
+        amounts("price_micro", "candidates", total=False),
+        amounts("lead_days", "candidates", total=False),
+    )
+
+    resource: Ints
+    """[C] position in ``RESOURCES``."""
+    region: Ints
+    """[C] where it is bought; of a link, the region that data leaves."""
+    gpu_type: Ints
+    """[C] position in ``gpu_types``; K for anything but GPUs."""
+    target: Ints
+    """[C] of a link, the region that data reaches; R for anything else."""
+    step: Ints
+    """[C] what one step brings: milli-GPUs, MB, or MB a day."""
+    most_steps: Ints
+    """[C] steps that may be bought."""
+    price_micro: Ints
+    """[C] price of one step, in millionths of a dollar."""
+    lead_days: Ints
+    """[C] days from order to use."""
+
+    def _check_rows(self, check: Arrays) -> None:
+        check.wrong("step", self.step == 0, "more than 0")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -18,7 +18,10 @@ from mast_opt.core.arrays import Arrays
 from mast_opt.core.errors import Fault, InstanceError, UsageError
 from mast_opt.core.wording import did_you_mean
 from mast_opt.data_placement.entities import (
+    GPUS,
+    LINK,
     SHARE,
+    Candidates,
     CpuQuotas,
     CurrentRuns,
     Datasets,
@@ -36,7 +39,7 @@ from mast_opt.kind.problem_data import Bools, GroupedProblem, Ints
 if TYPE_CHECKING:
     from mast_opt.data_placement.plan import Plan  # noqa: F401 - named in a string below
 
-__all__ = ["NO_GPU", "SHARE", "TERMS", "Bools", "DataPlacement", "Ints", "Links", "read_only"]
+__all__ = ["LATER_TERMS", "NO_GPU", "SHARE", "TERMS", "Bools", "DataPlacement", "Ints", "Links", "read_only"]
 
 ArrayT = TypeVar("ArrayT", bound=NDArray[Any])
 
@@ -50,8 +53,12 @@ TERMS: Mapping[str, float] = {
     "storage": 0.1,
     "moved_work": 1.0,
     "unserved": 4000.0,
+    "running_cost": 0.0,
+    "migration_cost": 0.0,
 }
 """Objective term → its default weight. What each measures: ``docs/problems/data-placement.md``."""
+LATER_TERMS = frozenset(("running_cost", "migration_cost"))
+"""Terms that checksums and certificates from before do not mention; they have no weight there."""
 NO_GPU = "none"
 """Label of the type that CPU-only work runs on; its position is len(gpu_types)."""
 
@@ -83,6 +90,7 @@ class DataPlacement(GroupedProblem["Plan"]):
         "days": Fraction,
         "provenance": str,
         "limits": Mapping,
+        "candidates": (Candidates, type(None)),
     }
 
     name: str
@@ -111,6 +119,9 @@ class DataPlacement(GroupedProblem["Plan"]):
     limits: Mapping[str, Fraction] = field(default_factory=dict)
     """The most that a whole plan may have of something (``LIMITS``), each in its own unit: hard limits."""
 
+    candidates: Candidates | None = None
+    """What may be bought to bring the worst ratio down; None: nothing is offered."""
+
     def with_limits(self, limits: Mapping[str, float | str | Fraction | None]) -> Self:  # noqa: D102 - see the base
         values: dict[str, Fraction | None] = {}
         for name, value in limits.items():
@@ -138,6 +149,20 @@ class DataPlacement(GroupedProblem["Plan"]):
             words = f"shares of workload {w} ({self.workloads.labels[w]}) that add up to at most {SHARE}"
             check.fault("current_runs.share", words, f"{share[w]:g}")
 
+        if self.candidates is not None:
+            self._check_candidates(check, self.candidates)
+
+    def _check_candidates(self, check: Arrays, offered: Candidates) -> None:
+        """Faults of candidates for GPUs without a type, and for links that are not there."""
+        needs_type = (offered.resource == GPUS) & (offered.gpu_type == len(self.gpu_types))
+        link_of = np.zeros((len(self.regions), len(self.regions) + 1), np.bool_)
+        if self.links is not None:
+            link_of[self.links.source, self.links.target] = True
+        no_link = (offered.resource == LINK) & ~link_of[offered.region, offered.target]
+        for wrong, words in ((needs_type, "a GPU type"), (no_link, "two regions that a row of links joins")):
+            for at in np.flatnonzero(wrong)[:1].tolist():
+                check.fault("candidates", f"{words} for the candidate {offered.labels[at]}")
+
     @cached_property
     def tier_weight(self) -> NDArray[np.float64]:
         """[P] weight of each tier that occurs; 1 unless stated."""
@@ -159,6 +184,15 @@ class DataPlacement(GroupedProblem["Plan"]):
         most = np.iinfo(np.int64).max
         volumes = [min(int(rate * self.days), most) for rate in self.regions.ingress_mb_per_day.tolist()]
         return read_only(np.array(volumes, np.int64))
+
+    @property
+    def has_prices(self) -> bool:
+        """Whether anything has a price: GPUs, storage, copies or links."""
+        regions = self.regions
+        prices = (regions.gpu_price_micro, regions.storage_price_micro, regions.copy_price_micro)
+        return any(price.any() for price in prices) or (
+            self.links is not None and bool(self.links.price_usd_per_tb.any())
+        )
 
     @cached_property
     def outside(self) -> Bools:

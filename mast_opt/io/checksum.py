@@ -14,7 +14,7 @@ from mast_opt.core.fork_safety import use_tables
 from mast_opt.kind.header import Header
 from mast_opt.kind.problem import Problem
 from mast_opt.kind.schema import ColumnType, Schema, Table, Tables
-from mast_opt.registry import kind_of
+from mast_opt.registry import kind_named, kind_of
 
 
 def checksum(problem: Problem[Any]) -> str:
@@ -47,11 +47,11 @@ def checksum_of(schema: Schema, header: Header, tables: Tables) -> str:
 
 
 def _header_text(header: Header) -> str:
-    objective = header.objective
+    objective, later = header.objective, kind_named(header.kind).later_terms
     content: dict[str, Any] = {
         "kind": header.kind,
         "rules": {name: str(value) for name, value in header.rules.items()},
-        "weights": {term: float(weight) for term, weight in objective.weights.items()},
+        "weights": {term: float(weight) for term, weight in objective.weights.items() if weight or term not in later},
         "tier_weights": {str(tier): float(weight) for tier, weight in objective.tier_weights.items()},
         "order": list(objective.order),
     }

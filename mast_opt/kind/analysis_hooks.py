@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from fractions import Fraction
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.verdict import Violation
@@ -257,6 +259,64 @@ class TwoStage:
 
 
 @dataclass(frozen=True)
+class Offer:
+    """Something that may be bought, in whole steps."""
+
+    name: str
+    what: str
+    """"H100 GPUs", "storage"."""
+    place: str
+    unit: str
+    step: float
+    """What one step brings, in units."""
+    usd: Fraction
+    """Price of one step."""
+    most_steps: int
+    lead_days: int
+
+
+Steps = NDArray[np.int64]
+"""[C] whole steps of each offer."""
+
+
+class PurchaseProgram(Protocol):
+    """The program that chooses steps."""
+
+    @property
+    def mip(self) -> Mip:
+        """Minimises USD."""
+
+    @property
+    def buy(self) -> IntArray:
+        """The columns of steps, one an offer."""
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """How a kind of problem grows by purchases, until a worst ratio is at a target."""
+
+    offers: Callable[[Any], tuple[Offer, ...]]
+    tier: Callable[[Any, int | None], int]
+    """(problem, tier or None for all) → position of the last tier that counts."""
+    program: Callable[[Any, Steps, Fraction, int, bool], PurchaseProgram]
+    """(problem, most steps, ratio, tier, with exact shares?) → the program."""
+    relaxation: Callable[[Any, Steps, Fraction, int], PurchaseProgram]
+    """A smaller one whose optimum is never higher."""
+    bought: Callable[[Any, Steps], Any]
+    """(problem, steps) → the problem after the purchase."""
+    within: Callable[[Any, Fraction, int], Any]
+    """(problem, ratio, tier) → its Formulation with the ratio as a hard limit."""
+    worst: Callable[[Any, Any, int], Fraction]
+    """(problem, plan, tier) → the worst ratio, exactly."""
+    served: Callable[[Any], Any]
+    """The problem in which no work may be refused."""
+    next_steps: Callable[[Any, Any, Steps, Steps, Fraction, int], Steps | None]
+    """(problem, plan, steps, most steps, ratio, tier) → more steps where the plan is over; None where none are left."""
+    stressed: Callable[[Any, Fraction, int], Any]
+    """(problem, ratio, tier) → the problem for a heuristic, which then avoids what is over the ratio above all."""
+
+
+@dataclass(frozen=True)
 class AnalysisHooks:
     """Everything that can be asked of a kind of problem; what is empty makes no sense for it."""
 
@@ -283,3 +343,5 @@ class AnalysisHooks:
     where a kind has no data that can be lost."""
     risk: Callable[[Any, Any | None], Risk] | None = None
     """(instance, plan or None for today) → what depends on each region; None where a kind has no data to lose."""
+    expansion: Expansion | None = None
+    """How it grows by purchases; None where nothing can be bought."""

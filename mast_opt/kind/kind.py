@@ -54,6 +54,13 @@ class Kind(Generic[ProblemT, PlanT]):
     policies: Mapping[str, Policy] = field(default_factory=dict)
     """The policies of which ``[objective]`` names one; empty for a kind whose objective has weighted terms."""
 
+    later_terms: frozenset[str] = frozenset()
+    """Terms that were added to the format later. A checksum does not mention them where they have no weight, so that
+    checksums from before still hold."""
+
+    usd_terms: Mapping[str, str] = field(default_factory=dict)
+    """Term that is in dollars → its unit, such as "USD a month"; the first with a weight states values in dollars."""
+
     def formulate(
         self,
         problem: ProblemT,

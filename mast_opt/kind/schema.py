@@ -89,6 +89,7 @@ class Amount(TypedDict, total=False):
     maximum: int | None
     default: int | None
     required: bool
+    later: bool
     help: str
 
 

@@ -202,6 +202,10 @@ def marginal_sections(answer: Marginals) -> tuple[Section, ...]:
         Head("value of one more unit", Form.AMOUNT),
         Head("at least", Form.AMOUNT),
         Head("at most", Form.AMOUNT),
+        *((Head(answer.usd_unit, Form.AMOUNT),) if answer.usd_unit else ()),
     )
-    rows = tuple((one.resource, one.place, one.unit, one.value, one.low, one.high) for one in answer.values)
+    rows = tuple(
+        (one.resource, one.place, one.unit, one.value, one.low, one.high, *((one.usd,) if answer.usd_unit else ()))
+        for one in answer.values
+    )
     return (Section("Marginal values", heads, rows),)

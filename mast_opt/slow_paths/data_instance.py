@@ -103,6 +103,9 @@ def _regions(
         ingress_mb_per_day=np.array(limit, np.int64),
         ingress_limited=np.array([region in ingress for region in regions], np.bool_),
         supply_mgpu=supply,
+        storage_price_micro=np.zeros(len(regions), np.int64),
+        copy_price_micro=np.zeros(len(regions), np.int64),
+        gpu_price_micro=np.zeros_like(supply),
     )
 
 

@@ -19,7 +19,7 @@ Place = tuple[frozenset[int], ...]
 """For each dataset, the regions that hold it."""
 
 Triples = list[tuple[int, int, int]]
-Flow = tuple[int, list[int], int, Fraction]
+Flow = tuple[int, list[int], int, Fraction, bool]
 """(units, regions that it may come from, region, MB of the whole): a copy, or what work reads remotely."""
 
 
@@ -192,21 +192,49 @@ class Brute:
         ]
         if far and not p.remote_reads:
             return None
-        egress = self.egress(place, far)
-        if egress is None or not self.within_limits(place, work, sum(mb * n for *_, mb, n in far), egress):
-            return None
         size: list[int] = p.datasets.size_mb.tolist()
         new = sum(size[i] for i, held in enumerate(place) for r in held if not p.datasets.stored[i, r])
         kept = sum(size[i] * len(held) for i, held in enumerate(place))
         volume = sum(mb for _, _, mb in self.reads)
-        return (
+        other = (
             work.value
-            + self.weight["egress"] * egress
             + self.weight["remote"] * (sum(mb * n for *_, mb, n in far) / self.parts / volume if volume else 0.0)
             + (self.weight["copy"] * new + self.weight["storage"] * kept) / (sum(size) or 1)
         )
+        carried = sum(mb * n for *_, mb, n in far)
+        priced = [
+            sum(self.weight[term] * float(cost) for term, cost in costs.items())
+            for costs in self.costs(place, work, far)
+            if self.within_limits(place, work, carried, costs)
+        ]
+        return other + min(priced) if priced else None
 
-    def within_limits(self, place: Place, work: Work, far: int, egress: float) -> bool:
+    def costs(
+        self, place: Place, work: Work, far: Sequence[tuple[int, int, int, int, int]]
+    ) -> Iterator[dict[str, Fraction]]:
+        """The terms in USD, for every way to bring copies and remote reads over the links."""
+        p, tb, micro, month = self.p, 1_000_000, 1_000_000, 730
+        need = {(w, k): gpus for w, k, gpus in self.options}
+        running = migration = Fraction(0)
+        for w, shares in enumerate(work.runs):
+            for r, k, n in shares:
+                hourly = Fraction(need[w, k], 1000) * int(p.regions.gpu_price_micro[r, k]) if k < self.K else 0
+                output = Fraction(int(p.workloads.output_mb[w]), tb) * int(p.regions.storage_price_micro[r])
+                running += (hourly * month + output) * Fraction(n, self.parts) / micro
+        for i, holders in enumerate(place):
+            for r in holders:
+                size = Fraction(int(p.datasets.size_mb[i]), tb)
+                running += size * int(p.regions.storage_price_micro[r]) / micro
+                if not p.datasets.stored[i, r]:
+                    migration += size * int(p.regions.copy_price_micro[r]) / micro
+        for read, copied in self.over_links(place, far):
+            yield {
+                "egress": read + copied / p.days,
+                "running_cost": running + read * month / 24,
+                "migration_cost": migration + copied,
+            }
+
+    def within_limits(self, place: Place, work: Work, far: int, costs: dict[str, Fraction]) -> bool:
         """Whether the plan keeps the limits on the whole of it; ``far``: MB · parts a day that are read remotely."""
         p, parts, tb = self.p, self.parts, 1_000_000
         W = range(len(p.workloads))
@@ -241,7 +269,7 @@ class Brute:
             "storage": Fraction(kept, sum(size) or 1),
             "remote_tb_per_day": Fraction(far, parts * tb),
             "remote": Fraction(far, parts * (sum(mb for *_, mb in self.reads) or 1)),
-            "egress": egress,
+            **costs,
             "moved_work": sum(whole[w] * share for w, share in gone) / Fraction(sum(whole)),
             "unserved": sum((u * one for u, one in zip(urgency, lost)), Fraction(0)) / (sum(urgency) or 1),
             "unserved_gpus": sum((gpus * one for gpus, one in zip(fewest, lost)), Fraction(0)) / 1000,
@@ -250,40 +278,39 @@ class Brute:
             "moved_workloads": moved,
             "moves": len(copied) + moved,
         }
-        return all(used[name] <= most + (1e-9 if name == "egress" else 0) for name, most in p.limits.items())
+        return all(used[name] <= most for name, most in p.limits.items())
 
-    def egress(self, place: Place, far: Sequence[tuple[int, int, int, int, int]]) -> float | None:
-        """The cheapest way (USD a day) to bring every copy and remote read over the links; None if there is none."""
+    def over_links(self, place: Place, far: Sequence[tuple[int, int, int, int, int]]) -> set[tuple[Fraction, Fraction]]:
+        """Costs (of remote reads, USD a day; of copies, USD) of every way to bring them over the links."""
         p, days = self.p, self.p.days
         if p.links is None:
-            return 0.0
-        flows = [(n, self.sources(place[i], r), r, mb * days) for _, i, r, mb, n in far]
+            return {(Fraction(0), Fraction(0))}
+        flows = [(n, self.sources(place[i], r), r, mb * days, False) for _, i, r, mb, n in far]
         for i, holders in enumerate(place):
             today = [q for q in range(self.R) if p.datasets.stored[i, q]]
             new = [r for r in sorted(holders) if today and r not in today]
-            flows += [(self.parts, self.sources(today, r), r, Fraction(int(p.datasets.size_mb[i]))) for r in new]
+            flows += [(self.parts, self.sources(today, r), r, Fraction(int(p.datasets.size_mb[i])), True) for r in new]
         room = {link: capacity * days * self.parts for link, (capacity, _) in self.links.items()}
-        return self._cheapest(flows, room)
+        return self._ways(flows, room)
 
     def sources(self, holders: Iterable[int], r: int) -> list[int]:
         return [q for q in sorted(holders) if (q, r) in self.links]
 
-    def _cheapest(self, flows: Sequence[Flow], room: dict[tuple[int, int], Fraction]) -> float | None:
+    def _ways(self, flows: Sequence[Flow], room: dict[tuple[int, int], Fraction]) -> set[tuple[Fraction, Fraction]]:
         if not flows:
-            return 0.0
-        (units, sources, r, mb), *rest = flows
-        best: float | None = None
+            return {(Fraction(0), Fraction(0))}
+        (units, sources, r, mb, copied), *rest = flows
+        found: set[tuple[Fraction, Fraction]] = set()
         for shares in compositions(units, len(sources)):
             left = dict(room)
-            cost = 0.0
+            usd = Fraction(0)
             for q, n in zip(sources, shares):
                 left[q, r] -= n * mb
-                cost += self.links[q, r][1] / 1e6 * n / self.parts * float(mb / self.p.days)
+                usd += Fraction(self.links[q, r][1]) * mb * n / (1_000_000 * self.parts)
             if all(free >= 0 for free in left.values()):
-                others = self._cheapest(rest, left)
-                if others is not None and (best is None or cost + others < best):
-                    best = cost + others
-        return best
+                own = (Fraction(0), usd) if copied else (usd / self.p.days, Fraction(0))
+                found |= {(own[0] + read, own[1] + copy) for read, copy in self._ways(rest, left)}
+        return found
 
 
 def compositions(total: int, places: int) -> Iterator[tuple[int, ...]]:

@@ -87,6 +87,7 @@ def problems(
     quotas = np.nonzero(flags(draw, (R, len(apps)), 4) & (np.array(apps) != ""))
     current = _current(draw, W, R, K, parts)
     names = _names(draw, odd_labels)
+    supply = array(draw, (R, K), (4000, 0, 1500, 9000))
     return DataPlacement(
         name="drawn",
         regions=Regions(
@@ -96,7 +97,10 @@ def problems(
             cpu_mcores=array(draw, R, room) * 1000,
             ingress_mb_per_day=array(draw, R, room) * unit,
             ingress_limited=flags(draw, R, 3),
-            supply_mgpu=array(draw, (R, K), (4000, 0, 1500, 9000)),
+            supply_mgpu=supply,
+            storage_price_micro=array(draw, R, (0, 20_000_000, 25_500_000)),
+            copy_price_micro=array(draw, R, (0, 0, 1_500_000)),
+            gpu_price_micro=array(draw, (R, K), (0, 2_000_000, 3_333_333)) * (supply > 0),
         ),
         gpu_types=names("k", K),
         datasets=Datasets(

@@ -79,7 +79,8 @@ def test_units_do_not_matter(changes: list[Change], problem: DataPlacement) -> N
     whole = problem.with_columns(
         {"regions.headroom_milli": np.zeros_like(problem.regions.headroom_milli)}
     )  # nothing is rounded
-    plain = weightless(whole, "moved_work")  # CPU-only work is measured in whole milli-GPUs there
+    # CPU-only work is measured in whole milli-GPUs in moved_work; prices are of TB and GPUs, which the changes rescale
+    plain = weightless(whole, "moved_work", "running_cost", "migration_cost")
     scaled = plain
     for change in changes:
         scaled = change(scaled)

@@ -56,6 +56,9 @@ PROBLEM = DataPlacement(
         ingress_mb_per_day=ints(0, 4 * TB, 0),
         ingress_limited=np.array([False, True, False]),
         supply_mgpu=ints((8, 0), (8, 16), (0, 8)) * 1000,
+        storage_price_micro=ints(20, 30, 25) * 1_000_000,
+        copy_price_micro=ints(0, 2, 5) * 1_000_000,
+        gpu_price_micro=ints((10, 0), (11, 3), (0, 2)) * 1_000_000,
     ),
     gpu_types=("h100", "a100"),
     datasets=Datasets(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mast_opt.data_placement.analysis.alternatives import CHOICES
 from mast_opt.data_placement.analysis.elastic_program import relief
 from mast_opt.data_placement.analysis.losses import adapted, settle_loss
+from mast_opt.data_placement.analysis.purchases import EXPANSION
 from mast_opt.data_placement.analysis.risk import risk
 from mast_opt.data_placement.analysis.scenarios import CHANGES, RESOURCES, moved, priced
 from mast_opt.data_placement.analysis.two_stage import TWO_STAGE
@@ -22,4 +23,5 @@ QUESTIONS = AnalysisHooks(
     adapted=adapted,
     loss=settle_loss,
     risk=risk,
+    expansion=EXPANSION,
 )

@@ -6,13 +6,14 @@ import numpy as np
 
 from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.ragged import joined, taken, taken_pairs
-from mast_opt.core.units import MB_PER_TB, MILLI
+from mast_opt.core.units import HOURS_A_MONTH, MB_PER_TB, MICRO, MILLI
 from mast_opt.data_placement.formulation.codec import Codec, Columns
 from mast_opt.data_placement.formulation.index_sets import IndexSets, cells_of
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import NO_GPU, SHARE, DataPlacement, Ints
 from mast_opt.kind.formulation import Formulation
-from mast_opt.mip import Axis, MipBuilder
+from mast_opt.mip import Axis, Mip, MipBuilder
+from mast_opt.mip.builder import RowBlock
 
 
 def base(problem: DataPlacement) -> Formulation[Plan]:
@@ -27,23 +28,17 @@ def exact_shares(problem: DataPlacement) -> Formulation[Plan]:
 
 def in_parts(problem: DataPlacement, parts: int) -> Formulation[Plan]:
     """The formulation with shares that are multiples of 1 / parts; parts = 1 leaves them continuous."""
-    statement = _Statement(problem, parts)
-    statement.service()
-    statement.replicas()
-    statement.collocation()
-    statement.capacities()
-    statement.network()
-    statement.gpu_balance()
-    statement.stability()
-    statement.limits()
-    mip = statement.m.build(problem.objective.weights)
-    codec = Codec(problem, statement.cells, statement.columns(), len(mip.cost))
+    statement = Statement(problem, parts)
+    mip, codec = statement.build()
     rounds = parts == 1 and statement.rounds
     return Formulation(mip, codec.decode, codec.encode, (lambda: exact_shares(problem)) if rounds else None)
 
 
-class _Statement:
+class Statement:
     """The columns, then one method per group of rows. ``unit`` is what one step of a column is worth."""
+
+    storage: RowBlock
+    link: RowBlock | None = None
 
     def __init__(self, problem: DataPlacement, parts: int) -> None:
         self.p = problem
@@ -70,6 +65,20 @@ class _Statement:
             self.unserved = self._whole_or_part("unserved", "unserved_part", axes[:1], every, self.refuse_unit, exact)
         self._remote_columns(exact)
         self._copy_columns(exact)
+        self.service()
+        self.replicas()
+        self.collocation()
+        self.capacities()
+        self.network()
+        self.gpu_balance()
+        self.stability()
+        self.costs()
+        self.limits()
+
+    def build(self) -> tuple[Mip, Codec]:
+        """The program, and the way between its columns and a plan."""
+        mip = self.m.build(self.p.objective.weights)
+        return mip, Codec(self.p, self.cells, self.columns(), len(mip.cost))
 
     def _whole_or_part(
         self, whole: str, part: str, axes: tuple[Axis, ...], at: tuple[Ints, ...], unit: FloatArray, exact: bool
@@ -124,6 +133,7 @@ class _Statement:
             self.copy = self.m.columns("copy", axes, at, upper=1 / self.flow_unit, integral=exact)
 
     def columns(self) -> Columns:
+        """The ids of all columns."""
         return Columns(
             place=self.place,
             run=self.run,
@@ -187,7 +197,7 @@ class _Statement:
         """storage, cpu, quota, ingress: hard."""
         p, m, c = self.p, self.m, self.cells
         everywhere = np.arange(len(p.regions))
-        storage = m.rows("storage", [p.regions.labels], upper=p.usable_storage_mb)
+        storage = self.storage = m.rows("storage", [p.regions.labels], upper=p.usable_storage_mb)
         storage.add(everywhere, self.place, p.datasets.size_mb[:, None])
         writes = p.workloads.output_mb[c.run_workload] > 0
         output = p.workloads.output_mb[c.run_workload] * self.run_unit
@@ -235,7 +245,7 @@ class _Statement:
         copied.add(np.arange(len(dataset)), self.place[dataset, region], -1)
 
         days = float(p.days)
-        link = m.rows(
+        link = self.link = m.rows(
             "link",
             [p.regions.labels, p.regions.labels],
             [p.links.source, p.links.target],
@@ -308,6 +318,28 @@ class _Statement:
         stays.add(row[ran], self.run[ran], self.run_unit[ran])
         m.term("moved_work", self.left, p.demand_mgpu[workload] / p.demand_mgpu.sum())
 
+    def costs(self) -> None:
+        """Terms running_cost, USD a month: GPUs by the hour, what is stored, what is read over links;
+        migration_cost, USD: new replicas by region, copies by link."""
+        p, m, c = self.p, self.m, self.cells
+        stored_usd = p.regions.storage_price_micro / MICRO
+        arriving_usd = p.regions.copy_price_micro / MICRO
+        gpu_usd = np.append(p.regions.gpu_price_micro / MICRO, np.zeros((len(p.regions), 1)), axis=1)
+        size_tb = p.datasets.size_mb[:, None] / MB_PER_TB
+        hourly = p.options.mgpu[c.run_option] / MILLI * gpu_usd[c.run_region, p.options.gpu_type[c.run_option]]
+        outputs = p.workloads.output_mb[c.run_workload] / MB_PER_TB * stored_usd[c.run_region]
+        m.term("running_cost", self.place, size_tb * stored_usd)
+        m.term("running_cost", self.run, (hourly * HOURS_A_MONTH + outputs) * self.run_unit)
+        new = ~p.datasets.stored
+        m.term("migration_cost", self.place[new], (size_tb * arriving_usd)[new])
+        if p.links is not None:
+            price = p.links.price_usd_per_tb / MB_PER_TB
+            read = p.reads.mb_per_day[c.local_read[self.remote_row]] * self.flow_unit
+            monthly = read * (HOURS_A_MONTH / 24)
+            m.term("running_cost", self.remote, monthly * price[self.remote_link])
+            copied = p.datasets.size_mb[c.copy_dataset] * self.flow_unit
+            m.term("migration_cost", self.copy, copied * price[c.copy_link])
+
     def limits(self) -> None:
         """limit: what each limit of the instance counts is at most its value, in base units."""
         p, m = self.p, self.m
@@ -341,7 +373,7 @@ class _Statement:
             "storage": stored,
             "remote_tb_per_day": remote,
             "remote": remote,
-            "egress": m.entries_of("egress"),
+            **{term: m.entries_of(term) for term in ("egress", "running_cost", "migration_cost")},
             "moved_work": [(self.left, moved)],
             "unserved": [(refused, urgency[: len(refused)])],
             "unserved_gpus": [(refused, (fewest * self.refuse_unit)[: len(refused)])],

@@ -8,6 +8,7 @@ from mast_opt.core.number_format import percent
 from mast_opt.data_placement.analysis.current_state import complete
 from mast_opt.data_placement.plan import Plan, gpu_demand, read_positions, today
 from mast_opt.data_placement.problem import SHARE, DataPlacement
+from mast_opt.data_placement.verification.verifier import verify
 from mast_opt.kind.presentation import Head, Section
 
 
@@ -20,10 +21,22 @@ def before_and_after(problem: DataPlacement, plan: Plan) -> tuple[Section, ...]:
     if now is None:
         return ()
     rows = [(name, before, after) for (name, before), after in zip(_figures(problem, now), _values(problem, plan))]
+    rows += _costs(problem, now, plan)
     days = days_of_copying(problem, plan)
     if days is not None:
         rows.append(("days of copying", "", f"{days:.1f}"))
     return (Section("Before and after", (Head("measure"), Head("before"), Head("after")), tuple(rows), leads=True),)
+
+
+def _costs(problem: DataPlacement, now: Plan, plan: Plan) -> list[tuple[str, str, str]]:
+    """What both states cost, and the copies; nothing where the instance has no price."""
+    if not problem.has_prices:
+        return []
+    before, after = verify(problem, now).terms, verify(problem, plan).terms
+    return [
+        ("running cost, USD a month", f"{before['running_cost']:,.0f}", f"{after['running_cost']:,.0f}"),
+        ("cost of the copies, USD once", "", f"{after['migration_cost']:,.0f}"),
+    ]
 
 
 def _values(problem: DataPlacement, plan: Plan) -> list[str]:

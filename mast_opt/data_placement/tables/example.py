@@ -2,15 +2,15 @@
 
 EXAMPLE = {
     "regions": (
-        ("us-east", 100, 4000, 20, 0.1),
-        ("us-west", 80, 3000, 20, 0.1),
-        ("eu-west", 60, 2000, None, None),
+        ("us-east", 100, 4000, 20, 0.1, 21, None),
+        ("us-west", 80, 3000, 20, 0.1, 21, None),
+        ("eu-west", 60, 2000, None, None, 23, None),
     ),
     "gpu_supply": (
-        ("us-east", "H100", 64),
-        ("us-east", "A100", 32),
-        ("us-west", "H100", 32),
-        ("eu-west", "A100", 64),
+        ("us-east", "H100", 64, 11),
+        ("us-east", "A100", 32, 3.5),
+        ("us-west", "H100", 32, 11),
+        ("eu-west", "A100", 64, 3.9),
     ),
     "datasets": (
         ("clicks", 20, 1, 2),
@@ -55,5 +55,11 @@ EXAMPLE = {
         ("eu-west", "us-east", 8, 50),
         ("us-west", "eu-west", 5, 50),
         ("eu-west", "us-west", 5, 50),
+    ),
+    "candidates": (
+        ("H100 in us-east", "gpus", "us-east", "H100", None, 8, 8, 250000, 90),
+        ("A100 in eu-west", "gpus", "eu-west", "A100", None, 8, 4, 90000, 30),
+        ("disks in us-west", "storage", "us-west", None, None, 10, 10, 12000, 14),
+        ("us-east to eu-west", "link", "us-east", None, "eu-west", 4, 5, 30000, 60),
     ),
 }

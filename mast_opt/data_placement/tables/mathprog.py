@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.core.units import MICRO
 from mast_opt.data_placement.problem import NO_GPU, Bools, DataPlacement
 from mast_opt.kind.mathprog import section, with_symbols, write_data
 
@@ -47,6 +48,14 @@ def _sections(p: DataPlacement) -> Iterator[Iterator[str]]:
         p.regions.cpu_mcores,
     )
     yield section("param supply_mgpu", region[supplied[0]], gpu_type[supplied[1]], p.regions.supply_mgpu[supplied])
+    priced = np.nonzero(p.regions.gpu_price_micro)
+    for name, price in (
+        ("storage_usd_per_tb_month", p.regions.storage_price_micro),
+        ("copy_usd_per_tb", p.regions.copy_price_micro),
+    ):
+        yield section(f"param {name}", region[price > 0], price[price > 0] / MICRO)
+    gpu_price = p.regions.gpu_price_micro[priced] / MICRO
+    yield section("param gpu_usd_per_hour", region[priced[0]], gpu_type[priced[1]], gpu_price)
     yield section(
         "param : INGRESS_LIMITED : ingress_mb_per_day", region[limited], p.regions.ingress_mb_per_day[limited]
     )

@@ -8,11 +8,24 @@ import numpy as np
 
 from mast_opt.core.errors import Fault, InstanceError
 from mast_opt.core.units import MICRO
-from mast_opt.data_placement.entities import CpuQuotas, CurrentRuns, Datasets, Options, Reads, Regions, Workloads
+from mast_opt.data_placement.entities import (
+    GPUS,
+    Candidates,
+    CpuQuotas,
+    CurrentRuns,
+    Datasets,
+    Options,
+    Reads,
+    Regions,
+    Workloads,
+)
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints, Links
-from mast_opt.data_placement.tables.schema import FORBIDDEN, PINNED
+from mast_opt.data_placement.tables.schema import FORBIDDEN, PINNED, SCHEMA
 from mast_opt.kind.header import Header
 from mast_opt.kind.schema import Tables
+
+MICRO_OF_A_MILLI = 1000
+"""Files state steps of GPUs and of TB in one column, in millionths; arrays hold GPUs in thousandths."""
 
 
 def problem_from_tables(header: Header, tables: Tables) -> DataPlacement:
@@ -35,6 +48,8 @@ def problem_from_tables(header: Header, tables: Tables) -> DataPlacement:
     supplied = np.zeros((len(regions), len(types)), np.int64)
     at = (tables.get("gpu_supply", "region"), tables.get("gpu_supply", "gpu_type"))
     supplied[at] = tables.get("gpu_supply", "gpus")
+    gpu_price = np.zeros_like(supplied)
+    gpu_price[at] = tables.get("gpu_supply", "usd_per_gpu_hour")
     tiers, tier = np.unique(tables.get("workloads", "tier"), return_inverse=True)
     demand = _sorted(tables, "gpu_demand", "workload", "gpu_type")
     gpu_free = np.setdiff1d(np.arange(len(workloads)), demand[0])
@@ -57,6 +72,9 @@ def problem_from_tables(header: Header, tables: Tables) -> DataPlacement:
             ingress_mb_per_day=tables.get("regions", "ingress_tb_per_day"),
             ingress_limited=tables.has("regions", "ingress_tb_per_day"),
             supply_mgpu=supplied,
+            storage_price_micro=tables.get("regions", "usd_per_tb_month"),
+            copy_price_micro=tables.get("regions", "usd_per_tb_copied"),
+            gpu_price_micro=gpu_price,
         ),
         gpu_types=types,
         datasets=Datasets(
@@ -113,9 +131,49 @@ def problem_from_tables(header: Header, tables: Tables) -> DataPlacement:
         may_refuse=header.rules["unserved"] == "price",
         days=Fraction(header.rules["days"]),
         limits=header.limits,
+        candidates=_candidates(tables),
     )
     _ = problem.demand_mgpu  # raises here rather than while solving
     return problem
+
+
+def _candidates(tables: Tables) -> Candidates | None:
+    """What the table of candidates offers; None without one."""
+    if "candidates" in tables.missing:
+        return None
+    resource, step = tables.get("candidates", "resource"), tables.get("candidates", "step")
+    return Candidates(
+        labels=tables.axes["candidate"],
+        resource=resource,
+        region=tables.get("candidates", "region"),
+        gpu_type=np.where(
+            tables.has("candidates", "gpu_type"), tables.get("candidates", "gpu_type"), len(tables.axes["gpu_type"])
+        ),
+        target=np.where(tables.has("candidates", "dst"), tables.get("candidates", "dst"), len(tables.axes["region"])),
+        step=np.where(resource == GPUS, step // MICRO_OF_A_MILLI, step),
+        most_steps=tables.get("candidates", "most_steps"),
+        price_micro=tables.get("candidates", "usd_per_step"),
+        lead_days=tables.get("candidates", "lead_days"),
+    )
+
+
+def _candidate_rows(problem: DataPlacement) -> tuple[dict[str, Ints], dict[str, Bools]]:
+    """Columns of the table of candidates, and which cells of them hold a value."""
+    c = problem.candidates
+    if c is None:
+        return {column.name: np.zeros(0, np.int64) for column in SCHEMA.table("candidates").columns}, {}
+    typed, linked = c.gpu_type < len(problem.gpu_types), c.target < len(problem.regions)
+    return {
+        "candidate": np.arange(len(c)),
+        "resource": c.resource,
+        "region": c.region,
+        "gpu_type": np.where(typed, c.gpu_type, 0),
+        "dst": np.where(linked, c.target, 0),
+        "step": np.where(c.resource == GPUS, c.step * MICRO_OF_A_MILLI, c.step),
+        "most_steps": c.most_steps,
+        "usd_per_step": c.price_micro,
+        "lead_days": c.lead_days,
+    }, {"gpu_type": typed, "dst": linked}
 
 
 def _sorted(tables: Tables, table: str, first: str, second: str) -> tuple[Ints, ...]:
@@ -172,8 +230,15 @@ def problem_to_tables(problem: DataPlacement) -> tuple[Header, Tables]:
             "cpu_cores": p.regions.cpu_mcores,
             "ingress_tb_per_day": p.regions.ingress_mb_per_day,
             "headroom": p.regions.headroom_milli,
+            "usd_per_tb_month": p.regions.storage_price_micro,
+            "usd_per_tb_copied": p.regions.copy_price_micro,
         },
-        "gpu_supply": {"region": supply_at[0], "gpu_type": supply_at[1], "gpus": p.regions.supply_mgpu[supply_at]},
+        "gpu_supply": {
+            "region": supply_at[0],
+            "gpu_type": supply_at[1],
+            "gpus": p.regions.supply_mgpu[supply_at],
+            "usd_per_gpu_hour": p.regions.gpu_price_micro[supply_at],
+        },
         "datasets": {
             "dataset": np.arange(len(p.datasets)),
             "size_tb": p.datasets.size_mb,
@@ -220,15 +285,24 @@ def problem_to_tables(problem: DataPlacement) -> tuple[Header, Tables]:
             "usd_per_tb": np.rint(p.links.price_usd_per_tb * MICRO).astype(np.int64),
         },
     }
+    values["candidates"], offered = _candidate_rows(p)
     present = {
-        "regions": {"ingress_tb_per_day": p.regions.ingress_limited},
+        "candidates": offered,
+        "regions": {
+            "ingress_tb_per_day": p.regions.ingress_limited,
+            "usd_per_tb_month": p.regions.storage_price_micro > 0,
+            "usd_per_tb_copied": p.regions.copy_price_micro > 0,
+        },
+        "gpu_supply": {"usd_per_gpu_hour": p.regions.gpu_price_micro[supply_at] > 0},
         "workloads": {"app": named},
         "current_runs": {"gpu_type": types_known},
         "datasets": {"copies_max": p.datasets.copies_max < len(p.regions)},
     }
     optional = ("rules", "residency", "workload_rules", "current_runs", "cpu_quota")
     empty = {name for name in optional if not len(next(iter(values[name].values())))}
-    missing = frozenset(empty | ({"links"} if p.links is None else set()))
+    missing = frozenset(
+        empty | {name for name, group in (("links", p.links), ("candidates", p.candidates)) if group is None}
+    )
     return header, Tables(problem_axes(p), values, present, missing)
 
 
@@ -244,4 +318,5 @@ def problem_axes(problem: DataPlacement) -> dict[str, tuple[str, ...]]:
         "workload": problem.workloads.labels,
         "gpu_type": problem.gpu_types,
         "app": tuple(app for app in problem.apps if app),
+        "candidate": () if problem.candidates is None else problem.candidates.labels,
     }

@@ -5,12 +5,21 @@ from __future__ import annotations
 from fractions import Fraction
 
 from mast_opt.core.units import MB_PER_TB, MICRO, MILLI
+from mast_opt.data_placement.entities import RESOURCES
 from mast_opt.data_placement.problem import SHARE
 from mast_opt.kind.header import Rule
-from mast_opt.kind.schema import Axis, Schema, Table, boolean, choice, integer, label, need, supply
+from mast_opt.kind.schema import Axis, Column, Schema, Table, boolean, choice, integer, label, need, supply
 
 PINNED, FORBIDDEN = 0, 1
+MOST_STEPS = 100
+"""Steps of a candidate that may be bought unless its row says otherwise."""
 _RULE = choice("rule", "pinned", "forbidden", help="pinned: must be there; forbidden: must not")
+
+
+def _price(name: str, text: str) -> Column:
+    """A column of prices in USD that may be left out: 0."""
+    return need(name, MICRO, default=0, required=False, later=True, help=text)
+
 
 SCHEMA = Schema(
     axes=(
@@ -19,6 +28,7 @@ SCHEMA = Schema(
         Axis("workload", "workloads"),
         Axis("gpu_type", offered="gpu_supply"),
         Axis("app"),
+        Axis("candidate", "candidates", later=True),
     ),
     tables=(
         Table(
@@ -33,6 +43,8 @@ SCHEMA = Schema(
                 need(
                     "headroom", MILLI, maximum=1000, default=0, required=False, help="share of storage kept free, 0–1"
                 ),
+                _price("usd_per_tb_month", "price of storing a TB for a month, USD"),
+                _price("usd_per_tb_copied", "price of a TB copied or uploaded to the region, USD"),
             ),
             key=("region",),
             rows_required=True,
@@ -44,6 +56,7 @@ SCHEMA = Schema(
                 label("region", "region"),
                 label("gpu_type", "gpu_type"),
                 supply("gpus", MILLI, help="GPUs of this type in the region"),
+                _price("usd_per_gpu_hour", "price of a GPU for an hour, USD"),
             ),
             key=("region", "gpu_type"),
             help="how many GPUs of which type each region has",
@@ -158,6 +171,25 @@ SCHEMA = Schema(
             required=False,
             missing="any region reaches any other freely",
             help="network links; without this table any region reaches any other freely",
+        ),
+        Table(
+            "candidates",
+            (
+                label("candidate", "candidate"),
+                choice("resource", *RESOURCES, help="gpus, storage or link"),
+                label("region", "region", help="where; of a link, the region that data leaves"),
+                label("gpu_type", "gpu_type", required=False, help="of gpus"),
+                label("dst", "region", required=False, help="of a link, the region that data reaches"),
+                supply("step", MICRO, help="GPUs, TB or TB a day that one step brings"),
+                integer("most_steps", default=MOST_STEPS, required=False, help="steps that may be bought"),
+                need("usd_per_step", MICRO, help="price of one step, USD"),
+                integer("lead_days", default=0, required=False, help="days from order to use"),
+            ),
+            key=("candidate",),
+            required=False,
+            later=True,
+            missing="nothing may be bought",
+            help="what may be bought, for mast-opt buy",
         ),
     ),
 )

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.errors import Fault, PlanError
-from mast_opt.data_placement.problem import TERMS, DataPlacement
+from mast_opt.data_placement.problem import LATER_TERMS, TERMS, DataPlacement
 from mast_opt.data_placement.verification.certificate_bound import (
     CHUNK,
     LEVELS,
@@ -108,7 +108,8 @@ class Certificate(KeptPrices):
             faults.append(Fault(FILE, "one weight for each of weight_names", column="weights"))
         if faults:
             raise PlanError(faults)
-        weights = dict(zip(arrays["weight_names"].tolist(), arrays["weights"].tolist()))
+        stated = dict(zip(arrays["weight_names"].tolist(), arrays["weights"].tolist()))
+        weights = dict.fromkeys(LATER_TERMS, 0.0) | stated
         trees = KeptTrees(**{field: arrays[name] for name, field in KEPT.items()})
         spectrum = Spectrum(**{field: arrays[name] for name, field in _SPECTRUM.items()}) if spectral else None
         return cls(weights, trees=trees, spectrum=spectrum, **{name: arrays[name] for name in _ARRAYS})

@@ -9,7 +9,14 @@ import numpy as np
 
 from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.data_placement.problem import SHARE, DataPlacement, Ints
-from mast_opt.data_placement.verification.measures import Activity, gpu_demand, total, totals
+from mast_opt.data_placement.verification.measures import (
+    Activity,
+    gpu_demand,
+    migration_cost,
+    running_cost,
+    total,
+    totals,
+)
 
 
 def limit_use(problem: DataPlacement, activity: Activity) -> dict[str, tuple[Fraction, Fraction]]:
@@ -103,6 +110,8 @@ _USE: dict[str, Callable[[DataPlacement, Activity], int | Fraction]] = {
     **dict.fromkeys(("stored_tb", "storage"), _stored_mb),
     **dict.fromkeys(("remote_tb_per_day", "remote"), _remote_mb),
     "egress": _egress,
+    "running_cost": running_cost,
+    "migration_cost": migration_cost,
     "moved_work": lambda p, a: Fraction(total(p.demand_mgpu, _leaving(p, a)), SHARE),
     "unserved": _unserved,
     "unserved_gpus": _unserved_gpus,

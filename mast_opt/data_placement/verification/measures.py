@@ -6,12 +6,13 @@ The verifier's half of the statement: nothing here is shared with the formulatio
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.core.units import MB_PER_TB, MILLI
+from mast_opt.core.units import HOURS_A_MONTH, MB_PER_TB, MICRO, MILLI
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 
 LIMB = 21
@@ -67,6 +68,8 @@ def measure(problem: DataPlacement, activity: Activity) -> tuple[dict[str, float
         "storage": _ratio(stored, sizes),
         "moved_work": _moved(p, a),
         "unserved": _unserved(p, refused),
+        "running_cost": float(running_cost(p, a)),
+        "migration_cost": float(migration_cost(p, a)),
     }
     supplied = p.regions.supply_mgpu > 0
     demand, first = asked[:, :, -1], p.tiers[0] == 0
@@ -126,6 +129,43 @@ def _egress(problem: DataPlacement, activity: Activity) -> float:
     copied = totals(a.copy_link, p.datasets.size_mb[a.copy_dataset], a.copy_share, count)
     daily = [float(r + c / p.days) / SHARE / MB_PER_TB for r, c in zip(read, copied)]
     return float(np.dot(p.links.price_usd_per_tb, daily))
+
+
+def running_cost(problem: DataPlacement, activity: Activity) -> Fraction:
+    """USD a month: GPUs by the hour, replicas and outputs by the TB-month, remote reads by link."""
+    p, a = problem, activity
+    regions, types = len(p.regions), len(p.gpu_types) + 1
+    gpus = np.zeros((len(p.workloads), types), np.int64)
+    gpus[p.options.workload, p.options.gpu_type] = p.options.mgpu
+    used = totals(a.run_region * types + a.run_kind, gpus[a.run_workload, a.run_kind], a.run_share, regions * types)
+    prices = np.append(p.regions.gpu_price_micro, np.zeros((regions, 1), np.int64), axis=1).ravel().tolist()
+    hourly = Fraction(sum(price * mgpu for price, mgpu in zip(prices, used)), SHARE * MILLI)
+    dataset, region = np.nonzero(a.place)
+    replicas = totals(region, p.datasets.size_mb[dataset], 1, regions)
+    outputs = totals(a.run_region, p.workloads.output_mb[a.run_workload], a.run_share, regions)
+    stored = [mb + Fraction(part, SHARE) for mb, part in zip(replicas, outputs)]
+    monthly = sum((price * mb for price, mb in zip(p.regions.storage_price_micro.tolist(), stored)), Fraction(0))
+    daily = _over_links(p, a.far_link, p.reads.mb_per_day[a.far_read], a.far_share)
+    return (hourly * HOURS_A_MONTH + monthly / MB_PER_TB) / MICRO + daily * HOURS_A_MONTH / 24
+
+
+def migration_cost(problem: DataPlacement, activity: Activity) -> Fraction:
+    """USD, once: new replicas at the price of their region, and copies over links."""
+    p, a = problem, activity
+    dataset, region = np.nonzero(a.place & ~p.datasets.stored)
+    arriving = totals(region, p.datasets.size_mb[dataset], 1, len(p.regions))
+    price = sum(micro * mb for micro, mb in zip(p.regions.copy_price_micro.tolist(), arriving))
+    over_links = _over_links(p, a.copy_link, p.datasets.size_mb[a.copy_dataset], a.copy_share)
+    return Fraction(price, MB_PER_TB * MICRO) + over_links
+
+
+def _over_links(problem: DataPlacement, link: Ints, volume_mb: Ints, share: Ints) -> Fraction:
+    """USD for what crosses links; 0 without links."""
+    if problem.links is None:
+        return Fraction(0)
+    carried = totals(link, volume_mb, share, len(problem.links))
+    prices = problem.links.price_usd_per_tb.tolist()
+    return sum((Fraction(price) * mb for price, mb in zip(prices, carried)), Fraction(0)) / (SHARE * MB_PER_TB)
 
 
 def _moved(problem: DataPlacement, activity: Activity) -> float:

@@ -25,6 +25,7 @@ from mast_opt.data_placement.generate.blank import WEIGHTS, plain
 from mast_opt.data_placement.problem import SHARE, TERMS
 from mast_opt.importers.base import Importer, Input, setting
 from mast_opt.importers.cloud_regions.datasets import CloudData, datasets_and_readers, datasets_of_teams, near_home
+from mast_opt.importers.cloud_regions.prices import prices
 from mast_opt.importers.cloud_regions.workloads import CloudWork, recurring_work
 from mast_opt.importers.traces.alibaba_openb import OpenbTrace, read_fleet
 from mast_opt.importers.traces.georegions import CloudRegions, read_regions
@@ -152,6 +153,7 @@ def _assemble(
         "regions.storage_mb": storage,
         "regions.cpu_mcores": cpu_mcores,
         "regions.supply_mgpu": supply * draws.GPU,
+        **prices(regions, models, SOLD_AS),
         "datasets.size_mb": data.size_mb,
         "datasets.stored": np.equal.outer(stored_in, np.arange(count)),
         "workloads.cpu_mcores": work.cpu_mcores,
@@ -222,7 +224,8 @@ def _provenance(settings: Settings, regions: CloudRegions, work: CloudWork, supp
         "public price lists). Nodes, GPU models, CPU per GPU, classes of service, acceptable models and CPU-only pods: "
         "Alibaba cluster-trace-gpu-v2023 (OpenB). Virtual clusters and their jobs by GPUs and duration: Microsoft "
         f"Philly trace, replayed {work.replay:.2f} times over to ask for {work.gpus.sum() / supply.sum():.1%} of the "
-        f"GPUs.{network} Drawn with a seed: the region of every node and virtual cluster, storage, datasets, readers "
+        f"GPUs.{network} Prices: public lists (on demand); models that are not sold cost what a V100 costs. "
+        "Drawn with a seed: the region of every node and virtual cluster, storage, datasets, readers "
         f"and read volumes (sizes lognormal, {readers}), and where data and work are today."
     )
 

@@ -29,6 +29,8 @@ OFFERS = {
     "h100x8_usd_per_hour": "H100",
 }
 """Column with the price → the GPU that the machine has."""
+GPUS_OF = {column: int(column.split("_usd")[0].rpartition("x")[2]) for column in OFFERS}
+"""Column with the price → GPUs of the machine."""
 _PRICE = "price of the machine, empty where it is not offered"
 
 
@@ -44,6 +46,8 @@ class CloudRegions:
     """[R, R] throughput of one machine's connection from row to column; 0 on the diagonal."""
     usd_per_tb: NDArray[np.float64]
     """[R, R] egress price."""
+    usd_per_gpu_hour: dict[str, NDArray[np.float64]]
+    """GPU → [R] price of one for an hour, 0 where the region does not offer it."""
 
     def subset(self, kept: Sequence[int]) -> CloudRegions:
         """Only these regions, in this order."""
@@ -54,6 +58,7 @@ class CloudRegions:
             {gpu: offered[positions] for gpu, offered in self.offers.items()},
             self.gbps[np.ix_(positions, positions)],
             self.usd_per_tb[np.ix_(positions, positions)],
+            {gpu: price[positions] for gpu, price in self.usd_per_gpu_hour.items()},
         )
 
     def with_most_gpus(self, count: int) -> CloudRegions:
@@ -126,4 +131,8 @@ def read_regions(folder: Path, faults: Faults) -> CloudRegions | None:
         {gpu: regions.filled[column] for column, gpu in OFFERS.items()},
         matrix("throughput_gbps", 1.0),
         matrix("egress_usd_per_gb", 1000.0),
+        {
+            gpu: np.where(regions.filled[column], regions.numbers[column], 0) / MICRO / GPUS_OF[column]
+            for column, gpu in OFFERS.items()
+        },
     )

@@ -97,10 +97,12 @@ def show_marginals(console: Console, name: str, answer: Marginals, *, full: bool
     console.print(Text.assemble(("objective ", "dim"), plain(answer.objective), f"   value of one more unit, {note}"))
     shown = [one for one in answer.values if full or one.value]
     heads = ("resource", "where", "unit", "worth") if fixed else ("resource", "where", "unit", "worth", "proven range")
-    table = light_table("", heads, ("resource", "where", "unit"))
+    usd = (answer.usd_unit,) if answer.usd_unit else ()
+    table = light_table("", (*heads, *usd), ("resource", "where", "unit"))
     for one in shown:
         cells = [one.resource, one.place, one.unit, plain(one.value)]
-        table.add_row(*cells, *([] if fixed else [f"{plain(one.low)} … {plain(one.high)}"]))
+        cells += [] if fixed else [f"{plain(one.low)} … {plain(one.high)}"]
+        table.add_row(*cells, *([plain(one.usd)] if usd else []))
     if shown:
         print_table(console, table)
     unknown = sum(one.value is None for one in answer.values)

@@ -34,6 +34,9 @@ def two_regions() -> tuple[DataPlacement, Plan]:
             ingress_mb_per_day=ints(0, 0),
             ingress_limited=np.zeros(2, np.bool_),
             supply_mgpu=ints([8_000], [8_000]),
+            storage_price_micro=ints(0, 0),
+            copy_price_micro=ints(0, 0),
+            gpu_price_micro=ints([0], [0]),
         ),
         gpu_types=("h100",),
         datasets=Datasets(

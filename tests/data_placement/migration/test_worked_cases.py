@@ -346,6 +346,7 @@ def test_an_untyped_run_is_on_a_type_that_its_region_has() -> None:
         {
             "gpu_types": ("a100", "h100"),
             "regions.supply_mgpu": ints([0, 8000], [0, 8000]),
+            "regions.gpu_price_micro": ints([0, 0], [0, 0]),
             "options.workload": ints(0, 0),
             "options.gpu_type": ints(0, 1),
             "options.mgpu": ints(16_000, 8000),

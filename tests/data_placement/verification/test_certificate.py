@@ -285,6 +285,7 @@ def test_gangs_that_do_not_fit_are_seen_by_the_bound() -> None:
             "workloads.tier": np.zeros(3, np.int64),
             "tiers": (0,),
             "regions.supply_mgpu": np.full((2, 1), 100_000),
+            "regions.gpu_price_micro": np.zeros((2, 1), np.int64),
             "options.workload": options,
             "options.gpu_type": np.zeros(3, np.int64),
             "options.mgpu": np.full(3, 64_000),

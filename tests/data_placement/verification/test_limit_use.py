@@ -23,6 +23,8 @@ USED = {
     "remote_tb_per_day": Fraction(2, 5),
     "remote": Fraction(1, 25),
     "egress": Fraction(100),
+    "running_cost": 730 * 96 + 630 + Fraction(2, 5) * 50 * 730 / 24,
+    "migration_cost": Fraction(133),
     "moved_work": (8000 + Fraction(2, 5) * 6667) / DEMAND,
     "unserved": Fraction(0),
     "unserved_gpus": Fraction(0),
@@ -47,7 +49,11 @@ def test_what_a_plan_has_of_everything_that_may_be_limited() -> None:
     assert use_of_limits(limited, PLAN) == USED
     assert verify(limited, PLAN).violations == ()
     without_links = replace(FREE, limits=USED)
-    assert use_of_limits(without_links, PLAN) == USED | {"egress": Fraction(0)}
+    assert use_of_limits(without_links, PLAN) == USED | {
+        "egress": Fraction(0),
+        "running_cost": Fraction(730 * 96 + 630),
+        "migration_cost": Fraction(8 + 45),
+    }
 
 
 @pytest.mark.parametrize("name", [name for name, used in USED.items() if used])

@@ -30,6 +30,10 @@ def test_terms_and_metrics_of_the_plan() -> None:
             "storage": (8 + 6 + 9) / 19,
             "moved_work": (8000 + 0.4 * cpu_share) / demand,
             "unserved": 0,
+            "running_cost": 730 * (8 * 11 + 4 * 2)  # train in b, view in c
+            + (4 * 20 + (4 + 6) * 30 + (9 + 1) * 25)  # replicas, and what view writes
+            + 0.4 * 50 * 730 / 24,  # etl reads logs over a link
+            "migration_cost": 4 * (2 + 20) + 9 * 5,  # logs over a link, video from outside
         }
     )
     assert verdict.objective == pytest.approx(2.5 + 5 * 0.04 + 0.5 * 13 / 19 + 0.1 * 23 / 19)

@@ -29,6 +29,7 @@ def alone(problem: DataPlacement, sizes: list[int], supply: list[int]) -> DataPl
             "workloads.labels": tuple(f"w{w}" for w in range(count)),
             "tiers": (0,),
             "regions.supply_mgpu": np.array(supply, np.int64)[:, None],
+            "regions.gpu_price_micro": np.zeros((len(supply), 1), np.int64),
             "workloads.tier": np.zeros(count, np.int64),
             "workloads.splittable": np.zeros(count, np.bool_),
             "options.workload": np.arange(count),

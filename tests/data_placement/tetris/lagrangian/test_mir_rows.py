@@ -28,6 +28,7 @@ def on_any_of(types: int, gangs: int) -> DataPlacement:
         {
             "gpu_types": tuple(f"k{k}" for k in range(types)),
             "regions.supply_mgpu": np.full((REGIONS, types), 100_000),
+            "regions.gpu_price_micro": np.zeros((REGIONS, types), np.int64),
             "options.workload": np.repeat(np.arange(gangs), types),
             "options.gpu_type": np.tile(np.arange(types), gangs),
             "options.mgpu": np.full(gangs * types, GANG),

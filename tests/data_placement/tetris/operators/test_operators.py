@@ -204,6 +204,7 @@ def two_full_regions() -> DataPlacement:
             "regions.storage_mb": 100 * one,
             "regions.cpu_mcores": one,
             "regions.supply_mgpu": np.array([[64_000], [8_000]]),
+            "regions.gpu_price_micro": np.zeros((2, 1), np.int64),
         }
     )
 

@@ -1,0 +1,322 @@
+"""Capacity expansion (``buy``): the cheapest purchases that bring the worst ratio to a target."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Generic
+
+import numpy as np
+
+from mast_opt import backends
+from mast_opt.analysis.common import asked, solve_from
+from mast_opt.core.arguments import a_text, a_whole, checked, optional
+from mast_opt.core.errors import UsageError
+from mast_opt.core.number_format import plain
+from mast_opt.core.solve_result import SolveParams, Status
+from mast_opt.kind.analysis_hooks import Expansion, Offer, Steps
+from mast_opt.kind.kind import Kind
+from mast_opt.kind.problem import PlanT, Problem
+from mast_opt.registry import SolverName
+from mast_opt.solving import verify
+from mast_opt.solving.clock import Clock
+from mast_opt.solving.kernel_compilation import needed, rehearse
+from mast_opt.solving.mip_route import ExactSolve
+
+HEURISTIC_ROUNDS = 8
+"""Plans that a heuristic makes, each with what the last one lacked."""
+RELAXATION_SHARE = 0.2
+"""Share of a heuristic's time for its bound."""
+SLACK = 1e-6
+"""Part of the price by which a bound may be above it through rounding."""
+
+
+@dataclass(frozen=True)
+class Purchase:
+    """What is bought of one offer."""
+
+    offer: Offer
+    steps: int
+
+    @property
+    def amount(self) -> float:
+        """In units of the offer."""
+        return self.offer.step * self.steps
+
+    @property
+    def usd(self) -> Fraction:
+        """Price of these steps."""
+        return self.offer.usd * self.steps
+
+
+@dataclass(frozen=True, eq=False)
+class Purchases(Generic[PlanT]):
+    """The answer of ``buy``."""
+
+    kind: str
+    status: Status
+    """OPTIMAL: nothing cheaper will do. FEASIBLE: it will do, and ``bound_usd`` is proven. INFEASIBLE: proven, with
+    ``least_usd`` where only the budget is too small. NO_SOLUTION: none was found in time."""
+    target: Fraction
+    budget_usd: Fraction | None
+    bought: tuple[Purchase, ...]
+    """What to order, the most expensive first."""
+    usd: Fraction | None
+    """Price of it all; None without a plan."""
+    bound_usd: float | None
+    """Proven: no purchase that reaches the target is cheaper."""
+    least_usd: Fraction | None
+    """The least budget that works, where the given one is too small; proven if ``least_proven``."""
+    least_proven: bool
+    worst_before: Fraction | None
+    """The worst ratio of the plan that was given; None without one."""
+    worst_after: Fraction | None
+    instance: Problem[PlanT] | None
+    """The instance after the purchase."""
+    plan: PlanT | None
+    """A plan of that instance at the target."""
+    message: str = ""
+
+
+@checked(
+    target=lambda name, value: None,
+    solver=a_text,
+    tier=optional(a_whole(0)),
+    within_days=optional(a_whole(0)),
+)
+def buy(  # noqa: PLR0913 - one question, with the limits of its solves
+    problem: Problem[PlanT],
+    *,
+    target: Fraction | float | str = 1,
+    tier: int | None = None,
+    budget_usd: Fraction | float | str | None = None,
+    within_days: int | None = None,
+    solver: SolverName = "highs",
+    time_limit_s: float | None = None,
+    gap: float = 1e-4,
+    seed: int = 0,
+    threads: int | None = None,
+    start: PlanT | None = None,
+    cancel: threading.Event | None = None,
+) -> Purchases[PlanT]:
+    """The cheapest purchases with which no demand is more than ``target`` times its supply, and a plan that shows it.
+
+    Every workload is served. A MIP solver decides purchases and plan together, and proves that nothing cheaper will do;
+    it then plans the instance with these purchases by its own objective, within the target. A heuristic buys what its
+    plan lacks, plans again, and proves a bound by a small relaxation: all regions together, shares continuous.
+
+    Args:
+        problem: an instance with candidates.
+        target: most demand over supply, in every region and type.
+        tier: only work up to this tier counts; all unless given.
+        budget_usd: the most to spend; where it is too small, the answer says how much is needed.
+        within_days: only what can be used after so many days.
+        solver: a MIP backend, or a heuristic of the kind.
+        time_limit_s: for all solves together; None for no limit.
+        gap: relative, of the price.
+        seed: of every random choice.
+        threads: of each solve; all there are unless given.
+        start: a plan of the instance to begin from.
+        cancel: set it from any thread to stop.
+
+    Raises:
+        UsageError: nothing is offered, or an argument is out of range.
+    """
+    kind, hooks = asked(problem)
+    if hooks.expansion is None:
+        raise UsageError(f"{kind.name} has nothing to buy; ask 'mast-opt whatif' instead")
+    ratio, budget = _positive("target", target), None if budget_usd is None else _amount("budget_usd", budget_usd)
+    question = _Question(kind, hooks.expansion, hooks.expansion.served(problem), ratio, tier, budget, within_days)
+    before = None if start is None else hooks.expansion.worst(problem, start, question.tier)
+    params = SolveParams(
+        time_limit_s=time_limit_s, gap=gap, seed=seed, threads=threads, cancel=cancel or threading.Event()
+    )
+    rehearse(kind, needed(kind, solver, problem), params.cancel)
+    if solver in kind.solvers.heuristics:
+        found = _heuristic(question, solver, params, start)
+    else:
+        found = _exact(question, solver, params)
+    return replace(found, worst_before=before)
+
+
+class _Question:
+    """What is asked, and the steps that may be bought."""
+
+    def __init__(
+        self,
+        kind: Kind[Any, Any],
+        hooks: Expansion,
+        problem: Problem[Any],
+        ratio: Fraction,
+        tier: int | None,
+        budget: Fraction | None,
+        within_days: int | None,
+    ) -> None:
+        self.kind, self.hooks, self.problem, self.ratio, self.budget = kind, hooks, problem, ratio, budget
+        self.tier = hooks.tier(problem, tier)
+        self.offers = hooks.offers(problem)
+        in_time = [within_days is None or one.lead_days <= within_days for one in self.offers]
+        steps = [one.most_steps if timely else 0 for one, timely in zip(self.offers, in_time, strict=True)]
+        self.most_steps: Steps = np.array(steps, np.int64)
+
+    def price(self, steps: Steps) -> Fraction:
+        """USD for so many steps."""
+        return sum((one.usd * int(n) for one, n in zip(self.offers, steps.tolist(), strict=True)), Fraction(0))
+
+    def nothing(self, status: Status, message: str, bound: float | None = None) -> Purchases[Any]:
+        """The answer without a purchase."""
+        return Purchases(
+            self.kind.name,
+            status,
+            self.ratio,
+            self.budget,
+            (),
+            None,
+            bound,
+            None,
+            False,
+            None,
+            None,
+            None,
+            None,
+            message,
+        )
+
+    def answer(self, steps: Steps, plan: object, bound: float | None, proven: bool, message: str) -> Purchases[Any]:
+        """The answer with these steps, or that the budget is too small for them."""
+        usd = self.price(steps)
+        bound = None if bound is None else max(0.0, min(bound, float(usd)))
+        if self.budget is not None and usd > self.budget:
+            beyond = bound is not None and bound > float(self.budget) * (1 + SLACK)
+            words = f"the budget of {plain(float(self.budget))} USD is too small: {plain(float(usd))} USD "
+            words += "is the least that works" if proven else "is the least that was found to work"
+            status = Status.INFEASIBLE if proven or beyond else Status.NO_SOLUTION
+            return replace(self.nothing(status, words, bound), least_usd=usd, least_proven=proven)
+        rows = [Purchase(one, int(n)) for one, n in zip(self.offers, steps.tolist(), strict=True) if n]
+        after = self.hooks.bought(self.problem, steps)
+        return Purchases(
+            self.kind.name,
+            Status.OPTIMAL if proven else Status.FEASIBLE,
+            self.ratio,
+            self.budget,
+            tuple(sorted(rows, key=lambda row: -row.usd)),
+            usd,
+            bound,
+            None,
+            False,
+            None,
+            self.hooks.worst(after, plan, self.tier),
+            after,
+            plan,
+            message,
+        )
+
+
+def _exact(question: _Question, solver: str, params: SolveParams) -> Purchases[Any]:
+    """Purchases and plan by one program, then the plan by the objective of the instance."""
+    q, clock = question, Clock(params.time_limit_s)
+    backend = backends.get(solver)
+    for exact_shares in (False, True):
+        program = q.hooks.program(q.problem, q.most_steps, q.ratio, q.tier, exact_shares)
+        result = backend.solve(program.mip, replace(params, time_limit_s=clock.budget_s(0.7)))
+        if result.status.is_infeasible:
+            words = "the target is out of reach, even with everything that may be bought"
+            return q.nothing(Status.INFEASIBLE, words)
+        if result.x is None:
+            return q.nothing(Status.NO_SOLUTION, result.message, result.bound)
+        steps = np.rint(result.x[program.buy]).astype(np.int64)
+        plan = _plan_within(q, steps, solver, params, clock)
+        if plan is not None:
+            return q.answer(steps, plan, result.bound, result.status is Status.OPTIMAL, result.message)
+    return q.nothing(Status.NO_SOLUTION, "no plan at the target was found in time for the purchases", result.bound)
+
+
+def _plan_within(question: _Question, steps: Steps, solver: str, params: SolveParams, clock: Clock) -> Any | None:  # noqa: ANN401 - a plan of any kind
+    """A plan of the instance with these steps whose worst ratio is at the target; None where none was found."""
+    q = question
+    after = q.hooks.bought(q.problem, steps)
+    route = ExactSolve(q.kind, after, backends.get(solver), replace(params, gap=max(params.gap, 1e-3)), clock)
+    found = route.run(lambda problem: q.hooks.within(problem, q.ratio, q.tier), None)
+    good = found.plan is not None and found.verdict is not None and found.verdict.ok
+    return found.plan if good and q.hooks.worst(after, found.plan, q.tier) <= q.ratio else None
+
+
+def _heuristic(question: _Question, solver: str, params: SolveParams, start: object) -> Purchases[Any]:
+    """Buy what a plan lacks, and plan again; then give back steps that a plan does without."""
+    q, clock = question, Clock(params.time_limit_s)
+    small = q.hooks.relaxation(q.problem, q.most_steps, q.ratio, q.tier)
+    result = backends.get("highs").solve(small.mip, replace(params, time_limit_s=clock.budget_s(RELAXATION_SHARE)))
+    if result.status.is_infeasible:
+        return q.nothing(Status.INFEASIBLE, "the target is out of reach, even with everything that may be bought")
+    bound = 0.0 if result.bound is None else result.bound
+    steps: Steps = np.zeros(len(q.offers), np.int64)
+    best: tuple[Steps, Any] | None = None
+    plan: Any = start
+    for left in range(HEURISTIC_ROUNDS, 0, -1):
+        plan = _searched(q, steps, solver, params, plan, clock.budget_s(1 / left))
+        if plan is None:
+            break
+        if q.hooks.worst(q.hooks.bought(q.problem, steps), plan, q.tier) <= q.ratio:
+            best = (steps, plan)
+            break
+        more = q.hooks.next_steps(q.problem, plan, steps, q.most_steps, q.ratio, q.tier)
+        if more is None or params.cancel.is_set():
+            break
+        steps = more
+    if best is None:
+        return q.nothing(Status.NO_SOLUTION, f"{solver} found no purchase that reaches the target", bound)
+    best = _given_back(q, solver, params, best, clock)
+    proven = float(q.price(best[0])) <= bound + params.gap * max(1.0, bound)
+    return q.answer(best[0], best[1], bound, proven, f"{solver}; bound by a relaxation over all regions together")
+
+
+def _given_back(
+    question: _Question, solver: str, params: SolveParams, best: tuple[Steps, Any], clock: Clock
+) -> tuple[Steps, Any]:
+    """The same without steps, the most expensive offers first, that a plan at the target does without."""
+    q = question
+    for at in sorted(range(len(q.offers)), key=lambda one: -q.offers[one].usd):
+        while best[0][at] > 0 and not params.cancel.is_set() and clock.remaining_s > 0:
+            fewer = best[0].copy()
+            fewer[at] -= 1
+            plan = _searched(q, fewer, solver, params, best[1], clock.budget_s(1 / HEURISTIC_ROUNDS))
+            after = q.hooks.bought(q.problem, fewer)
+            if plan is None or not verify(after, plan).ok or q.hooks.worst(after, plan, q.tier) > q.ratio:
+                break
+            best = (fewer, plan)
+    return best
+
+
+def _searched(
+    question: _Question, steps: Steps, solver: str, params: SolveParams, start: object, seconds: float | None
+) -> Any | None:  # noqa: ANN401 - a plan of any kind
+    q = question
+    instance = q.hooks.stressed(q.hooks.bought(q.problem, steps), q.ratio, q.tier)
+    limits: Mapping[str, Any] = {
+        "time_limit_s": seconds,
+        "gap": params.gap,
+        "seed": params.seed,
+        "threads": params.threads,
+        "cancel": params.cancel,
+    }
+    return solve_from(q.kind, solver, limits, instance, start).plan
+
+
+def _positive(name: str, value: Fraction | float | str) -> Fraction:
+    number = _amount(name, value)
+    if number == 0:
+        raise UsageError(f"{name} is {value}; expected a number above 0")
+    return number
+
+
+def _amount(name: str, value: Fraction | float | str) -> Fraction:
+    """The value as a fraction, decimals as they are written. Raises UsageError for anything but a number ≥ 0."""
+    try:
+        number = Fraction(str(value)) if isinstance(value, float | str) else Fraction(value)
+    except (ValueError, TypeError, ZeroDivisionError):
+        number = Fraction(-1)
+    if number < 0 or number > Fraction(10) ** 15:
+        raise UsageError(f"{name} is {value}; expected a number of at least 0")
+    return number

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mast_opt.analysis.migration_plan import steps
     from mast_opt.analysis.pareto import Frontier, pareto
     from mast_opt.analysis.plan_diff import Diff, diff
+    from mast_opt.analysis.purchases import Purchases, buy
     from mast_opt.analysis.risk import risk
     from mast_opt.analysis.scenario_files import Scenario, read_scenarios
     from mast_opt.analysis.whatif import WhatIf, whatif
@@ -137,6 +138,7 @@ __all__ = [
     "Order",
     "Part",
     "PlanError",
+    "Purchases",
     "RasParams",
     "Reading",
     "Refused",
@@ -166,6 +168,7 @@ __all__ = [
     "VerificationError",
     "Violation",
     "WhatIf",
+    "buy",
     "checksum",
     "diff",
     "explain",
@@ -204,6 +207,7 @@ __all__ = [
 _HOMES = {
     "mast_opt.analysis.explain": ("Explanation", "explain"),
     "mast_opt.analysis.marginal_values": ("Marginals", "marginal_values"),
+    "mast_opt.analysis.purchases": ("Purchases", "buy"),
     "mast_opt.analysis.pareto": ("Frontier", "pareto"),
     "mast_opt.analysis.risk": ("risk",),
     "mast_opt.analysis.scenario_files": ("Scenario", "read_scenarios"),

@@ -12,7 +12,7 @@ import numpy as np
 
 from mast_opt import backends
 from mast_opt.analysis.common import asked, solve_from
-from mast_opt.core.arguments import a_text, a_whole, checked, optional
+from mast_opt.core.arguments import a_finite, a_text, a_whole, checked, optional
 from mast_opt.core.errors import UsageError
 from mast_opt.core.number_format import plain
 from mast_opt.core.solve_result import SolveParams, Status
@@ -81,17 +81,18 @@ class Purchases(Generic[PlanT]):
 
 
 @checked(
-    target=lambda name, value: None,
+    target=a_finite,
     solver=a_text,
     tier=optional(a_whole(0)),
+    budget_usd=optional(a_finite),
     within_days=optional(a_whole(0)),
 )
 def buy(  # noqa: PLR0913 - one question, with the limits of its solves
     problem: Problem[PlanT],
     *,
-    target: Fraction | float | str = 1,
+    target: Fraction | float = 1,
     tier: int | None = None,
-    budget_usd: Fraction | float | str | None = None,
+    budget_usd: Fraction | float | None = None,
     within_days: int | None = None,
     solver: SolverName = "highs",
     time_limit_s: float | None = None,
@@ -128,7 +129,7 @@ def buy(  # noqa: PLR0913 - one question, with the limits of its solves
     if hooks.expansion is None:
         raise UsageError(f"{kind.name} has nothing to buy; ask 'mast-opt whatif' instead")
     ratio, budget = _positive("target", target), None if budget_usd is None else _amount("budget_usd", budget_usd)
-    question = _Question(kind, hooks.expansion, hooks.expansion.served(problem), ratio, tier, budget, within_days)
+    question = _Question(kind, hooks.expansion, problem, ratio, tier, budget, within_days)
     before = None if start is None else hooks.expansion.worst(problem, start, question.tier)
     params = SolveParams(
         time_limit_s=time_limit_s, gap=gap, seed=seed, threads=threads, cancel=cancel or threading.Event()
@@ -154,7 +155,8 @@ class _Question:
         budget: Fraction | None,
         within_days: int | None,
     ) -> None:
-        self.kind, self.hooks, self.problem, self.ratio, self.budget = kind, hooks, problem, ratio, budget
+        self.kind, self.hooks, self.stated, self.ratio, self.budget = kind, hooks, problem, ratio, budget
+        self.problem = hooks.served(problem)
         self.tier = hooks.tier(problem, tier)
         self.offers = hooks.offers(problem)
         in_time = [within_days is None or one.lead_days <= within_days for one in self.offers]
@@ -195,7 +197,7 @@ class _Question:
             status = Status.INFEASIBLE if proven or beyond else Status.NO_SOLUTION
             return replace(self.nothing(status, words, bound), least_usd=usd, least_proven=proven)
         rows = [Purchase(one, int(n)) for one, n in zip(self.offers, steps.tolist(), strict=True) if n]
-        after = self.hooks.bought(self.problem, steps)
+        after = self.hooks.bought(self.stated, steps)
         return Purchases(
             self.kind.name,
             Status.OPTIMAL if proven else Status.FEASIBLE,
@@ -304,19 +306,16 @@ def _searched(
     return solve_from(q.kind, solver, limits, instance, start).plan
 
 
-def _positive(name: str, value: Fraction | float | str) -> Fraction:
+def _positive(name: str, value: Fraction | float) -> Fraction:
     number = _amount(name, value)
     if number == 0:
         raise UsageError(f"{name} is {value}; expected a number above 0")
     return number
 
 
-def _amount(name: str, value: Fraction | float | str) -> Fraction:
-    """The value as a fraction, decimals as they are written. Raises UsageError for anything but a number ≥ 0."""
-    try:
-        number = Fraction(str(value)) if isinstance(value, float | str) else Fraction(value)
-    except (ValueError, TypeError, ZeroDivisionError):
-        number = Fraction(-1)
-    if number < 0 or number > Fraction(10) ** 15:
+def _amount(name: str, value: Fraction | float) -> Fraction:
+    """The value as a fraction, decimals as they are written. Raises UsageError for a negative number."""
+    number = Fraction(str(value)) if isinstance(value, float) else Fraction(value)
+    if number < 0:
         raise UsageError(f"{name} is {value}; expected a number of at least 0")
     return number

@@ -27,6 +27,7 @@ COMMANDS = {
     "steps": "Order a plan's changes so that every limit holds at each step.",
     "explain": "Why there is no plan and what would help, or why a plan does what it does.",
     "marginal": "What one more TB, core, GPU or TB a day is worth, place by place.",
+    "buy": "What to buy: the cheapest purchases with which no region is overloaded.",
     "whatif": "What happens if something changes: scenarios side by side, and one plan for all of them.",
     "pareto": "Trade-off between two terms of the objective.",
     "report": "Draw a plan: one page that opens in any browser, without a network.",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mast_opt.analysis.explain import Explanation
     from mast_opt.analysis.marginal_values import Marginals
     from mast_opt.analysis.pareto import Frontier
+    from mast_opt.analysis.purchases import Purchases
     from mast_opt.analysis.two_stage import Robust
     from mast_opt.analysis.whatif import Outcome, WhatIf
     from mast_opt.core.verdict import Verdict
@@ -219,6 +220,39 @@ def marginal_keys(answer: Marginals) -> Record:
             for one in answer.values
         ],
         **({"usd_unit": answer.usd_unit} if answer.usd_unit else {}),
+    }
+
+
+def purchase_keys(answer: Purchases[Any]) -> Record:
+    """The JSON object of ``buy``."""
+
+    def number(value: Fraction | None) -> float | None:
+        return None if value is None else float(value)
+
+    return {
+        "kind": answer.kind,
+        "status": answer.status.value,
+        "target": float(answer.target),
+        "budget_usd": number(answer.budget_usd),
+        "usd": number(answer.usd),
+        "bound_usd": answer.bound_usd,
+        "least_usd": number(answer.least_usd),
+        "least_proven": answer.least_proven,
+        "worst_ratio_before": number(answer.worst_before),
+        "worst_ratio": number(answer.worst_after),
+        "purchases": [
+            {
+                "candidate": row.offer.name,
+                "what": row.offer.what,
+                "place": row.offer.place,
+                "steps": row.steps,
+                "amount": row.amount,
+                "unit": row.offer.unit,
+                "usd": float(row.usd),
+                "lead_days": row.offer.lead_days,
+            }
+            for row in answer.bought
+        ],
     }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from mast_opt.analysis.marginal_values import Marginals
 from mast_opt.analysis.pareto import Frontier
 from mast_opt.analysis.plan_diff import Change, Diff, TableDiff
+from mast_opt.analysis.purchases import Purchases
 from mast_opt.analysis.whatif import WhatIf
 from mast_opt.core.number_format import UNKNOWN
 from mast_opt.kind.migration_plan import Move, Order
@@ -209,3 +210,31 @@ def marginal_sections(answer: Marginals) -> tuple[Section, ...]:
         for one in answer.values
     )
     return (Section("Marginal values", heads, rows),)
+
+
+def purchase_sections(answer: Purchases[Any]) -> tuple[Section, ...]:
+    """A row for each offer that is bought."""
+    heads = (
+        Head("candidate"),
+        Head("what"),
+        Head("where"),
+        Head("steps", Form.COUNT),
+        Head("amount", Form.AMOUNT),
+        Head("unit"),
+        Head("USD", Form.AMOUNT),
+        Head("days to use", Form.COUNT),
+    )
+    rows = tuple(
+        (
+            row.offer.name,
+            row.offer.what,
+            row.offer.place,
+            row.steps,
+            row.amount,
+            row.offer.unit,
+            float(row.usd),
+            row.offer.lead_days,
+        )
+        for row in answer.bought
+    )
+    return (Section("What to buy", heads, rows),)

@@ -6,6 +6,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 import mast_opt
 from mast_opt.core.arguments import COMMON, a_whole, checked
 from mast_opt.core.errors import MastOptError, PlanError, UsageError
+from mast_opt.data_placement.entities import STORAGE, Candidates
 from mast_opt.registry import kind_named
 
 WRONG: dict[str, Any] = {
@@ -65,6 +67,12 @@ def given(value: object) -> Any:
 
 def _as_it_is(call: tuple[Any, dict[str, Any]]) -> tuple[Any, dict[str, Any]]:
     return call
+
+
+def disks() -> Candidates:
+    """Storage in the first region of ``problem()``, for sale."""
+    one = np.array([1])
+    return Candidates(("disks",), one * STORAGE, one * 0, one * 2, one * 2, one, one, one, one)
 
 
 @cache
@@ -133,6 +141,7 @@ def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
         "MoveBudget": (mast_opt.MoveBudget, {"moves": 1, "gpu_hours": 1.0}),
         "Scenario": (mast_opt.Scenario, {"name": "more"}),
         **{name: (getattr(mast_opt, name), {}) for name in PARAMS},
+        "buy": (mast_opt.buy, {"problem": replace(problem(), candidates=disks()), **work}),
         "checksum": (mast_opt.checksum, {"problem": problem()}),
         "diff": (mast_opt.diff, {"problem": problem(), "before": plan, "after": plan}),
         "explain": (mast_opt.explain, {"problem": problem(), "plan": plan}),
@@ -191,7 +200,18 @@ def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
     return made | {f"Fleet.{method}": fleet(method) for method in FLEETS}
 
 
-PLAIN = {"InstanceError", "PlanError", "Fault", "Diff", "Explanation", "Frontier", "Marginals", "WhatIf", "Solution"}
+PLAIN = {
+    "InstanceError",
+    "PlanError",
+    "Fault",
+    "Diff",
+    "Explanation",
+    "Frontier",
+    "Marginals",
+    "Purchases",
+    "WhatIf",
+    "Solution",
+}
 PLAIN |= {"Reading", "SolverInfo", "SolveRun"}
 PLAIN |= {"Stage", "Event", "Order", "Verdict", "Violation", "Conflict", "Bid", "Refused", "Limit", "Status"}
 PLAIN |= {"JobMove", "MovePlan", "JobTrace", "Metrics", "Simulation"}
@@ -216,6 +236,7 @@ NAMES = [
         "MoveBudget",
         "Part",
         "Scenario",
+        "buy",
         "checksum",
         "diff",
         "explain",

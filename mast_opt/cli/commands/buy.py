@@ -1,0 +1,137 @@
+"""``mast-opt buy``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from mast_opt.analysis.purchases import Purchases, buy
+from mast_opt.cli.exit_codes import Exit
+from mast_opt.cli.interrupt import Interrupt
+from mast_opt.cli.invocation import Answer, Run
+from mast_opt.cli.json_record import purchase_keys
+from mast_opt.cli.options import Force, Instance, Json, TheRun
+from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
+from mast_opt.core.solve_result import Status
+from mast_opt.io import check_plan_target, read, read_plan, write, write_plan
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def command(
+    path: Instance,
+    /,
+    *,
+    target: Annotated[
+        float, Parameter(help="Most demand over supply, in every region and GPU type.", validator=Number(gt=0))
+    ] = 1.0,
+    tier: Annotated[
+        int | None, Parameter(help="Only work up to this tier counts; all unless given.", validator=Number(gte=0))
+    ] = None,
+    budget: Annotated[float | None, Parameter(help="The most to spend, USD.", validator=Number(gte=0))] = None,
+    within: Annotated[
+        int | None, Parameter(help="Only what can be used after so many days.", validator=Number(gte=0))
+    ] = None,
+    plan: Annotated[Path | None, Parameter(help="A plan to begin from.")] = None,
+    solver: Annotated[str, Parameter(help="A MIP solver, or a heuristic of the kind for large instances.")] = "highs",
+    time_limit: Annotated[float | None, Parameter(help="Seconds for all solves.", validator=Number(gt=0))] = None,
+    gap: Annotated[float, Parameter(help="Relative gap of the price.", validator=Number(gte=0))] = 1e-4,
+    seed: Annotated[int, Parameter(help="Seed for all random choices.", validator=Number(gte=0))] = 0,
+    threads: Annotated[int | None, Parameter(help="Of each solve.", validator=Number(gte=1))] = None,
+    instance_out: Annotated[
+        Path | None, Parameter(help="Write the instance after the purchase to this folder, .xlsx or .json file.")
+    ] = None,
+    plan_out: Annotated[Path | None, Parameter(help="Write the plan of that instance to this folder.")] = None,
+    out: TableOut = None,
+    force: Force = False,
+    json: Json = False,
+    run: TheRun,
+) -> Answer:
+    """What to buy: the cheapest purchases with which no region is overloaded.
+
+    The table 'candidates' of the instance says what is offered: GPUs of a type, storage, or capacity of a link, in
+    which region, in which steps, at which price, after how many days. Every workload is served. A MIP solver decides
+    purchases and plan together and proves that nothing cheaper will do; a heuristic proves a bound. A budget that is
+    too small is infeasible (exit code 3), and the answer says how much would do.
+
+        mast-opt buy my-instance
+        mast-opt buy my-instance --target 0.9 --tier 0 --budget 2000000 --within 60
+        mast-opt buy my-instance --out what-to-buy.xlsx --instance-out bought --plan-out bought-plan
+        mast-opt buy my-instance --solver tetris --time-limit 120
+    """
+    run.record["solver"] = solver
+    check_table_output(out, force)
+    with run.phase("read", f"reading {path}"):
+        problem = read(path)
+        run.record["kind"] = problem.kind
+        start = None if plan is None else read_plan(problem, plan)
+        if plan_out is not None:
+            check_plan_target(problem, plan_out)
+    with Interrupt(run, "nothing") as interrupt:
+        run.compile(problem, solver, interrupt.cancel)
+        with run.phase("solve", "choosing purchases"):
+            answer = buy(
+                problem,
+                target=target,
+                tier=tier,
+                budget_usd=budget,
+                within_days=within,
+                solver=solver,
+                time_limit_s=time_limit,
+                gap=gap,
+                seed=seed,
+                threads=threads,
+                start=start,
+                cancel=interrupt.cancel,
+            )
+    run.record.update(purchase_keys(answer))
+    where = _write(run, answer, instance_out, plan_out, {"solver": solver, "seed": seed})
+    code, words = _ending(answer, interrupted=interrupt.happened)
+    if code is not Exit.OK:
+        run.record["error"] = words
+
+    from mast_opt.report.result_sections import purchase_sections
+
+    where.append(write_answer(run, f"{problem.name}: what to buy", purchase_sections, answer, out))
+
+    def show(console: Console) -> None:
+        from mast_opt.report.terminal.purchases import show_purchases
+
+        show_purchases(console, problem.name, answer)
+        for one in filter(None, (words, *where)):
+            console.print(one, soft_wrap=True, markup=False)
+
+    return Answer(code, show)
+
+
+def _write(
+    run: Run, answer: Purchases[Any], instance_out: Path | None, plan_out: Path | None, fields: dict[str, Any]
+) -> list[str]:
+    """Write the instance after the purchase and its plan; returns the sentences that say where they are."""
+    run.record["instance_out"] = run.record["plan_out"] = None
+    where: list[str] = []
+    if answer.instance is None or answer.plan is None:
+        return where
+    if instance_out is not None:
+        write(answer.instance, instance_out)
+        run.record["instance_out"] = str(instance_out)
+        where.append(f"The instance after the purchase is in {instance_out}.")
+    if plan_out is not None:
+        write_plan(answer.instance, answer.plan, fields, plan_out)
+        run.record["plan_out"] = str(plan_out)
+        where.append(f"Its plan is in {plan_out}.")
+    return where
+
+
+def _ending(answer: Purchases[Any], *, interrupted: bool) -> tuple[Exit, str]:
+    if answer.status is Status.INFEASIBLE:
+        return Exit.INFEASIBLE, f"Infeasible: {answer.message}."
+    if answer.plan is None and interrupted:
+        return Exit.INTERRUPTED, "interrupted; no purchase had been found."
+    if answer.plan is None:
+        return Exit.NO_PLAN, f"No purchase was found: {answer.message}. Raise --time-limit or try another solver."
+    return Exit.OK, ""

@@ -1,0 +1,222 @@
+"""What to buy: against enumeration of all purchases, budgets, lead times, a heuristic and its bound."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mast_opt
+from mast_opt.analysis.purchases import Purchases
+from mast_opt.core.errors import InstanceError, UsageError
+from mast_opt.core.solve_result import Status
+from mast_opt.data_placement.entities import GPUS, LINK, STORAGE, Candidates
+from mast_opt.data_placement.formulation.expansion import bought
+from tests.data_placement.brute import Brute
+from tests.data_placement.strategies import problems
+from tests.data_placement.support import examples
+from tests.data_placement.workshop import LINKS, PROBLEM, TB, ints
+
+
+def offered(*rows: tuple[str, int, int, int, int, int, int, int, int]) -> Candidates:
+    """(name, resource, region, type, target, step, most, USD a step, days)."""
+    columns = [ints(*column) for column in list(zip(*rows, strict=True))[1:]]
+    columns[6] = columns[6] * 1_000_000
+    return Candidates(tuple(row[0] for row in rows), *columns)
+
+
+NOT = 2  # type of what is no GPU, in instances with two types
+
+
+def cheapest(problem: Any, ratio: Fraction, parts: int) -> Fraction | None:
+    """Price of the cheapest purchase that works, by trying every purchase and every plan."""
+    c = problem.candidates
+    found: list[Fraction] = []
+    for steps in product(*(range(int(most) + 1) for most in c.most_steps)):
+        after = replace(bought(problem, np.array(steps, np.int64)), may_refuse=False, candidates=None)
+        scaled = after.regions.supply_mgpu * ratio.numerator
+        stressed = after.with_columns(
+            {
+                "regions.supply_mgpu": scaled,
+                "options.mgpu": after.options.mgpu * ratio.denominator,
+                "limits": {"overload_gpus": Fraction(0)},
+            }
+        )
+        if Brute(stressed, parts).optimum() is not None:
+            found.append(
+                sum((Fraction(int(p), 10**6) * n for p, n in zip(c.price_micro, steps, strict=True)), Fraction(0))
+            )
+    return min(found, default=None)
+
+
+@examples(25)
+@given(
+    problem=problems(parts=2, limited=False),
+    ratio=st.sampled_from((Fraction(1), Fraction(1, 2), Fraction(3, 2))),
+    data=st.data(),
+)
+def test_nothing_cheaper_will_do(problem: Any, ratio: Fraction, data: st.DataObject) -> None:
+    regions, types = len(problem.regions), len(problem.gpu_types)
+    unit = 1 if problem.datasets.size_mb.max(initial=0) < TB // 1000 else TB
+    rows = []
+    for number in range(2):
+        region = data.draw(st.integers(0, regions - 1))
+        gpus = types > 0 and data.draw(st.booleans())
+        kind = data.draw(st.integers(0, types - 1)) if gpus else types
+        step = data.draw(st.sampled_from((4000, 9000))) if gpus else 10 * unit
+        price = data.draw(st.sampled_from((1, 3, 7)))
+        rows.append((f"c{number}", GPUS if gpus else STORAGE, region, kind, regions, step, 2, price, 0))
+    problem = replace(problem, candidates=offered(*rows), limits={})
+    expected = cheapest(problem, ratio, 2)
+    answer = mast_opt.buy(problem, target=ratio)
+    if expected is None:
+        assert answer.status is Status.INFEASIBLE
+        return
+    whole = not problem.workloads.splittable.any() and problem.links is None
+    assert answer.usd is not None
+    assert answer.usd <= expected  # with shares in halves there are fewer plans than with thousandths
+    assert answer.usd == expected or not whole
+    _check(problem, answer, ratio)
+
+
+def _check(problem: Any, answer: Purchases[Any], ratio: Fraction) -> None:
+    assert answer.instance is not None
+    assert answer.worst_after is not None
+    verdict = mast_opt.verify(answer.instance, answer.plan)
+    assert verdict.ok
+    assert verdict.terms["unserved"] == 0
+    assert answer.worst_after <= ratio
+    assert verdict.metrics["peak_ratio"] == pytest.approx(float(answer.worst_after))
+    assert answer.usd == sum(row.usd for row in answer.bought)
+    assert answer.bound_usd is not None
+    assert answer.bound_usd <= float(answer.usd or 0) + 1e-6
+
+
+GPU_SHORT = replace(
+    PROBLEM,
+    candidates=offered(
+        ("h100 in a", GPUS, 0, 0, 3, 4000, 5, 100, 30),
+        ("h100 in b", GPUS, 1, 0, 3, 4000, 5, 80, 90),
+        ("a100 in c", GPUS, 2, 1, 3, 2000, 9, 10, 10),
+        ("a100 in a", GPUS, 0, 1, 3, 40_000, 1, 7, 10),
+        ("disks in a", STORAGE, 0, NOT, 3, TB, 9, 1, 10),
+        ("a to b", LINK, 0, NOT, 1, TB, 9, 2, 10),
+    ),
+)
+"""train needs 8 h100 or 20 a100, view 4 a100 in c of 8 there; a has 8 h100, b 8 h100 and 16 a100."""
+
+
+def test_the_cheapest_of_several_ways() -> None:
+    answer = mast_opt.buy(GPU_SHORT, target=0.5)
+    assert answer.status is Status.OPTIMAL
+    # train: a type that a has not yet, 40 a100 for 7; or 2 steps of h100 in a or b, 200 and 160
+    assert [(row.offer.name, row.steps) for row in answer.bought] == [("a100 in a", 1)]
+    assert answer.usd == 7
+    assert answer.worst_after == Fraction(1, 2)
+    _check(GPU_SHORT, answer, Fraction(1, 2))
+
+
+def test_a_budget_that_is_too_small_comes_with_the_least_that_works() -> None:
+    answer = mast_opt.buy(GPU_SHORT, target=0.5, budget_usd=6.5)
+    assert answer.status is Status.INFEASIBLE
+    assert answer.least_usd == 7
+    assert answer.least_proven
+    assert "the budget of 6.5 USD is too small: 7 USD is the least that works" in answer.message
+    assert mast_opt.buy(GPU_SHORT, target=0.5, budget_usd=7).status is Status.OPTIMAL
+    out_of_reach = mast_opt.buy(GPU_SHORT, target=0.01)
+    assert out_of_reach.status is Status.INFEASIBLE
+    assert out_of_reach.least_usd is None
+
+
+def test_tiers_and_lead_times() -> None:
+    late = replace(GPU_SHORT, candidates=GPU_SHORT.candidates.rows(ints(0, 1)))  # type: ignore[union-attr]
+    assert mast_opt.buy(late, target=0.5).usd == 160
+    assert mast_opt.buy(late, target=0.5, within_days=30).usd == 200
+    assert mast_opt.buy(late, target=0.5, within_days=29).status is Status.INFEASIBLE
+    assert mast_opt.buy(late, target=0.45, tier=0).status is not Status.INFEASIBLE
+    assert mast_opt.buy(late, target=0.45).status is Status.INFEASIBLE  # view, tier 1, asks half of the a100 in c
+
+
+def test_storage_and_links_make_room_for_the_plan() -> None:
+    assert PROBLEM.links is not None
+    tight = GPU_SHORT.with_columns(
+        {
+            "regions.storage_mb": ints(3, 20, 20) * TB,  # logs (4 TB) are in a today and may not be in c
+            "links": replace(LINKS, capacity_mb_per_day=ints(TB, TB, 10 * TB, 10 * TB)),
+            "datasets.pinned": np.array([[True, False, False], [False, True, False], [False, False, False]]),
+        }
+    )
+    assert mast_opt.solve(tight).plan is None
+    answer = mast_opt.buy(tight)
+    names = {row.offer.name for row in answer.bought}
+    assert "disks in a" in names
+    _check(tight, answer, Fraction(1))
+    fewer = next(row for row in answer.bought if row.offer.name == "disks in a").steps - 1
+    steps = np.zeros(6, np.int64)
+    steps[4] = fewer
+    assert mast_opt.solve(replace(bought(tight, steps), candidates=None)).plan is None
+
+
+def test_a_heuristic_buys_enough_and_proves_a_bound() -> None:
+    problem = mast_opt.generate("data-placement", seed=3, datasets=12, workloads=16, regions=3)
+    regions, types = np.nonzero(problem.regions.supply_mgpu)
+    rows = [
+        (f"{r} {k}", GPUS, int(r), int(k), 3, 8000, 20, 10 + int(r), 0) for r, k in zip(regions, types, strict=True)
+    ]
+    problem = replace(problem, candidates=offered(*rows))
+    exact = mast_opt.buy(problem, time_limit_s=30, gap=0.02)
+    found = mast_opt.buy(problem, solver="tetris", time_limit_s=8, threads=1)
+    _check(problem, found, Fraction(1))
+    assert exact.usd is not None
+    assert found.bound_usd is not None
+    assert found.bound_usd <= float(exact.usd) + 1e-6
+    assert found.usd is not None
+    assert exact.bound_usd is not None
+    assert float(found.usd) >= exact.bound_usd - 1e-6
+    assert found.usd <= 2 * exact.usd + 30
+
+
+def test_marginal_values_agree() -> None:
+    """A purchase is made only where one more GPU is worth something, once overload is all that counts."""
+    weights = dict.fromkeys(PROBLEM.objective.weights, 0.0) | {"overload": 1.0}
+    crowded = GPU_SHORT.with_columns(
+        {
+            "regions.supply_mgpu": ints((6, 0), (6, 0), (0, 8)) * 1000,
+            "objective": replace(PROBLEM.objective, weights=weights),
+            "candidates": GPU_SHORT.candidates.rows(ints(0, 1, 2)),  # type: ignore[union-attr]
+        }
+    )
+    answer = mast_opt.buy(crowded)
+    assert [(row.offer.name, row.steps) for row in answer.bought] == [("h100 in b", 1)]
+    worth = mast_opt.marginal_values(crowded, integers="free", resources=["gpus"])
+    values = {one.place: one.value for one in worth.values}
+    assert values["b h100"]
+    assert values["a h100"]
+    assert values["c a100"] == 0
+    assert answer.instance is not None
+    after = mast_opt.marginal_values(answer.instance, integers="free", resources=["gpus"])
+    assert {one.value for one in after.values} == {0}
+
+
+def test_what_cannot_be_asked() -> None:
+    with pytest.raises(UsageError, match="offers nothing to buy; add a table 'candidates'"):
+        mast_opt.buy(PROBLEM)
+    for wrong in ({"target": 0}, {"target": -1.0}, {"budget_usd": -5}):
+        with pytest.raises(UsageError, match="expected a number"):
+            mast_opt.buy(GPU_SHORT, **wrong)
+    with pytest.raises(UsageError, match="no work has tier 7; expected one of: 0 and 1"):
+        mast_opt.buy(GPU_SHORT, tier=7)
+    with pytest.raises(UsageError, match="task-reassignment has nothing to buy"):
+        mast_opt.buy(mast_opt.generate("task-reassignment"))
+    with pytest.raises(InstanceError, match="a GPU type for the candidate x"):
+        replace(PROBLEM, candidates=offered(("x", GPUS, 0, NOT, 3, 1000, 1, 1, 0)))
+    with pytest.raises(InstanceError, match="two regions that a row of links joins for the candidate x"):
+        replace(PROBLEM, candidates=offered(("x", LINK, 2, NOT, 0, 1000, 1, 1, 0)))
+    with pytest.raises(InstanceError, match="more than 0"):
+        offered(("x", STORAGE, 0, NOT, 3, 0, 1, 1, 0))

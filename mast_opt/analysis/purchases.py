@@ -19,7 +19,7 @@ from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.kind.analysis_hooks import Expansion, Offer, Steps
 from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import PlanT, Problem
-from mast_opt.registry import SolverName
+from mast_opt.registry import SolverName, check_plan
 from mast_opt.solving import verify
 from mast_opt.solving.clock import Clock
 from mast_opt.solving.kernel_compilation import needed, rehearse
@@ -130,6 +130,8 @@ def buy(  # noqa: PLR0913 - one question, with the limits of its solves
         raise UsageError(f"{kind.name} has nothing to buy; ask 'mast-opt whatif' instead")
     ratio, budget = _positive("target", target), None if budget_usd is None else _amount("budget_usd", budget_usd)
     question = _Question(kind, hooks.expansion, problem, ratio, tier, budget, within_days)
+    if start is not None:
+        check_plan(kind, problem, start)
     before = None if start is None else hooks.expansion.worst(problem, start, question.tier)
     params = SolveParams(
         time_limit_s=time_limit_s, gap=gap, seed=seed, threads=threads, cancel=cancel or threading.Event()

@@ -11,7 +11,9 @@ from mast_opt.data_placement.generate import FAMILIES
 from mast_opt.data_placement.limits import LIMITS
 from mast_opt.data_placement.migration.plan_rows import migration_plan
 from mast_opt.data_placement.plan import Plan, check_plan, today
+from mast_opt.data_placement.presentation.answers import answers
 from mast_opt.data_placement.presentation.charts import charts
+from mast_opt.data_placement.presentation.details import details
 from mast_opt.data_placement.presentation.sections import sections
 from mast_opt.data_placement.problem import LATER_TERMS, TERMS, DataPlacement
 from mast_opt.data_placement.tables.example import EXAMPLE
@@ -85,7 +87,7 @@ KIND: Kind[DataPlacement, Plan] = Kind(
         {"tetris": HeuristicSolver(_tetris, TETRIS, TetrisParams, frozenset(PRICED), rehearsals=_rehearsals)}
     ),
     generate=GenerateInterface(FAMILIES),
-    presentation=PresentationInterface(sections, charts),
+    presentation=PresentationInterface(sections, charts, answers, details),
     analysis=AnalysisInterface(conflicts, current_state=current_state, current_plan=today, hooks=_hooks),
     migration=MigrationInterface(migration_plan),
 )

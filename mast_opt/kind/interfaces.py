@@ -18,7 +18,7 @@ from mast_opt.kind.family import Family
 from mast_opt.kind.formulation import FixedParts, Formulation
 from mast_opt.kind.header import Header, Rule
 from mast_opt.kind.migration_plan import Order
-from mast_opt.kind.presentation import Chart, Section
+from mast_opt.kind.presentation import Answer, Chart, Section
 from mast_opt.kind.problem import PlanT
 from mast_opt.kind.schema import Schema, Tables
 from mast_opt.mip import Size
@@ -176,3 +176,7 @@ class PresentationInterface(Generic[ProblemT, PlanT]):
     """Tables of the plan, in the order of reading."""
     charts: Callable[[ProblemT, PlanT], tuple[Chart, ...]] = _no_charts
     """Pictures of the plan, in the order of reading."""
+    answers: Callable[[ProblemT, PlanT], tuple[Answer, ...]] = _no_charts
+    """What is asked first, for the top of a report."""
+    details: Callable[[ProblemT, PlanT], tuple[Section, ...]] = _no_charts
+    """Long tables for reports and workbooks only: what moves, what binds."""

@@ -80,7 +80,20 @@ class Lines:
     """Whether the upright axis begins at 0."""
 
 
-Chart = HeatMap | Bars | Flows | Lines
+@dataclass(frozen=True)
+class Spans:
+    """When each of several things is done: a Gantt chart."""
+
+    title: str
+    row_name: str
+    unit: str
+    """Of the time: "day"."""
+    rows: tuple[tuple[str, tuple[tuple[float, float, str], ...]], ...]
+    """(name, (begin, end, words) by begin), the first to begin first."""
+    note: str = ""
+
+
+Chart = HeatMap | Bars | Flows | Lines | Spans
 
 
 def grid(values: Sequence[Sequence[float | None]]) -> tuple[Values, ...]:
@@ -104,6 +117,20 @@ class Head:
 
     title: str
     form: Form = Form.TEXT
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to a question that is asked first of a plan."""
+
+    topic: str
+    """"Overload", "Cost"."""
+    value: str
+    """With its unit; before and after where both are known."""
+    detail: str
+    """One sentence."""
+    more: str = ""
+    """Title of the chart or table that shows it; empty for none."""
 
 
 @dataclass(frozen=True)

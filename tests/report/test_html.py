@@ -16,7 +16,7 @@ import mast_opt
 from mast_opt.core.errors import PlanError
 from mast_opt.core.solve_result import Event
 from mast_opt.io import read_events
-from mast_opt.kind.presentation import Bars, Chart, Flows, HeatMap, Lines
+from mast_opt.kind.presentation import Bars, Chart, Flows, HeatMap, Spans
 from mast_opt.registry import kind_named, kind_names
 from mast_opt.report.html import report, write_report
 from mast_opt.report.html.content import convergence
@@ -86,7 +86,9 @@ def test_every_figure_is_the_verifiers(name: str) -> None:
         assert all(found.cells[value] for value in values), chart.title
 
 
-def _values(chart: HeatMap | Bars | Flows | Lines) -> set[float]:
+def _values(chart: Chart) -> set[float]:
+    if isinstance(chart, Spans):
+        return {end for _, parts in chart.rows for _, end, _ in parts}
     if isinstance(chart, HeatMap):
         return {value for row in (*(chart.before or ()), *chart.after) for value in row if value is not None}
     if isinstance(chart, Bars):

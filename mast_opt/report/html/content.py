@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mast_opt.core.number_format import percent, plain
 from mast_opt.core.sense import Sense
 from mast_opt.core.solve_result import Event, relative_gap
 from mast_opt.core.verdict import Verdict
-from mast_opt.kind.presentation import Bars, Chart, Flows, Form, Head, HeatMap, Lines, Scale, Section, Values
+from mast_opt.kind.presentation import (
+    Answer,
+    Bars,
+    Chart,
+    Flows,
+    Form,
+    Head,
+    HeatMap,
+    Lines,
+    Scale,
+    Section,
+    Spans,
+    Values,
+)
 from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import kind_of
+from mast_opt.report.html.answers import story
 from mast_opt.report.html.render import Picture, draw
 from mast_opt.report.terminal.current_state import today_section
 from mast_opt.solving import verify
@@ -45,6 +59,8 @@ def table_of(chart: Chart) -> Section:
     """The figures of a chart, all of them."""
     if isinstance(chart, HeatMap):
         return _heat(chart)
+    if isinstance(chart, Spans):
+        return _spans(chart)
     if isinstance(chart, Bars):
         heads = [Head(chart.category_name)]
         unit = f", {chart.unit}" if chart.unit else ""
@@ -57,6 +73,18 @@ def table_of(chart: Chart) -> Section:
         return Section(chart.title, tuple(heads), tuple(largest_first))
     heads = [Head("line"), Head(chart.x_name, Form.AMOUNT), Head(chart.y_name, Form.AMOUNT)]
     return Section(chart.title, tuple(heads), tuple((name, x, y) for name, points in chart.lines for x, y in points))
+
+
+def _spans(chart: Spans) -> Section:
+    """A row for each span, by begin."""
+    heads = (
+        Head(chart.row_name),
+        Head(f"from {chart.unit}", Form.COUNT),
+        Head(f"to {chart.unit}", Form.COUNT),
+        Head("step"),
+    )
+    rows = [(name, begin + 1, end, words) for name, spans in chart.rows for begin, end, words in spans]
+    return Section(chart.title, heads, tuple(sorted(rows, key=lambda row: row[1:3])))
 
 
 def _heat(chart: HeatMap) -> Section:
@@ -104,6 +132,10 @@ class Report:
     sense: Sense = Sense.MIN
     policy: str = ""
     """Of a kind whose objective has a name instead of terms."""
+    units: Mapping[str, str] = field(default_factory=dict)
+    """Term → its unit, where it has one."""
+    answers: tuple[Answer, ...] = ()
+    """What is asked first, above all else."""
 
 
 def report(
@@ -128,6 +160,9 @@ def report(
     kind = kind_of(problem)
     today, state = kind.analysis.current_plan(problem), kind.analysis.current_state(problem)
     charts: list[Chart] = list(kind.presentation.charts(problem, plan))
+    told = story(problem, plan)
+    if told.calendar is not None:
+        charts.insert(1, told.calendar)
     search = convergence(events)
     if search is not None:
         charts.append(search)
@@ -141,12 +176,18 @@ def report(
         order=problem.objective.order,
         fields=fields or {},
         pictures=tuple((draw(chart), table_of(chart)) for chart in charts),
-        sections=(*kind.presentation.sections(problem, plan), *(() if state is None else (today_section(state),))),
+        sections=(
+            *told.sections,
+            *kind.presentation.sections(problem, plan),
+            *(() if state is None else (today_section(state),)),
+        ),
         provenance=problem.provenance,
         notes=tuple(notes),
         bound_checked=bound_checked,
         sense=problem.sense,
         policy=problem.objective.policy,
+        units=kind.usd_terms,
+        answers=told.answers,
     )
 
 

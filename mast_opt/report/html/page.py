@@ -48,9 +48,15 @@ def rendered(template: str, **values: Any) -> str:  # noqa: ANN401 - whatever th
         style=Markup(style),
         script=Markup((HERE / "page.js").read_text(encoding="utf-8")),
         table=_table,
+        slug=slug,
         **values,
     )
     return text if text.endswith("\n") else text + "\n"
+
+
+def slug(title: str) -> str:
+    """A title as a name in an address."""
+    return "-".join("".join(one if one.isalnum() else " " for one in title.lower()).split())
 
 
 def _theme(light: Mapping[str, str], dark: Mapping[str, str]) -> str:
@@ -108,6 +114,7 @@ def _terms(report: Report) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
+            "unit": report.units.get(name, ""),
             "value": repr(terms[name]),
             "text": plain(terms[name]),
             "before": plain(before[name]) if name in before else None,

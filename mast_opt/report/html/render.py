@@ -8,10 +8,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mast_opt.kind.presentation import Bars, Chart, Flows, HeatMap, Scale, Values
+from mast_opt.kind.presentation import Bars, Chart, Flows, HeatMap, Scale, Spans, Values
 from mast_opt.report.html.palette import SERIES, color, heat_legend
 from mast_opt.report.html.sankey import MOST_FLOWS, ribbons
-from mast_opt.report.html.vega_specs import MOST_ROWS, Spec, bars, heat_map, lines
+from mast_opt.report.html.vega_specs import MOST_ROWS, Spec, bars, heat_map, lines, spans
 
 WIDE, HALF, PHONE = 960, 468, 326
 """Widths of a drawing: the whole page, one of two side by side, a phone."""
@@ -41,7 +41,13 @@ class Picture:
 
 def draw(chart: Chart) -> Picture:
     """The picture of a chart: of a long one the fullest rows or categories."""
-    count = len(chart.rows) if isinstance(chart, HeatMap) else len(chart.categories) if isinstance(chart, Bars) else 0
+    count = (
+        len(chart.rows)
+        if isinstance(chart, HeatMap | Spans)
+        else len(chart.categories)
+        if isinstance(chart, Bars)
+        else 0
+    )
     chart = fullest(chart)
     if isinstance(chart, HeatMap):
         sides = [("before", chart.before), (chart.after_name, chart.after)]
@@ -63,6 +69,9 @@ def draw(chart: Chart) -> Picture:
         if chart.scale is not Scale.AMOUNT:
             legend.append((color("bad"), "limit"))
         return _picture(chart, drawings, legend, count, MOST_ROWS)
+    if isinstance(chart, Spans):
+        drawings = [Drawing("", svg(spans(chart, WIDE)), svg(spans(chart, PHONE)))]
+        return _picture(chart, drawings, [], count, MOST_ROWS)
     if isinstance(chart, Flows):
         drawings = [Drawing("", svg(ribbons(chart, WIDE)), svg(ribbons(chart, PHONE)))]
         return _picture(chart, drawings, [], len(chart.flows), MOST_FLOWS)
@@ -82,6 +91,10 @@ def fullest(chart: Chart) -> Chart:
         kept = _largest(tuple(zip(*(values for _, values in chart.series), strict=True)))
         series = tuple((name, tuple(values[at] for at in kept)) for name, values in chart.series)
         return replace(chart, categories=tuple(chart.categories[at] for at in kept), series=series)
+    if isinstance(chart, Spans):
+        lengths = [sum(end - begin for begin, end, _ in parts) for _, parts in chart.rows]
+        longest = sorted(sorted(range(len(lengths)), key=lambda row: -lengths[row])[:MOST_ROWS])
+        return replace(chart, rows=tuple(chart.rows[row] for row in longest))
     return chart
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mast_opt.core.number_format import percent, plain
-from mast_opt.kind.presentation import Bars, HeatMap, Lines, Scale, Values
+from mast_opt.kind.presentation import Bars, HeatMap, Lines, Scale, Spans, Values
 from mast_opt.report.html.palette import SERIES, color, heat
 
 Spec = dict[str, Any]
@@ -127,6 +127,38 @@ def bars(chart: Bars, width: int) -> Spec:
         layers.insert(0, {"data": {"values": [{"x": 1}]}, "mark": line, "encoding": {"x": all_there_is}})
     spec = spec_of({"layer": layers}, rows, width)
     return {**spec, "height": max(len(categories), 1) * (BAR * len(names) + 10)}
+
+
+def spans(chart: Spans, width: int) -> Spec:
+    """A bar from begin to end for each span."""
+    cells: list[Spec] = [
+        {"row": name, "begin": begin + 1, "end": end + 1, "words": f"{name}, {chart.unit} {begin + 1:g}: {words}"}
+        for name, parts in chart.rows
+        for begin, end, words in parts
+    ]
+    last = max((int(cell["end"]) for cell in cells), default=1)
+    axis = {"orient": "top", "tickCount": min(last, 12 if width > NARROW else 5), "format": "d", "grid": True}
+    encoding: Spec = {
+        "x": {
+            "field": "begin",
+            "type": "quantitative",
+            "title": chart.unit,
+            "axis": axis,
+            "scale": {"domain": [1, max(last, 2)], "nice": False},
+        },
+        "x2": {"field": "end"},
+        "y": {
+            "field": "row",
+            "type": "nominal",
+            "sort": None,
+            "title": None,
+            "axis": label_axis([name for name, _ in chart.rows], width),
+        },
+        "description": {"field": "words"},
+    }
+    mark = {"type": "bar", "cornerRadius": 3, "color": color("series-1"), "stroke": color("card"), "height": 14}
+    spec = spec_of({"mark": mark, "encoding": encoding}, cells, width)
+    return {**spec, "height": {"step": ROW}}
 
 
 def lines(chart: Lines, width: int) -> Spec:

@@ -34,6 +34,8 @@ def test_before_and_after() -> None:
         ("workloads with remote reads", "0.00%", "66.7%"),
         ("volume read remotely", "0.00%", "23.0%"),
         ("copies of everything", "1.33", "2.00"),
+        ("running cost, USD a month", "64,850", "72,546"),
+        ("cost of the copies, USD once", "", "183"),
         ("days of copying", "", "1.5"),
     )
 

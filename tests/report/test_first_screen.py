@@ -1,0 +1,52 @@
+"""First screen of a report: answers, days, risk, and the calendar of the migration."""
+
+from __future__ import annotations
+
+import re
+
+import mast_opt
+from mast_opt.kind.presentation import Spans
+from mast_opt.report.html.answers import CALENDAR, SINGLE, story
+from mast_opt.report.html.content import report, table_of
+from mast_opt.report.html.page import page, slug
+from tests.data_placement.workshop import PLAN, PROBLEM
+
+
+def test_seven_answers_in_order_with_links_that_lead_somewhere() -> None:
+    found = story(PROBLEM, PLAN)
+    topics = ["Overload", "Cost", "Storage", "Migration", "Risk", "Who moves", "What to buy"]
+    assert [one.topic for one in found.answers] == topics
+    order = mast_opt.steps(PROBLEM, PLAN)
+    migration = found.answers[3]
+    assert migration.value == (f"{order.days} day" if order.days == 1 else f"{order.days} days")
+    assert f"{len(order.moves)} steps" in migration.detail
+    risk = mast_opt.risk(PROBLEM, PLAN)
+    assert found.answers[4].value == f"{len(risk.single_copies)} datasets with one copy"
+    text = page(report(PROBLEM, PLAN))
+    targets = set(re.findall(r'<section class="card" id="([^"]+)"', text))
+    links = re.findall(r'<a href="#([^"]+)">', text)
+    assert len(links) >= 5
+    assert set(links) <= targets
+    assert slug(SINGLE) in targets
+
+
+def test_the_calendar_has_every_step() -> None:
+    calendar = story(PROBLEM, PLAN).calendar
+    assert isinstance(calendar, Spans)
+    assert calendar.title == CALENDAR
+    moves = mast_opt.steps(PROBLEM, PLAN).moves
+    rows = table_of(calendar).rows
+    assert len(rows) == len(moves)
+    assert sorted(str(row[0]) for row in rows) == sorted(move.what for move in moves)
+    for move in moves:
+        assert move.day is not None
+        assert (move.what, move.day + 1, move.day + move.days) in {row[:3] for row in rows}
+
+
+def test_kinds_without_answers_have_no_first_screen() -> None:
+    problem = mast_opt.generate("task-reassignment", processes=6, machines=3)
+    plan = mast_opt.solve(problem, time_limit_s=10).plan
+    assert plan is not None
+    found = story(problem, plan)
+    assert (found.answers, found.calendar, found.sections) == ((), None, ())
+    assert "answers" not in page(report(problem, plan)).split("<body>")[1]

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
-from mast_opt.core.arrays import FloatArray
+from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.errors import UsageError
 from mast_opt.policies import allox
 from mast_opt.policies.central_shares import Demand, largest_fraction, least_ratio
@@ -29,6 +29,16 @@ class Competing:
     """[J] work that is left, in seconds at the reference speed; NaN where nobody knows."""
     elapsed_s: FloatArray
     """[J] since submission."""
+    attained_s: FloatArray = field(default_factory=lambda: np.zeros(0))
+    """[J] GPU-seconds held so far."""
+    ran_s: FloatArray = field(default_factory=lambda: np.zeros(0))
+    """[J] seconds for which it has held its GPUs."""
+    tier: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
+    """[J]"""
+    user: tuple[str, ...] = ()
+    """[J] tenant, or else namespace."""
+    runs_on: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
+    """[J] type on which the job runs now; -1 for none."""
 
 
 class ShareRule(Protocol):
@@ -36,6 +46,8 @@ class ShareRule(Protocol):
 
     only_shared: bool
     """Whether a job without a share does not run even where GPUs are left over."""
+    every_round: bool
+    """Whether shares are computed for every round, and not only when jobs have come or gone."""
 
     def shares(self, jobs: Competing) -> FloatArray:
         """[J, G] part of the time that each job is to have on each type."""
@@ -57,6 +69,7 @@ class MaxMin:
     that has least. Jobs of larger gangs count for more, as one GPU of theirs is worth as much."""
 
     only_shared = False
+    every_round = False
 
     def shares(self, jobs: Competing) -> FloatArray:
         """See ``ShareRule.shares``."""
@@ -69,6 +82,7 @@ class Makespan:
     """The rates under which the last job ends as early as it can."""
 
     only_shared = False
+    every_round = False
 
     def shares(self, jobs: Competing) -> FloatArray:
         """See ``ShareRule.shares``."""
@@ -80,6 +94,7 @@ class FinishTime:
     low as it can be. Work done so far counts as long as it would have taken with the equal parts of its time."""
 
     only_shared = False
+    every_round = False
 
     def __init__(self) -> None:
         self._fair_s: dict[str, float] = {}
@@ -112,6 +127,7 @@ class Fifo:
     """
 
     only_shared = True
+    every_round = False
 
     def __init__(self, aware: bool, seed: int = 0) -> None:
         self._aware = aware
@@ -150,6 +166,7 @@ class AlloX:
     """AlloX (EuroSys'20): the least total completion time of jobs of one GPU; a job keeps its GPU once it runs."""
 
     only_shared = False
+    every_round = False
 
     def __init__(self) -> None:
         self._type: dict[str, int] = {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,28 +33,40 @@ DATA = (ev.CopyEnded, ev.ReplicaDropped)
 
 
 @dataclass(frozen=True)
-class RoundParams:
-    """Parameters of ``gavel``.
+class RoundLength:
+    """Parameters of every policy that plays rounds.
 
     Args:
-        objective: what the shares are to reach: ``max-min``, ``finish-time``, ``makespan``, ``fifo`` or ``allox``.
         aware: whether the policy knows how fast each job is on each type; if not, it takes all types for equal.
         round_s: length of a round, s.
         reset_s: least time between two computations of shares, s.
-        seed: of ``fifo`` without speeds.
+        seed: of what is left to chance.
     """
 
-    objective: str = "max-min"
     aware: bool = True
     round_s: int = 360
     reset_s: int = 1920
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.objective not in OBJECTIVES:
-            raise UsageError(f"objective is {self.objective!r}; expected one of {', '.join(OBJECTIVES)}")
         if self.round_s < 1 or self.reset_s < 0:
             raise UsageError(f"round_s and reset_s are {self.round_s} and {self.reset_s}; expected at least 1 and 0")
+
+
+@dataclass(frozen=True)
+class RoundParams(RoundLength):
+    """Parameters of ``gavel``.
+
+    Args:
+        objective: what the shares are to reach: ``max-min``, ``finish-time``, ``makespan``, ``fifo`` or ``allox``.
+    """
+
+    objective: str = "max-min"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.objective not in OBJECTIVES:
+            raise UsageError(f"objective is {self.objective!r}; expected one of {', '.join(OBJECTIVES)}")
 
 
 Cell = tuple[str, int]
@@ -67,16 +79,17 @@ class Rounds:
     Args:
         rule: what gives the shares.
         speeds: of the jobs' models.
-        params: see ``RoundParams``.
+        params: see ``RoundLength``.
+        name: of the policy.
     """
 
-    name: str = "gavel"
     reacts_to: ClassVar[frozenset[type]] = frozenset(
         {ev.Submitted, ev.Stopped, ev.Finished, ev.Failed, ev.Cancelled, *SERVERS, *DATA}
     )
 
-    def __init__(self, rule: ShareRule, speeds: Speeds, params: RoundParams) -> None:
+    def __init__(self, rule: ShareRule, speeds: Speeds, params: RoundLength, name: str = "gavel") -> None:
         self._rule, self._speeds, self.params = rule, speeds, params
+        self.name = name
         self.every_ms: int | None = None
         self._clear()
 
@@ -150,7 +163,7 @@ class Rounds:
         now = view.now_ms
         self._update_table(view)
         self._credit(view)
-        if self._stale and self._shares_due(now):
+        if (self._stale or self._rule.every_round) and self._shares_due(now):
             self._compute_shares(view)
         chosen = self._choose(view)
         self._began_ms = now
@@ -219,8 +232,21 @@ class Rounds:
                 Demand(rate, table.need[able] / WHOLE, gpus),
                 np.array([self._left_s(record, view) for record in records]),
                 np.array([(now - record.submitted_ms) / SECOND_MS for record in records]),
+                **self._history(records, now),
             )
             table.share[able] = self._rule.shares(jobs)
+
+    def _history(self, records: Sequence[JobRecord], now_ms: int) -> dict[str, Any]:
+        """What jobs have had, whose they are, and where they run."""
+        ran_ms = [record.work_ms + (now_ms - record.since_ms if record.shares else 0) for record in records]
+        held = [record.attained_mgpu_ms + record.mgpu * (now_ms - record.since_ms) for record in records]
+        return {
+            "attained_s": np.array(held) / WHOLE / SECOND_MS,
+            "ran_s": np.array(ran_ms) / SECOND_MS,
+            "tier": np.array([record.spec.tier for record in records], np.int64),
+            "user": tuple(record.spec.tenant or record.spec.namespace for record in records),
+            "runs_on": np.array([self._target.get(record.name, ("", -1))[1] for record in records], np.int64),
+        }
 
     def _left_s(self, record: JobRecord, view: View) -> float:
         """Seconds of work that are left, at the reference speed."""

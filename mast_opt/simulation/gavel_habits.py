@@ -47,6 +47,7 @@ class GavelFifo:
     """
 
     only_shared = True
+    every_round = False
 
     def __init__(self, seed: int) -> None:
         self._rng = random.Random(seed)
@@ -93,6 +94,7 @@ class GavelMakespan:
     """Gavel's least makespan, which it finds to 5% by bisection."""
 
     only_shared = False
+    every_round = False
     first_s = (100.0, 1e6)
     """Between which it begins to look."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from typing import Any
 
 from mast_opt.core.errors import Interrupted, UsageError
@@ -14,7 +15,9 @@ from mast_opt.loop.job_log import JobLog, job_log
 from mast_opt.loop.policy import Policy
 from mast_opt.policies.early_binding import EarlyBinding, EarlyBindingParams
 from mast_opt.policies.mast import Mast, MastParams
-from mast_opt.policies.shared_rounds import RoundParams, gavel
+from mast_opt.policies.pai import Pai, PaiParams
+from mast_opt.policies.presets import PRESETS, preset_policy
+from mast_opt.policies.shared_rounds import RoundLength, RoundParams, gavel
 from mast_opt.simulation.engine_run import engine_log
 from mast_opt.simulation.kernel import FOREVER, TIRESIAS_THRESHOLDS_GPU_MS
 from mast_opt.simulation.kernel import POLICIES as ORDER_ONLY
@@ -23,10 +26,17 @@ from mast_opt.simulation.params import number, values_of
 from mast_opt.simulation.slow_runs import PREFIX, slow_run
 from mast_opt.simulation.traces.trace import JobTrace
 
+
+def _preset(name: str, params: RoundLength, trace: JobTrace) -> Policy:
+    return preset_policy(name, params, trace.speeds)
+
+
 ENGINE_POLICIES: Mapping[str, tuple[type[Any], Callable[[Any, JobTrace], Policy]]] = {
     "mast": (MastParams, lambda params, trace: Mast(params)),
     "federated": (EarlyBindingParams, lambda params, trace: EarlyBinding(params)),
     "gavel": (RoundParams, lambda params, trace: gavel(params, trace.speeds)),
+    "pai": (PaiParams, lambda params, trace: Pai(params)),
+    **{name: (preset.params_type, partial(_preset, name)) for name, preset in PRESETS.items()},
 }
 """Policy → the class of its parameters, and what makes the policy of them for a trace."""
 POLICIES = (*ORDER_ONLY, *ENGINE_POLICIES)

@@ -100,7 +100,8 @@ def simulate(
 
     Args:
         trace: a trace, or the path of one.
-        policy: ``fifo``, ``sjf``, ``srtf``, ``las``, ``mast``, ``federated`` or ``gavel``.
+        policy: ``fifo``, ``sjf``, ``srtf``, ``las``, ``mast``, ``federated``, ``gavel``, or another scheduler of the
+            literature: those of ``docs/policies-in-time.md``.
         params: parameters of the policy by name, such as ``{"rule": "share"}``, and of slow paths.
         slow: slow paths that are on, such as ``["data", "servers"]``.
         load: how many times as fast jobs come as in the trace.

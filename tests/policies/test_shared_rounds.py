@@ -67,7 +67,7 @@ def drawn(seed: int, jobs: int, *, gangs: bool) -> list[tuple[int, ev.JobSpec]]:
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("aware", [True, False])
 def test_every_objective(objective: str, aware: bool) -> None:
-    params = RoundParams(objective, aware, round_s=5, reset_s=10)
+    params = RoundParams(objective=objective, aware=aware, round_s=5, reset_s=10)
     jobs = drawn(3, 20, gangs=objective != "allox")
     log, _ = run(params, jobs)
     assert check_log(log, replicas=DATA, all_end=True, durations=True, speeds=SPEEDS.alone) == ()
@@ -107,12 +107,12 @@ def test_a_policy_that_begins_with_running_jobs_keeps_them() -> None:
 
 def test_wrong_parameters() -> None:
     with pytest.raises(UsageError, match="objective is 'least'; expected one of fifo, max-min"):
-        RoundParams("least")
+        RoundParams(objective="least")
     with pytest.raises(UsageError, match="round_s and reset_s are 0 and 1920"):
         RoundParams(round_s=0)
     unknown = ev.JobSpec(tier=1, model="lm", gpu_types={"fast": 1000})
     with pytest.raises(UsageError, match="job j0 has no duration"):
-        run(RoundParams("makespan"), [(0, unknown)])
+        run(RoundParams(objective="makespan"), [(0, unknown)])
     gang = ev.JobSpec(tier=1, tasks=2, model="lm", gpu_types={"fast": 1000}, duration_ms=5)
     with pytest.raises(UsageError, match="job j0 does not take exactly one GPU"):
-        run(RoundParams("allox"), [(0, gang)])
+        run(RoundParams(objective="allox"), [(0, gang)])

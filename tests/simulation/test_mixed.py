@@ -1,0 +1,84 @@
+"""Every policy of the loop runs the trace ``mixed`` under the independent checker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mast_opt.core.errors import UsageError
+from mast_opt.loop import events as ev
+from mast_opt.loop.log_checker import check_log
+from mast_opt.loop.metrics import metrics
+from mast_opt.loop.speeds import Speeds
+from mast_opt.simulation.run import ENGINE_POLICIES, run_trace
+from mast_opt.simulation.traces.mixed import mixed_tables
+from mast_opt.simulation.traces.trace import JobTrace, read_trace, trace_from_tables
+
+GAVEL = Path(__file__).parents[2] / "instances" / "traces" / "gavel-minimize-makespan"
+JOBS = 60
+GIVEN = {"federated": {"rule": "share"}, "strategy-proof": {"reset_s": "40000"}}
+"""Policy → parameters; ``strategy-proof`` solves a program for each job."""
+
+
+def mixed(jobs: int = JOBS, *, gangs: bool = True, load: float = 6.0) -> JobTrace:
+    found = mixed_tables(read_trace(GAVEL).speeds, jobs=jobs, regions=2, gangs=gangs, load=load)
+    return trace_from_tables(found.name, found.provenance, found.tables)
+
+
+@pytest.mark.parametrize("policy", ENGINE_POLICIES)
+def test_every_policy(policy: str) -> None:
+    trace = mixed(gangs=policy != "allox")
+    run = run_trace(trace, policy, GIVEN.get(policy, {}))
+    held = {name: set(regions) for name, regions in trace.replicas.items()}
+    assert check_log(run.events(), replicas=held, all_end=True, durations=True, speeds=trace.speeds.alone) == ()
+    found = metrics(run.rows)
+    assert found.finished == found.jobs == JOBS
+
+
+@pytest.mark.parametrize("objective", ["max-min", "finish-time", "makespan", "fifo"])
+def test_every_objective_of_gavel(objective: str) -> None:
+    trace = mixed(40)
+    run = run_trace(trace, "gavel", {"objective": objective})
+    held = {name: set(regions) for name, regions in trace.replicas.items()}
+    assert check_log(run.events(), replicas=held, all_end=True, durations=True, speeds=trace.speeds.alone) == ()
+
+
+def test_same_seed_same_trace() -> None:
+    one, other = mixed(30), mixed(30)
+    assert one.submissions.duration_ms.tolist() == other.submissions.duration_ms.tolist()
+    assert one.replicas == other.replicas
+
+
+def test_without_gangs_every_job_has_one_gpu() -> None:
+    assert set(mixed(50, gangs=False).submissions.gang_mgpu.tolist()) == {1000}
+
+
+def test_speeds_of_two_types_are_refused() -> None:
+    with pytest.raises(UsageError, match="a, b"):
+        mixed_tables(Speeds({("m", "a", 1): 1, ("m", "b", 1): 2}))
+
+
+@pytest.mark.parametrize("policy", ["themis", "tiresias", "sia", "singularity", "pai"])
+def test_a_wrong_parameter_is_named(policy: str) -> None:
+    wrong = {
+        "themis": ("fairness", "1"), "tiresias": ("first_gpu_s", "0"), "sia": ("factor", "0"),
+        "singularity": ("premium", "2"), "pai": ("high_gpus", "0"),
+    }[policy]  # fmt: skip
+    with pytest.raises(UsageError, match=wrong[0]):
+        run_trace(mixed(5), policy, dict([wrong]))
+
+
+def test_reserving_and_packing_places_all_seven() -> None:
+    """PAI's case: six jobs of half a GPU and one of 8, on a server of 8 and a server of 4."""
+    from mast_opt.job_placement.live_fleet.types import Server
+    from tests.simulation.test_order_only import trace_of
+
+    rows = [{"mgpu": 500, "duration_ms": 1000} for _ in range(6)] + [{"mgpu": 8000, "duration_ms": 1000}]
+    servers = (Server("big", "r", "c", "k", "v100", 8, 0, 0), Server("small", "r", "c", "k", "t4", 4, 0, 0))
+    trace = trace_of(*rows, servers=servers)
+    run = run_trace(trace, "pai")
+    placed = {stored.event.job: stored for stored in run.events() if isinstance(stored.event, ev.Placed)}
+    assert len(placed) == 7
+    assert placed["j6"].at_ms == 6
+    assert {share.server for name in placed if name != "j6" for share in placed[name].event.shares} == {"small"}

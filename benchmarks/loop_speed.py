@@ -91,7 +91,7 @@ def rounds() -> dict[str, object]:
     servers = [Server(f"{kind}-{n}", "r", kind, "k", kind, 1, 0, 0) for kind in kinds for n in range(36)]
     of = {server.name: server.gpu_type for server in servers}
     work = {name: Work(spec.duration_ms or 0, 0) for name, spec in specs.items()}
-    engine = Engine(State(servers, tiers=(1,)), gavel(RoundParams("fifo"), speeds))
+    engine = Engine(State(servers, tiers=(1,)), gavel(RoundParams(objective="fifo"), speeds))
     turns = 0
 
     def count(turn: object) -> None:

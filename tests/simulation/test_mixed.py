@@ -78,7 +78,7 @@ def test_reserving_and_packing_places_all_seven() -> None:
     servers = (Server("big", "r", "c", "k", "v100", 8, 0, 0), Server("small", "r", "c", "k", "t4", 4, 0, 0))
     trace = trace_of(*rows, servers=servers)
     run = run_trace(trace, "pai")
-    placed = {stored.event.job: stored for stored in run.events() if isinstance(stored.event, ev.Placed)}
-    assert len(placed) == 7
-    assert placed["j6"].at_ms == 6
-    assert {share.server for name in placed if name != "j6" for share in placed[name].event.shares} == {"small"}
+    placed = [(stored.at_ms, stored.event) for stored in run.events() if isinstance(stored.event, ev.Placed)]
+    assert sorted(event.job for _, event in placed) == [f"j{at}" for at in range(7)]
+    assert [(at_ms, event.shares[0].server) for at_ms, event in placed if event.job == "j6"] == [(6, "big")]
+    assert {share.server for _, event in placed if event.job != "j6" for share in event.shares} == {"small"}

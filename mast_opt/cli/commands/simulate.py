@@ -38,7 +38,7 @@ def command(
     /,
     *,
     policy: Annotated[
-        str | None, Parameter(help="fifo, sjf, srtf, las, mast, federated or gavel; several: a sweep.")
+        str | None, Parameter(help="fifo, sjf, srtf, las, mast, federated, gavel, tiresias, …; several: a sweep.")
     ] = None,
     kueue: Annotated[
         Path | None, Parameter(help="Instead of a trace: a folder with YAML of Kueue's objects; who starts where now.")

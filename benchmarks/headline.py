@@ -9,6 +9,8 @@ ratio before is an input here. Methods, reconstructed from one sentence that com
     hard       V0: a GPU limit that no plan may exceed; work is refused instead, the low tiers first
     soft       V1: GPU limits are penalties; the regions' cores are those of the GPU work that runs there today
     derived    V2: as soft, and cores and storage of a region follow its GPUs
+    cores      between V1 and V2: cores follow GPUs, storage does not
+    storage    between V1 and V2: storage follows GPUs, cores do not
 
 Solved by ``tetris`` on one thread, with the default weights. It ends after a number of rounds, so that the load of the
 machine does not change the plan. Prints one JSON object of figures.
@@ -32,7 +34,7 @@ from mast_opt.data_placement.plan import today
 from mast_opt.data_placement.problem import SHARE
 from mast_opt.data_placement.verification.verifier import verify
 
-METHODS = ("hard", "soft", "derived")
+METHODS = ("hard", "soft", "derived", "cores", "storage")
 ITERATIONS = 60
 """Rounds of ``tetris``: about half a minute on one idle core at the default size."""
 LIMIT_WEIGHT = 4e5
@@ -43,21 +45,12 @@ TIER_RATIO = 0.1
 
 def version(problem: DataPlacement, method: str) -> DataPlacement:
     """The instance as a version of the data plan sees it."""
-    gpus = problem.regions.supply_mgpu.sum(axis=1)
-    if method == "derived":
-        used_mb = problem.datasets.size_mb @ problem.datasets.stored
-        free_mb = int(problem.regions.storage_mb.sum() - used_mb.sum())
-        return problem.with_columns({"regions.storage_mb": used_mb + draws.shared_out(free_mb, gpus / gpus.sum())})
-    quotas = np.bincount(problem.cpu_quotas.region, weights=problem.cpu_quotas.cpu_mcores, minlength=len(gpus))
-    runs = problem.current_runs
-    gpu_work = runs.gpu_type < len(problem.gpu_types)
-    used = np.bincount(
-        runs.region[gpu_work],
-        weights=(problem.workloads.cpu_mcores[runs.workload] * runs.share / SHARE)[gpu_work],
-        minlength=len(gpus),
-    )
-    soft = problem.with_columns({"regions.cpu_mcores": np.ceil(quotas + used / CPU_FILL).astype(np.int64)})
-    if method == "soft":
+    if method in ("derived", "storage"):
+        problem = with_storage_by_gpus(problem)
+    if method in ("derived", "cores"):
+        return problem
+    soft = with_cores_of_today(problem)
+    if method != "hard":
         return soft
     objective = replace(
         soft.objective,
@@ -65,6 +58,29 @@ def version(problem: DataPlacement, method: str) -> DataPlacement:
         tier_weights={tier: TIER_RATIO**tier for tier in soft.tiers},
     )
     return replace(soft, objective=objective, may_refuse=True)
+
+
+def with_storage_by_gpus(problem: DataPlacement) -> DataPlacement:
+    """The instance with what storage is free today given to the regions by their GPUs."""
+    gpus = problem.regions.supply_mgpu.sum(axis=1)
+    used_mb = problem.datasets.size_mb @ problem.datasets.stored
+    free_mb = int(problem.regions.storage_mb.sum() - used_mb.sum())
+    return problem.with_columns({"regions.storage_mb": used_mb + draws.shared_out(free_mb, gpus / gpus.sum())})
+
+
+def with_cores_of_today(problem: DataPlacement) -> DataPlacement:
+    """The instance with cores for the quotas and for the GPU work that runs in a region today (which generated
+    instances have too, where they have not more for the work that its GPUs attract)."""
+    regions = len(problem.regions)
+    quotas = np.bincount(problem.cpu_quotas.region, weights=problem.cpu_quotas.cpu_mcores, minlength=regions)
+    runs = problem.current_runs
+    gpu_work = runs.gpu_type < len(problem.gpu_types)
+    used = np.bincount(
+        runs.region[gpu_work],
+        weights=(problem.workloads.cpu_mcores[runs.workload] * runs.share / SHARE)[gpu_work],
+        minlength=regions,
+    )
+    return problem.with_columns({"regions.cpu_mcores": np.ceil(quotas + used / CPU_FILL).astype(np.int64)})
 
 
 def main() -> None:

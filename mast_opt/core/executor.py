@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 import time
@@ -16,8 +17,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any, Protocol, TypeVar
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from mast_opt.core.errors import BackendUnavailable
 
@@ -25,6 +29,8 @@ GivenT = TypeVar("GivenT")
 FoundT = TypeVar("FoundT")
 GivenInT = TypeVar("GivenInT", contravariant=True)
 FoundOutT = TypeVar("FoundOutT", covariant=True)
+SharedInT = TypeVar("SharedInT")
+SharedT = TypeVar("SharedT", covariant=True)
 
 THREADS, PROCESSES, RAY = "threads", "processes", "ray"
 EXECUTORS = (THREADS, PROCESSES, RAY)
@@ -51,11 +57,25 @@ class Call(Protocol[GivenInT, FoundOutT]):
         """What is found; soon, once ``cancel`` is set."""
 
 
+class Shared(Protocol[SharedT]):
+    """A value for several calls, which travels to each worker once; the handle can be pickled into what is given."""
+
+    def get(self) -> SharedT:
+        """The value; it must not be changed."""
+
+
 class Executor(Protocol):
     """Where calls are made."""
 
     size: int
     """How many at a time."""
+
+    def share(self, value: SharedInT) -> Shared[SharedInT]:
+        """The value, for calls until the executor is closed.
+
+        Args:
+            value: what can be pickled.
+        """
 
     def run(self, call: Call[GivenT, FoundT], given: GivenT, stopped: Callable[[], bool]) -> FoundT:
         """What the call finds.
@@ -114,9 +134,56 @@ def connected_ray(address: str) -> Any:  # noqa: ANN401 - a module without types
     return ray
 
 
+@dataclass(frozen=True, eq=False)
+class _Here(Generic[SharedT]):
+    value: SharedT
+
+    def get(self) -> SharedT:
+        return self.value
+
+
+@dataclass(frozen=True)
+class _InFile(Generic[SharedT]):
+    """A pickled value; a process keeps the last one that it has read."""
+
+    path: Path
+
+    def get(self) -> SharedT:
+        if _kept.path != self.path:
+            _kept.path, _kept.value = None, None
+            with self.path.open("rb") as file:
+                _kept.value = pickle.load(file)  # noqa: S301 - written by this process's parent
+            _kept.path = self.path
+        return cast(SharedT, _kept.value)
+
+
+@dataclass
+class _Kept:
+    path: Path | None = None
+    value: object = None
+
+
+_kept = _Kept()
+
+
+@dataclass(frozen=True)
+class _InStore(Generic[SharedT]):
+    """A value in the object store of a Ray cluster."""
+
+    reference: Any
+
+    def get(self) -> SharedT:
+        import ray
+
+        return cast(SharedT, ray.get(self.reference))
+
+
 class _Threads:
     def __init__(self, size: int, cancel: threading.Event) -> None:
         self.size, self._cancel = size, cancel
+
+    def share(self, value: SharedInT) -> Shared[SharedInT]:
+        return _Here(value)
 
     def run(self, call: Call[GivenT, FoundT], given: GivenT, stopped: Callable[[], bool]) -> FoundT:
         return call(given, self._cancel)
@@ -132,6 +199,8 @@ class _Processes:
     def __init__(self, size: int) -> None:
         context = multiprocessing.get_context("spawn")
         self.size, self._lock = size, threading.Lock()
+        self._folder: TemporaryDirectory[str] | None = None
+        self._files = 0
         self._reader, self._writer = context.Pipe(duplex=False)
         self._pool = ProcessPoolExecutor(size, context, _begin_worker, (self._reader, PATIENCE_S))
 
@@ -149,6 +218,16 @@ class _Processes:
             raise WorkerLost(str(error)) from error
         return found
 
+    def share(self, value: SharedInT) -> Shared[SharedInT]:
+        with self._lock:
+            if self._folder is None:
+                self._folder = TemporaryDirectory(prefix="mast-opt-")
+            self._files += 1
+            path = Path(self._folder.name) / str(self._files)
+        with path.open("wb") as file:
+            pickle.dump(value, file, pickle.HIGHEST_PROTOCOL)
+        return _InFile(path)
+
     def stop(self) -> None:
         """Tell every process to stop what it does."""
         with self._lock:
@@ -159,6 +238,8 @@ class _Processes:
         self.stop()
         self._pool.shutdown(cancel_futures=True)
         self._reader.close()
+        if self._folder is not None:
+            self._folder.cleanup()
 
 
 @contextmanager
@@ -197,6 +278,9 @@ class _Ray:
     def __init__(self, address: str) -> None:
         self._ray = connected_ray(address)
         self.size = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+
+    def share(self, value: SharedInT) -> Shared[SharedInT]:
+        return _InStore(self._ray.put(value))
 
     def run(self, call: Call[GivenT, FoundT], given: GivenT, stopped: Callable[[], bool]) -> FoundT:
         ray = self._ray

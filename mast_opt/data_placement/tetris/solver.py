@@ -7,6 +7,7 @@ from functools import partial
 
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import DataPlacement
+from mast_opt.data_placement.tetris.blocks.driver import search_in_blocks
 from mast_opt.data_placement.tetris.instance_arrays import arrays_of
 from mast_opt.data_placement.tetris.params import TetrisParams
 from mast_opt.data_placement.tetris.plan_limits import search_within_limits
@@ -35,6 +36,8 @@ def _weighted(
     params: TetrisParams, problem: DataPlacement, tools: SearchContext, start: Plan | None, weights: dict[str, float]
 ) -> SearchResult[Plan]:
     """One search with a weight for each term."""
+    if params.blocks.wanted:
+        return search_in_blocks(problem, tools, start, weights, params)
     search = TetrisSearch(problem, WorkloadParts.of(problem, params.parts), tools, start, weights, (), params)
     search.run()
     return search.found()

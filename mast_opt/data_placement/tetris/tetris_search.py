@@ -19,7 +19,7 @@ from mast_opt.data_placement.tetris.gibbs.sweeps import GibbsSweeps
 from mast_opt.data_placement.tetris.incumbent import Assignment, SearchPlan, assignment_of, decisions, plan_of
 from mast_opt.data_placement.tetris.initial_solution import first_state, given_state
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
-from mast_opt.data_placement.tetris.lagrangian.bounding import Bounding
+from mast_opt.data_placement.tetris.lagrangian.bounding import Bounding, Unbounded
 from mast_opt.data_placement.tetris.lagrangian.spectral import spectrum_of
 from mast_opt.data_placement.tetris.multilevel.start import multilevel_state
 from mast_opt.data_placement.tetris.params import TetrisParams
@@ -52,6 +52,7 @@ class TetrisSearch:
         caps: terms that come before.
         params: of the solver.
         share: part of the remaining time that this search may take.
+        proving: is a bound wanted as well?
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class TetrisSearch:
         caps: tuple[EpsilonConstraint, ...],
         params: TetrisParams,
         share: float = 1.0,
+        proving: bool = True,
     ) -> None:
         self.problem, self.parts, self.tools, self.watch = problem, parts, tools, tools.watch
         self.start, self.caps, self.params = start, caps, params
@@ -77,20 +79,19 @@ class TetrisSearch:
         multistart = self.strategy.search is Search.MULTISTART
         slice_changes, workloads = params.operators.slice_changes, features.workloads
         rounds = rounds_for(workloads, params.multistart, slice_changes) if multistart else ROUNDS
-        bounded = arrays_of(problem, weights)
+        whole = parts.problem is problem
+        bounded = arrays_of(problem, weights) if proving or whole else None
         surcharge = self.strategy.link_surcharge
         raised = weights | {term: surcharge * weights[term] for term in ("remote", "copy")}
-        whole = parts.problem is problem and surcharge == 1.0
-        self.a: TetrisArrays = bounded if whole else arrays_of(parts.problem, raised)
+        same = bounded if whole and surcharge == 1.0 else None
+        self.a: TetrisArrays = arrays_of(parts.problem, raised) if same is None else same
         refuse = problem.may_refuse
         self.rng = np.random.default_rng(tools.rng.integers(2**63))
         began_s = self.watch.elapsed_s
         first = self._first()
         self.pace = TimeBudget(self.watch, self.strategy.search_s - self.watch.elapsed_s + began_s, rounds)
         self.random = [self.rng.integers(1, 2**63, size=1).astype(np.uint64) for _ in range(self.strategy.chains)]
-        proving = np.random.default_rng(self.rng.integers(2**63))
-        cuts, spectrum = self.strategy.tree_cuts, self._spectrum(proving)
-        self.bounding = Bounding(problem, tools, self.objective, bounded, cuts, proving, params, spectrum)
+        self.bounding = self._bounding(bounded) if proving and bounded is not None else Unbounded()
         first_cost = cost(self.a, first)
         mean = max(first_cost - forbidden(self.a, first) - self._earlier_cost(first), 1e-12) / max(workloads, 1)
         cooling = Cooling(mean, self.strategy.hot, params.cooling)
@@ -128,6 +129,11 @@ class TetrisSearch:
         pace = TimeBudget(self.watch, params.share * self.strategy.search_s)
         seeded = np.random.default_rng(self.rng.integers(2**63))
         return multilevel_state(self.a, first, refuse, pace, seeded, params)
+
+    def _bounding(self, a: TetrisArrays) -> Bounding:
+        rng = np.random.default_rng(self.rng.integers(2**63))
+        cuts, spectrum = self.strategy.tree_cuts, self._spectrum(rng)
+        return Bounding(self.problem, self.tools, self.objective, a, cuts, rng, self.params, spectrum)
 
     def _spectrum(self, rng: np.random.Generator) -> Spectrum | None:
         """A spectral bound, where plans are partitions of the datasets."""

@@ -25,6 +25,30 @@ from mast_opt.search.budget import SLICE_S
 from mast_opt.search.interface import SearchContext
 
 
+class Unbounded:
+    """In place of ``Bounding`` where the bound is somebody else's: it proves nothing and takes no time."""
+
+    bound = -math.inf
+    converged = True
+
+    def in_round(self, number: int) -> None:
+        """Nothing to do in any round."""
+
+    def until(self, over: threading.Event) -> None:
+        """Nothing to do."""
+
+    @contextmanager
+    def during_sub_mips(self) -> Iterator[None]:
+        """Nothing goes on."""
+        yield
+
+    def certificate(self) -> None:
+        """There is none."""
+
+    def proven(self, certificate: None) -> None:
+        """Nothing."""
+
+
 class Bounding:
     """The relaxation of a search, with tree cuts where the strategy has them.
 

@@ -14,7 +14,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -39,8 +39,8 @@ POLL_S = 0.05
 """Between two looks at whether a call that is under way should stop."""
 PATIENCE_S = 10.0
 """What a process has to end its call in once it should stop; then it ends itself."""
-RAY_PATIENCE_S = 1.0
-"""The same for a task of Ray, which is not asked but ended."""
+RAY_PATIENCE_S = 10.0
+"""The same for a task of Ray."""
 
 _cancel = threading.Event()
 """Of a worker process: set when its call should stop."""
@@ -197,26 +197,38 @@ class _Processes:
     """
 
     def __init__(self, size: int) -> None:
-        context = multiprocessing.get_context("spawn")
+        self._context = multiprocessing.get_context("spawn")
         self.size, self._lock = size, threading.Lock()
         self._folder: TemporaryDirectory[str] | None = None
         self._files = 0
-        self._reader, self._writer = context.Pipe(duplex=False)
-        self._pool = ProcessPoolExecutor(size, context, _begin_worker, (self._reader, PATIENCE_S))
+        self._reader, self._writer = self._context.Pipe(duplex=False)
+        self._pool = self._begun()
+
+    def _begun(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(self.size, self._context, _begin_worker, (self._reader, PATIENCE_S))
 
     def run(self, call: Call[GivenT, FoundT], given: GivenT, stopped: Callable[[], bool]) -> FoundT:
         if stopped():
             raise WorkerLost("stopped before it began")
+        pool = self._pool
         try:
             with _without_interrupts():
-                future = self._pool.submit(_in_worker, call, given)
+                future = pool.submit(_in_worker, call, given)
             while not wait_for([future], POLL_S).done:
                 if stopped():
                     self.stop()
             found: FoundT = future.result()
         except BrokenExecutor as error:
+            self._replace(pool)
             raise WorkerLost(str(error)) from error
         return found
+
+    def _replace(self, pool: ProcessPoolExecutor) -> None:
+        """All processes of a pool are lost once one of them is: later calls get others."""
+        with self._lock:
+            if self._pool is pool and not self._writer.closed:
+                pool.shutdown(wait=False, cancel_futures=True)
+                self._pool = self._begun()
 
     def share(self, value: SharedInT) -> Shared[SharedInT]:
         with self._lock:
@@ -284,11 +296,17 @@ class _Ray:
 
     def run(self, call: Call[GivenT, FoundT], given: GivenT, stopped: Callable[[], bool]) -> FoundT:
         ray = self._ray
+        if stopped():
+            raise WorkerLost("stopped before it began")
         try:
             task = ray.remote(_in_task).options(num_cpus=1, max_retries=0).remote(call, given)
             left_s = RAY_PATIENCE_S
             while not ray.wait([task], timeout=POLL_S)[0]:
-                left_s -= POLL_S if stopped() else 0.0
+                if not stopped():
+                    continue
+                if left_s == RAY_PATIENCE_S:
+                    ray.cancel(task, force=False)
+                left_s -= POLL_S
                 if left_s <= 0:
                     ray.cancel(task, force=True)
                     raise WorkerLost("stopped")
@@ -299,4 +317,18 @@ class _Ray:
 
 
 def _in_task(call: Call[GivenT, FoundT], given: GivenT) -> FoundT:
-    return call(given, threading.Event())
+    """The call, in a thread of its own: cancelling a task interrupts its main thread, which says so to the call."""
+    cancel, found = threading.Event(), Future[FoundT]()
+
+    def made() -> None:
+        try:
+            found.set_result(call(given, cancel))
+        except BaseException as error:  # noqa: BLE001 - raised by found.result()
+            found.set_exception(error)
+
+    threading.Thread(target=made, daemon=True).start()
+    while True:
+        try:
+            return found.result()
+        except KeyboardInterrupt:
+            cancel.set()

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from mast_opt.core.errors import BackendUnavailable
-from mast_opt.core.executor import Executor, WorkerLost, executor
+from mast_opt.core.executor import Executor, Shared, WorkerLost, executor
 
 
 def do(what: str, cancel: threading.Event) -> str:
@@ -50,11 +50,26 @@ def test_a_process_answers_fails_and_stops() -> None:
             workers.run(do, "hello", lambda: True)
 
 
-def test_a_process_that_crashes_is_lost_and_those_after_it() -> None:
+def test_a_process_that_crashes_is_lost_and_another_takes_its_place() -> None:
     with executor("processes", 1, threading.Event()) as workers:
-        for what in ("crash", "hello"):
+        for _ in range(2):
             with pytest.raises(WorkerLost):
-                run(workers, what)
+                run(workers, "crash")
+            assert run(workers, "hello").startswith("hello ")
+
+
+def look(shared: Shared[list[int]], cancel: threading.Event) -> tuple[int, bool]:
+    """The sum of a shared value, and whether it is the object of the last call."""
+    value = shared.get()
+    return sum(value), shared.get() is value
+
+
+@pytest.mark.parametrize("name", ["threads", "processes"])
+def test_a_value_is_shared_by_calls(name: str) -> None:
+    with executor(name, 1, threading.Event()) as workers:
+        handles = [workers.share([1, 2]), workers.share([3, 4])]
+        for handle, total in zip([*handles, *handles], (3, 7, 3, 7), strict=True):
+            assert workers.run(look, handle, lambda: False) == (total, True)
 
 
 def test_a_process_that_does_not_stop_ends_itself(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,14 +1,20 @@
-"""Search in blocks (tetris): workers search and bound parts of an instance, the driver joins what they find."""
+"""Search in blocks (tetris): workers search and bound parts of an instance, the driver joins what they find.
+
+Each block is searched for a plan first. The driver joins these plans and anneals the whole, while the workers prove
+the bound: a block's relaxation gives the prices of its reads, and all together prove a bound of the whole.
+"""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from mast_opt.core.errors import UnsupportedOption
-from mast_opt.core.executor import Executor, Shared, WorkerLost, executor
+from mast_opt.core.executor import RAY, Call, Executor, Shared, WorkerLost, executor
 from mast_opt.core.parallel import in_parallel
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import DataPlacement
@@ -23,9 +29,12 @@ from mast_opt.data_placement.tetris.blocks.instances import (
 from mast_opt.data_placement.tetris.blocks.joining import joined_certificate, joined_plan
 from mast_opt.data_placement.tetris.blocks.worker import BlockCall, BlockData, bound_block, search_block
 from mast_opt.data_placement.tetris.params import TetrisParams
+from mast_opt.data_placement.tetris.tetris_search import TetrisSearch
+from mast_opt.data_placement.tetris.workload_parts import WorkloadParts
+from mast_opt.data_placement.verification.certificate import Certificate
 from mast_opt.data_placement.verification.peak_bound import bin_packing_peak_bound
 from mast_opt.data_placement.verification.verifier import verify
-from mast_opt.search.interface import SearchContext, SearchResult
+from mast_opt.search.interface import SearchContext, SearchMonitor, SearchResult
 
 FoundT = TypeVar("FoundT")
 
@@ -33,67 +42,150 @@ FoundT = TypeVar("FoundT")
 def search_in_blocks(
     problem: DataPlacement, tools: SearchContext, start: Plan | None, weights: Mapping[str, float], params: TetrisParams
 ) -> SearchResult[Plan]:
-    own, stop = params.blocks, tools.watch.stop
-    with executor(own.workers, tools.threads, stop.cancel, own.ray) as workers:
-        return _Driver(problem, tools, start, weights, params, workers).run()
+    """The plans of the blocks side by side, annealed as a whole, and a bound from the prices of all blocks.
+
+    Deterministic for equal seed, number of blocks and rounds, wherever and in whatever order the blocks are solved; a
+    block whose worker is lost is solved again, here if need be.
+
+    Raises:
+        UnsupportedOption: the instance has links, or less work than blocks.
+        BackendUnavailable: there is no Ray, or no cluster at the address.
+    """
+    own = params.blocks
+    own.refuse_unused()
+    if problem.links is not None:
+        raise UnsupportedOption("blocks cannot share links; leave out blocks.workers and blocks.count (and --ray)")
+    with executor(own.workers, tools.threads, tools.watch.stop.cancel, own.ray) as workers:
+        return _Driver(problem, tools, start, dict(weights), params, workers).run()
 
 
 class _Driver:
-    def __init__(self, problem, tools, start, weights, params, workers) -> None:
-        self.problem, self.tools, self.start, self.weights, self.params = problem, tools, start, weights, params
-        self.workers: Executor = workers
-        self.lost = itertools.count()
+    """One search in blocks: what workers are given, and what is known so far."""
+
+    def __init__(
+        self,
+        problem: DataPlacement,
+        tools: SearchContext,
+        start: Plan | None,
+        weights: dict[str, float],
+        params: TetrisParams,
+        workers: Executor,
+    ) -> None:
+        self._problem, self._tools, self._weights, self._params = problem, tools, weights, params
+        self._workers, self._watch = workers, tools.watch
+        self._again = itertools.count()
         own = params.blocks
-        count = min(own.count or workers.size, max(len(problem.workloads), 1))
-        block = block_of_workloads(problem, count, own)
-        owner = owner_of_datasets(problem, block, count)
-        self.rows = [block_rows(problem, block, owner, number) for number in range(count)]
+        self._count = own.count or workers.size
+        if self._count > len(problem.workloads):
+            raise UnsupportedOption(
+                f"{self._count} blocks are more than the {len(problem.workloads)} workloads; set blocks.count to fewer"
+            )
+        cells = len(problem.reads) * len(problem.regions)
+        reserved_s = params.reserve * self._watch.remaining_s + 2 * params.handover_s_per_cell * cells
+        self._end_s = self._watch.elapsed_s + max(self._watch.remaining_s - reserved_s, self._watch.remaining_s / 2)
+        block = block_of_workloads(problem, self._count, own)
+        owner = owner_of_datasets(problem, block, self._count)
+        self._rows = [block_rows(problem, block, owner, number) for number in range(self._count)]
+        self._start = start
+        self._best: Plan | None = None
+        self._best_cost = float("inf")
+        self._look_at(start)
 
-    def run(self):
-        import time
-        T=time.time()
-        p, tools = self.problem, self.tools
-        floor = bin_packing_peak_bound(p)
-        data = []
-        for rows in self.rows:
-            part = BlockData(block_instance(p, self.weights, rows), share_of_costs(p, rows), floor)
-            data.append(self.workers.share(part))
-        del part
-        print("made", time.time()-T, [ (len(r.workloads),len(r.datasets),int(r.owned.sum()),len(r.reads)) for r in self.rows]); T=time.time()
-        rngs = tools.rng.spawn(2 * len(data))
-        starts = [None if self.start is None else plan_of_block(p, rows, self.start) for rows in self.rows]
-        searched = [BlockCall(one, self.params, rng, 1, None, tools.watch.stop.iterations, start)
-                    for one, rng, start in zip(data, rngs, starts)]
-        bounded = [BlockCall(one, self.params, rng, 1, None, tools.watch.stop.iterations)
-                   for one, rng in zip(data, rngs[len(data):])]
-        found = self._each(search_block, searched, self.params.blocks.search_share)
-        print("searched", time.time()-T, [f.message for f in found]); T=time.time()
-        prices = self._each(bound_block, bounded, 0.9)
-        print("bounded", time.time()-T); T=time.time()
-        plan = joined_plan(p, self.weights, self.rows, [one.plan for one in found])
-        print("joined", time.time()-T, verify(p, plan).objective, verify(p,plan).violations[:3]); T=time.time()
-        certificate = joined_certificate(p, self.weights, self.rows, prices)
-        bound = certificate.bound_by_prices(p)
-        print("certified", time.time()-T, bound, sum(self._v(d.get().problem, f.plan) for d, f in zip(data, found)))
-        print([c.bound_by_prices(d.get().problem) for c, d in zip(prices, data)])
-        return SearchResult(plan, bound, tools.watch.limit(), f"{len(data)} blocks", certificate)
+    def run(self) -> SearchResult[Plan]:
+        """The result of the search."""
+        rngs = iter(self._tools.rng.spawn(2 * self._count + 1))
+        shared = self._shared()
+        asked = [self._call(one, next(rngs), rows) for one, rows in zip(shared, self._rows, strict=True)]
+        found = self._each(search_block, asked, self._params.blocks.search_share)
+        plans = [one.plan for one in found if one.plan is not None]
+        if len(plans) == self._count:
+            self._look_at(joined_plan(self._problem, self._weights, self._rows, plans))
+        del found, plans
+        asked = [replace(self._call(one, next(rngs)), start=None) for one in shared]
+        with ThreadPoolExecutor(1, thread_name_prefix="mast-opt-blocks") as pool:
+            bounding = pool.submit(self._each, bound_block, asked, 1.0)
+            try:
+                self._anneal(next(rngs))
+            except BaseException:
+                self._watch.stop.cancel.set()
+                raise
+            certificate = joined_certificate(self._problem, self._weights, self._rows, bounding.result())
+        bound = max(0.0, certificate.bound_by_prices(self._problem))
+        self._watch.report(bound=bound)
+        return SearchResult(self._best, bound, self._watch.limit(), self._words(), certificate)
 
-    def _v(self, p, plan):
-        return verify(p, plan).objective
+    def _words(self) -> str:
+        words, again = f"{self._count} blocks", next(self._again)
+        if again:
+            words += f", {again} calls made again because a worker was lost"
+        if self._best is None:
+            words += "; no plan within the hard limits was found: a block may have too little of them, use fewer blocks"
+        return words
 
-    def _each(self, call, given, share):
-        left_s = self.tools.watch.remaining_s * share
-        count = len(given)
-        waiting = iter(range(count, 0, -1))
-        size = min(self.workers.size, count)
-        import time
-        end = time.time() + left_s
-        def one(task):
-            left = next(waiting)
-            if self.tools.watch.stop.time_limit_s is not None:
-                task = replace(task, time_limit_s=max((end - time.time()) * min(1.0, size / left), 0.01))
-            return self.workers.run(call, task, self._stopped)
-        return in_parallel(one, given, size, self.tools.watch.stop.cancel)
+    def _shared(self) -> list[Shared[BlockData]]:
+        """What the workers need of each block; only one is here at a time, unless they are threads."""
+        floor = bin_packing_peak_bound(self._problem)
+
+        def data(rows: Block) -> BlockData:
+            part = block_instance(self._problem, self._weights, rows)
+            return BlockData(part, share_of_costs(self._problem, rows), floor)
+
+        return [self._workers.share(data(rows)) for rows in self._rows]
+
+    def _call(self, data: Shared[BlockData], rng: Any, rows: Block | None = None) -> BlockCall:
+        start = None if rows is None or self._best is None else plan_of_block(self._problem, rows, self._best)
+        return BlockCall(data, self._params, rng, 1, None, self._watch.stop.iterations, start)
+
+    def _each(self, call: Call[BlockCall, FoundT], given: Sequence[BlockCall], share: float) -> list[FoundT]:
+        """What the calls find, in that share of the time that is left."""
+        timed = self._watch.stop.time_limit_s is not None
+        end_s = self._watch.elapsed_s + share * (self._end_s - self._watch.elapsed_s) if timed else float("inf")
+        size, waiting = min(self._workers.size, len(given)), iter(range(len(given), 0, -1))
+
+        def limited(one: BlockCall, part: float) -> BlockCall:
+            return replace(one, time_limit_s=max((end_s - self._watch.elapsed_s) * part, 0.01)) if timed else one
+
+        def found(one: BlockCall) -> FoundT:
+            part = min(1.0, size / next(waiting))
+            for _ in range(2):
+                try:
+                    return self._workers.run(call, limited(one, part), self._stopped)
+                except WorkerLost:
+                    if self._stopped():
+                        break
+                    next(self._again)
+            return call(limited(one, part), self._watch.stop.cancel)
+
+        return in_parallel(found, given, size, self._watch.stop.cancel)
 
     def _stopped(self) -> bool:
-        return self.tools.watch.stop.cancel.is_set() or self.tools.watch.remaining_s <= 0
+        return self._watch.stop.cancel.is_set()
+
+    def _anneal(self, rng: Any) -> None:
+        """Improve the plan as a whole, while the workers are busy with the bound."""
+        seconds, own = self._end_s - self._watch.elapsed_s, self._params.blocks
+        if self._best is None or not own.anneal or self._stopped() or seconds <= 0:
+            return
+        stop = self._watch.stop
+        timed = None if stop.time_limit_s is None else seconds
+        watch = SearchMonitor(replace(stop, time_limit_s=timed))
+        threads = self._tools.threads if own.workers == RAY else 1
+        tools = replace(self._tools, rng=rng, watch=watch, threads=threads)
+        parts = WorkloadParts.of(self._problem, self._params.parts)
+        search = TetrisSearch(
+            self._problem, parts, tools, self._best, self._weights, (), self._params, proving=False
+        )
+        if watch.strategy is not None:
+            self._watch.chose(watch.strategy)
+        search.run()
+        self._look_at(search.found().plan)
+
+    def _look_at(self, plan: Plan | None) -> None:
+        """Keep the plan if it is better."""
+        if plan is None:
+            return
+        verdict = verify(self._problem, plan)
+        worth = sum(weight * verdict.terms[term] for term, weight in self._weights.items())
+        if verdict.ok and worth < self._best_cost:
+            self._best, self._best_cost = plan, worth
+            self._watch.report(objective=worth)

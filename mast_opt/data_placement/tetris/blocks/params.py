@@ -39,6 +39,12 @@ class BlockParams(Params):
         above=0,
         high=1,
     )
+    anneal: bool = parameter(
+        True,
+        "Is the joined plan annealed as a whole here, while the workers prove the bound? That takes the memory of a "
+        "search without a bound.",
+        "Where work reads all over, a fifth to a third of the difference to one search is left without it.",
+    )
     sweeps: int = parameter(
         10, "Sweeps of the label propagation that finds clusters of datasets.", "Set by hand.", low=1
     )

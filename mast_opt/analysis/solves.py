@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,12 +11,11 @@ from typing import Any, TypeVar
 
 from mast_opt.analysis.common import solve_from
 from mast_opt.core.errors import UsageError
-from mast_opt.core.executor import EXECUTORS, RAY, THREADS, Call, Executor, WorkerLost, executor
+from mast_opt.core.executor import EXECUTORS, RAY, THREADS, Call, Executor, WorkerLost, check_address, executor
 from mast_opt.core.parallel import in_parallel
 from mast_opt.registry import kind_of
 from mast_opt.solving import Solution
 
-_ADDRESS = re.compile(r"auto|(ray://)?[^\s/:]+:[0-9]{1,5}")
 GivenT = TypeVar("GivenT")
 FoundT = TypeVar("FoundT")
 
@@ -86,7 +84,7 @@ def solving(jobs: int, workers: str, ray: str | None, cancel: threading.Event) -
         raise UsageError(f"workers is {workers!r}; expected one of: {', '.join(EXECUTORS)}")
     if ray is not None and workers not in (RAY, THREADS):
         raise UsageError(f"the address {ray!r} is for Ray, and workers is {workers!r}; leave one of them out")
-    if ray is not None and not _ADDRESS.fullmatch(ray):
-        raise UsageError(f"ray is {ray!r}; expected auto, HOST:PORT or ray://HOST:PORT")
+    if ray is not None:
+        check_address(ray)
     with executor(workers if ray is None else RAY, jobs, cancel, ray or "auto") as made:
         yield Workers(made, cancel)

@@ -10,6 +10,7 @@ import logging
 import multiprocessing
 import os
 import pickle
+import re
 import signal
 import threading
 import time
@@ -23,7 +24,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Generic, Protocol, TypeVar, cast
 
-from mast_opt.core.errors import BackendUnavailable
+from mast_opt.core.errors import BackendUnavailable, UsageError
 
 GivenT = TypeVar("GivenT")
 FoundT = TypeVar("FoundT")
@@ -41,6 +42,8 @@ PATIENCE_S = 10.0
 """What a process has to end its call in once it should stop; then it ends itself."""
 RAY_PATIENCE_S = 10.0
 """The same for a task of Ray."""
+
+_ADDRESS = re.compile(r"auto|(ray://)?[^\s/:]+:[0-9]{1,5}")
 
 _cancel = threading.Event()
 """Of a worker process: set when its call should stop."""
@@ -113,6 +116,12 @@ def executor(name: str, size: int, cancel: threading.Event, address: str = "auto
         yield _Ray(address) if name == RAY else _Threads(size, cancel)
 
 
+def check_address(ray: str) -> None:
+    """Raises UsageError for what is no address of a Ray cluster."""
+    if not _ADDRESS.fullmatch(ray):
+        raise UsageError(f"ray is {ray!r}; expected auto, HOST:PORT or ray://HOST:PORT")
+
+
 def connected_ray(address: str) -> Any:  # noqa: ANN401 - a module without types
     """The module ``ray``, connected to a cluster: the one it is connected to already, or else that at the address.
 
@@ -152,7 +161,7 @@ class _InFile(Generic[SharedT]):
         if _kept.path != self.path:
             _kept.path, _kept.value = None, None
             with self.path.open("rb") as file:
-                _kept.value = pickle.load(file)  # noqa: S301 - written by this process's parent
+                _kept.value = pickle.load(file)
             _kept.path = self.path
         return cast(SharedT, _kept.value)
 
@@ -323,7 +332,7 @@ def _in_task(call: Call[GivenT, FoundT], given: GivenT) -> FoundT:
     def made() -> None:
         try:
             found.set_result(call(given, cancel))
-        except BaseException as error:  # noqa: BLE001 - raised by found.result()
+        except BaseException as error:
             found.set_exception(error)
 
     threading.Thread(target=made, daemon=True).start()

@@ -16,6 +16,8 @@ from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Run
 from mast_opt.cli.json_record import limit_keys, solution_keys, today_keys
 from mast_opt.cli.options import (
+    BlockRayOption,
+    BlockWorkersOption,
     Full,
     Instance,
     Json,
@@ -26,6 +28,7 @@ from mast_opt.cli.options import (
     Strict,
     TheRun,
     Weight,
+    block_params,
     flag,
     overrides_given,
     params_given,
@@ -87,6 +90,8 @@ def command(
     ] = None,
     param: Param = None,
     params: ParamFile = None,
+    workers: BlockWorkersOption = None,
+    ray: BlockRayOption = None,
     out: Annotated[
         Path | None,
         Parameter(help="Write the plan to this folder, or results to this .xlsx workbook; an earlier one is replaced."),
@@ -119,6 +124,8 @@ def command(
         mast-opt solve my-instance --option mip_heuristic_effort=0.2
         mast-opt solve my-fleet --solver ras --param price_steps=80 --param sub_mip.solver=scip
         mast-opt solve my-instance --solver tetris --log
+        mast-opt solve my-instance --solver tetris --threads 8 --workers processes
+        mast-opt solve my-instance --solver tetris --ray 10.0.0.1:6379
         mast-opt solve plan-me.xlsx --out results.xlsx
         mast-opt solve my-instance --json | jq .objective
     """
@@ -133,7 +140,8 @@ def command(
         reading = validate(path)
         problem = reading.problem
         run.record["kind"] = problem.kind
-        chosen = params_given(reading.kind, solver, param, params)
+        divided = block_params(reading.kind, solver, workers, ray)
+        chosen = params_given(reading.kind, solver, [*(param or ()), *divided], params)
         stated = overrides.applied_to(problem)
         run.warn(reading.warnings, strict=strict)
         begin = None if start is None else read_plan(problem, start)

@@ -14,6 +14,7 @@ from mast_opt.data_placement.tetris.annealing.cooling_schedule import Cooling
 from mast_opt.data_placement.tetris.annealing.kernel_runs import KernelRuns
 from mast_opt.data_placement.tetris.annealing.multistart import RestartGenerator
 from mast_opt.data_placement.tetris.annealing.parallel import ParallelAnnealing
+from mast_opt.data_placement.tetris.blocks.clusters import block_of_workloads
 from mast_opt.data_placement.tetris.decomposition import undivided
 from mast_opt.data_placement.tetris.gibbs.sweeps import GibbsSweeps
 from mast_opt.data_placement.tetris.incumbent import SearchPlan, decisions
@@ -51,6 +52,7 @@ def rehearsals(problem: DataPlacement | None) -> tuple[Rehearsal, ...]:
     if problem is None or _has_partitions(problem):
         found.append(Rehearsal("partitions", _partition))
     found.append(Rehearsal("construction", _construct))
+    found.append(Rehearsal("blocks", _divide))
     return tuple(found)
 
 
@@ -109,6 +111,11 @@ def _partition(tools: SearchContext) -> None:
     watch = SearchMonitor(StoppingCriteria(iterations=1))
     coarse = replace(PARAMS.multilevel, coarsest=(0.1,), largest=10.0, cycles=2)
     multilevel_state(a, first_state(a, False, 1), False, TimeBudget(watch, 1.0), tools.rng, coarse)
+
+
+def _divide(tools: SearchContext) -> None:
+    problem, _ = _sample()
+    block_of_workloads(problem, 2, PARAMS.blocks)
 
 
 def _sweep(tools: SearchContext) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from mast_opt.core.errors import UnsupportedOption
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.tetris.blocks.driver import search_in_blocks
@@ -25,6 +26,9 @@ def tetris(
 
     Deterministic for equal seed, threads and number of rounds. With a time limit, the cooling follows the clock.
     """
+    params.blocks.refuse_unused()
+    if problem.objective.lexicographic and params.blocks.wanted:
+        raise UnsupportedOption("blocks are for terms with weights, not in an order; leave out blocks.workers and --ray")
     if problem.limits:
         return search_within_limits(problem, tools, start, params.plan_limits, partial(_weighted, params))
     if problem.objective.lexicographic:

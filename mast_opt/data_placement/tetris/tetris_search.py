@@ -53,6 +53,7 @@ class TetrisSearch:
         params: of the solver.
         share: part of the remaining time that this search may take.
         proving: is a bound wanted as well?
+        sweeping: is a start sampled as what is found without one, where the instance is large?
     """
 
     def __init__(
@@ -66,12 +67,14 @@ class TetrisSearch:
         params: TetrisParams,
         share: float = 1.0,
         proving: bool = True,
+        sweeping: bool = False,
     ) -> None:
         self.problem, self.parts, self.tools, self.watch = problem, parts, tools, tools.watch
         self.start, self.caps, self.params = start, caps, params
         self.objective = StageObjective(weights, {cap.term: cap.value for cap in caps})
         counted, left_s = self.watch.stop.iterations is not None, self.watch.remaining_s * share
-        features, budget = Features.of(parts.problem, start), Budget(left_s, counted, tools.threads)
+        begun = None if sweeping else start
+        features, budget = Features.of(parts.problem, begun), Budget(left_s, counted, tools.threads)
         self.strategy = choose_strategy(features, self.objective, budget, params)
         self.watch.chose(self.strategy)
         self.handover_s = params.handover_s_per_cell * features.read_cells

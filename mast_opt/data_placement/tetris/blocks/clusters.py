@@ -7,7 +7,10 @@ time and memory grow with the number of reads.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled
@@ -18,7 +21,8 @@ from mast_opt.data_placement.tetris.blocks.params import BlockParams
 def block_of_workloads(problem: DataPlacement, count: int, params: BlockParams) -> Ints:
     """[W] the block of each workload, 0 to ``count`` − 1."""
     cluster = _cluster_of_workloads(problem, count, params)
-    return _packed(_loads(problem, cluster), count)[cluster]
+    packed: Ints = _packed(_loads(problem, cluster), count)
+    return packed[cluster]
 
 
 def owner_of_datasets(problem: DataPlacement, block: Ints, count: int) -> Ints:
@@ -29,7 +33,7 @@ def owner_of_datasets(problem: DataPlacement, block: Ints, count: int) -> Ints:
         mine = np.flatnonzero(block[reads.workload] == b)
         volume[:, b] = np.bincount(reads.dataset[mine], weights=reads.mb_per_day[mine] + 1, minlength=datasets)
     unread = ~volume.any(axis=1)
-    owner = volume.argmax(axis=1)
+    owner: Ints = volume.argmax(axis=1)
     owner[unread] = np.arange(int(unread.sum())) % count
     return owner
 
@@ -107,17 +111,15 @@ def _loads(problem: DataPlacement, cluster: Ints) -> FloatArray:
     """[C, D] what each cluster has of reads, GPUs by type, cores by application and of the whole: shares of the sum."""
     p, clusters = problem, int(cluster.max(initial=-1)) + 1
     options = np.bincount(p.options.workload, minlength=len(p.workloads))
-    columns = [np.bincount(cluster[p.reads.workload], minlength=clusters).astype(np.float64)]
+    columns: list[NDArray[Any]] = [np.bincount(cluster[p.reads.workload], minlength=clusters)]
     for k in range(len(p.gpu_types)):
         mine = np.flatnonzero(p.options.gpu_type == k)
         work = p.options.workload[mine]
-        columns.append(
-            np.bincount(cluster[work], weights=p.options.mgpu[mine] / options[work], minlength=clusters)
-        )
+        columns.append(np.bincount(cluster[work], weights=p.options.mgpu[mine] / options[work], minlength=clusters))
     for a in range(len(p.apps)):
         cores = np.where(p.workloads.app == a, p.workloads.cpu_mcores, 0)
         columns.append(np.bincount(cluster, weights=cores, minlength=clusters))
-    loads = np.stack(columns, axis=1)
+    loads = np.stack(columns, axis=1).astype(np.float64)
     return np.asarray(loads / np.maximum(loads.sum(axis=0), 1.0))
 
 

@@ -7,11 +7,12 @@ the bound: a block's relaxation gives the prices of its reads, and all together 
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
+
+import numpy as np
 
 from mast_opt.core.errors import UnsupportedOption
 from mast_opt.core.executor import RAY, Call, Executor, Shared, WorkerLost, executor
@@ -31,7 +32,6 @@ from mast_opt.data_placement.tetris.blocks.worker import BlockCall, BlockData, b
 from mast_opt.data_placement.tetris.params import TetrisParams
 from mast_opt.data_placement.tetris.tetris_search import TetrisSearch
 from mast_opt.data_placement.tetris.workload_parts import WorkloadParts
-from mast_opt.data_placement.verification.certificate import Certificate
 from mast_opt.data_placement.verification.peak_bound import bin_packing_peak_bound
 from mast_opt.data_placement.verification.verifier import verify
 from mast_opt.search.interface import SearchContext, SearchMonitor, SearchResult
@@ -48,11 +48,10 @@ def search_in_blocks(
     block whose worker is lost is solved again, here if need be.
 
     Raises:
-        UnsupportedOption: the instance has links, or less work than blocks.
+        UnsupportedOption: the instance has links, or fewer workloads than blocks.
         BackendUnavailable: there is no Ray, or no cluster at the address.
     """
     own = params.blocks
-    own.refuse_unused()
     if problem.links is not None:
         raise UnsupportedOption("blocks cannot share links; leave out blocks.workers and blocks.count (and --ray)")
     with executor(own.workers, tools.threads, tools.watch.stop.cancel, own.ray) as workers:
@@ -73,7 +72,7 @@ class _Driver:
     ) -> None:
         self._problem, self._tools, self._weights, self._params = problem, tools, weights, params
         self._workers, self._watch = workers, tools.watch
-        self._again = itertools.count()
+        self._again, self._without_plan = itertools.count(), 0
         own = params.blocks
         self._count = own.count or workers.size
         if self._count > len(problem.workloads):
@@ -98,7 +97,8 @@ class _Driver:
         asked = [self._call(one, next(rngs), rows) for one, rows in zip(shared, self._rows, strict=True)]
         found = self._each(search_block, asked, self._params.blocks.search_share)
         plans = [one.plan for one in found if one.plan is not None]
-        if len(plans) == self._count:
+        self._without_plan = self._count - len(plans)
+        if not self._without_plan:
             self._look_at(joined_plan(self._problem, self._weights, self._rows, plans))
         del found, plans
         asked = [replace(self._call(one, next(rngs)), start=None) for one in shared]
@@ -112,14 +112,17 @@ class _Driver:
             certificate = joined_certificate(self._problem, self._weights, self._rows, bounding.result())
         bound = max(0.0, certificate.bound_by_prices(self._problem))
         self._watch.report(bound=bound)
+        self._watch.round = self._watch.stop.iterations or 1
         return SearchResult(self._best, bound, self._watch.limit(), self._words(), certificate)
 
     def _words(self) -> str:
         words, again = f"{self._count} blocks", next(self._again)
         if again:
             words += f", {again} calls made again because a worker was lost"
+        if self._without_plan:
+            words += f", {self._without_plan} of them without a plan within its share of the limits"
         if self._best is None:
-            words += "; no plan within the hard limits was found: a block may have too little of them, use fewer blocks"
+            words += "; no plan within the hard limits was found"
         return words
 
     def _shared(self) -> list[Shared[BlockData]]:
@@ -132,7 +135,7 @@ class _Driver:
 
         return [self._workers.share(data(rows)) for rows in self._rows]
 
-    def _call(self, data: Shared[BlockData], rng: Any, rows: Block | None = None) -> BlockCall:
+    def _call(self, data: Shared[BlockData], rng: np.random.Generator, rows: Block | None = None) -> BlockCall:
         start = None if rows is None or self._best is None else plan_of_block(self._problem, rows, self._best)
         return BlockCall(data, self._params, rng, 1, None, self._watch.stop.iterations, start)
 
@@ -161,10 +164,10 @@ class _Driver:
     def _stopped(self) -> bool:
         return self._watch.stop.cancel.is_set()
 
-    def _anneal(self, rng: Any) -> None:
-        """Improve the plan as a whole, while the workers are busy with the bound."""
+    def _anneal(self, rng: np.random.Generator) -> None:
+        """Improve the plan as a whole, or search for one where a block has none, while workers prove the bound."""
         seconds, own = self._end_s - self._watch.elapsed_s, self._params.blocks
-        if self._best is None or not own.anneal or self._stopped() or seconds <= 0:
+        if not (own.anneal or self._best is None) or self._stopped() or seconds <= 0:
             return
         stop = self._watch.stop
         timed = None if stop.time_limit_s is None else seconds
@@ -172,8 +175,9 @@ class _Driver:
         threads = self._tools.threads if own.workers == RAY else 1
         tools = replace(self._tools, rng=rng, watch=watch, threads=threads)
         parts = WorkloadParts.of(self._problem, self._params.parts)
+        params = replace(self._params, gibbs=replace(self._params.gibbs, hot=own.hot))
         search = TetrisSearch(
-            self._problem, parts, tools, self._best, self._weights, (), self._params, proving=False
+            self._problem, parts, tools, self._best, self._weights, (), params, proving=False, sweeping=True
         )
         if watch.strategy is not None:
             self._watch.chose(watch.strategy)

@@ -99,7 +99,8 @@ def _numbers(count: int) -> tuple[str, ...]:
 
 
 def _floor(limit: Ints, share: float | FloatArray) -> Ints:
-    return np.floor(limit * np.asarray(share)).astype(np.int64)
+    given: Ints = np.floor(limit * np.asarray(share)).astype(np.int64)
+    return given
 
 
 def _size_share(p: DataPlacement, rows: Block) -> float:
@@ -116,7 +117,8 @@ def _storage(p: DataPlacement, rows: Block) -> Ints:
     room = np.where(stored > p.usable_storage_mb, p.usable_storage_mb / np.maximum(stored, 1), 1.0) * mine
     pinned = rows.datasets[~rows.owned]
     held_elsewhere = p.datasets.size_mb[pinned] @ p.datasets.pinned[pinned]
-    return np.floor(room).astype(np.int64) + _floor(free, _size_share(p, rows)) + held_elsewhere
+    given: Ints = np.floor(room).astype(np.int64) + _floor(free, _size_share(p, rows)) + held_elsewhere
+    return given
 
 
 def _cores(p: DataPlacement, rows: Block) -> tuple[Ints, Ints]:
@@ -134,7 +136,8 @@ def _demand(p: DataPlacement, options: Bools | slice) -> FloatArray:
     count = np.bincount(p.options.workload, minlength=len(p.workloads))
     of = p.options.workload[options]
     amount = p.options.mgpu[options] / count[of]
-    return np.bincount(p.options.gpu_type[options], weights=amount, minlength=len(p.gpu_types) + 1)[:-1]
+    asked = np.bincount(p.options.gpu_type[options], weights=amount, minlength=len(p.gpu_types) + 1)
+    return asked[:-1].astype(np.float64)
 
 
 def _supply(p: DataPlacement, rows: Block) -> Ints:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from mast_opt.data_placement.plan import Plan, fill_copies, fill_remote
-from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement
+from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.data_placement.tetris.blocks.instances import Block
 from mast_opt.data_placement.tetris.incumbent import assignment_of
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
@@ -17,45 +17,42 @@ from mast_opt.data_placement.verification.certificate import Certificate
 from mast_opt.data_placement.verification.certificate_bound import remote_cap
 from mast_opt.data_placement.verification.certificate_tree_cuts import KeptTrees
 
+Runs = tuple[Ints, Ints, Ints, Ints]
+"""Workload, region, type and share of each run."""
 
-def joined_plan(problem: DataPlacement, weights: Mapping[str, float], rows: Sequence[Block], plans: Sequence[Plan]) -> Plan:
+
+def joined_plan(
+    problem: DataPlacement, weights: Mapping[str, float], rows: Sequence[Block], plans: Sequence[Plan]
+) -> Plan:
     """The plans side by side. Replicas that no longer pay, now that others serve the same readers, go; others come
     where they pay and there is room."""
     place = np.zeros(problem.datasets.stored.shape, np.bool_)
     for block, plan in zip(rows, plans, strict=True):
         place[block.datasets] |= plan.place
-    run = (
-        np.concatenate([block.workloads[plan.run_workload] for block, plan in zip(rows, plans, strict=True)]),
-        *(np.concatenate([getattr(plan, name) for plan in plans]) for name in ("run_region", "run_type", "run_share")),
-    )
-    order = np.argsort(run[0], kind="stable")
-    run = tuple(column[order] for column in run)
-    place = _better_replicas(problem, weights, place, run)
+    workload = np.concatenate([block.workloads[plan.run_workload] for block, plan in zip(rows, plans, strict=True)])
+    order = np.argsort(workload, kind="stable")
+    columns = ("run_region", "run_type", "run_share")
+    region, kind, share = (np.concatenate([getattr(plan, name) for plan in plans])[order] for name in columns)
+    run = workload[order], region, kind, share
+    a = arrays_of(problem, dict(weights))
+    state = _state(problem, a, _paying(a, _state(problem, a, place, run)), run)
+    repair_replicas(a, state)
+    place = state.place
     return Plan(place, *run, *fill_copies(problem, place), *fill_remote(problem, place, *run))
 
 
-def _better_replicas(problem, weights, place, run):
-    a = arrays_of(problem, dict(weights))
-    s = _state(problem, a, place, run)
-    kept = _paying(a, s)
-    s = _state(problem, a, kept, run)
-    repair_replicas(a, s)
-    return s.place.copy()
-
-
-def _state(problem, a, place, run):
-    """The state of a plan, in which shares of split work read their shares."""
+def _state(problem: DataPlacement, a: TetrisArrays, place: Bools, run: Runs) -> TetrisState:
+    """The state of a plan; what split work reads is counted by its shares."""
     none = np.zeros(0, np.int64)
-    s = state_of(a, *assignment_of(problem, Plan(place, *run, *(none,) * 9)), 1)
+    state = state_of(a, *assignment_of(problem, Plan(place, *run, *(none,) * 4, *(none,) * 5)), 1)
     workload, region, _, share = run
     count = np.diff(a.read_start)[workload]
     entry = np.repeat(np.arange(len(workload)), count)
     read = np.arange(len(entry)) - np.repeat(np.cumsum(count) - count - a.read_start[workload], count)
-    volume = np.zeros(s.volume.size)
-    at = a.read_dataset[read] * s.volume.shape[1] + region[entry]
-    volume = np.bincount(at, weights=a.read_volume[read] * share[entry] / SHARE, minlength=s.volume.size)
-    s.volume[...] = np.rint(volume).astype(np.int64).reshape(s.volume.shape)
-    return s
+    cell = a.read_dataset[read] * place.shape[1] + region[entry]
+    volume = np.bincount(cell, weights=a.read_volume[read] * share[entry] / SHARE, minlength=place.size)
+    state.volume[...] = np.rint(volume).astype(np.int64).reshape(place.shape)
+    return state
 
 
 def _paying(a: TetrisArrays, s: TetrisState) -> Bools:
@@ -84,11 +81,15 @@ def joined_certificate(
         if cap is None:
             kept[block.reads] = part.read_cap
     peak = weights["peak"] * p.tier_weight
-    worst = sum(part.worst.sum(axis=3) for part in parts)
-    worst *= np.minimum(1.0, peak * (1 - 1e-12) / np.where((t := worst.sum(axis=0)) > 0, t, 1.0))
-    highest = weights["overload"] * p.tier_weight / np.maximum(p.regions.supply_mgpu.sum(axis=0), 1)[:, None]
-    over = np.minimum(sum(part.over.sum(axis=3) for part in parts) / blocks, highest * (1 - 1e-12))
-    mean = {name: sum(getattr(part, name) for part in parts) / blocks for name in ("under", "cpu", "storage", "ingress", "quota")}
+    worst = np.sum([part.worst.sum(axis=3) for part in parts], axis=0)
+    total = worst.sum(axis=0)
+    worst *= np.minimum(1.0, peak * (1 - 1e-12) / np.where(total > 0, total, 1.0))
+    per_gpu = 1 / np.maximum(p.regions.supply_mgpu.sum(axis=0), 1)
+    over = np.sum([part.over.sum(axis=3) for part in parts], axis=0) / blocks
+    over = np.minimum(over, weights["overload"] * p.tier_weight * per_gpu[:, None] * (1 - 1e-12))
+    names = ("under", "cpu", "storage", "ingress", "quota")
+    mean = {name: np.sum([getattr(part, name) for part in parts], axis=0) / blocks for name in names}
+    mean["under"] = np.minimum(mean["under"], weights["idle"] * per_gpu)
     return Certificate(
         weights=dict(weights),
         read_level=level,

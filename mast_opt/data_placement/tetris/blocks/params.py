@@ -45,6 +45,12 @@ class BlockParams(Params):
         "search without a bound.",
         "Where work reads all over, a fifth to a third of the difference to one search is left without it.",
     )
+    hot: float = parameter(
+        0.03,
+        "First temperature of the sweeps that continue from the joined plan.",
+        "Hot enough for work to leave its block's choice of regions, and not to dissolve it.",
+        above=0,
+    )
     sweeps: int = parameter(
         10, "Sweeps of the label propagation that finds clusters of datasets.", "Set by hand.", low=1
     )
@@ -58,14 +64,10 @@ class BlockParams(Params):
 
     @property
     def wanted(self) -> bool:
-        """Is the work divided?"""
+        """Whether the work is divided."""
         return self.count > 1 or (self.count == 0 and self.workers != THREADS)
 
     def refuse_unused(self) -> None:
         """Raise UsageError for ``ray`` without workers on a Ray cluster, which would do nothing."""
         if self.ray != "auto" and self.workers != RAY:
             raise UsageError(f"blocks.ray = {self.ray} is for a Ray cluster; set blocks.workers to {RAY}")
-
-    def relaxation(self, params):
-        from dataclasses import replace
-        return replace(params.relaxation, roundings=0)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -69,12 +70,12 @@ def bound_block(call: BlockCall, cancel: threading.Event) -> Certificate:
     for array in (size, keep, new):
         array.flags.writeable = False  # as the other arrays: kernels are compiled for every combination
     a = a._replace(size=size, keep_price=keep, new_price=new)
-    relaxation = Relaxation(a, data.floor, problem.workloads.splittable, call.params.blocks.relaxation(call.params))
-    limit = None
-    if call.time_limit_s is None or call.iterations is not None:
-        limit = (call.iterations or ROUNDS) * call.params.relaxation.iterations
+    params = replace(call.params.relaxation, roundings=0)  # rows of a block are no rows of the whole: rounded by others
+    relaxation = Relaxation(a, data.floor, problem.workloads.splittable, params)
+    counted = call.time_limit_s is None or call.iterations is not None
+    most = (call.iterations or ROUNDS) * params.iterations if counted else math.inf
     steps = 0
-    while not (relaxation.converged or watch.limit() is not None or steps == limit):
+    while not relaxation.converged and watch.limit() is None and steps < most:
         relaxation.step(1)
         steps += 1
     return Certificate.of(problem, weights, relaxation.best, relaxation.gangs.size)

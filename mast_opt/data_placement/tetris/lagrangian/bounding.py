@@ -45,8 +45,9 @@ class Unbounded:
     def certificate(self) -> None:
         """There is none."""
 
-    def proven(self, certificate: None) -> None:
+    def proven(self, certificate: Certificate | None) -> float | None:
         """Nothing."""
+        return None
 
 
 class Bounding:
@@ -133,6 +134,7 @@ class Bounding:
         best, gang = self._relaxation.best, self._relaxation.gangs.size
         return Certificate.of(self._problem, self._objective.weights, best, gang, trees, self._spectrum)
 
-    def proven(self, certificate: Certificate) -> float:
+    def proven(self, certificate: Certificate | None) -> float | None:
         """The bound of the certificate; the spectral one is checked once, at the beginning."""
+        assert certificate is not None
         return max(0.0, certificate.bound_by_prices(self._problem), self._spectral)

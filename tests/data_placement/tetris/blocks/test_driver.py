@@ -23,25 +23,33 @@ from tests.platforms import needs
 
 WORK = """
 import os, signal, sys, threading, time
+os.environ["RAY_worker_niceness"] = "0"  # or a busy machine leaves nothing for the workers
 import mast_opt
 
 def problem():
-    return mast_opt.generate("data-placement", "organisation", seed=1, datasets=120, workloads=400, regions=4)
+    return mast_opt.generate("data-placement", "organisation", seed=1, datasets=150, workloads=500, regions=3)
 
 def solved(workers, **more):
-    params = {"blocks.workers": workers, "blocks.count": 2}
-    return mast_opt.solve(problem(), "tetris", params=params, **({"threads": 2, "iterations": 20} | more))
+    params = {"blocks.workers": workers, "blocks.count": 2, "gibbs.workloads": 100_000, "multistart.most_workloads": 0}
+    return mast_opt.solve(problem(), "tetris", params=params, **({"threads": 2, "iterations": 8} | more))
 
 def workers_now(name):
-    found = []
+    parent, lines = {}, {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/cmdline") as line, open(f"/proc/{pid}/stat") as stat:
-                if name in line.read() and stat.read().rsplit(")", 1)[1].split()[0] != "Z":
-                    found.append(int(pid))
+                state, above = stat.read().rsplit(")", 1)[1].split()[:2]
+                parent[int(pid)], lines[int(pid)] = int(above), "" if state == "Z" else line.read()
         except OSError:
             pass
-    return found
+
+    def mine(pid):
+        above = parent[pid]
+        while above > 1 and above != os.getpid():
+            above = parent.get(above, 0)
+        return above == os.getpid()
+
+    return [pid for pid, line in lines.items() if name in line and mine(pid)]
 
 def when_busy(name, then):
     def wait():
@@ -82,27 +90,27 @@ def run(problem: DataPlacement, count: int = 2, **given: Any) -> Solution[Any]:
 @pytest.mark.parametrize("family", [name for name in FAMILIES if name not in ("links", "features", "lexicographic")])
 def test_plan_and_bound_enclose_the_optimum(family: str) -> None:
     problem = made(family, datasets=20, workloads=30, regions=3)
-    solution = run(problem)
+    solution = run(problem, iterations=4)
     assert solution.verdict is not None
     assert solution.verdict.ok
     bound = some(solution.bound)
     assert bound <= some(solution.objective)
     assert certified_bound(problem, some(solution.certificate).arrays()) == pytest.approx(bound, rel=1e-12)
-    exact = mast_opt.solve(problem, "highs", time_limit_s=4, threads=1, start=solution.plan)
+    exact = mast_opt.solve(problem, "highs", time_limit_s=2, threads=1, start=solution.plan)
     assert bound <= some(exact.objective) * (1 + RELATIVE)
 
 
 def test_blocks_prove_nearly_what_one_search_proves() -> None:
-    problem = made("organisation", datasets=200, workloads=800, regions=5)
-    blocks, whole = run(problem, iterations=40), mast_opt.solve(problem, "tetris", iterations=40, threads=1)
+    problem = made("standard", datasets=60, workloads=80, regions=3)
+    blocks, whole = run(problem, iterations=4), mast_opt.solve(problem, "tetris", iterations=4, threads=1)
     assert some(blocks.bound) >= 0.95 * some(whole.bound)
     assert some(blocks.objective) <= 1.05 * some(whole.objective)
 
 
 def test_processes_find_the_plan_that_threads_find() -> None:
-    problem = made("organisation", datasets=60, workloads=150, regions=3)
-    here = run(problem, 3)
-    there = run(problem, 3, params={"blocks.workers": "processes"})
+    problem = made("standard", datasets=60, workloads=60, regions=3)
+    here = run(problem, 3, iterations=2)
+    there = run(problem, 3, iterations=2, params={"blocks.workers": "processes"})
     assert same_plan(there.plan, here.plan)
     assert (there.bound, there.message) == (here.bound, here.message)
     assert there.params == {"blocks.count": 3, "blocks.workers": "processes"}
@@ -130,7 +138,7 @@ def test_a_block_whose_worker_is_lost_is_solved_again(monkeypatch: pytest.Monkey
     from mast_opt.data_placement.tetris.blocks import driver
 
     problem, original = made("standard", datasets=20, workloads=40, regions=3), driver.executor
-    best = run(problem)
+    best = run(problem, iterations=2)
 
     class Executors:
         def __init__(self, *args: Any) -> None:
@@ -143,7 +151,7 @@ def test_a_block_whose_worker_is_lost_is_solved_again(monkeypatch: pytest.Monkey
             self.inner.__exit__(*error)
 
     monkeypatch.setattr(driver, "executor", Executors)
-    found = run(problem)
+    found = run(problem, iterations=2)
     assert same_plan(found.plan, best.plan)
     assert found.bound == best.bound
     assert found.message.startswith(f"{best.message}, ")
@@ -157,7 +165,8 @@ def test_a_ray_worker_that_is_killed_changes_nothing() -> None:
 
 
 @needs("signals")
-@pytest.mark.parametrize(("workers", "name"), [("processes", "spawn_main"), pytest.param("ray", "ray::_in_task", marks=())])
+@needs("ray")
+@pytest.mark.parametrize(("workers", "name"), [("processes", "spawn_main"), ("ray", "ray::_in_task")])
 def test_ctrl_c_leaves_the_best_plan(workers: str, name: str, tmp_path: Any) -> None:
     script = tmp_path / "interrupted.py"
     script.write_text(f"WORKERS, NAME = {workers!r}, {name!r}\n" + WORK + INTERRUPTED, encoding="utf-8")

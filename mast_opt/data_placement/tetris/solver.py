@@ -28,7 +28,7 @@ def tetris(
     """
     params.blocks.refuse_unused()
     if problem.objective.lexicographic and params.blocks.wanted:
-        raise UnsupportedOption("blocks are for terms with weights, not in an order; leave out blocks.workers and --ray")
+        raise UnsupportedOption("blocks are for terms with weights, not in an order; leave out blocks.* and --ray")
     if problem.limits:
         return search_within_limits(problem, tools, start, params.plan_limits, partial(_weighted, params))
     if problem.objective.lexicographic:

@@ -39,7 +39,8 @@ def test_blocks_cover_an_instance_and_its_limits_once(family: str) -> None:
         np.testing.assert_array_equal(at, np.arange(len(whole)))
     owned = np.sort(np.concatenate([one.datasets[one.owned] for one in rows]))
     np.testing.assert_array_equal(owned, np.arange(len(problem.datasets)))
-    guests = [problem.datasets.size_mb[one.datasets] * ~one.owned @ problem.datasets.pinned[one.datasets] for one in rows]
+    data = problem.datasets
+    guests = [(data.size_mb[one.datasets] * ~one.owned) @ data.pinned[one.datasets] for one in rows]
     storage = sum(part.usable_storage_mb - pinned for part, pinned in zip(parts, guests, strict=True))
     assert (storage <= problem.usable_storage_mb).all()
     assert (sum(part.regions.cpu_mcores for part in parts) <= problem.regions.cpu_mcores).all()

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.jit import entry
-from mast_opt.job_placement.engine.best_bid import BestBid, take
+from mast_opt.job_placement.engine.best_bid import NOBODY, BestBid, take
 from mast_opt.job_placement.engine.capacity_ledger import block, last_tier_of, last_tier_of_victim, stop
 from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.free_capacity_search import load_of
@@ -133,10 +133,10 @@ class PartSearch:
                 offer = self.offer(part, groups)
                 if offer is None:
                     return part
-                stopped = [Stopped.of(state, at, self._last(state, at)) for at in offer.victims.tolist()]
                 cost += int(state.job[J_COST, offer.victims].sum())
                 victims += offer.victims.tolist()
-                begun.append((take(state, self.parts[part], offer.placed, offer.victims, 0, 1, self.fresh), stopped))
+                stopped = [self._stopped(at) for at in offer.victims.tolist()]
+                begun.append((take(state, self.parts[part], offer.placed, NOBODY, 0, 1, self.fresh), stopped))
                 offers.append((part, offer))
         finally:
             for number, stopped in reversed(begun):
@@ -145,8 +145,13 @@ class PartSearch:
                     one.resume(state)
         return PartsBid(tuple(offers), np.array(victims, np.int64), cost, self._key(offers, len(victims), cost))
 
-    def _last(self, state: EngineState, at: int) -> int:
-        return int(last_tier_of_victim(state, at)) if self.fresh else state.room.shape[1] - 1
+    def _stopped(self, at: int) -> Stopped:
+        """A job that has been stopped, as it was just before, when earlier victims had already stopped."""
+        state = self.state
+        last = int(last_tier_of_victim(state, at)) if self.fresh else state.room.shape[1] - 1
+        before = Stopped.of(state, at, last)
+        stop(state, at, last)
+        return before
 
     def _key(self, offers: Sequence[tuple[int, BestBid]], victims: int, cost: int) -> Key:
         layout, state = self.layout, self.state

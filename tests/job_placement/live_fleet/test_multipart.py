@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from mast_opt import JobPlacementBuilder
 from mast_opt.core.errors import StaleBid, UnsupportedOption, UsageError
 from mast_opt.job_placement import JobPlacement
+from mast_opt.job_placement.engine.state import L_AFTER, S_ROW
 from mast_opt.job_placement.live_fleet.fleet import Fleet
 from mast_opt.job_placement.live_fleet.move_plan import MoveBudget
 from mast_opt.job_placement.live_fleet.types import Bid, Job, Part, Refused, Server, Share
@@ -142,6 +143,29 @@ def test_a_rack_is_chosen_for_all_parts_together() -> None:
     assert bid_for(fleet, replace(job, within="cluster")).victims == ()
     assert isinstance(fleet.place(replace(job, within="server")), Refused)
     assert_exact(fleet._books)
+
+
+@pytest.mark.parametrize("names", list(permutations("abc")))
+def test_victims_on_one_server_are_back_in_their_order_after_a_bid(names: tuple[str, ...]) -> None:
+    fleet = Fleet([server("s", "r", "c", "k", 3, 90)], tiers=(0, 1))
+    for cost, name in enumerate(names, 1):
+        fleet.place_and_commit(Job(name, 1, preemptible=True, gpu_hours_at_risk=abs(cost - 2)))
+    before = [_allocations(fleet), fleet.snapshot_bytes()]
+    bid = bid_for(fleet, Job("x", 0, within="server", parts=(Part("p", 1, 3000), Part("q", 1, 0, 1), Part("r", 1, 0, 1))))
+    assert bid.victims == ("a", "b", "c")
+    assert [_allocations(fleet), fleet.snapshot_bytes()] == before
+    assert_exact(fleet._books)
+
+
+def _allocations(fleet: Fleet) -> list[int]:
+    """The places of the allocations on the first server, in the order of its list."""
+    state, found = fleet._books.state, []
+    row = int(state.server[S_ROW, 0])
+    while row >= 0:
+        assert row not in found
+        found.append(row)
+        row = int(state.row[L_AFTER, row])
+    return found
 
 
 @pytest.mark.parametrize("numbers", list(permutations(range(3))))

@@ -80,11 +80,14 @@ class EvictionLocalSearch:
             job[J_COST, at], job[J_LIMIT, at] = self.rejected[j], batch.problem.queue_tier[j] + 1
         refresh_all(batch.state)
 
-    def _set_relocation_costs(self, batch: BatchState, known: dict[int, int]) -> None:
+    def _set_relocation_costs(self, batch: BatchState, known: dict[int, int], watch: SearchMonitor) -> None:
         """Let every placed job, of whatever tier, cost what it would take to put it elsewhere. What is ``known`` of
-        that is taken, the rest is found and added; as estimates, costs from before the last relocations do."""
+        that is taken, the rest is found and added while there is time; as estimates, costs from before the last
+        relocations do."""
         job, tiers = batch.state.job, len(batch.problem.tiers)
         for j in batch.placed:
+            if watch.limit() is not None:
+                return
             if j not in known:
                 elsewhere = None if self.is_part[j] else self.evaluate(batch, j)
                 rejected = int(self.rejected[j])
@@ -157,11 +160,13 @@ class EvictionLocalSearch:
         """
         if not self.params.relocation_failures:
             return batch
-        value = batch.value(self.prices)
-        known, failures = dict[int, int](), 0
-        self._set_relocation_costs(batch, known)
         waiting = batch.waiting()
         waiting = waiting[~self.is_part[waiting]]
+        if not len(waiting):
+            return batch
+        value = batch.value(self.prices)
+        known, failures = dict[int, int](), 0
+        self._set_relocation_costs(batch, known, watch)
         for j in waiting[np.argsort(-self.rejected[waiting], kind="stable")].tolist():
             if watch.limit() is not None or failures == self.params.relocation_failures or watch.near_enough(value):
                 break
@@ -178,6 +183,6 @@ class EvictionLocalSearch:
             changed = trial.value(self.prices)
             if changed < value - 1e-12:
                 batch, value, failures = trial, changed, 0
-                self._set_relocation_costs(batch, known)
+                self._set_relocation_costs(batch, known, watch)
         self.set_costs(batch)
         return batch

@@ -151,7 +151,8 @@ def test_victims_on_one_server_are_back_in_their_order_after_a_bid(names: tuple[
     for cost, name in enumerate(names, 1):
         fleet.place_and_commit(Job(name, 1, preemptible=True, gpu_hours_at_risk=abs(cost - 2)))
     before = [_allocations(fleet), fleet.snapshot_bytes()]
-    bid = bid_for(fleet, Job("x", 0, within="server", parts=(Part("p", 1, 3000), Part("q", 1, 0, 1), Part("r", 1, 0, 1))))
+    parts = (Part("p", 1, 3000), Part("q", 1, 0, 1), Part("r", 1, 0, 1))
+    bid = bid_for(fleet, Job("x", 0, within="server", parts=parts))
     assert bid.victims == ("a", "b", "c")
     assert [_allocations(fleet), fleet.snapshot_bytes()] == before
     assert_exact(fleet._books)

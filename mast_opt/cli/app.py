@@ -32,6 +32,7 @@ COMMANDS = {
     "pareto": "Trade-off between two terms of the objective.",
     "report": "Draw a plan: one page that opens in any browser, without a network.",
     "simulate": "Run a trace of submitted jobs under a policy, in virtual time.",
+    "serve": "Serve a live fleet over HTTP, with a log that survives a crash.",
     "dispatch": "Choose clusters for the workloads of Kueue.",
     "template": "Write an Excel workbook to fill in and solve.",
     "generate": "Make a synthetic instance.",

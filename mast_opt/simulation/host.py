@@ -130,6 +130,10 @@ class SimulatedHost:
         else:
             assert isinstance(command, Drop)  # a replica is gone at once
 
+    def running(self) -> set[tuple[str, int]]:
+        """Jobs that run, each with the number of its attempt."""
+        return {(name, attempt.number) for name, attempt in self._running.items()}
+
     def reported(self, now_ms: int, event: ev.Event) -> list[ev.Event]:
         """What is reported when something happens to servers; other events as they are."""
         if isinstance(event, ev.ServerDown):

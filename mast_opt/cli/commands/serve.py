@@ -1,0 +1,193 @@
+"""``mast-opt serve``."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+import threading
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from mast_opt.cli.exit_codes import Exit
+from mast_opt.cli.interrupt import Interrupt
+from mast_opt.cli.invocation import Answer, Run
+from mast_opt.cli.options import Json, TheRun
+from mast_opt.core.errors import BackendUnavailable, UsageError
+from mast_opt.core.wording import shown
+
+if TYPE_CHECKING:
+    import uvicorn
+
+    from mast_opt.job_placement.live_fleet.types import Server
+    from mast_opt.service.access import Access
+    from mast_opt.store.protocol import Store
+
+TOKENS = "tokens.json"
+
+
+def command(
+    *,
+    state: Annotated[str, Parameter(help="Folder of the log (made if missing), or postgresql://…")],
+    host: Annotated[Literal["sim"], Parameter(help="What runs the jobs: sim, for as long as they say.")] = "sim",
+    fleet: Annotated[
+        Path | None, Parameter(help="Servers of a new log: a folder, .xlsx or .json of the kind job-trace.")
+    ] = None,
+    listen: Annotated[str, Parameter(help="ADDRESS:PORT; port 0 for any free one.")] = "127.0.0.1:8765",
+    behind_proxy: Annotated[
+        bool, Parameter(help="Listen on other addresses: a proxy in front has TLS.", negative=())
+    ] = False,
+    tls_cert: Annotated[Path | None, Parameter(help="Certificate (PEM).")] = None,
+    tls_key: Annotated[Path | None, Parameter(help="Its key (PEM).")] = None,
+    tokens: Annotated[
+        Path | None, Parameter(help="File of tokens; tokens.json in the folder of the log unless given.")
+    ] = None,
+    new_token: Annotated[
+        str | None, Parameter(help="NAME=SCOPE,SCOPE[@TENANT]: make a token, print it, and end.")
+    ] = None,
+    rate: Annotated[
+        float, Parameter(help="Requests a second of one client in the long run.", validator=Number(gt=0))
+    ] = 5000.0,
+    json: Json = False,
+    run: TheRun,
+) -> Answer:
+    """Serve a live fleet over HTTP: jobs in, decisions out, everything in a log that survives a crash.
+
+    Jobs are placed by mast: one global queue, late binding. What is acknowledged is in the log. A page for operators is
+    at /, the interface at /openapi.json, metrics at /metrics. Ctrl-C or a termination request ends it: what has come is
+    written, and a snapshot is kept.
+
+        mast-opt serve --state my-state --fleet instances/traces/philly-small
+        mast-opt serve --state my-state --new-token ada=submit,read@research
+        mast-opt serve --state postgresql:///mast --listen 0.0.0.0:8765 --behind-proxy --tokens tokens.json
+    """
+    if (tls_cert is None) != (tls_key is None):
+        raise UsageError("--tls-cert and --tls-key go together")
+    address, port = _address(listen)
+    path = tokens if tokens is not None else None if _is_url(state) else Path(state) / TOKENS
+    access = _access(path, rate)
+    if new_token is not None:
+        return _make_token(run, access, new_token, path)
+    if not ipaddress.ip_address(address).is_loopback:
+        if not behind_proxy and tls_cert is None:
+            raise UsageError(f"--listen {listen} is not this machine alone; expected --tls-cert or --behind-proxy")
+        if access.open:
+            raise UsageError(f"--listen {listen} is not this machine alone, and there are no tokens; see --new-token")
+    with run.phase("read"):
+        servers = _servers(fleet)
+        store = _store(state)
+    try:
+        _serve(run, store, servers, access, (address, port), (tls_cert, tls_key))
+    finally:
+        store.close()
+    run.record.update(kind="service", host=host)
+    return Answer(Exit.OK, lambda console: console.print("Stopped; everything is in the log."))
+
+
+def _serve(
+    run: Run,
+    store: Store,
+    servers: tuple[Server, ...],
+    access: Access,
+    where: tuple[str, int],
+    tls: tuple[Path | None, Path | None],
+) -> None:
+    import uvicorn
+
+    from mast_opt.hosts.simulated import SimulatedLiveHost
+    from mast_opt.policies.mast import Mast
+    from mast_opt.service.app import build
+    from mast_opt.service.live import Live, LiveParams, lead
+    from mast_opt.service.opening import opening_of
+
+    params = LiveParams(holder=f"{socket.gethostname()}/{os.getpid()}")
+    live = Live(store, opening_of(store, servers), Mast, SimulatedLiveHost, params)
+    given: dict[str, Any] = {} if tls[0] is None else {"ssl_certfile": str(tls[0]), "ssl_keyfile": str(tls[1])}
+    config = uvicorn.Config(
+        build(live, store, access),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=30,
+        limit_concurrency=1000,
+        h11_max_incomplete_event_size=64 * 1024,
+        timeout_graceful_shutdown=10,
+        **given,
+    )
+    listener = socket.create_server(where, family=socket.AF_INET6 if ":" in where[0] else socket.AF_INET, backlog=1024)
+    server = uvicorn.Server(config)
+    server.capture_signals = nullcontext  # type: ignore[assignment,method-assign] # the command has its own
+    with listener, Interrupt(run, "everything that was acknowledged") as interrupt:
+        threading.Thread(target=_stop_when, args=(interrupt.cancel, server), daemon=True).start()
+        if lead(live, interrupt.cancel, lambda words: run.say(f"Waiting: {words}.")):
+            scheme = "http" if tls[0] is None else "https"
+            run.say(f"Serving on {scheme}://{where[0]}:{listener.getsockname()[1]}/ (epoch {live.epoch}).")
+            server.run(sockets=[listener])
+            live.close()
+
+
+def _stop_when(cancel: threading.Event, server: uvicorn.Server) -> None:
+    cancel.wait()
+    server.should_exit = True
+
+
+def _is_url(state: str) -> bool:
+    return state.startswith(("postgresql://", "postgres://"))
+
+
+def _store(state: str) -> Store:
+    if _is_url(state):
+        from mast_opt.store.postgresql import open_postgresql
+
+        return open_postgresql(state)
+    if "://" in state:
+        raise UsageError(f"--state {state!r}; expected a folder or postgresql://…")
+    from mast_opt.store.sqlite import open_sqlite
+
+    return open_sqlite(Path(state))
+
+
+def _servers(fleet: Path | None) -> tuple[Server, ...]:
+    if fleet is None:
+        return ()
+    from mast_opt.simulation.traces.trace import read_trace
+
+    return read_trace(fleet).servers
+
+
+def _access(path: Path | None, rate: float) -> Access:
+    try:
+        from mast_opt.service.access import Access
+    except ImportError as error:
+        raise BackendUnavailable(
+            f"{error.name} is not installed; install it with: pip install 'mast-opt[serve]'"
+        ) from error
+    return Access(path, rate)
+
+
+def _address(listen: str) -> tuple[str, int]:
+    text, _, port = listen.rpartition(":")
+    try:
+        address = str(ipaddress.ip_address("127.0.0.1" if text == "localhost" else text.strip("[]")))
+        number = int(port)
+    except ValueError:
+        number = -1
+    if not 0 <= number <= 65535:
+        raise UsageError(f"--listen {listen!r}; expected ADDRESS:PORT, such as 127.0.0.1:8765")
+    return address, number
+
+
+def _make_token(run: Run, access: Access, text: str, path: Path | None) -> Answer:
+    name, _, rest = text.partition("=")
+    scopes, _, tenant = rest.partition("@")
+    if path is not None:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    token = access.add(name, scopes.split(","), tenant)
+    run.record.update(kind="service", name=name, token=token)
+    return Answer(
+        Exit.OK, lambda console: console.print(f"{token}\n\nThis is shown once; {shown(str(path))} has its hash.")
+    )

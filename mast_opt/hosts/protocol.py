@@ -1,0 +1,51 @@
+"""What a live loop needs of a host."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Sequence
+from typing import Protocol
+
+from mast_opt.loop.commands import Command
+from mast_opt.loop.events import Event
+
+Attempt = tuple[str, int]
+"""A job, and the number of its attempt."""
+
+
+class Can(enum.Enum):
+    """What a host is able to do. A loop gives no command that its host cannot carry out."""
+
+    DICTATE_SERVERS = "dictate-servers"
+    """It starts jobs on exactly the servers that it is given."""
+    STOP = "stop"
+    CHECKPOINT = "checkpoint"
+    """Work is saved when a job stops."""
+    COPY = "copy"
+    """It copies datasets between regions, and deletes replicas."""
+    MOVE_SERVERS = "move-servers"
+
+
+class Host(Protocol):
+    """Carries out commands and reports what happens. It may see a command again after a restart of the loop, and
+    carries it out once; it may report the same thing twice."""
+
+    name: str
+    can: frozenset[Can]
+
+    def carry_out(self, now_ms: int, command: Command) -> None:
+        """Begin to do what a command says; what comes of it is reported. It may not block for long."""
+        ...
+
+    def reports(self, now_ms: int) -> Sequence[Event]:
+        """What has happened since the last call."""
+        ...
+
+    def next_ms(self) -> int | None:
+        """When to ask for reports again; None if nothing is under way."""
+        ...
+
+    def observe(self) -> Collection[Attempt]:
+        """The attempts that hold servers now, whoever started them: the truth, with which a loop compares its state
+        when it starts."""
+        ...

@@ -1,0 +1,104 @@
+"""The service: routes, the page, probes, metrics, and errors as problems."""
+
+from __future__ import annotations
+
+import json
+import time
+from importlib.metadata import version
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from mast_opt.service.access import Access
+from mast_opt.service.figures import Figures
+from mast_opt.service.live import Live, Unavailable
+from mast_opt.service.openapi import document
+from mast_opt.service.page import PAGE, POLICY
+from mast_opt.service.problems import Problem
+from mast_opt.service.routes import Api
+from mast_opt.store.errors import StoreError
+from mast_opt.store.protocol import Store
+
+
+def build(live: Live, store: Store, access: Access) -> Starlette:
+    """The application over a loop that has begun, or is about to."""
+    figures = Figures(live)
+    api = Api(live, store, access, figures)
+    described = json.dumps(document(version("mast-opt")))
+
+    def page(_: Request) -> Response:
+        return HTMLResponse(PAGE, headers={"Content-Security-Policy": POLICY, "Cache-Control": "no-cache"})
+
+    def ready(_: Request) -> Response:
+        if live.problem:
+            raise Problem(503, "unavailable", live.problem, headers={"Retry-After": "1"})
+        return PlainTextResponse("ready\n")
+
+    def metrics(asked: Request) -> Response:
+        access.principal(asked.headers.get("authorization")).check("read")
+        return Response(figures.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    routes = [
+        Route("/", page),
+        Route("/livez", lambda _: PlainTextResponse("alive\n")),
+        Route("/readyz", ready),
+        Route("/metrics", metrics),
+        Route("/openapi.json", lambda _: Response(described, media_type="application/json")),
+        *api.routes(),
+    ]
+    handlers = {
+        Problem: _problem,
+        HTTPException: _other,
+        Unavailable: _unavailable,
+        StoreError: _unavailable,
+        Exception: _internal,
+    }
+    app = Starlette(routes=routes, exception_handlers=handlers)
+    app.add_middleware(_Counted, figures=figures)
+    return app
+
+
+def _problem(_: Request, error: Exception) -> Response:
+    assert isinstance(error, Problem)
+    return error.response()
+
+
+def _unavailable(_: Request, error: Exception) -> Response:
+    return Problem(503, "unavailable", str(error), headers={"Retry-After": "1"}).response()
+
+
+def _other(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    headers = dict(error.headers or {})
+    return Problem(error.status_code, "http", str(error.detail), headers=headers).response()
+
+
+def _internal(_: Request, error: Exception) -> Response:
+    return Problem(500, "internal", "the service has failed; its log of errors says why").response()
+
+
+class _Counted:
+    """Counts requests and their times."""
+
+    def __init__(self, app: ASGIApp, figures: Figures) -> None:
+        self._app, self._figures = app, figures
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, method = time.perf_counter(), str(scope["method"])
+        method = method if method in ("GET", "POST", "PUT", "DELETE", "HEAD") else "other"
+
+        async def counted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._figures.requests.labels(method, str(message["status"])).inc()
+                self._figures.seconds.labels(method).observe(time.perf_counter() - began)
+                message.setdefault("headers", []).append((b"x-content-type-options", b"nosniff"))
+            await send(message)
+
+        await self._app(scope, receive, counted)

@@ -1,0 +1,463 @@
+"""The loop in a thread: requests and reports in, a turn, the log, commands out.
+
+Requests that come while a turn is written are taken in together by the next one. A client is answered, and a command
+leaves, when the turn is in the log. Where the store refuses, everything is as it was before the turn.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+from mast_opt.core.errors import MastOptError
+from mast_opt.hosts.protocol import Host
+from mast_opt.loop import events as ev
+from mast_opt.loop.commands import Command, Start, Stop
+from mast_opt.loop.engine import Engine
+from mast_opt.loop.event_log import record_of
+from mast_opt.loop.job_states import HOLDING
+from mast_opt.loop.policy import Policy
+from mast_opt.loop.state import State
+from mast_opt.store.errors import Fenced, LeadHeld, StoreError
+from mast_opt.store.protocol import Store
+from mast_opt.store.records import Answer, Batch, OpenCommand
+from mast_opt.store.recovery import recovered, snapshot_of
+
+MOST_EVENTS = 20_000
+"""Events of requests that one turn takes in."""
+ACCEPTED, EXISTS, UNKNOWN = "accepted", "exists", "unknown"
+"""Verdicts on an event of a request."""
+RECENT = 500
+"""Events that are kept at hand."""
+_ENDS = (ev.Stopped, ev.Finished, ev.Failed)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """The client's own name for a request, so that it can be repeated."""
+
+    principal: str
+    key: str
+    digest: str
+
+
+Respond = Callable[[Sequence[str]], tuple[int, str]]
+"""Verdicts on the events of a request → status and body of the answer."""
+
+
+@dataclass(slots=True)
+class Request:
+    """Events that a client wants in the log."""
+
+    events: tuple[ev.Event, ...]
+    respond: Respond
+    key: Key | None = None
+    done: Future[tuple[int, str]] = field(default_factory=Future)
+
+
+class Unavailable(MastOptError):
+    """The loop does not take anything in now."""
+
+    code = "unavailable"
+
+
+class KeyReused(MastOptError):
+    """The same key came with another request before."""
+
+    code = "key-reused"
+
+
+@dataclass(frozen=True)
+class LiveParams:
+    """Parameters of a live loop.
+
+    Args:
+        holder: name of this process, for others that would lead.
+        ttl_s: seconds after which a leader that is not heard of is followed.
+        snapshot_every: events between two snapshots.
+        keep_answers_s: seconds for which a repeated request gets the answer of the first.
+        most_waiting: requests that may wait for a turn; further ones are refused.
+    """
+
+    holder: str = "mast-opt"
+    ttl_s: float = 15.0
+    snapshot_every: int = 100_000
+    keep_answers_s: float = 86_400.0
+    most_waiting: int = 10_000
+
+
+class Live:
+    """A loop over a store and a host.
+
+    Args:
+        opening: the state before the first event.
+        policy: makes the policy; it is made again when the state is read again.
+        host_of: the host, given what jobs ask for.
+        clock: ms since 1970; it may go back, the loop does not.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        opening: Callable[[], State],
+        policy: Callable[[], Policy],
+        host_of: Callable[[Callable[[str], ev.JobSpec]], Host],
+        params: LiveParams | None = None,
+        clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        self._store, self._opening, self._policy = store, opening, policy
+        self._params = params or LiveParams()
+        self._clock = clock
+        self.host = host_of(lambda job: self._engine.state.jobs[job].spec)
+        self._lock = threading.RLock()
+        self._wake = threading.Condition()
+        self._waiting: deque[Request] = deque()
+        self._stopping = False
+        self._stored: list[Callable[[int], object]] = []
+        self.epoch = 0
+        self.problem = "starting"
+        """Why nothing is taken in; empty while everything is."""
+        self.recent: deque[ev.Stored] = deque(maxlen=RECENT)
+        self.turn_s: deque[float] = deque(maxlen=1000)
+        self._snapshot_seq = 0
+        self._in_log = False
+        """Whether the log has everything that the state has."""
+        self._last_ms = 0
+        """Time of the last event."""
+        self._reports: list[ev.Event] = []
+        """Of the host, not yet in the log."""
+        self._next_wake: int | None = None
+        self._renewed = 0.0
+        self._cleared = 0.0
+        self._engine: Engine
+        self._thread = threading.Thread(target=self._run, name="mast-opt loop", daemon=True)
+
+    # --- from outside ---
+
+    def start(self) -> None:
+        """Lead, read the log, and begin. Raises LeadHeld while somebody else leads, StoreError, CorruptStore."""
+        self.epoch = self._store.take_lead(self._params.holder, self._params.ttl_s)
+        self._renewed = time.monotonic()
+        self._recover(first=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Take in nothing more, write what has come, keep a snapshot, and let the next one lead."""
+        with self._wake:
+            self._stopping = True
+            self._wake.notify()
+        if self._thread.is_alive():
+            self._thread.join()
+        if not self.problem:
+            with suppress(StoreError, Unavailable):  # the log has everything
+                self._save_snapshot()
+                self._store.release_lead(self.epoch)
+        self.problem = "stopped"
+
+    def submit(self, request: Request) -> Future[tuple[int, str]]:
+        """A future of status and body of the answer, filled in when what was accepted is in the log. It may hold
+        Unavailable, KeyReused, or a StoreError."""
+        with self._wake:
+            if self.problem or self._stopping:
+                request.done.set_exception(Unavailable(f"the loop takes nothing in: {self.problem or 'stopping'}"))
+            elif len(self._waiting) >= self._params.most_waiting:
+                request.done.set_exception(Unavailable("too many requests wait for their turn"))
+            else:
+                self._waiting.append(request)
+                self._wake.notify()
+        return request.done
+
+    @contextmanager
+    def state(self) -> Iterator[State]:
+        """The state between two turns, all of it in the log. The loop waits meanwhile. Raises Unavailable while the log
+        is being read."""
+        with self._lock:
+            if not self._in_log:
+                raise Unavailable(f"the state is not known now: {self.problem}")
+            yield self._engine.state
+
+    def on_stored(self, call: Callable[[int], object]) -> Callable[[], None]:
+        """Have a function called with the number of the last event after every turn; returns what ends that."""
+        self._stored.append(call)
+        return lambda: self._stored.remove(call)
+
+    # --- the thread ---
+
+    def _run(self) -> None:
+        while True:
+            with self._wake:
+                if not self._waiting and not self._stopping:
+                    self._wake.wait(self._pause_s())
+                if self._stopping and not self._waiting:
+                    return
+                taken = self._take()
+            try:
+                self._turn(taken)
+                self._keep_house()
+            except Fenced as error:
+                self._give_up(taken, error)
+                return
+            except Exception as error:  # nothing of the turn is in the log, or all of it
+                with self._wake:
+                    self.problem = f"reading the log again after a failure: {error}"
+                    rest, self._waiting = self._waiting, deque()
+                _fail(taken, error)
+                _fail(rest, Unavailable(self.problem))
+                if not self._recovered():
+                    return
+
+    def _take(self) -> list[Request]:
+        """Requests for one turn."""
+        taken, count = [], 0
+        while self._waiting and count < MOST_EVENTS:
+            taken.append(self._waiting.popleft())
+            count += len(taken[-1].events)
+        return taken
+
+    def _pause_s(self) -> float:
+        now = self._now()
+        times = [time_ms for time_ms in (self._next_wake, self.host.next_ms()) if time_ms is not None]
+        return max(0.0, min([self._params.ttl_s / 3, *((time_ms - now) / 1000 for time_ms in times)]))
+
+    def _now(self) -> int:
+        return max(self._clock(), self._engine.state.now_ms)
+
+    def _turn(self, taken: Sequence[Request]) -> None:
+        now, begun = self._now(), time.perf_counter()
+        answered, fresh = self._known_keys(taken)
+        self._reports += self.host.reports(now)
+        reports = tuple(self._reports)
+        due = self._next_wake is not None and now >= self._next_wake
+        if not (reports or due or fresh):
+            _answer(answered)
+            return
+        with self._lock:
+            before = self._engine.state.seq
+            self._in_log = False
+            verdicts, inbox = self._verdicts(fresh)
+            turn = self._engine.advance(now, [*reports, *inbox])
+            self._next_wake = turn.next_wake_ms
+            answers = [(request, *request.respond(verdicts[at])) for at, request in enumerate(fresh)]
+            batch = Batch(
+                before,
+                turn.events,
+                [OpenCommand.of(command) for command in turn.commands],
+                _settled(turn.events),
+                [
+                    Answer(request.key.principal, request.key.key, request.key.digest, status, body, now)
+                    for request, status, body in answers
+                    if request.key is not None
+                ],
+            )
+            if batch.events or batch.answers:
+                self._store.append(self.epoch, batch)
+            self._reports.clear()
+            self._written(turn.events)
+        self.turn_s.append(time.perf_counter() - begun)
+        _answer(answered)
+        _answer([(request, (status, body)) for request, status, body in answers])
+        for command in turn.commands:
+            self.host.carry_out(now, command)
+        for call in tuple(self._stored):
+            call(self._engine.state.seq)
+
+    def _written(self, events: Sequence[ev.Stored]) -> None:
+        self._in_log = True
+        self.recent.extend(events)
+        if events:
+            self._last_ms = events[-1].at_ms
+
+    def _known_keys(self, taken: Sequence[Request]) -> tuple[list[tuple[Request, tuple[int, str]]], list[Request]]:
+        """Requests that were answered before, with their answers; and the others, each key once."""
+        answered, fresh, keys = [], [], dict[tuple[str, str], Request]()
+        for request in taken:
+            key = request.key
+            if key is None:
+                fresh.append(request)
+                continue
+            twin = keys.setdefault((key.principal, key.key), request)
+            known = self._store.answer(key.principal, key.key) if twin is request else None
+            digest = known.digest if known is not None else twin.key.digest if twin.key is not None else ""
+            if digest != key.digest:
+                request.done.set_exception(KeyReused(f"the key {key.key} came with another request before"))
+            elif known is not None:
+                answered.append((request, (known.status, known.body)))
+            elif twin is request:
+                fresh.append(request)
+            else:
+                twin.done.add_done_callback(_copier(request.done))
+        return answered, fresh
+
+    def _verdicts(self, requests: Sequence[Request]) -> tuple[list[list[str]], list[ev.Event]]:
+        """What becomes of every event, and those that are taken in."""
+        state = self._engine.state
+        asked = [
+            event.job for request in requests for event in request.events
+            if isinstance(event, ev.Submitted) and event.job not in state.jobs
+        ]  # fmt: skip
+        known = self._store.known_jobs(asked)
+        verdicts: list[list[str]] = []
+        inbox: list[ev.Event] = []
+        for request in requests:
+            verdicts.append([])
+            for event in request.events:
+                verdict = ACCEPTED
+                if isinstance(event, ev.Submitted):
+                    verdict = EXISTS if event.job in state.jobs or event.job in known else ACCEPTED
+                    known.add(event.job)
+                elif isinstance(event, ev.Cancelled):
+                    verdict = ACCEPTED if event.job in state.jobs else UNKNOWN
+                verdicts[-1].append(verdict)
+                if verdict == ACCEPTED:
+                    inbox.append(event)
+        return verdicts, inbox
+
+    # --- housekeeping ---
+
+    def _keep_house(self) -> None:
+        now = time.monotonic()
+        if now - self._renewed > self._params.ttl_s / 3:
+            self._store.renew_lead(self.epoch)
+            self._renewed = now
+        if self._engine.state.seq - self._snapshot_seq >= self._params.snapshot_every:
+            self._save_snapshot()
+        if now - self._cleared > 3600:
+            self._cleared = now
+            since = self._now() - round(1000 * self._params.keep_answers_s)
+            self._store.retain(self.epoch, events_from=1, answers_from_ms=since)
+
+    def _save_snapshot(self) -> None:
+        with self.state() as state:
+            now, state.now_ms = state.now_ms, self._last_ms  # a turn without events is not in the log
+            snapshot = snapshot_of(state)
+            state.now_ms = now
+        self._store.save_snapshot(self.epoch, snapshot)
+        self._snapshot_seq = snapshot.seq
+
+    def _give_up(self, taken: Sequence[Request], error: Exception) -> None:
+        with self._wake:
+            self.problem = str(error)
+            rest, self._waiting = [*taken, *self._waiting], deque()
+        _fail(rest, Unavailable(self.problem))
+
+    def _recovered(self) -> bool:
+        """Read the state again after a failure, as often as it takes; False if another process leads by then."""
+        while not self._stopping:
+            try:
+                self._store.renew_lead(self.epoch)
+                self._recover()
+            except Fenced as error:
+                self._give_up((), error)
+                return False
+            except StoreError as error:
+                self.problem = str(error)
+                time.sleep(0.2)
+            else:
+                return True
+        return False
+
+    def _recover(self, *, first: bool = False) -> None:
+        """The state as the log has it; differences from what the host runs; commands without an answer again."""
+        with self._lock:
+            self._in_log = False
+            found = recovered(self._store, self._opening)
+            self._last_ms = found.state.now_ms
+            self._engine = Engine(found.state, self._policy())
+            self._snapshot_seq = found.snapshot_seq
+            state, now = found.state, self._now()
+            again = [_command(one) for one in self._store.open_commands()]
+            commands = [command for command in again if command is not None]
+            inbox: list[ev.Event] = [*state.opening()] if state.seq == 0 else []
+            if first:
+                inbox.append(ev.LeadTaken(self._params.holder, self.epoch))
+            inbox += (*self._reports, *self._differences(state, commands))
+            turn = self._engine.advance(now, inbox)
+            self._next_wake = turn.next_wake_ms
+            given = [OpenCommand.of(command) for command in turn.commands]
+            settled = [one.id for one in self._store.open_commands() if _command(one) is None]
+            self._store.append(
+                self.epoch, Batch(turn.events[0].seq - 1 if turn.events else state.seq, turn.events, given,
+                                  (*settled, *_settled(turn.events)))
+            )  # fmt: skip
+            self._reports.clear()
+            self._written(turn.events)
+        self.problem = ""
+        gone = set(_settled(turn.events))
+        for command in (*(one for one in commands if one.id not in gone), *turn.commands):
+            self.host.carry_out(now, command)
+
+    def _differences(self, state: State, commands: Sequence[Command]) -> list[ev.Event]:
+        """What the host does not run any more, though the state has it. What it runs and nobody knows is stopped."""
+        runs = set(self.host.observe())
+        starting = {(one.job, one.attempt) for one in commands if isinstance(one, Start)}
+        runs |= {(event.job, event.attempt) for event in self._reports if isinstance(event, _ENDS)}
+        events: list[ev.Event] = []
+        for record in state.jobs.values():
+            attempt = record.name, record.attempt
+            if record.state in HOLDING and attempt not in runs and attempt not in starting and not record.blockers:
+                events.append(ev.Stopped(record.name, record.attempt, 0, 0))  # nothing is known of its work
+        holding = {(one.name, one.attempt) for one in state.jobs.values() if one.state in HOLDING}
+        for job, number in sorted(set(self.host.observe()) - holding):
+            self.host.carry_out(self._now(), Stop(job, number, "nobody asked for it"))
+        return events
+
+
+def _settled(events: Sequence[ev.Stored]) -> list[str]:
+    """Commands that these events answer."""
+    found = []
+    for stored in events:
+        event = stored.event
+        if isinstance(event, ev.Started):
+            found.append(f"{event.job}/{event.attempt}/start")
+        elif isinstance(event, (ev.Stopped, ev.Finished, ev.Failed)):
+            found += [f"{event.job}/{event.attempt}/start", f"{event.job}/{event.attempt}/stop"]
+    return found
+
+
+_KINDS: Mapping[str, type[Start] | type[Stop]] = {"Start": Start, "Stop": Stop}
+
+
+def _command(one: OpenCommand) -> Command | None:
+    """A stored command; None for one that is not given again: a solve is asked for again when it is due."""
+    return record_of(_KINDS[one.kind], one.fields) if one.kind in _KINDS else None
+
+
+def _copier(target: Future[tuple[int, str]]) -> Callable[[Future[tuple[int, str]]], None]:
+    def copy(source: Future[tuple[int, str]]) -> None:
+        error = source.exception()
+        if error is not None:
+            target.set_exception(error)
+        else:
+            target.set_result(source.result())
+
+    return copy
+
+
+def _answer(answered: Sequence[tuple[Request, tuple[int, str]]]) -> None:
+    for request, answer in answered:
+        if not request.done.done():
+            request.done.set_result(answer)
+
+
+def _fail(requests: Iterable[Request], error: Exception) -> None:
+    for request in requests:
+        if not request.done.done():
+            request.done.set_exception(error)
+
+
+def lead(live: Live, stop: threading.Event, on_wait: Callable[[str], None] = lambda words: None) -> bool:
+    """Start a loop as soon as nobody else leads; False if ``stop`` is set before."""
+    while not stop.is_set():
+        try:
+            live.start()
+        except LeadHeld as held:
+            on_wait(str(held))
+            stop.wait(0.5)
+        else:
+            return True
+    return False

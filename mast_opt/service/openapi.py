@@ -1,0 +1,103 @@
+"""What there is under /v1 as a document (OpenAPI 3.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from mast_opt.service.requests import MOST_JOBS, DatasetRequest, JobRequest, QuotaRequest, ServerRequest
+
+_PROBLEM = {
+    "type": "object",
+    "required": ["type", "title", "status", "detail"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "faults": {"type": "array", "items": {"type": "string"}},
+    },
+}
+_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "schema": {"type": "string", "maxLength": 253},
+    "description": "The same key with the same body gets the answer of the first request, for a day.",
+}
+
+
+def document(version: str) -> dict[str, Any]:
+    """The document."""
+    kinds = (JobRequest, ServerRequest, QuotaRequest, DatasetRequest)
+    _, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
+    ref = {kind: {"$ref": f"#/components/schemas/{kind.__name__}"} for kind in kinds}
+    jobs = {"oneOf": [ref[JobRequest], {"type": "array", "items": ref[JobRequest], "maxItems": MOST_JOBS}]}
+    paths = {
+        "/v1/jobs": {
+            "post": _operation("Submit a job, or a list of jobs", jobs, (201, 207), (409,), key=True),
+            "get": _operation("Jobs whose end is not known", query=("state", "after", "limit")),
+        },
+        "/v1/jobs/{job}": {
+            "get": _operation("A job; of one that has ended, its events", errors=(404,), path="job"),
+            "delete": _operation("Cancel a job", None, (202,), (404,), path="job", key=True),
+        },
+        "/v1/jobs/{job}/explain": {
+            "get": _operation("Where a waiting job could start, and why not elsewhere", errors=(404, 409), path="job")
+        },
+        "/v1/whatif": {"post": _operation("Where a job could start if it came now; nothing changes", ref[JobRequest])},
+        "/v1/fleet": {"get": _operation("Servers and what is used of them, quotas, replicas")},
+        "/v1/servers/{server}": {
+            "put": _operation("A server comes, breaks or comes back", ref[ServerRequest], path="server", key=True)
+        },
+        "/v1/quotas/{tenant}": {"put": _operation("GPUs of a tenant", ref[QuotaRequest], path="tenant", key=True)},
+        "/v1/datasets/{dataset}": {
+            "put": _operation("A dataset and where it is", ref[DatasetRequest], path="dataset", key=True)
+        },
+        "/v1/events": {"get": _operation("Events of the log", query=("after", "limit"))},
+        "/v1/events/stream": {"get": _operation("Events as they come (server-sent events)")},
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "mast-opt", "version": version},
+        "paths": paths,
+        "components": {
+            "schemas": {**components, "Problem": _PROBLEM},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{"token": []}, {}],
+    }
+
+
+def _operation(
+    summary: str,
+    body: dict[str, Any] | None = None,
+    done: tuple[int, ...] = (200,),
+    errors: tuple[int, ...] = (),
+    *,
+    path: str = "",
+    query: tuple[str, ...] = (),
+    key: bool = False,
+) -> dict[str, Any]:
+    problem = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    general = (401, 403, 422, 429, 503, *((400, 413, 415) if body is not None else ()))
+    found: dict[str, Any] = {
+        "summary": summary,
+        "responses": {
+            **{str(status): {"description": "Done"} for status in done},
+            **{str(status): {"description": "Problem", "content": problem} for status in sorted({*general, *errors})},
+        },
+    }
+    parameters: list[dict[str, Any]] = []
+    if path:
+        parameters.append({"name": path, "in": "path", "required": True, "schema": {"type": "string"}})
+    for name in query:
+        kind = "string" if name == "state" or (name == "after" and "state" in query) else "integer"
+        parameters.append({"name": name, "in": "query", "schema": {"type": kind}})
+    if key:
+        parameters.append(_KEY)
+    if parameters:
+        found["parameters"] = parameters
+    if body is not None:
+        found["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
+    return found

@@ -1,0 +1,82 @@
+"""What every host does, tried on the simulated one: twice is once, and what it observes is what runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mast_opt.hosts.protocol import Can, Host
+from mast_opt.hosts.simulated import SimulatedLiveHost
+from mast_opt.job_placement.live_fleet.types import Share
+from mast_opt.loop import events as ev
+from mast_opt.loop.commands import Drop, Start, Stop
+
+SPECS = {"short": ev.JobSpec(duration_ms=10), "long": ev.JobSpec(duration_ms=1000), "unknown": ev.JobSpec()}
+
+
+@pytest.fixture
+def host() -> Host:
+    return SimulatedLiveHost(lambda job: SPECS.get(job, SPECS["long"]))
+
+
+def start(job: str, attempt: int = 1) -> Start:
+    return Start(job, attempt, (Share("s1", 1, {0: 1000}),))
+
+
+def test_a_job_runs_as_long_as_it_says(host: Host) -> None:
+    host.carry_out(5, start("short"))
+    assert host.reports(5) == [ev.Started("short", 1)]
+    assert host.next_ms() == 15
+    assert host.reports(14) == []
+    assert list(host.observe()) == [("short", 1)]
+    assert host.reports(15) == [ev.Finished("short", 1)]
+    assert list(host.observe()) == []
+
+
+def test_a_job_that_says_nothing_runs_for_a_minute(host: Host) -> None:
+    host.carry_out(0, start("unknown"))
+    host.reports(0)
+    assert host.next_ms() == 60_000
+
+
+def test_twice_is_once(host: Host) -> None:
+    for _ in range(2):
+        host.carry_out(0, start("long"))
+    assert host.reports(0) == [ev.Started("long", 1)]
+    for _ in range(2):
+        host.carry_out(7, Stop("long", 1, "for x"))
+    stopped = host.reports(7)
+    assert [type(event) for event in stopped] == [ev.Stopped]
+    host.carry_out(8, start("long"))
+    assert list(host.observe()) in ([], [("long", 1)])
+
+
+def test_what_is_not_there_has_stopped(host: Host) -> None:
+    host.carry_out(0, Stop("never", 3, "x"))
+    assert host.reports(0) == [ev.Stopped("never", 3, 0, 0)]
+
+
+def test_it_says_what_it_cannot_do(host: Host) -> None:
+    assert Can.COPY not in host.can
+    with pytest.raises(NotImplementedError, match="starts and stops"):
+        host.carry_out(0, Drop(1, "logs", "east"))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_operations_end_with_what_is_observed(host: Host, seed: int) -> None:
+    rng, now = np.random.default_rng(seed), 0
+    attempts, runs = dict.fromkeys("abcdef", 0), set[tuple[str, int]]()
+    for _ in range(1000):
+        now += int(rng.integers(0, 200))
+        job = str(rng.choice(list(attempts)))
+        holds = any(name == job for name, _ in runs)
+        if rng.random() < 0.5 and not holds:
+            attempts[job] += 1
+        if rng.random() < 0.6 and attempts[job]:
+            host.carry_out(now, start(job, attempts[job]) if not holds else Stop(job, attempts[job], "x"))
+        for event in host.reports(now):
+            if isinstance(event, ev.Started):
+                runs.add((event.job, event.attempt))
+            elif isinstance(event, (ev.Stopped, ev.Finished)):
+                runs.discard((event.job, event.attempt))
+        assert set(host.observe()) == runs

@@ -1,0 +1,56 @@
+"""A loop with a store in a folder and a simulated host, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
+
+from mast_opt.hosts.protocol import Host
+from mast_opt.hosts.simulated import SimulatedLiveHost
+from mast_opt.job_placement.live_fleet.types import Server
+from mast_opt.loop import events as ev
+from mast_opt.policies.mast import Mast
+from mast_opt.service.live import Key, Live, LiveParams, Request
+from mast_opt.service.opening import opening_of
+from mast_opt.store.protocol import Store
+from mast_opt.store.sql_store import SqlStore
+from mast_opt.store.sqlite import open_sqlite
+
+SERVERS = tuple(
+    Server(f"s{number}", region, f"{region}-1", f"{region}-r", "H100", 8, 64_000, 512_000)
+    for number, region in enumerate(("east", "east", "west"))
+)
+SHORT = ev.JobSpec(tier=1, mgpu=8000, duration_ms=0, preemptible=True)
+LONG = ev.JobSpec(tier=1, mgpu=8000, duration_ms=3_600_000, preemptible=True)
+
+
+def loop(
+    store: Store,
+    host_of: Callable[[Callable[[str], ev.JobSpec]], Host] = SimulatedLiveHost,
+    **params: float,
+) -> Live:
+    return Live(store, opening_of(store, SERVERS), Mast, host_of, LiveParams(**params))  # type: ignore[arg-type]
+
+
+@contextmanager
+def running(folder: Path, store: SqlStore | None = None, **params: float) -> Iterator[tuple[Live, SqlStore]]:
+    store = store or open_sqlite(folder)
+    live = loop(store, SimulatedLiveHost, **params)
+    live.start()
+    try:
+        yield live, store
+    finally:
+        live.close()
+        store.close()
+
+
+def submit(
+    live: Live, *names: str, spec: ev.JobSpec = LONG, key: str = "", digest: str = ""
+) -> Future[tuple[int, str]]:
+    def respond(verdicts: Sequence[str]) -> tuple[int, str]:
+        return 201, ",".join(verdicts)
+
+    named = Key("me", key, digest) if key else None
+    return live.submit(Request(tuple(ev.Submitted(name, spec) for name in names), respond, named))

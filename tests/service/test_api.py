@@ -1,0 +1,254 @@
+"""The interface: what it answers, and what it says about requests that it cannot honour."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from mast_opt.service.access import Access
+from mast_opt.service.app import build
+from mast_opt.service.live import Live
+from mast_opt.service.requests import MOST_BYTES
+from tests.service.loops import running
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[TestClient, Live]]:
+    with running(tmp_path) as (live, store), TestClient(build(live, store, Access(None))) as client:
+        yield client, live
+
+
+@pytest.fixture
+def client(served: tuple[TestClient, Live]) -> TestClient:
+    return served[0]
+
+
+def long(name: str, **more: Any) -> dict[str, Any]:
+    return {"job": name, "gpus": 8, "duration_s": 3600, **more}
+
+
+def test_a_job_from_submission_to_its_end(client: TestClient) -> None:
+    answer = client.post("/v1/jobs", json={"job": "a", "duration_s": 0, "tier": 1})
+    assert (answer.status_code, answer.json()) == (201, {"job": "a", "result": "accepted"})
+    for _ in range(300):
+        found = client.get("/v1/jobs/a").json()
+        if found["state"] == "finished":
+            break
+        time.sleep(0.01)
+    assert [event["event"] for event in found["events"]] == ["Submitted", "Placed", "Started", "Finished"]
+    assert client.delete("/v1/jobs/a").status_code == 404
+    assert client.post("/v1/jobs", json={"job": "a"}).status_code == 409
+
+
+def test_lists_of_jobs(client: TestClient) -> None:
+    answer = client.post("/v1/jobs", json=[long("a"), long("team/b", tier=2)])
+    assert answer.status_code == 201
+    answer = client.post("/v1/jobs", json=[long("a"), long("c")])
+    assert answer.status_code == 207
+    assert [one["result"] for one in answer.json()["jobs"]] == ["exists", "accepted"]
+    first = client.get("/v1/jobs", params={"limit": 2}).json()
+    assert ([one["job"] for one in first["jobs"]], first["count"]) == (["a", "team/b"], 3)
+    rest = client.get("/v1/jobs", params={"after": "team/b"}).json()
+    assert [one["job"] for one in rest["jobs"]] == ["c"]
+    assert client.get("/v1/jobs/team/b").json()["tier"] == 2
+    assert client.get("/v1/jobs", params={"state": "held"}).json()["jobs"] == []
+
+
+def test_a_job_that_waits_is_explained_and_cancelled(client: TestClient) -> None:
+    client.post("/v1/jobs", json=[long(name, tier=0) for name in "abcd"])
+    waiting = [one["job"] for one in client.get("/v1/jobs").json()["jobs"] if one["state"] in ("submitted", "queued")]
+    (name,) = waiting
+    found = client.get(f"/v1/jobs/{name}/explain").json()
+    assert found["bids"] == []
+    assert {one["cluster"] for one in found["clusters"]} == {"east-1", "west-1"}
+    assert all(one["why"] for one in found["clusters"])
+    answer = client.delete(f"/v1/jobs/{name}")
+    assert (answer.status_code, answer.json()["result"]) == (202, "cancelled")
+    assert client.get(f"/v1/jobs/{name}").json()["state"] == "cancelled"
+    other = next(one for one in "abcd" if one != name)
+    assert client.get(f"/v1/jobs/{other}/explain").status_code == 409
+
+
+def test_what_if_changes_nothing(client: TestClient) -> None:
+    before = client.get("/v1/events").json()["last"]
+    found = client.post("/v1/whatif", json=long("x", tasks=2)).json()
+    assert [bid["region"] for bid in found["bids"]] == ["east"]
+    assert {one["cluster"]: one["fits"] for one in found["clusters"]} == {"east-1": True, "west-1": False}
+    assert client.get("/v1/events").json()["last"] == before
+    assert client.get("/v1/jobs").json()["count"] == 0
+
+
+def test_servers_data_and_quotas(client: TestClient) -> None:
+    assert client.put("/v1/datasets/logs", json={"regions": ["west"], "size_tb": 1}).status_code == 200
+    client.post("/v1/jobs", json=long("a", datasets=["logs"]))
+    assert client.get("/v1/jobs/a").json()["region"] == "west"
+    client.put("/v1/datasets/logs", json={"regions": ["west", "east"]})
+    assert client.get("/v1/fleet").json()["datasets"] == {"logs": ["east", "west"]}
+    client.put("/v1/datasets/logs", json={"regions": ["east"]})
+    assert client.get("/v1/fleet").json()["datasets"] == {"logs": ["east"]}
+    new = {"state": "up", "region": "west", "cluster": "west-1", "rack": "west-r", "gpu_type": "H100", "gpus": 16}
+    assert client.put("/v1/servers/s9", json=new).status_code == 200
+    client.post("/v1/jobs", json=long("b", gpus=16))
+    assert client.get("/v1/jobs/b").json()["servers"] == {"s9": 1}
+    assert client.put("/v1/servers/s9", json={"state": "down"}).status_code == 200
+    found = {one["server"]: one for one in client.get("/v1/fleet").json()["servers"]}
+    assert (found["s9"]["state"], found["s2"]["used"]) == ("down", 8)
+    elsewhere = new | {"region": "east"}
+    assert client.put("/v1/servers/s10", json=elsewhere).status_code == 422
+    assert client.put("/v1/quotas/team", json={"gpus": 12}).status_code == 200
+    assert client.get("/v1/fleet").json()["quotas"] == {"team": 12}
+    client.put("/v1/quotas/team", json={"gpus": None})
+    assert client.get("/v1/fleet").json()["quotas"] == {}
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        (b"{", 400, "is no JSON"),
+        (b"\xff", 400, "is no JSON"),
+        (b"[" * 100_000, 400, "is no JSON"),
+        (b'{"job":' + b"[" * 10_000, 422, "Expected `str`"),
+        (b"3", 422, "Expected `object`"),
+        (b"{}", 422, "missing required field `job`"),
+        (b'{"job": "a", "gpu": 3}', 422, "unknown field `gpu`"),
+        (b'{"job": "a b"}', 422, "regex"),
+        (b'{"job": "../x"}', 422, "regex"),
+        (b'{"job": "a", "tier": 10}', 422, "<= 9"),
+        (b'{"job": "a", "gpus": 1.5}', 422, "expected whole GPUs"),
+        (b'{"job": "a", "gpus": -1}', 422, ">= 0"),
+        (b'{"job": "a", "gpus": 1e999}', 422, "out of range"),
+        (b'{"job": "a", "within": "room"}', 422, "room"),
+        (b'[{"job": "a"}, {"job": 3}, {"tier": 1}]', 422, "2 of 3 jobs have faults"),
+        (b"[" + b"1," * 10_000 + b"1]", 413, "<= 10000"),
+        (b" " * (MOST_BYTES + 1), 413, "expected at most"),
+    ],
+)
+def test_bodies_that_cannot_be_honoured(client: TestClient, body: bytes, status: int, words: str) -> None:
+    answer = client.post("/v1/jobs", content=body, headers={"content-type": "application/json"})
+    found = answer.json()
+    assert (answer.status_code, found["status"]) == (status, status)
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert words in found["detail"]
+    assert client.get("/v1/jobs").json()["count"] == 0
+
+
+def test_every_fault_of_a_list_is_named(client: TestClient) -> None:
+    found = client.post("/v1/jobs", json=[{"job": "a"}, {"job": 3}, {"tier": 1}]).json()
+    assert [fault.partition(":")[0] for fault in found["faults"]] == ["job 1", "job 2"]
+
+
+def test_other_requests_that_cannot_be_honoured(client: TestClient) -> None:
+    cases = [
+        ("GET", "/v1/nothing", None, 404),
+        ("PATCH", "/v1/jobs", None, 405),
+        ("GET", "/v1/jobs/none", None, 404),
+        ("GET", "/v1/jobs?limit=0", None, 422),
+        ("GET", "/v1/jobs?after=none", None, 422),
+        ("GET", "/v1/events?after=99999999", None, 422),
+        ("PUT", "/v1/servers/none", {"state": "down"}, 422),
+        ("PUT", "/v1/quotas/a", {}, 422),
+        ("PUT", "/v1/quotas/a%20b", {"gpus": 1}, 422),
+    ]
+    for method, path, body, status in cases:
+        answer = client.request(method, path, json=body)
+        assert (path, answer.status_code) == (path, status)
+        assert answer.json()["type"].startswith("urn:mast-opt:")
+    answer = client.post("/v1/jobs", content=b"job=a", headers={"content-type": "text/plain"})
+    assert answer.status_code == 415
+
+
+def test_idempotency_keys(client: TestClient) -> None:
+    headers = {"Idempotency-Key": "k1"}
+    first = client.post("/v1/jobs", json=long("a"), headers=headers)
+    again = client.post("/v1/jobs", json=long("a"), headers=headers)
+    assert (first.status_code, first.text) == (again.status_code, again.text) == (201, again.text)
+    other = client.post("/v1/jobs", json=long("b"), headers=headers)
+    assert (other.status_code, other.json()["type"]) == (422, "urn:mast-opt:key-reused")
+    assert client.post("/v1/jobs", json=long("b"), headers={"Idempotency-Key": "a b"}).status_code == 422
+    assert client.get("/v1/jobs").json()["count"] == 1
+
+
+def test_events_as_they_come(served: tuple[TestClient, Live]) -> None:
+    client, live = served
+    client.post("/v1/jobs", json=long("a"))
+    listed = client.get("/v1/events", params={"after": 0, "limit": 3}).json()
+    assert [one["event"] for one in listed["events"]] == ["ServerUp"] * 3
+    with client.stream("GET", "/v1/events/stream", headers={"Last-Event-ID": "3"}) as answer:
+        lines = answer.iter_lines()
+        found = [next(lines) for _ in range(5)]
+        live.problem = "over"
+        assert found[0] == "id: 4"
+        assert json.loads(found[1].removeprefix("data: "))["event"] == "LeadTaken"
+        assert found[3] == "id: 5"
+        for call in live._stored:
+            call(0)
+    live.problem = ""
+
+
+def test_probes_metrics_page_and_document(served: tuple[TestClient, Live]) -> None:
+    client, live = served
+    client.post("/v1/jobs", json=long("a"))
+    assert client.get("/livez").text == "alive\n"
+    assert client.get("/readyz").status_code == 200
+    text = client.get("/metrics").text
+    assert 'mast_opt_gpus{region="east"} 16.0' in text
+    assert 'mast_opt_requests_total{method="POST",status="201"} 1.0' in text
+    page = client.get("/")
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert "http://" not in page.text
+    document = client.get("/openapi.json").json()
+    paths = {path.replace(":path", "") for path in document["paths"]}
+    assert paths == {route.path.replace(":path", "") for route in client.app.routes if route.path.startswith("/v1")}  # type: ignore[attr-defined]
+    live.problem = "reading"
+    assert client.get("/readyz").status_code == 503
+    refused = client.post("/v1/jobs", json=long("b"))
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+    live.problem = ""
+
+
+def test_tokens_scopes_and_tenants(tmp_path: Path) -> None:
+    access = Access(tmp_path / "tokens.json")
+    tokens = {
+        "ada": access.add("ada", ["submit", "read"], "research"),
+        "eve": access.add("eve", ["read"]),
+        "ops": access.add("ops", ["read", "operate", "submit"]),
+    }
+    stored = (tmp_path / "tokens.json").read_text()
+    assert all(token not in stored for token in tokens.values())
+    with running(tmp_path / "state") as (live, store):
+        client = TestClient(build(live, store, Access(tmp_path / "tokens.json")))
+
+        def ask(who: str, method: str, path: str, body: object = None) -> int:
+            headers = {"Authorization": f"Bearer {tokens.get(who, who)}"} if who else {}
+            return client.request(method, path, json=body, headers=headers).status_code
+
+        assert ask("", "GET", "/v1/jobs") == ask("wrong", "GET", "/v1/jobs") == ask("", "GET", "/metrics") == 401
+        assert ask("eve", "GET", "/v1/jobs") == ask("eve", "GET", "/metrics") == 200
+        assert ask("eve", "POST", "/v1/jobs", long("a")) == 403
+        assert ask("ada", "POST", "/v1/jobs", long("a")) == 201
+        assert live._engine.state.jobs["a"].spec.tenant == "research"
+        assert ask("ada", "POST", "/v1/jobs", long("b", tenant="other")) == 403
+        assert ask("ops", "POST", "/v1/jobs", long("c", tenant="other")) == 201
+        assert ask("ada", "DELETE", "/v1/jobs/c") == 403
+        assert ask("ops", "DELETE", "/v1/jobs/c") == 202
+        assert ask("ada", "PUT", "/v1/quotas/research", {"gpus": 1}) == 403
+        assert ask("", "GET", "/livez") == ask("", "GET", "/") == 200
+
+
+def test_who_asks_too_often_waits(tmp_path: Path) -> None:
+    now = 0.0
+    access = Access(None, rate=2, burst=3, clock=lambda: now)
+    with running(tmp_path) as (live, store):
+        client = TestClient(build(live, store, access))
+        codes = [client.get("/v1/fleet").status_code for _ in range(4)]
+        assert codes == [200, 200, 200, 429]
+        now = 0.5
+        assert client.get("/v1/fleet").status_code == 200
+        refused = client.get("/v1/fleet")
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")

@@ -1,0 +1,227 @@
+"""The loop in its thread: what is acknowledged is in the log, whatever the disk and the clock do."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mast_opt.core.errors import UsageError
+from mast_opt.hosts.simulated import SimulatedLiveHost
+from mast_opt.loop import events as ev
+from mast_opt.loop.commands import Command, Stop
+from mast_opt.loop.job_states import JobState
+from mast_opt.loop.log_checker import check_log
+from mast_opt.policies.mast import Mast
+from mast_opt.service.live import KeyReused, Live, Unavailable, lead
+from mast_opt.service.opening import opening_of
+from mast_opt.store.errors import StoreError
+from mast_opt.store.recovery import recovered
+from mast_opt.store.sql_store import SqlStore
+from mast_opt.store.sqlite import SqliteDatabase, open_sqlite
+from tests.service.loops import LONG, SERVERS, SHORT, loop, running, submit
+
+
+def until(true: Callable[[], bool]) -> None:
+    for _ in range(3000):
+        if true():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it has not come about")
+
+
+def check(folder: Path) -> None:
+    """The log passes the checker, and snapshot and tail lead to where the whole log leads."""
+    store = open_sqlite(folder)
+    assert check_log(store.read()) == ()
+    opening = opening_of(store)
+    with_snapshot = recovered(store, opening)
+    assert with_snapshot.snapshot_seq > 0
+    store._db.execute("DELETE FROM snapshots")
+    assert recovered(store, opening).state.digest() == with_snapshot.state.digest()
+    store.close()
+
+
+def test_jobs_come_run_and_end(tmp_path: Path) -> None:
+    with running(tmp_path) as (live, store):
+        assert submit(live, "a", "b", spec=SHORT).result() == (201, "accepted,accepted")
+        until(lambda: isinstance(store.of_job("b")[-1].event, ev.Finished))
+        kinds = [type(stored.event).__name__ for stored in store.of_job("a")]
+        assert kinds == ["Submitted", "Placed", "Started", "Finished"]
+        assert store.open_commands() == []
+    check(tmp_path)
+
+
+def test_a_name_is_used_once(tmp_path: Path) -> None:
+    with running(tmp_path) as (live, _):
+        assert submit(live, "a", "b", "a", spec=SHORT).result()[1] == "accepted,accepted,exists"
+        until(lambda: not live._engine.state.jobs)
+        assert submit(live, "a", "c").result()[1] == "exists,accepted"
+
+
+def test_a_repeated_request_gets_the_same_answer_once(tmp_path: Path) -> None:
+    with running(tmp_path) as (live, store):
+        with live._lock:  # so that the first two wait for the same turn
+            twins = [submit(live, "a", key="k", digest="1") for _ in range(2)]
+        first, second = (one.result() for one in twins)
+        assert first == second == (201, "accepted")
+        assert submit(live, "a", key="k", digest="1").result() == (201, "accepted")
+        with pytest.raises(KeyReused):
+            submit(live, "b", key="k", digest="2").result()
+        assert sum(isinstance(stored.event, ev.Submitted) for stored in store.read()) == 1
+    with running(tmp_path) as (live, _):
+        assert submit(live, "a", key="k", digest="1").result() == (201, "accepted")
+
+
+def test_what_ran_when_the_process_ended_runs_again(tmp_path: Path) -> None:
+    with running(tmp_path) as (live, _):
+        submit(live, *"abcd").result()
+        until(lambda: sum(one.state is JobState.RUNNING for one in live._engine.state.jobs.values()) == 3)
+    with running(tmp_path) as (live, _):
+        until(lambda: sum(one.state is JobState.RUNNING for one in live._engine.state.jobs.values()) == 3)
+        attempts = {name: one.attempt for name, one in live._engine.state.jobs.items()}
+        assert set(attempts.values()) <= {0, 1, 2}
+        assert sum(attempts.values()) == 6
+        assert live.epoch == 2
+    check(tmp_path)
+
+
+def test_work_that_nobody_asked_for_is_stopped(tmp_path: Path) -> None:
+    stopped = []
+
+    class Busy(SimulatedLiveHost):
+        def observe(self) -> set[tuple[str, int]]:
+            return {("ghost", 3), *self._host.running()}
+
+        def carry_out(self, now_ms: int, command: Command) -> None:
+            if isinstance(command, Stop):
+                stopped.append(command.id)
+
+    store = open_sqlite(tmp_path)
+    live = loop(store, Busy)
+    live.start()
+    live.close()
+    store.close()
+    assert stopped == ["ghost/3/stop"]
+
+
+class Failing(SqliteDatabase):
+    """A disk that refuses for a while."""
+
+    fails = ""
+
+    def _commit(self) -> None:
+        if self.fails == "before":
+            raise sqlite3.OperationalError("database or disk is full")
+        super()._commit()
+        if self.fails == "after":
+            self.fails = ""
+            raise sqlite3.OperationalError("disk I/O error")
+
+
+def test_a_full_disk_refuses_and_then_goes_on(tmp_path: Path) -> None:
+    database = Failing(tmp_path)
+    with running(tmp_path, SqlStore(database)) as (live, store):
+        submit(live, "a").result()
+        database.fails = "before"
+        with pytest.raises((StoreError, Unavailable), match="full"):
+            submit(live, "b").result()
+        with pytest.raises(Unavailable):
+            submit(live, "c").result()
+        assert "b" not in [getattr(stored.event, "job", "") for stored in store.read()]
+        database.fails = ""
+        until(lambda: not live.problem)
+        assert submit(live, "b").result() == (201, "accepted")
+    check(tmp_path)
+
+
+def test_a_commit_that_failed_too_late_is_found_again(tmp_path: Path) -> None:
+    """The disk has the turn, and says that it failed: the client that repeats gets the answer of the first."""
+    database = Failing(tmp_path)
+    with running(tmp_path, SqlStore(database)) as (live, store):
+        database.fails = "after"
+        with pytest.raises(StoreError):
+            submit(live, "a", key="k", digest="1").result()
+        until(lambda: not live.problem)
+        assert submit(live, "a", key="k", digest="1").result() == (201, "accepted")
+        until(lambda: live._engine.state.jobs["a"].state is JobState.RUNNING)
+        assert sum(isinstance(stored.event, ev.Submitted) for stored in store.read()) == 1
+    check(tmp_path)
+
+
+def test_a_report_outlives_a_turn_that_was_refused(tmp_path: Path) -> None:
+    database = Failing(tmp_path)
+    with running(tmp_path, SqlStore(database)) as (live, store):
+        submit(live, "a", spec=ev.JobSpec(mgpu=8000, duration_ms=300))
+        until(lambda: [type(stored.event).__name__ for stored in store.of_job("a")][-1:] == ["Started"])
+        database.fails = "before"
+        until(lambda: live.problem != "")
+        with pytest.raises(Unavailable), live.state():
+            raise AssertionError("a state that is not in the log was shown")
+        database.fails = ""
+        until(lambda: not live.problem)
+        until(lambda: "a" not in live._engine.state.jobs)
+        kinds = [type(stored.event).__name__ for stored in store.of_job("a")]
+        assert kinds == ["Submitted", "Placed", "Started", "Finished"]
+    check(tmp_path)
+
+
+def test_a_clock_that_goes_back_stops_nothing(tmp_path: Path) -> None:
+    store, now = open_sqlite(tmp_path), 10**12
+    live = Live(store, opening_of(store, SERVERS), Mast, SimulatedLiveHost, clock=lambda: now)
+    live.start()
+    submit(live, "a").result()
+    now -= 3_600_000
+    submit(live, "b").result()
+    until(lambda: live._engine.state.jobs["b"].state is JobState.RUNNING)
+    times = [stored.at_ms for stored in store.read()]
+    assert times == sorted(times)
+    live.close()
+    store.close()
+
+
+def test_a_leader_that_was_overtaken_says_so(tmp_path: Path) -> None:
+    with running(tmp_path) as (live, store):
+        submit(live, "a").result()
+        store._db.execute("UPDATE lead SET epoch = 7, holder = 'other'")
+        with pytest.raises(Unavailable, match="epoch 1 is over"):
+            submit(live, "b").result()
+        assert "epoch 1 is over" in live.problem
+
+
+def test_a_second_process_waits_for_the_first(tmp_path: Path) -> None:
+    first_store, second_store = open_sqlite(tmp_path), open_sqlite(tmp_path)
+    first = loop(first_store)
+    first.start()
+    submit(first, "a").result()
+    second, said, stop = loop(second_store), list[str](), threading.Event()
+    thread = threading.Thread(target=lead, args=(second, stop, said.append))
+    thread.start()
+    until(lambda: bool(said))
+    assert "mast-opt leads (epoch 1)" in said[0]
+    first.close()
+    first_store.close()
+    thread.join()
+    assert submit(second, "a").result()[1] == "exists"
+    assert second.epoch == 2
+    second.close()
+    second_store.close()
+
+
+def test_snapshots_are_taken_as_the_log_grows(tmp_path: Path) -> None:
+    with running(tmp_path, snapshot_every=20) as (live, store):
+        for number in range(12):
+            submit(live, f"j{number}", spec=LONG if number % 3 else SHORT).result()
+        until(lambda: bool(store.snapshots()))
+    check(tmp_path)
+
+
+def test_a_new_log_needs_a_fleet(tmp_path: Path) -> None:
+    store = open_sqlite(tmp_path)
+    with pytest.raises(UsageError, match="--fleet"):
+        opening_of(store)
+    store.close()

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from mast_opt.analysis.marginal_values import Marginals, marginal_values
     from mast_opt.analysis.migration_plan import steps
     from mast_opt.analysis.pareto import Frontier, pareto
+    from mast_opt.analysis.periods import Periods, plan_periods
     from mast_opt.analysis.plan_diff import Diff, diff
     from mast_opt.analysis.purchases import Purchases, buy
     from mast_opt.analysis.risk import risk
-    from mast_opt.analysis.scenario_files import Scenario, read_scenarios
+    from mast_opt.analysis.scenario_files import Scenario, read_periods, read_scenarios
     from mast_opt.analysis.whatif import WhatIf, whatif
     from mast_opt.builders import (
         DataPlacementBuilder,
@@ -137,6 +138,7 @@ __all__ = [
     "MovePlan",
     "Order",
     "Part",
+    "Periods",
     "PlanError",
     "Purchases",
     "RasParams",
@@ -181,7 +183,9 @@ __all__ = [
     "marginal_values",
     "pareto",
     "plan_from_tables",
+    "plan_periods",
     "read",
+    "read_periods",
     "read_plan",
     "read_scenarios",
     "read_trace",
@@ -208,9 +212,10 @@ _HOMES = {
     "mast_opt.analysis.explain": ("Explanation", "explain"),
     "mast_opt.analysis.marginal_values": ("Marginals", "marginal_values"),
     "mast_opt.analysis.purchases": ("Purchases", "buy"),
+    "mast_opt.analysis.periods": ("Periods", "plan_periods"),
     "mast_opt.analysis.pareto": ("Frontier", "pareto"),
     "mast_opt.analysis.risk": ("risk",),
-    "mast_opt.analysis.scenario_files": ("Scenario", "read_scenarios"),
+    "mast_opt.analysis.scenario_files": ("Scenario", "read_periods", "read_scenarios"),
     "mast_opt.analysis.whatif": ("WhatIf", "whatif"),
     "mast_opt.analysis.migration_plan": ("steps",),
     "mast_opt.analysis.plan_diff": ("Diff", "diff"),

@@ -50,30 +50,45 @@ def read_scenarios(path: str | PathLike[str]) -> tuple[Scenario, ...]:
     Raises:
         InputError: the file cannot be read, or is not such a file.
     """
+    return _read(path, "scenario")
+
+
+@checked(path=a_path)
+def read_periods(path: str | PathLike[str]) -> tuple[Scenario, ...]:
+    """The periods of a file, in order: ``[[period]]`` tables like those of scenarios.
+
+    Raises:
+        InputError: the file cannot be read, or is not such a file.
+    """
+    return _read(path, "period")
+
+
+def _read(path: str | PathLike[str], noun: str) -> tuple[Scenario, ...]:
+    """The tables of a file that are headed ``[[noun]]``."""
     try:
         text = read_regular(Path(path), MOST_HEADER_BYTES).decode("utf-8")
         check_keys(text)
         content = tomllib.loads(text)
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; expected a file of scenarios") from error
+        raise InputError(f"{path}: {error.strerror}; expected a file of {noun}s") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not TOML: {error}") from error
-    tables = content.get("scenario")
-    if set(content) != {"scenario"} or not isinstance(tables, list) or not tables:
+    tables = content.get(noun)
+    if set(content) != {noun} or not isinstance(tables, list) or not tables:
         found = shown(", ".join(content)) or "nothing"
-        raise InputError(f"{path} holds {found}; expected one or more tables headed [[scenario]]")
+        raise InputError(f"{path} holds {found}; expected one or more tables headed [[{noun}]]")
     scenarios = []
     for number, table in enumerate(tables, 1):
         if not isinstance(table, dict):
-            raise InputError(f"{path}, scenario {number}: expected a table headed [[scenario]]")
+            raise InputError(f"{path}, {noun} {number}: expected a table headed [[{noun}]]")
         name, weight = table.get("name"), table.get("weight", 1.0)
         if not isinstance(name, str) or not name:
-            raise InputError(f'{path}, scenario {number}: expected name = "…"')
+            raise InputError(f'{path}, {noun} {number}: expected name = "…"')
         if UNSAFE.search(name):
             expected = "a name without control characters and invisible ones"
-            raise InputError(f"{path}, scenario {number}: name is '{shown(name)}'; expected {expected}")
+            raise InputError(f"{path}, {noun} {number}: name is '{shown(name)}'; expected {expected}")
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= sys.float_info.max:
-            raise InputError(f"{path}, scenario {name}: weight is {_brief(weight)}; expected a number of at least 0")
+            raise InputError(f"{path}, {noun} {name}: weight is {_brief(weight)}; expected a number of at least 0")
         changes = {key: value for key, value in table.items() if key not in _SETTINGS}
         scenarios.append(Scenario(name, changes, float(weight)))
     return tuple(scenarios)

@@ -29,6 +29,7 @@ COMMANDS = {
     "marginal": "What one more TB, core, GPU or TB a day is worth, place by place.",
     "buy": "What to buy: the cheapest purchases with which no region is overloaded.",
     "whatif": "What happens if something changes: scenarios side by side, and one plan for all of them.",
+    "periods": "Plan several periods: demand grows, hardware arrives, each plan begins where the last one ends.",
     "pareto": "Trade-off between two terms of the objective.",
     "report": "Draw a plan: one page that opens in any browser, without a network.",
     "simulate": "Run a trace of submitted jobs under a policy, in virtual time.",

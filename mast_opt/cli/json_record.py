@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mast_opt.analysis.explain import Explanation
     from mast_opt.analysis.marginal_values import Marginals
     from mast_opt.analysis.pareto import Frontier
+    from mast_opt.analysis.periods import Periods
     from mast_opt.analysis.purchases import Purchases
     from mast_opt.analysis.two_stage import Robust
     from mast_opt.analysis.whatif import Outcome, WhatIf
@@ -220,6 +221,28 @@ def marginal_keys(answer: Marginals) -> Record:
             for one in answer.values
         ],
         **({"usd_unit": answer.usd_unit} if answer.usd_unit else {}),
+    }
+
+
+def period_keys(answer: Periods[Any]) -> Record:
+    """The JSON object of ``periods``."""
+    return {
+        "kind": answer.kind,
+        "complete": answer.complete,
+        "moved": answer.moved,
+        "periods": [
+            {
+                "name": one.name,
+                "prepares": one.prepares,
+                "moved": dict(one.moved),
+                **{
+                    key: value
+                    for key, value in solution_keys(one.solution).items()
+                    if key in ("status", "objective", "bound", "gap", "terms", "metrics")
+                },
+            }
+            for one in answer.periods
+        ],
     }
 
 

@@ -317,6 +317,20 @@ class Expansion:
 
 
 @dataclass(frozen=True)
+class Rolling:
+    """How one period of a kind of problem leads to the next."""
+
+    carried: Callable[[Any, Any], Any]
+    """(problem, plan) → the problem in which the plan is the present state."""
+    unhurried: Callable[[Any], Any]
+    """The problem without limits on how fast the plan is reached."""
+    prepared: Callable[[Any, Any], Any]
+    """(problem, plan of the next period) → the problem that has to have ready what takes time to make."""
+    today: Callable[[Any], Any | None]
+    """The present state as a plan; None where it is not known."""
+
+
+@dataclass(frozen=True)
 class AnalysisHooks:
     """Everything that can be asked of a kind of problem; what is empty makes no sense for it."""
 
@@ -345,3 +359,5 @@ class AnalysisHooks:
     """(instance, plan or None for today) → what depends on each region; None where a kind has no data to lose."""
     expansion: Expansion | None = None
     """How it grows by purchases; None where nothing can be bought."""
+    rolling: Rolling | None = None
+    """How it is planned over periods; None where it is not."""

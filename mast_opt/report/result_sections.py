@@ -7,6 +7,7 @@ from typing import Any
 
 from mast_opt.analysis.marginal_values import Marginals
 from mast_opt.analysis.pareto import Frontier
+from mast_opt.analysis.periods import Periods
 from mast_opt.analysis.plan_diff import Change, Diff, TableDiff
 from mast_opt.analysis.purchases import Purchases
 from mast_opt.analysis.whatif import WhatIf
@@ -210,6 +211,30 @@ def marginal_sections(answer: Marginals) -> tuple[Section, ...]:
         for one in answer.values
     )
     return (Section("Marginal values", heads, rows),)
+
+
+def period_sections(answer: Periods[Any]) -> tuple[Section, ...]:
+    """A row for each period: its plan in figures, and what moves to get there."""
+    units = list(dict.fromkeys(unit for one in answer.periods for unit in one.moved))
+    verdicts = [one.solution.verdict for one in answer.periods]
+    metrics = list(dict.fromkeys(name for found in verdicts if found is not None for name in found.metrics))
+    heads = (
+        Head("period"),
+        Head("status"),
+        Head("objective", Form.AMOUNT),
+        *(Head(unit, Form.AMOUNT) for unit in units),
+    )
+    rows = tuple(
+        (one.name, one.solution.status.value, one.solution.objective, *(one.moved.get(unit) for unit in units))
+        for one in answer.periods
+    )
+    figures = tuple(
+        (name, *(None if found is None else found.metrics.get(name) for found in verdicts)) for name in metrics
+    )
+    names = (Head("figure"), *(Head(one.name, Form.AMOUNT) for one in answer.periods))
+    prepared = [one.name for one in answer.periods if one.prepares]
+    note = f"Planned again to have ready what the next period needs: {', '.join(prepared)}." if prepared else ""
+    return (Section("Periods", heads, rows, note), Section("Key figures", names, figures))
 
 
 def purchase_sections(answer: Purchases[Any]) -> tuple[Section, ...]:

@@ -93,6 +93,7 @@ def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
     mast_opt.write(problem(), folder / "read", force=True)
     mast_opt.write_plan(problem(), solution(), folder / "plan")
     (folder / "what-if.toml").write_text('[[scenario]]\nname = "more"\ngrow_demand = { all = 1.1 }\n')
+    (folder / "periods.toml").write_text('[[period]]\nname = "later"\ngrow_demand = { all = 1.1 }\n')
     job = mast_opt.Job("j", 0)
 
     def fleet(method: str) -> Callable[[], tuple[Any, dict[str, Any]]]:
@@ -158,6 +159,8 @@ def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
             mast_opt.plan_from_tables,
             {"problem": problem(), "tables": mast_opt.to_tables(problem(), plan)},
         ),
+        "plan_periods": (mast_opt.plan_periods, {"problem": problem(), "periods": [scenario], "gap": 0.9, **work}),
+        "read_periods": (mast_opt.read_periods, {"path": folder / "periods.toml"}),
         "read": (mast_opt.read, {"path": folder / "read"}),
         "read_plan": (mast_opt.read_plan, {"problem": problem(), "path": folder / "plan"}),
         "read_scenarios": (mast_opt.read_scenarios, {"path": folder / "what-if.toml"}),
@@ -208,6 +211,7 @@ PLAIN = {
     "Explanation",
     "Frontier",
     "Marginals",
+    "Periods",
     "Purchases",
     "WhatIf",
     "Solution",
@@ -237,6 +241,8 @@ NAMES = [
         "Part",
         "Scenario",
         "buy",
+        "plan_periods",
+        "read_periods",
         "checksum",
         "diff",
         "explain",

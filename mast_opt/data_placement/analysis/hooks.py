@@ -7,9 +7,18 @@ from mast_opt.data_placement.analysis.elastic_program import relief
 from mast_opt.data_placement.analysis.losses import adapted, settle_loss
 from mast_opt.data_placement.analysis.purchases import EXPANSION
 from mast_opt.data_placement.analysis.risk import risk
-from mast_opt.data_placement.analysis.scenarios import CHANGES, RESOURCES, moved, priced
+from mast_opt.data_placement.analysis.scenarios import (
+    CHANGES,
+    RESOURCES,
+    carried,
+    moved,
+    priced,
+    unhurried,
+    with_replicas,
+)
 from mast_opt.data_placement.analysis.two_stage import TWO_STAGE
-from mast_opt.kind.analysis_hooks import AnalysisHooks
+from mast_opt.data_placement.plan import today
+from mast_opt.kind.analysis_hooks import AnalysisHooks, Rolling
 
 QUESTIONS = AnalysisHooks(
     relief=relief,
@@ -24,4 +33,5 @@ QUESTIONS = AnalysisHooks(
     loss=settle_loss,
     risk=risk,
     expansion=EXPANSION,
+    rolling=Rolling(carried, unhurried, with_replicas, today),
 )

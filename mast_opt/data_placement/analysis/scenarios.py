@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -11,11 +12,15 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.data_placement.analysis import instance_edits as edits
 from mast_opt.data_placement.analysis.losses import readers_of
+from mast_opt.data_placement.entities import CurrentRuns
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import Bools, DataPlacement, Ints
 from mast_opt.kind.analysis_hooks import PLAUSIBLE_GROWTH, Change, Resource
 from mast_opt.kind.overrides import stated_limit
 from mast_opt.kind.scenario_values import amounts, factor, grown, positions, records, reweighted, tier_factors
+
+MOST_DAYS = 100_000
+"""Days that copies may take at most, in a scenario or a period."""
 
 
 def _links(problem: DataPlacement) -> tuple[str, ...]:
@@ -183,6 +188,32 @@ def limits(problem: DataPlacement, value: object) -> DataPlacement:
     return problem.with_limits({name: stated_limit(name, most) for name, most in value.items()})
 
 
+def days(problem: DataPlacement, value: object) -> DataPlacement:
+    """The instance with another time for the copies."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MOST_DAYS:
+        raise UsageError(f"days is {value!r}; expected a number of days above 0")
+    return replace(problem, days=Fraction(str(value)))
+
+
+def carried(problem: DataPlacement, plan: Plan) -> DataPlacement:
+    """The instance once the plan is carried out: its replicas and runs are the present state."""
+    p = problem
+    share = plan.run_share > 0
+    runs = CurrentRuns(plan.run_workload[share], plan.run_region[share], plan.run_type[share], plan.run_share[share])
+    return replace(p, datasets=replace(p.datasets, stored=plan.place), current_runs=runs)
+
+
+def unhurried(problem: DataPlacement) -> DataPlacement:
+    """The instance whose copies take as long as they like: for the replicas that it would have then."""
+    return replace(problem, days=Fraction(MOST_DAYS))
+
+
+def with_replicas(problem: DataPlacement, plan: Plan) -> DataPlacement:
+    """The instance that must have every replica of the plan, on top of its own rules."""
+    p = problem
+    return replace(p, datasets=replace(p.datasets, pinned=p.datasets.pinned | (plan.place & ~p.closed)))
+
+
 CHANGES = {
     "lose_regions": Change(lose_regions, 'lose_regions = ["east"]', "regions that are gone with all that they hold"),
     "grow_demand": Change(
@@ -202,6 +233,7 @@ CHANGES = {
     "scale_link_prices": Change(scale_link_prices, "scale_link_prices = 2.0", "prices of all links times a factor"),
     "weights": Change(reweighted, "weights = { storage = 0.5 }", "other weights of terms of the objective"),
     "limits": Change(limits, "limits = { copied_tb = 12 }", 'other limits on a whole plan; "none" gives one up'),
+    "days": Change(days, "days = 30", "days that the copies may take"),
     "pin": Change(pin, 'pin = [{ dataset = "logs", region = "east" }]', "replicas that must be there"),
     "forbid": Change(forbid, 'forbid = [{ dataset = "logs", region = "east" }]', "replicas that must not be there"),
 }

@@ -1,0 +1,134 @@
+"""``mast-opt periods``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from mast_opt.analysis.periods import Periods, plan_periods
+from mast_opt.analysis.scenario_files import check_scenarios, read_periods, scenario_warnings
+from mast_opt.cli.commands.solve import exit_for
+from mast_opt.cli.exit_codes import Exit
+from mast_opt.cli.interrupt import Interrupt
+from mast_opt.cli.invocation import Answer
+from mast_opt.cli.json_record import period_keys
+from mast_opt.cli.options import Force, Instance, Json, Strict, TheRun
+from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
+from mast_opt.core.errors import UsageError
+from mast_opt.io import validate, write, write_plan
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def command(
+    path: Instance,
+    /,
+    *,
+    periods: Annotated[Path, Parameter(help="A TOML file with a table [[period]] for each, in order.")],
+    solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = "highs",
+    time_limit: Annotated[float | None, Parameter(help="Seconds for each solve.", validator=Number(gt=0))] = None,
+    gap: Annotated[float, Parameter(help="Relative gap of every solve.", validator=Number(gte=0))] = 1e-4,
+    seed: Annotated[int, Parameter(help="Seed for all random choices.", validator=Number(gte=0))] = 0,
+    threads: Annotated[int | None, Parameter(help="Of each solve.", validator=Number(gte=1))] = None,
+    plans: Annotated[
+        Path | None, Parameter(help="Write the instance and the plan of each period to this new folder.")
+    ] = None,
+    out: TableOut = None,
+    force: Force = False,
+    strict: Strict = False,
+    json: Json = False,
+    run: TheRun,
+) -> Answer:
+    """Plan several periods: demand grows by tier, hardware arrives, each plan begins where the last one ends.
+
+    A period has the keys of a scenario of 'mast-opt whatif', and changes stay. Its present state is the plan of the
+    period before, so what moves between periods is counted, and limits on copies hold in each. Where a period has no
+    plan because what it needs cannot be brought in time, the period before is planned again to have it ready.
+
+        [[period]]
+        name = "2027-Q1"
+        days = 30
+        grow_demand = { 0 = 1.1, 1 = 1.2 }
+
+        [[period]]
+        name = "2027-Q2"
+        grow_demand = { all = 1.1 }
+        add_gpus = [{ region = "us-east", gpu_type = "H100", gpus = 64 }]
+
+    Then:
+
+        mast-opt periods my-instance --periods growth.toml --out periods.xlsx
+        mast-opt periods my-instance --periods growth.toml --solver tetris --time-limit 60 --plans plans-2027
+    """
+    run.record["solver"] = solver
+    check_table_output(out, force)
+    if plans is not None and plans.exists():
+        raise UsageError(f"--plans {plans}: it is there already; give a new folder")
+    with run.phase("read", f"reading {path}"):
+        reading = validate(path)
+        problem = reading.problem
+        run.record["kind"] = problem.kind
+        described = read_periods(periods)
+        check_scenarios(reading.kind, described)
+        run.warn([*reading.warnings, *scenario_warnings(reading.kind, described, periods.name)], strict=strict)
+    with Interrupt(run, "the periods so far") as interrupt:
+        run.compile(problem, solver, interrupt.cancel)
+        with run.phase("solve", f"planning {len(described)} periods"):
+            answer = plan_periods(
+                problem,
+                described,
+                solver=solver,
+                time_limit_s=time_limit,
+                gap=gap,
+                seed=seed,
+                threads=threads,
+                cancel=interrupt.cancel,
+            )
+    run.record.update(period_keys(answer))
+    where = _write(answer, plans, {"solver": solver, "seed": seed})
+    run.record["plans"] = None if plans is None else str(plans)
+    code, words = _ending(answer, interrupted=interrupt.happened)
+    if code is not Exit.OK:
+        run.record["error"] = words
+
+    from mast_opt.report.result_sections import period_sections
+
+    where.append(write_answer(run, f"{problem.name}: periods", period_sections, answer, out))
+
+    def show(console: Console) -> None:
+        from mast_opt.report.terminal.sections import show_section
+
+        for section in period_sections(answer):
+            show_section(console, section)
+        for one in filter(None, (words, *where)):
+            console.print(one, soft_wrap=True, markup=False)
+
+    return Answer(code, show)
+
+
+def _write(answer: Periods[Any], plans: Path | None, fields: dict[str, Any]) -> list[str]:
+    """Write instance and plan of each period; returns the sentence that says where they are."""
+    if plans is None:
+        return []
+    for number, period in enumerate(answer.periods, 1):
+        if period.solution.plan is not None:
+            folder = plans / f"{number}"
+            folder.mkdir(parents=True)
+            write(period.instance, folder / "instance")
+            stated = {**fields, "objective": period.solution.objective, "bound": period.solution.bound}
+            write_plan(period.instance, period.solution.plan, stated, folder / "plan")
+    return [f"Instances and plans are in {plans}/1, {plans}/2, …"]
+
+
+def _ending(answer: Periods[Any], *, interrupted: bool) -> tuple[Exit, str]:
+    if answer.complete:
+        return Exit.OK, ""
+    if interrupted:
+        return Exit.INTERRUPTED, "interrupted; the periods so far are shown."
+    last = answer.periods[-1]
+    reasons = "; ".join(conflict.message for conflict in last.solution.conflicts) or last.solution.message
+    return exit_for(last.solution.status) or Exit.NO_PLAN, f"The period {last.name} has no plan: {reasons}"

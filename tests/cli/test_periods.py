@@ -1,0 +1,38 @@
+"""``mast-opt periods``: table, plans of each period, endings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mast_opt
+from tests.cli.conftest import Call
+
+GROWTH = '[[period]]\nname = "q1"\ngrow_demand = { all = 1.5 }\n[[period]]\nname = "q2"\ngrow_demand = { all = 1.2 }\n'
+
+
+def test_plans_of_each_period(tmp_path: Path, call: Call) -> None:
+    book, file, plans = tmp_path / "in.xlsx", tmp_path / "growth.toml", tmp_path / "plans"
+    mast_opt.write_template("data-placement", book)
+    file.write_text(GROWTH)
+    ended = call("periods", book, "--periods", file, "--plans", plans, "--out", tmp_path / "p.csv")
+    assert ended.code == 0, ended.err
+    assert "q1" in ended.out
+    for number in ("1", "2"):
+        assert call("verify", plans / number / "instance", plans / number / "plan").code == 0
+    again = call("periods", book, "--periods", file, "--plans", plans)
+    assert again.code == 2
+    assert "give a new folder" in again.err
+    record = call("periods", book, "--periods", file, "--json").record
+    assert record["complete"]
+    assert [one["name"] for one in record["periods"]] == ["q1", "q2"]
+    assert (tmp_path / "p.csv").read_text().splitlines()[1].startswith("q1,OPTIMAL,")
+
+
+def test_a_period_without_a_plan(tmp_path: Path, call: Call) -> None:
+    book, file = tmp_path / "in.xlsx", tmp_path / "growth.toml"
+    mast_opt.write_template("data-placement", book)
+    file.write_text(GROWTH.replace("all = 1.2", "all = 20"))
+    ended = call("periods", book, "--periods", file, "--json")
+    assert ended.code == 3
+    assert ended.record["error"].startswith("The period q2 has no plan")
+    assert not ended.record["complete"]

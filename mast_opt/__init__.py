@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from mast_opt.registry import generate
     from mast_opt.report.html import write_report
     from mast_opt.report.plan_files import write_plan
+    from mast_opt.report.plots import Figure, plot_frontier, plot_plan, plot_run, plot_search
     from mast_opt.report.workbook.results import write_workbook
     from mast_opt.resource_allocation import ResourceAllocation
     from mast_opt.resource_allocation.methods.params import AllocationParams
@@ -118,6 +119,7 @@ __all__ = [
     "ExhaustiveRepairParams",
     "Explanation",
     "Fault",
+    "Figure",
     "FillSampling",
     "Fleet",
     "FormulationTooLarge",
@@ -184,6 +186,10 @@ __all__ = [
     "pareto",
     "plan_from_tables",
     "plan_periods",
+    "plot_frontier",
+    "plot_plan",
+    "plot_run",
+    "plot_search",
     "read",
     "read_periods",
     "read_plan",
@@ -264,6 +270,7 @@ _HOMES = {
     "mast_opt.kind.migration_plan": ("Order",),
     "mast_opt.report.html": ("write_report",),
     "mast_opt.report.plan_files": ("write_plan",),
+    "mast_opt.report.plots": ("Figure", "plot_frontier", "plot_plan", "plot_run", "plot_search"),
     "mast_opt.report.workbook.results": ("write_workbook",),
     "mast_opt.resource_allocation": ("ResourceAllocation",),
     "mast_opt.core.solve_result": ("Event", "Limit", "Status"),

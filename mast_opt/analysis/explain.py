@@ -20,6 +20,7 @@ from mast_opt.core.arguments import a_price, a_whole, checked, mapping_of, optio
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import SolveParams, Status
+from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Conflict
 from mast_opt.core.wording import did_you_mean, listed
 from mast_opt.kind.kind import Kind
@@ -37,8 +38,8 @@ CONFLICT_SHARE = 0.6
 """Part of the time for the conflict; the rest is for the repairs."""
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, repr=False)
+class Explanation(Summarised):
     """The answer of ``explain``."""
 
     kind: str
@@ -61,6 +62,15 @@ class Explanation:
     """With a plan: one for each thing that was asked about."""
     solves: int = 0
     """Programs that were solved to find the conflict."""
+
+    def _summary(self) -> Summary:
+        status = "breaks limits" if self.status is None else self.status.value
+        rows = [("why", reason.sentence) for reason in self.reasons]
+        rows += [("conflict", limit) for limit in self.conflict]
+        rows += [("conflict", str(found)) for found in self.seen if not self.conflict]
+        rows += [("repair", "; ".join(repair.changes)) for repair in self.repairs]
+        facts = (("kind", self.kind), ("status", status), *((what, words) for what, words in rows[:1]))
+        return Summary("Explanation", facts, ("", ""), tuple(rows))
 
 
 @checked(

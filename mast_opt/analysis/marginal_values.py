@@ -16,9 +16,11 @@ from mast_opt.analysis.common import asked, exact_solver, solve_from
 from mast_opt.backends.base import Backend
 from mast_opt.core.arguments import a_text, a_whole, checked, texts
 from mast_opt.core.errors import BackendError, Interrupted, UsageError
+from mast_opt.core.number_format import plain
 from mast_opt.core.parallel import in_parallel
 from mast_opt.core.sense import Sense
 from mast_opt.core.solve_result import SolveParams, Status
+from mast_opt.core.summary import Summarised, Summary
 from mast_opt.kind.analysis_hooks import AnalysisHooks, Resource
 from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import PlanT, Problem
@@ -48,8 +50,8 @@ class Marginal:
     """``value`` in dollars; None where no term in dollars has a weight."""
 
 
-@dataclass(frozen=True)
-class Marginals:
+@dataclass(frozen=True, repr=False)
+class Marginals(Summarised):
     """The answer of ``marginal_values``, the most valuable first."""
 
     kind: str
@@ -64,6 +66,17 @@ class Marginals:
     time; FEASIBLE otherwise."""
     usd_unit: str = ""
     """Unit of ``Marginal.usd``, such as "USD a month"; empty where no term in dollars has a weight."""
+
+    def _summary(self) -> Summary:
+        facts = (
+            ("kind", self.kind),
+            ("status", self.status.value),
+            ("objective", plain(self.objective)),
+            ("integers", self.integers),
+            ("values", f"{len(self.values):,}"),
+        )
+        rows = tuple((one.resource, one.place, one.unit, plain(one.value)) for one in self.values)
+        return Summary("Marginals", facts, ("resource", "place", "unit", "value of one more unit"), rows)
 
 
 @checked(

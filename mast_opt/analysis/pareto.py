@@ -15,7 +15,9 @@ from mast_opt.analysis.solves import Workers, solving
 from mast_opt.backends.supervise import check_params
 from mast_opt.core.arguments import a_finite, a_text, a_whole, checked, mapping_of, optional, texts
 from mast_opt.core.errors import UsageError
+from mast_opt.core.number_format import plain
 from mast_opt.core.solve_result import SolveParams, Status
+from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Verdict
 from mast_opt.kind.formulation import Formulation
 from mast_opt.kind.kind import Kind
@@ -49,8 +51,8 @@ class Point(Generic[PlanT]):
     """Is the second term (or the weighted sum) within the requested gap of that bound?"""
 
 
-@dataclass(frozen=True)
-class Frontier(Generic[PlanT]):
+@dataclass(frozen=True, repr=False)
+class Frontier(Summarised, Generic[PlanT]):
     """The answer of ``pareto``, ascending in the first term."""
 
     kind: str
@@ -65,6 +67,20 @@ class Frontier(Generic[PlanT]):
     """Points for which no plan was found in time."""
     status: Status = Status.FEASIBLE
     """INFEASIBLE if it is proven that there is no plan; NO_SOLUTION if no point was found; FEASIBLE otherwise."""
+
+    def _summary(self) -> Summary:
+        rows = tuple(
+            (*(plain(point.terms[term]) for term in self.terms), "yes" if point.proven else "no")
+            for point in self.points
+        )
+        facts = (
+            ("kind", self.kind),
+            ("solver", self.solver),
+            ("status", self.status.value),
+            ("terms", " and ".join(self.terms)),
+            ("points", f"{len(self.points)}"),
+        )
+        return Summary("Frontier", facts, (*self.terms, "proven"), rows)
 
 
 @checked(

@@ -16,6 +16,7 @@ from mast_opt.core.arguments import a_finite, a_text, a_whole, checked, optional
 from mast_opt.core.errors import UsageError
 from mast_opt.core.number_format import plain
 from mast_opt.core.solve_result import SolveParams, Status
+from mast_opt.core.summary import Summarised, Summary
 from mast_opt.kind.analysis_hooks import Expansion, Offer, Steps
 from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import PlanT, Problem
@@ -51,8 +52,8 @@ class Purchase:
         return self.offer.usd * self.steps
 
 
-@dataclass(frozen=True, eq=False)
-class Purchases(Generic[PlanT]):
+@dataclass(frozen=True, eq=False, repr=False)
+class Purchases(Summarised, Generic[PlanT]):
     """The answer of ``buy``."""
 
     kind: str
@@ -78,6 +79,19 @@ class Purchases(Generic[PlanT]):
     plan: PlanT | None
     """A plan of that instance at the target."""
     message: str = ""
+
+    def _summary(self) -> Summary:
+        facts = (
+            ("kind", self.kind),
+            ("status", self.status.value),
+            ("target", plain(float(self.target))),
+            ("usd", plain(None if self.usd is None else float(self.usd))),
+            ("bound_usd", plain(self.bound_usd)),
+        )
+        rows = tuple(
+            (one.offer.name, f"{one.steps:,}", plain(one.amount), plain(float(one.usd))) for one in self.bought
+        )
+        return Summary("Purchases", facts, ("offer", "steps", "amount", "USD"), rows)
 
 
 @checked(

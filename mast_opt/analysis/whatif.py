@@ -15,7 +15,9 @@ from mast_opt.analysis.solves import solving
 from mast_opt.analysis.two_stage import Robust, RobustSearch
 from mast_opt.core.arguments import a, a_text, checked, each, optional
 from mast_opt.core.errors import UsageError
+from mast_opt.core.number_format import plain
 from mast_opt.core.solve_result import SolveParams
+from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Verdict
 from mast_opt.kind.analysis_hooks import AnalysisHooks, Loss
 from mast_opt.kind.kind import Kind
@@ -47,8 +49,8 @@ class Outcome(Generic[PlanT]):
     """Data that the scenario destroys, and the work that reads it; None where a kind has no data that can be lost."""
 
 
-@dataclass(frozen=True)
-class WhatIf(Generic[PlanT]):
+@dataclass(frozen=True, repr=False)
+class WhatIf(Summarised, Generic[PlanT]):
     """The answer of ``whatif``."""
 
     kind: str
@@ -57,6 +59,19 @@ class WhatIf(Generic[PlanT]):
     outcomes: tuple[Outcome[PlanT], ...]
     robust: Robust[PlanT] | None
     """One plan for all scenarios, where that was asked for and nobody cancelled before."""
+
+    def _summary(self) -> Summary:
+        rows = tuple(
+            (
+                outcome.name,
+                outcome.solution.status.value,
+                plain(outcome.solution.objective),
+                "" if outcome.base_verdict is None else f"{len(outcome.base_verdict.violations):,}",
+            )
+            for outcome in (self.base, *self.outcomes)
+        )
+        facts = (("kind", self.kind), *((name, f"{status} {value}") for name, status, value, _ in rows))
+        return Summary("WhatIf", facts, ("scenario", "status", "objective", "limits that the base plan breaks"), rows)
 
 
 @checked(

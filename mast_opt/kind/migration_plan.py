@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mast_opt.core.number_format import plain
+from mast_opt.core.summary import Summarised, Summary
+
 
 @dataclass(frozen=True)
 class Move:
@@ -57,8 +60,8 @@ class Stopped:
     """Until it starts again; 0 within a day."""
 
 
-@dataclass(frozen=True)
-class Order:
+@dataclass(frozen=True, repr=False)
+class Order(Summarised):
     """The moves in order."""
 
     moves: tuple[Move, ...]
@@ -74,6 +77,23 @@ class Order:
     """Work that stops and starts again on the way."""
     notes: tuple[str, ...] = ()
     """What the reader should know of how the order was made: sentences."""
+
+    def _summary(self) -> Summary:
+        facts = [("moves", f"{len(self.moves):,}"), ("waves", f"{self.waves:,}")]
+        facts += [] if self.days is None else [("days", f"{self.days:,}")]
+        facts += [("stuck", f"{len(self.stuck):,}")] if self.stuck else []
+        rows = tuple(
+            (
+                f"{move.wave + 1}",
+                move.action,
+                move.what,
+                move.source or "",
+                move.target or "",
+                "" if move.amount is None else f"{plain(move.amount)} {move.unit}".rstrip(),
+            )
+            for move in self.moves
+        )
+        return Summary("Order", tuple(facts), ("wave", "step", "what", "from", "to", "amount"), rows)
 
     @property
     def waves(self) -> int:

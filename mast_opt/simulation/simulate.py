@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ from mast_opt.core.arguments import (
     texts,
 )
 from mast_opt.core.errors import UsageError
+from mast_opt.core.number_format import plain
+from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.wording import did_you_mean
 from mast_opt.loop.events import Stored
 from mast_opt.loop.metrics import Metrics, metrics
@@ -37,8 +39,8 @@ from mast_opt.simulation.warm_up import warm_up_simulation
 SECOND_MS = 1000
 
 
-@dataclass(frozen=True, eq=False)
-class Simulation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Simulation(Summarised):
     """A simulated run."""
 
     trace: str
@@ -49,8 +51,19 @@ class Simulation:
     metrics: Metrics
     complete: bool
     """False where ``cancel`` ended it early."""
-    _run: SimulatedRun = field(repr=False)
-    _facts: RunFacts = field(repr=False)
+    _run: SimulatedRun
+    _facts: RunFacts
+
+    def _summary(self) -> Summary:
+        found = self.metrics
+        facts = (
+            ("trace", self.trace),
+            ("policy", self.policy),
+            ("finished", f"{found.finished:,} of {found.jobs:,}"),
+            ("sum_queue_s", plain(found.sum_queue_s)),
+            ("makespan_s", plain(found.makespan_s)),
+        )
+        return Summary("Simulation", facts, ("parameter", "value"), tuple((k, str(v)) for k, v in self.params.items()))
 
     def events(self) -> Iterator[Stored]:
         """The log of events, from its beginning."""

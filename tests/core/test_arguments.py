@@ -85,6 +85,11 @@ def solution(kind: str = "data-placement", seed: int = 0) -> Any:
     return mast_opt.solve(problem(kind, seed), gap=0.9)
 
 
+@cache
+def frontier() -> Any:
+    return mast_opt.pareto(problem(), ("storage", "peak"), points=2, time_limit_s=5.0, threads=1)
+
+
 def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
     """Public callable → itself and arguments with which it works, made again for each call."""
     plan = solution().plan
@@ -161,6 +166,10 @@ def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
         ),
         "plan_periods": (mast_opt.plan_periods, {"problem": problem(), "periods": [scenario], "gap": 0.9, **work}),
         "read_periods": (mast_opt.read_periods, {"path": folder / "periods.toml"}),
+        "plot_frontier": (mast_opt.plot_frontier, {"frontier": frontier()}),
+        "plot_plan": (mast_opt.plot_plan, {"problem": problem(), "plan": plan}),
+        "plot_run": (mast_opt.plot_run, {"run": mast_opt.simulate(SMALL_TRACE, "fifo", until_s=1e6)}),
+        "plot_search": (mast_opt.plot_search, {"solution": solution()}),
         "read": (mast_opt.read, {"path": folder / "read"}),
         "read_plan": (mast_opt.read_plan, {"problem": problem(), "path": folder / "plan"}),
         "read_scenarios": (mast_opt.read_scenarios, {"path": folder / "what-if.toml"}),
@@ -218,7 +227,7 @@ PLAIN = {
 }
 PLAIN |= {"Reading", "SolverInfo", "SolveRun"}
 PLAIN |= {"Stage", "Event", "Order", "Verdict", "Violation", "Conflict", "Bid", "Refused", "Limit", "Status"}
-PLAIN |= {"JobMove", "MovePlan", "JobTrace", "Metrics", "Simulation"}
+PLAIN |= {"JobMove", "MovePlan", "JobTrace", "Metrics", "Simulation", "Figure"}
 """What mast_opt makes and callers only read."""
 CONSTRUCTORS = {"DataPlacement", "JobPlacement", "ServerAssignment", "TaskReassignment"}
 CONSTRUCTORS |= {"ResourceAllocation"}
@@ -250,7 +259,7 @@ NAMES = [
     ),
     *("export", "formulate", "from_tables", "plan_from_tables", "solvers", "to_tables", "validate", "write_program"),
     *("marginal_values", "pareto", "read", "read_plan", "read_scenarios", "risk", "solve", "steps", "verify"),
-    *("read_trace", "simulate"),
+    *("read_trace", "simulate", "plot_frontier", "plot_plan", "plot_run", "plot_search"),
     *("warm_up", "whatif", "write", "write_plan", "write_report", "write_template", "write_workbook"),
     *(f"Fleet.{method}" for method in FLEETS),
 ]
@@ -346,6 +355,7 @@ def test_a_plan_of_another_instance_is_refused_wherever_one_comes_in(kind: str, 
     calls: list[Callable[[], object]] = [
         lambda: mast_opt.write_plan(other, solution(kind), tmp_path / "plan"),
         lambda: mast_opt.write_report(other, plan, tmp_path / "page.html"),
+        lambda: mast_opt.plot_plan(other, plan),
         lambda: mast_opt.solve(other, start=plan),
         lambda: mast_opt.verify(other, plan),
         lambda: mast_opt.diff(other, plan, plan),

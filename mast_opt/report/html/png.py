@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from html import escape
 
 from mast_opt.core.number_format import plain
 from mast_opt.report.html.content import Report
 from mast_opt.report.html.palette import LIGHT, color, in_theme
-from mast_opt.report.html.render import WIDE
+from mast_opt.report.html.render import WIDE, Picture
 from mast_opt.report.html.vega_specs import FONT
 
 MARGIN, GAP = 32, 24
@@ -21,20 +22,22 @@ def png(report: Report) -> bytes:
     """The picture: title, objective, then every chart below the one before. Always in the light theme."""
     import vl_convert
 
-    return bytes(vl_convert.svg_to_png(in_theme(_sheet(report), LIGHT), scale=SCALE))
-
-
-def _sheet(report: Report) -> str:
-    """All drawings in one SVG."""
-    parts: list[str] = []
-    y = MARGIN + 24.0
-    parts.append(_text(MARGIN, y, report.title, 24, "ink", bold=True))
-    y += 22
     broken = len(report.verdict.violations)
     words = f"{report.kind}, objective {plain(report.verdict.objective)}"
     words += f", breaks {broken:,} limits" if broken else ", no limit broken"
-    parts.append(_text(MARGIN, y, words, 13, "soft"))
-    for picture, _ in report.pictures:
+    drawn = sheet((picture for picture, _ in report.pictures), report.title, words)
+    return bytes(vl_convert.svg_to_png(in_theme(drawn, LIGHT), scale=SCALE))
+
+
+def sheet(pictures: Iterable[Picture], title: str = "", words: str = "") -> str:
+    """All pictures below one another in one SVG, under a title and a line of words where they are given."""
+    parts: list[str] = []
+    y = float(MARGIN) - GAP
+    if title:
+        y = MARGIN + 46.0
+        parts.append(_text(MARGIN, y - 22, title, 24, "ink", bold=True))
+        parts.append(_text(MARGIN, y, words, 13, "soft"))
+    for picture in pictures:
         y += GAP + 18
         parts.append(_text(MARGIN, y, picture.title, 17, "ink", bold=True))
         y += 8

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
-from dataclasses import replace
 
 from mast_opt.core.errors import UsageError
-from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused
+from mast_opt.job_placement.live_fleet.types import Bid, Refused
 from mast_opt.loop import events as ev
 from mast_opt.loop.job_states import JobState
 from mast_opt.loop.jobs import JobRecord
@@ -34,7 +33,7 @@ class StateDesk:
         record = self._record(name)
         if record.bound:
             regions = (record.bound,)
-        job = record.job if gpu_type is None else _on_type(record.job, gpu_type)
+        job = record.job if gpu_type is None else record.job.on(gpu_type)
         answer = self._state.fleet.place(job, regions=regions)
         if isinstance(answer, Bid) and answer.victims and self._refresh_at_risk():
             answer = self._state.fleet.place(job, regions=regions)
@@ -107,11 +106,3 @@ class StateDesk:
         ]
         state.fleet.set_at_risk({one.name: state.at_risk_gpu_hours(one) for one in stoppable})
         return True
-
-
-def _on_type(job: Job, gpu_type: str) -> Job:
-    """The job, on that GPU type only. Raises UsageError if it does not accept it."""
-    if job.gpu_types is not None and gpu_type not in job.gpu_types:
-        raise UsageError(f"job {job.name} cannot run on {gpu_type}; it accepts {', '.join(job.gpu_types)}")
-    need = job.mgpu if job.gpu_types is None else job.gpu_types[gpu_type]
-    return replace(job, gpu_types={gpu_type: need})

@@ -7,7 +7,7 @@ makespan. AlloX's rule is here too. J counts jobs, G types.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -138,28 +138,28 @@ class Fifo:
         """See ``ShareRule.shares``."""
         demand = jobs.demand
         kept = {} if self._aware else {name: self._type[name] for name in jobs.names if name in self._type}
-        left = demand.gpus.copy()
-        place = {name: at for at, name in enumerate(jobs.names)}
-        for name, kind in kept.items():
-            left[kind] -= demand.need[place[name], kind]
-        for at, name in enumerate(jobs.names):
+        left, rates, needs = demand.gpus.tolist(), demand.rate.tolist(), demand.need.tolist()
+        for name, need in zip(jobs.names, needs, strict=True):
+            if name in kept:
+                left[kept[name]] -= need[kept[name]]
+        for name, rate, need in zip(jobs.names, rates, needs, strict=True):
             if name in kept:
                 continue
-            room = demand.need[at].max() <= left
-            if not room.any():
+            room = [kind for kind, gpus in enumerate(left) if gpus >= max(need)]
+            if not room:
                 break
-            able = np.flatnonzero(room & (demand.rate[at] > 0))
-            if not len(able):
+            able = [kind for kind in room if rate[kind] > 0]
+            if not able:
                 continue
-            kind = int(able[np.argmax(demand.rate[at, able])] if self._aware else self._any(name, able))
+            kind = max(able, key=rate.__getitem__) if self._aware else self._any(name, able)
             kept[name] = kind
-            left[kind] -= demand.need[at, kind]
+            left[kind] -= need[kind]
         self._type = kept
         return _whole(jobs, kept)
 
-    def _any(self, name: str, able: np.ndarray[tuple[int], np.dtype[np.int64]]) -> int:
+    def _any(self, name: str, able: Sequence[int]) -> int:
         rng = np.random.Generator(np.random.PCG64([self._seed, zlib.crc32(b"fifo"), zlib.crc32(name.encode())]))
-        return int(able[rng.integers(len(able))])
+        return able[int(rng.integers(len(able)))]
 
 
 class AlloX:

@@ -106,6 +106,8 @@ class Rounds:
         """When the shares were last computed."""
         self._stale = True
         """Whether jobs have come or gone since."""
+        self._ended = False
+        """Whether jobs have gone since the table was last up to date."""
 
     def begin(self, view: View) -> None:
         """See ``Policy.begin``."""
@@ -135,7 +137,7 @@ class Rounds:
             elif isinstance(event, (ev.Finished, ev.Failed, ev.Cancelled, ev.Stopped)):
                 if event.job not in view.jobs:
                     self._target.pop(event.job, None)
-                    self._stale = True
+                    self._stale = self._ended = True
             elif isinstance(event, SERVERS):
                 servers = True
             elif isinstance(event, DATA):
@@ -168,9 +170,8 @@ class Rounds:
         chosen = self._choose(view)
         self._began_ms = now
         self._ends_ms = self._end_of_round(now, chosen)
-        for name in [*self._target]:
-            record = view.jobs[name]
-            if chosen.get(name) != self._target[name] and record.state in (JobState.STARTING, JobState.RUNNING):
+        for name, cell in self._target.items():
+            if chosen.get(name) != cell and view.jobs[name].state in (JobState.STARTING, JobState.RUNNING):
                 desk.preempt(name, "end of its round")
         self._target = chosen
         self._place(view, desk)
@@ -193,7 +194,9 @@ class Rounds:
                 self._table.received[self._table.at[name], kind] += view.now_ms - began
 
     def _update_table(self, view: View) -> None:
-        self._table.keep(view.jobs)
+        if self._ended:
+            self._table.keep(view.jobs)
+            self._ended = False
         half_ms = self.params.round_s * SECOND_MS / 2
         new = [name for name in self._new if name in view.jobs and name not in self._table.at]
         if new:

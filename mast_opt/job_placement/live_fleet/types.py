@@ -227,6 +227,13 @@ class Job:
         """The same job, which would lose so much if it were stopped."""
         return self._with(gpu_hours_at_risk=gpu_hours)
 
+    @checked(gpu_type=a_text)
+    def on(self, gpu_type: str) -> Job:
+        """The same job, on this GPU type only. Raises UsageError if it does not accept it."""
+        if self.gpu_types is not None and gpu_type not in self.gpu_types:
+            raise UsageError(f"job {self.name} cannot run on {gpu_type}; it accepts {', '.join(self.gpu_types)}")
+        return self._with(gpu_types={gpu_type: self.mgpu if self.gpu_types is None else self.gpu_types[gpu_type]})
+
     def _with(self, **sound: object) -> Job:
         twin = object.__new__(Job)
         vars(twin).update(vars(self), **sound)

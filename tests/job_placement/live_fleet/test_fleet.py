@@ -180,6 +180,9 @@ def test_a_job_under_another_name_asks_for_the_same() -> None:
     job = Job("a", 1, tasks=2, mgpu=500, gpu_types={"a100": 500}, costs={"c": 1.0}, preemptible=True)
     assert job.named("b") == replace(job, name="b")
     assert job.at_risk(3.5) == replace(job, gpu_hours_at_risk=3.5)
+    assert job.on("a100") == job
+    with pytest.raises(UsageError, match="cannot run on h100; it accepts a100"):
+        job.on("h100")
     with pytest.raises(UsageError, match="name"):
         job.named(1)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="gpu_hours"):

@@ -1,24 +1,31 @@
 """Speed of the loop: CPU seconds of whole runs, and time of single turns with a long queue.
 
-    python -m benchmarks.loop_speed philly gavel turns queue
+    python -m benchmarks.loop_speed philly gavel turns queue preempting priorities kernels memory weeks
 
 ``philly``: the Philly trace with times of arrival over 5, one queue for all regions. ``gavel``: 5,000 jobs as Gavel's
 generator draws them, on 3 × 36 GPUs, under ``fifo`` with speeds. ``turns``: jobs that come to a full fleet with 10,000
-waiting. ``queue``: one turn that ranks 10,000 jobs and places what fits, on 104,000 GPUs. Each prints one line of JSON.
+waiting. ``queue``: one turn that ranks 10,000 jobs and places what fits, on 104,000 GPUs. ``preempting``: important
+jobs that come to a full fleet, each at the expense of others. ``priorities``: quotas and queue order of 1,000,000
+workloads. ``kernels``: order-only policies, 1,370,000 jobs on 56,000 GPUs. ``memory``: 1,000,000 jobs, one after
+another, on 100,000 GPUs. ``weeks``: 28 days on 2,000 GPUs. Each prints one line of JSON.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import resource
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from mast_opt.job_placement.live_fleet.types import Server
+from mast_opt.job_placement.queue_order import Quotas, quota_tiers, rank
 from mast_opt.loop import events as ev
+from mast_opt.loop.commands import Start
 from mast_opt.loop.engine import Engine
 from mast_opt.loop.speeds import Speeds
 from mast_opt.loop.state import State
@@ -27,6 +34,8 @@ from mast_opt.policies.mast import Mast
 from mast_opt.policies.shared_rounds import RoundParams, gavel
 from mast_opt.simulation.driver import Happening, simulate
 from mast_opt.simulation.host import SimulatedHost, Work
+from mast_opt.simulation.kernel import POLICIES, replay
+from mast_opt.simulation.replay_state import QueueJobs
 from mast_opt.simulation.traces.trace import read_trace
 
 TRACES = Path(__file__).parents[1] / "instances" / "traces"
@@ -129,13 +138,122 @@ def queue() -> dict[str, object]:
     engine.advance(0, state.opening())
     specs = _jobs(rng, 10_000)
     engine.advance(1, [ev.Submitted(f"a{n}", spec) for n, spec in enumerate(_jobs(rng, 2_000))])
-    began = time.perf_counter()
-    engine.advance(2, [ev.Submitted(f"b{n}", spec) for n, spec in enumerate(specs)])
-    turn_s = time.perf_counter() - began
-    return {"turn_s": turn_s, "decision_us": 1e6 * turn_s / len(specs)}
+    inbox = [ev.Submitted(f"b{n}", spec) for n, spec in enumerate(specs)]
+    began = time.process_time()
+    turn = engine.advance(2, inbox)
+    turn_s = time.process_time() - began
+    placed = sum(isinstance(stored.event, ev.Placed) for stored in turn.events)
+    return {"turn_cpu_s": turn_s, "placed": placed, "job_us": 1e6 * turn_s / len(specs)}
 
 
-CASES: dict[str, Callable[[], dict[str, object]]] = {"philly": philly, "gavel": rounds, "turns": turns, "queue": queue}
+def preempting() -> dict[str, object]:
+    """Turns in which a job of the most important tier comes to a full fleet of 2,816 GPUs with 10,000 waiting."""
+    rng = np.random.default_rng(1)
+    engine = Engine(State(_fleet(352, 11), tiers=TIERS), Mast())
+    engine.advance(0, engine.state.opening())
+    for n, spec in enumerate(replace(spec, tier=3, preemptible=True) for spec in _jobs(rng, 11_000)):
+        turn = engine.advance(n, [ev.Submitted(f"w{n}", spec)])
+        engine.advance(n, [ev.Started(one.job, one.attempt) for one in turn.commands if isinstance(one, Start)])
+    waiting = sum(record.waits for record in engine.state.jobs.values())
+    took, victims = [], 0
+    for n in range(100):
+        began = time.process_time()
+        turn = engine.advance(10**7 + n, [ev.Submitted(f"x{n}", ev.JobSpec(mgpu=8000, duration_ms=10**9))])
+        took.append(time.process_time() - began)
+        victims += sum(isinstance(stored.event, ev.StopAsked) for stored in turn.events)
+    return {"waiting": waiting, "victims": victims, "median_ms": 1e3 * float(np.median(took))}
+
+
+def priorities() -> dict[str, object]:
+    """Queue order of 1,000,000 workloads of 500 tenants, most of which have quotas, on three types."""
+    rng = np.random.default_rng(3)
+    count, tenants, types = 1_000_000, 500, 3
+    tier, tenant = rng.integers(5, size=count), rng.integers(tenants, size=count)
+    accepts = rng.random((count, types)) < 0.6
+    accepts[np.arange(count), rng.integers(types, size=count)] = True
+    asked = np.where(accepts, 1000 * 2 ** rng.integers(0, 6, size=count)[:, None], 0)
+    total = np.where(rng.random(tenants) < 0.7, rng.integers(10**5, 10**7, size=tenants), -1)
+    typed = np.where(rng.random((tenants, types)) < 0.3, rng.integers(10**5, 10**7, size=(tenants, types)), -1)
+    used = rng.integers(10**5, size=(tenants, types))
+    credit, submitted = rng.integers(-1000, 1000, size=tenants)[tenant], rng.integers(10**9, size=count)
+    job, kind = np.nonzero(accepts)
+    options, first_part = (job.astype(np.int64), kind.astype(np.int64)), np.arange(count)
+    began = time.process_time()
+    order = rank(tier, credit, submitted)
+    after = quota_tiers(tier, order, tenant, asked, options, used, Quotas(total, typed), 4, first_part)
+    rank(after, credit, submitted)
+    return {"cpu_s": time.process_time() - began, "over": int((after != tier).sum())}
+
+
+def kernels() -> dict[str, object]:
+    """Order-only policies: 1,370,000 jobs with sizes and durations as in Philly, 7,000 servers of 8 GPUs, load 0.9."""
+    rng = np.random.default_rng(4)
+    count, servers = 1_370_000, 7_000
+    gpus = rng.choice([1, 2, 4, 8, 16, 32], size=count, p=[0.5, 0.15, 0.15, 0.12, 0.05, 0.03])
+    duration = np.maximum(1000, rng.lognormal(14.0, 2.0, count)).astype(np.int64)
+    every = float((gpus * duration).mean()) / (0.9 * servers * 8)
+    submitted = np.cumsum(rng.exponential(every, count)).astype(np.int64)
+    zeros = np.zeros(count, np.int64)
+    few = QueueJobs(submitted[:9], duration[:9], gpus[:9], zeros[:9], submitted[:9])
+    jobs = QueueJobs(submitted, duration, gpus, zeros, submitted)
+    took: dict[str, object] = {}
+    for policy in POLICIES:
+        replay(few, servers, 8, policy)
+        began = time.process_time()
+        events = len(replay(jobs, servers, 8, policy).kind)
+        took[policy] = {"cpu_s": round(time.process_time() - began, 3), "events": events}
+    return took
+
+
+def memory() -> dict[str, object]:
+    """Peak memory of a process in which 1,000,000 jobs come and end on 12,500 servers of 8 GPUs."""
+    rng = np.random.default_rng(5)
+    engine = Engine(State(_fleet(12_500, 12), tiers=TIERS), Mast())
+    engine.advance(0, engine.state.opening())
+    specs, count, ended = _jobs(rng, 4096), 1_000_000, 0
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    began, inbox = time.process_time(), list[ev.Event]()
+    for n in range(count // 20):
+        arrivals = [ev.Submitted(f"j{n}-{k}", specs[(20 * n + k) % len(specs)]) for k in range(20)]
+        turn = engine.advance(1000 * n, [*inbox, *arrivals])
+        starts = [one for one in turn.commands if isinstance(one, Start)]
+        inbox = [event for one in starts for event in (ev.Started(one.job, 1), ev.Finished(one.job, 1))]
+        ended += len(starts)
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    cpu_s = time.process_time() - began
+    return {"jobs": ended, "peak_mb": after / 1024, "peak_before_mb": before / 1024, "job_us": 1e6 * cpu_s / count}
+
+
+def weeks() -> dict[str, object]:
+    """28 days on 250 servers of 8 GPUs: 32,000 jobs of four tiers that ask for 1.3 times what there is."""
+    rng = np.random.default_rng(6)
+    count, servers = 32_000, _fleet(250, 12)
+    duration = np.minimum(rng.lognormal(14.5, 1.5, count), 5 * 86_400_000).astype(np.int64) + 1000
+    specs = {f"j{n}": replace(spec, duration_ms=int(duration[n])) for n, spec in enumerate(_jobs(rng, count))}
+    asked = sum(spec.tasks * spec.mgpu * (spec.duration_ms or 0) for spec in specs.values()) / 1000
+    span = 28 * 86_400_000
+    scale = 1.3 * 2000 * span / asked
+    specs = {name: replace(spec, duration_ms=int(scale * (spec.duration_ms or 0)) + 1) for name, spec in specs.items()}
+    work = {name: Work(spec.duration_ms or 0, 3_600_000, 60_000) for name, spec in specs.items()}
+    at = np.sort(rng.integers(span, size=count)).tolist()
+    coming: list[Happening] = [(when, ev.Submitted(name, spec)) for when, (name, spec) in zip(at, specs.items())]
+    engine = Engine(State(servers, tiers=TIERS), Mast())
+    began = time.process_time()
+    simulate(engine, SimulatedHost(work, servers=servers), coming, until_ms=span)
+    return {"cpu_s": time.process_time() - began, "jobs": count, "events": engine.state.seq}
+
+
+CASES: dict[str, Callable[[], dict[str, object]]] = {
+    "philly": philly,
+    "gavel": rounds,
+    "turns": turns,
+    "queue": queue,
+    "preempting": preempting,
+    "priorities": priorities,
+    "kernels": kernels,
+    "memory": memory,
+    "weeks": weeks,
+}
 
 
 def main() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -37,19 +40,61 @@ class Quotas:
         """[T] tenants with any quota."""
         return (self.total_mgpu >= 0) | (self.typed_mgpu >= 0).any(axis=1)
 
-    def type_within(self, tenant: int, used_mgpu: Ints, asked_mgpu: Ints, accepted: Ints) -> int | None:
-        """The first accepted type on which the tenant stays within its quotas, or None.
+    def left(self, tenant: int, used_mgpu: Ints) -> QuotasLeft:
+        """What a tenant may still use, which uses ``used_mgpu`` [K] already."""
+        total, typed = self.total_mgpu[tenant], self.typed_mgpu[tenant]
+        limits = [math.inf if quota < 0 else quota - used for quota, used in zip(typed.tolist(), used_mgpu.tolist())]
+        return QuotasLeft(math.inf if total < 0 else int(total - used_mgpu.sum()), limits)
+
+
+@dataclass
+class QuotasLeft:
+    """Milli-GPUs that a tenant may still use; infinite where there is no quota."""
+
+    total: float
+    typed: list[float]
+
+    def spend_on_first(self, kind: Ints, mgpu: Ints) -> int:
+        """Use them for jobs of one part, in order, up to the first one that they do not hold on the first type that it
+        accepts; returns how many there are before it.
 
         Args:
-            used_mgpu: [K] what the tenant uses already.
-            asked_mgpu: [K] what the job asks for on each type.
-            accepted: the types that the job accepts, in order.
+            kind, mgpu: first type that each job accepts, and what it asks for there.
         """
-        total, typed = self.total_mgpu[tenant], self.typed_mgpu[tenant]
-        fits = (typed < 0) | (used_mgpu + asked_mgpu <= typed)
-        if total >= 0:
-            fits &= used_mgpu.sum() + asked_mgpu <= total
-        return next((kind for kind in accepted.tolist() if fits[kind]), None)
+        used = np.zeros((len(kind), len(self.typed)), np.int64)
+        used[np.arange(len(kind)), kind] = mgpu
+        used = used.cumsum(axis=0)
+        held = (used <= self.typed).all(axis=1) & (used.sum(axis=1) <= self.total)
+        count = len(kind) if held.all() else int(held.argmin())
+        if count:
+            spent = used[count - 1].tolist()
+            self.typed = [left - some for left, some in zip(self.typed, spent, strict=True)]
+            self.total -= sum(spent)
+        return count
+
+    def spend(self, kinds: Sequence[int], mgpu: Sequence[int], bounds: Sequence[int]) -> bool:
+        """Use them for a job, each part of which takes the first accepted type that the quotas hold it on. False, and
+        nothing is used, if they do not hold all parts.
+
+        Args:
+            kinds, mgpu: types that are accepted, and what is asked for on them.
+            bounds: where those of each part begin, and those of the last one end.
+        """
+        total, typed, taken = self.total, self.typed, list[int]()
+        for begin, end in pairwise(bounds):
+            for at in range(begin, end):
+                kind, asked = kinds[at], mgpu[at]
+                if asked <= typed[kind] and asked <= self.total:
+                    typed[kind] -= asked
+                    self.total -= asked
+                    taken.append(at)
+                    break
+            else:
+                for at in taken:
+                    typed[kinds[at]] += mgpu[at]
+                self.total = total
+                return False
+        return True
 
 
 def quota_tiers(
@@ -75,19 +120,23 @@ def quota_tiers(
         used_mgpu: [T, K] what running jobs of each tenant use.
         first_part: [J] the first part of the job of each row; parts of a job stand one after another.
     """
-    after = tier.copy()
-    used = used_mgpu.copy()
+    after, over = tier.copy(), list[int]()
     first = np.searchsorted(options[0], np.arange(len(tier) + 1))
+    asked = asked_mgpu[options]
+    first_of, kinds, amounts = first.tolist(), options[1].tolist(), asked.tolist()
+    least = min(amounts, default=0)
     number = np.bincount(first_part, minlength=len(tier))
-    for j in order[quotas.limited[tenant[order]] & (number[order] > 0)].tolist():
-        owner, parts = int(tenant[j]), range(j, j + int(number[j]))
-        taken = used[owner].copy()
-        for part in parts:
-            kind = quotas.type_within(owner, taken, asked_mgpu[part], options[1][first[part] : first[part + 1]])
-            if kind is None:
-                after[parts] = lowest
-                break
-            taken[kind] += asked_mgpu[part, kind]
-        else:
-            used[owner] = taken
+    queue = order[quotas.limited[tenant[order]] & (number[order] > 0)]
+    queue = queue[np.argsort(tenant[queue], kind="stable")]
+    owners, begins = np.unique(tenant[queue], return_index=True)
+    numbers = number.tolist()
+    for owner, jobs in zip(owners.tolist(), np.split(queue, begins[1:]), strict=True):
+        left, begin, count = quotas.left(owner, used_mgpu[owner]), first[jobs], 0
+        if (number[jobs] == 1).all():
+            count = left.spend_on_first(options[1][begin], asked[begin])
+        for j in jobs[count:].tolist():
+            behind = j + numbers[j]
+            if left.total < least or not left.spend(kinds, amounts, first_of[j : behind + 1]):
+                over += range(j, behind)
+    after[over] = lowest
     return after

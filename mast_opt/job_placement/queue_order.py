@@ -129,8 +129,10 @@ def quota_tiers(
     queue = order[quotas.limited[tenant[order]] & (number[order] > 0)]
     queue = queue[np.argsort(tenant[queue], kind="stable")]
     owners, begins = np.unique(tenant[queue], return_index=True)
+    ends = np.append(begins[1:], len(queue))
     numbers = number.tolist()
-    for owner, jobs in zip(owners.tolist(), np.split(queue, begins[1:]), strict=True):
+    for owner, start, end in zip(owners.tolist(), begins.tolist(), ends[: len(owners)].tolist(), strict=True):
+        jobs = queue[start:end]
         left, begin, count = quotas.left(owner, used_mgpu[owner]), first[jobs], 0
         if (number[jobs] == 1).all():
             count = left.spend_on_first(options[1][begin], asked[begin])

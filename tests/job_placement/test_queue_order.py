@@ -60,3 +60,11 @@ def test_quotas_hold_jobs_in_queue_order(seed: int, parts: bool) -> None:
     assert set(np.flatnonzero(after == LOWEST).tolist()) == over
     assert (after[after != LOWEST] == tier[after != LOWEST]).all()
     assert 0 < len(over) < jobs
+
+
+def test_without_quotas_every_job_keeps_its_tier() -> None:
+    tier, jobs = np.array([2, 0, 1]), np.arange(3)
+    none = Quotas(np.array([-1]), np.array([[-1]]))
+    asked, used = np.full((3, 1), 1000), np.zeros((1, 1), np.int64)
+    options = jobs, np.zeros(3, np.int64)
+    assert (quota_tiers(tier, jobs, np.zeros(3, np.int64), asked, options, used, none, LOWEST, jobs) == tier).all()

@@ -7,6 +7,7 @@ gpu_fleet      an instance of job placement from machines, pods and jobs
 gap            an instance of job placement from the generalised assignment problem
 gavel          an instance of resource allocation from measured throughputs and a trace
 schedulers     instances of resource allocation from what other schedulers take as input
+mapped         an instance of any kind from files, databases and dumps of cluster tools, by a mapping file
 roadef         an instance of task reassignment in the format of the ROADEF/EURO challenge 2012
 """
 
@@ -24,6 +25,7 @@ from mast_opt.importers.cloud_regions.instance import CLOUD_REGIONS
 from mast_opt.importers.gap import GAP
 from mast_opt.importers.gavel import GAVEL
 from mast_opt.importers.gpu_fleet.instance import GPU_FLEET
+from mast_opt.importers.mapped.instance import TABLES
 from mast_opt.importers.roadef import ROADEF
 from mast_opt.importers.schedulers import SCHEDULERS
 
@@ -33,6 +35,7 @@ IMPORTERS: Mapping[str, Importer[Any]] = {
     "gavel": GAVEL,
     "gpu-fleet": GPU_FLEET,
     "roadef": ROADEF,
+    "tables": TABLES,
     **SCHEDULERS,
 }
 """name → importer, as ``mast-opt import`` calls them."""

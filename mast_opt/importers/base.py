@@ -54,6 +54,8 @@ class Importer(Generic[SettingsT]):
     """A frozen dataclass whose fields are ``setting``s; it may check them and raise UsageError."""
     build: Callable[[Sequence[Path], SettingsT, np.random.Generator], Any]
     """build(paths, settings, rng) → problem. Raises SourceError for files that are not what they should be."""
+    preview: Callable[[Sequence[Path]], list[str]] | None = None
+    """Lines that say what will be done with the paths, shown before it is; None where there is nothing to say."""
 
     @property
     def settings(self) -> tuple[Setting, ...]:

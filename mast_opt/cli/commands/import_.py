@@ -48,6 +48,7 @@ def command(
 
         mast-opt import cloud-regions georegions/ alibaba/ philly/ my-instance
         mast-opt import sacct sacct.json sinfo.txt my-trace
+        mast-opt import tables mapping.toml my-instance
     """
     chosen = _named(importer)
     run.record["kind"] = chosen.kind
@@ -55,6 +56,9 @@ def command(
         inputs = " ".join(item.name.upper() for item in chosen.inputs)
         raise UsageError(f"nothing to import; expected: mast-opt import {importer} {inputs} OUT")
     *sources, out = paths
+    if chosen.preview is not None and not json:
+        for line in chosen.preview(sources):
+            run.err.print(line, markup=False, highlight=False, soft_wrap=True)
     with run.phase("read", "importing"):
         problem = chosen.run(sources, settings, seed)
     if isinstance(problem, TraceTables):
@@ -64,6 +68,7 @@ def command(
         write_trace(out, problem.name, problem.provenance, problem.tables, format=format or "csv", force=force)
         words = ["mast-opt", "simulate", str(out), "--policy", "mast"]
     else:
+        run.record["kind"] = problem.kind
         write(problem, out, format, force=force)
         words = ["mast-opt", "solve", str(out)]
     run.record.update(name=problem.name, out=str(out))

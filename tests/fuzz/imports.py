@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 from mast_opt.importers import IMPORTERS
@@ -10,6 +11,7 @@ from tests.fuzz.common import texts, use
 from tests.importers import test_gavel as gavel
 from tests.importers import test_gpu_fleet as gpu_fleet
 from tests.importers import test_importers
+from tests.importers import test_mapped as mapped
 from tests.importers import test_schedulers as schedulers
 from tests.task_reassignment import hand
 
@@ -72,3 +74,28 @@ def read_gpu_fleet(folder: Path) -> None:
     given = {"regions": "2", "clusters": "2", "pods": "10", "gangs": "4"}
     for nodes in (folder, folder / "node_info_df.csv"):
         IMPORTERS["gpu-fleet"].run([nodes, folder, folder], given, 0)
+
+
+def make_mapped(folder: Path) -> None:
+    dumps = """
+cluster = { kubectl = "cluster.json" }
+use = { prometheus = "use.json" }
+slurm = { sinfo = "sinfo.json" }
+"""
+    files = mapped.MAPPING.replace('db = { sqlite = "inventory.db" }', dumps + 'files = { csv = "files.csv" }')
+    files = files.replace('database = "db"\n', "")
+    texts(folder, {"mapping.toml": files, "nodes.csv": "Site,GPU,Count,Cores\neast,H100,64,1024\nwest,A100,32,512\n"})
+    texts(folder, {"files.csv": "name,size,site\nclicks,20000,east\nimages,12500,west\n"})
+    series = {"metric": {"job": "train"}, "values": [[0, "1"], [60, "2"]]}
+    texts(
+        folder,
+        {
+            "cluster.json": json.dumps({"items": [mapped.NODE, mapped.POD]}),
+            "use.json": json.dumps({"status": "success", "data": {"resultType": "matrix", "result": [series]}}),
+            "sinfo.json": json.dumps({"sinfo": [mapped.SINFO]}),
+        },
+    )
+
+
+def read_mapped(folder: Path) -> None:
+    use(IMPORTERS["tables"].run([folder / "mapping.toml"], {}, 0))

@@ -111,6 +111,7 @@ def targets() -> tuple[Target, ...]:
             )
             for name in schedulers.FILES
         ),
+        Target("import-tables", imports.make_mapped, imports.read_mapped),
         Target("import-roadef", imports.make_roadef, imports.read_roadef),
         Target("import-cloud-regions", imports.make_cloud_regions, imports.read_cloud_regions, 0.5),
         Target("import-gpu-fleet", imports.make_gpu_fleet, imports.read_gpu_fleet, 0.5),

@@ -178,18 +178,20 @@ def test_prometheus(tmp_path: Path) -> None:
     assert "query_range" in str(faults.found[0])
 
 
+SINFO = {
+    "nodes": {"nodes": ["g1", "g2"]},
+    "node": {"state": ["IDLE"]},
+    "partition": {"name": "gpu"},
+    "cluster": "main",
+    "gres": {"total": "gpu:a100:8(S:0-1)"},
+    "cpus": {"maximum": 128},
+    "memory": {"maximum": 1_048_576},
+}
+
+
 def test_sinfo(tmp_path: Path) -> None:
     path, faults = tmp_path / "sinfo.json", Faults()
-    item = {
-        "nodes": {"nodes": ["g1", "g2"]},
-        "node": {"state": ["IDLE"]},
-        "partition": {"name": "gpu"},
-        "cluster": "main",
-        "gres": {"total": "gpu:a100:8(S:0-1)"},
-        "cpus": {"maximum": 128},
-        "memory": {"maximum": 1_048_576},
-    }
-    path.write_text(json.dumps({"sinfo": [item]}))
+    path.write_text(json.dumps({"sinfo": [SINFO]}))
     frame = sinfo(path, faults)["nodes"]
     assert frame.height == 2
     assert frame.row(0) == ("g1", "gpu", "main", "a100", 8.0, 128.0, 1024.0, "IDLE")

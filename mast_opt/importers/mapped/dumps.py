@@ -43,8 +43,8 @@ def kubectl(path: Path, faults: Faults) -> dict[str, pl.DataFrame]:
     if not isinstance(items, list):
         faults.add(path.name, "a list of items, as 'kubectl get nodes,pods -o json' prints it")
         return {}
-    nodes = _each(path, faults, (one for one in items if _kind(one) == "Node"), _node)
-    pods = _each(path, faults, (one for one in items if _kind(one) == "Pod"), _pod)
+    nodes = _each(path, faults, (one for one in items if _kind(one) == "Node"), lambda one: _checked(_node(one), NODES))
+    pods = _each(path, faults, (one for one in items if _kind(one) == "Pod"), lambda one: _checked(_pod(one), PODS))
     return {"nodes": _frame(nodes, NODES), "pods": _frame(pods, PODS)}
 
 
@@ -154,7 +154,7 @@ def _slurm_nodes(item: Mapping[str, Any]) -> dict[str, Any]:
         "memory_gib": float(item["memory"]["maximum"]) / 1024,
         "state": ",".join(item["node"].get("state") or []),
     }
-    return {"rows": [{"node": name, **row} for name in item["nodes"]["nodes"]]}
+    return {"rows": [_checked({"node": name, **row}, SLURM) for name in item["nodes"]["nodes"]]}
 
 
 def _json(path: Path, faults: Faults) -> Any | None:  # noqa: ANN401 - whatever the file holds
@@ -178,6 +178,17 @@ def _each(
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
             faults.add(path.name, f"an item as the tool prints it ({type(error).__name__}: {error})", number)
     return rows
+
+
+def _checked(row: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The row. Raises ValueError where a cell is not of its column's type."""
+    types = {pl.String: str, pl.Float64: float, pl.Int64: int, pl.Boolean: bool}
+    for name, kind in schema.items():
+        value = row[name]
+        whole = kind is pl.Int64 and (isinstance(value, bool) or not -(2**63) <= (value or 0) < 2**63)
+        if value is not None and (not isinstance(value, types[kind]) or whole):
+            raise ValueError(f"{name} is {value!r}")
+    return row
 
 
 def _frame(rows: Rows, schema: Mapping[str, Any]) -> pl.DataFrame:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from mast_opt.core.sense import Sense
@@ -33,6 +33,9 @@ class Option:
     """Change of each term that changes, unweighted."""
     forbidden: tuple[str, ...]
     """The limits that forbid it, in words; empty where it is possible."""
+    parts: Mapping[str, float] = field(default_factory=dict)
+    """What each term with a weight contributes to ``change``: they add up to it. Empty where the objective is
+    lexicographic or has a policy."""
     decides: str | None = None
     """Of a lexicographic objective, the first term that changes by more than a later one may cost it; None where none
     does, and with a weighted objective."""
@@ -63,6 +66,19 @@ class Reasons:
         if worse < 0:
             return f"{self.name} {self.now}, but {best.words} would {verb} {-worse:.4g} {less}{of}."
         return f"{self.name} {self.now}: {best.words} would {verb} the same."
+
+
+def grouped(options: Sequence[Option]) -> list[tuple[Option, int]]:
+    """Options that differ in nothing but where: the first of each, and how many others are like it."""
+    found: dict[object, tuple[Option, int]] = {}
+    for option in options:
+        parts = tuple((name, f"{value:.4g}") for name, value in (option.parts or option.terms).items())
+        where = option.words.replace(option.place, "")
+        alike = (where, None if option.change is None else f"{option.change:.4g}", parts, bool(option.forbidden))
+        key = (*alike, tuple(words.replace(option.place, "") for words in option.forbidden))
+        first, count = found.get(key, (option, -1))
+        found[key] = (first, count + 1)
+    return list(found.values())
 
 
 def reasons(kind: Kind[Any, PlanT], choices: Decisions, problem: Problem[PlanT], plan: PlanT, position: int) -> Reasons:
@@ -101,7 +117,9 @@ def _ranked(
     broken.sort(key=lambda violation: not choices.lasting(violation))
     forbidden = tuple(dict.fromkeys(choices.phrase(problem, violation) for violation in broken))
     change = problem.sense.minimised(rank[at]) + 0.0  # never −0
-    return rank, Option(alternative.words, alternative.place, change, terms, forbidden, decides)
+    weights = {} if problem.objective.lexicographic or problem.objective.policy else problem.objective.weights
+    parts = {name: weights[name] * value for name, value in terms.items() if weights.get(name)}
+    return rank, Option(alternative.words, alternative.place, change, terms, forbidden, parts, decides)
 
 
 def _rank(objective: Objective, before: Verdict, terms: Mapping[str, float]) -> tuple[float, ...]:

@@ -158,6 +158,7 @@ def explanation_keys(answer: Explanation) -> Record:
                         "change": option.change,
                         "decides": option.decides,
                         "terms": dict(option.terms),
+                        "parts": dict(option.parts),
                         "forbidden": list(option.forbidden),
                     }
                     for option in one.options

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mast_opt
-from mast_opt.analysis.alternatives import Reasons
+from mast_opt.analysis.alternatives import Option, Reasons, grouped
 from mast_opt.data_placement import DataPlacement, Links
 from mast_opt.data_placement.analysis.alternatives import alternatives
 from mast_opt.data_placement.problem import SHARE
@@ -152,3 +152,17 @@ def test_what_no_solve_would_use_is_refused(given: dict[str, Any]) -> None:
 
 def test_the_heaviest_are_asked_about() -> None:
     assert mast_opt.explain(PROBLEM, PLAN).reasons[0].name == "train"
+
+
+def test_weighted_contributions_add_up_and_equal_options_are_one_row() -> None:
+    answer = mast_opt.explain(PROBLEM, PLAN, ["train"])
+    (one,) = answer.reasons
+    assert any(option.parts for option in one.options)
+    for option in one.options:
+        if option.change is not None:
+            assert option.change == pytest.approx(sum(option.parts.values()))
+            assert all(PROBLEM.objective.weights[name] for name in option.parts)
+    there = Option("in east on A100", "east", 1.0, {"peak": 1.0}, (), {"peak": 1.0})
+    alike = replace(there, words="in west on A100", place="west")
+    other = replace(there, words="in west on H100", place="west")
+    assert grouped([there, alike, other]) == [(there, 1), (other, 0)]

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from mast_opt.analysis.alternatives import Reasons
+from mast_opt.analysis.alternatives import Reasons, grouped
 from mast_opt.analysis.explain import Explanation
 from mast_opt.analysis.marginal_values import Marginals
 from mast_opt.analysis.pareto import Frontier
@@ -69,21 +69,26 @@ def _minimality(answer: Explanation) -> str:
 def _show_reasons(console: Console, one: Reasons, rows: int | None) -> None:
     console.print()
     print_words(console, one.sentence, style="bold")
-    shown = one.options if rows is None else one.options[:rows]
-    with_terms = any(option.terms for option in shown)
-    heads = ("instead", "change", *(("terms that change",) if with_terms else ()), "forbidden by")
-    table = light_table("", heads, ("instead",))
+    groups = grouped(one.options)
+    shown = groups if rows is None else groups[:rows]
+    with_terms = any(option.terms for option, _ in shown)
+    weighted = any(option.parts for option, _ in shown)
+    heads = ("instead", "change", *(("of which" if weighted else "terms that change",) if with_terms else ()))
+    table = light_table("", (*heads, "forbidden by"), ("instead",))
     for column in table.columns[2:]:
         column.justify = "left"
-    for option in shown:
-        terms = ", ".join(f"{name} {value:+.4g}" for name, value in option.terms.items())
+    for option, others in shown:
+        terms = ", ".join(
+            f"{name} {value:+.4g}" for name, value in (option.parts if weighted else option.terms).items()
+        )
         style = "dim" if option.forbidden else ""
         change = UNKNOWN if option.change is None else f"{option.decides or ''} {option.change:+.4g}".lstrip()
         cells = (terms, "; ".join(option.forbidden))[0 if with_terms else 1 :]
-        table.add_row(option.words, change, *cells, style=style)
+        words = f"{option.words} (and {counted(others, 'place')} alike)" if others else option.words
+        table.add_row(words, change, *cells, style=style)
     print_table(console, table)
-    if len(shown) < len(one.options):
-        console.print(f"… and {len(one.options) - len(shown):,} more (--full shows all)", style="dim")
+    if len(shown) < len(groups):
+        console.print(f"… and {len(groups) - len(shown):,} more (--full shows all)", style="dim")
 
 
 def show_marginals(console: Console, name: str, answer: Marginals, *, full: bool = False) -> None:

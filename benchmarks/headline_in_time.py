@@ -35,9 +35,9 @@ def main() -> None:
     parser.add_argument("--warm-up-days", type=float, default=7.0)
     parser.add_argument("--tick-s", type=int, default=60)
     parser.add_argument("--iterations", type=int, default=20, help="of the data plans")
-    parser.add_argument("--storage-weight", type=float, default=0.0, help="of the data plans")
     parser.add_argument("--servers-every-s", type=int, default=1800)
     parser.add_argument("--out", type=Path, default=Path("headline-in-time"))
+    parser.add_argument("--param", action="append", default=[], help="NAME=VALUE of every variant that does not set it")
     given = parser.parse_args()
     if given.list:
         for one in VARIANTS.values():
@@ -56,9 +56,9 @@ def main() -> None:
     run = {
         "tick_s": str(given.tick_s),
         "slow.data.iterations": str(given.iterations),
-        "slow.data.storage_weight": str(given.storage_weight),
         "slow.servers.every_s": str(given.servers_every_s),
     }
+    run |= dict(text.split("=", 1) for text in given.param)
     for name in given.variants:
         began = time.process_time()
         found = run_variant(VARIANTS[name], params, run, warm_up_days=given.warm_up_days)

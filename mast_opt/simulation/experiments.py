@@ -43,6 +43,8 @@ class Variant:
     """A switchboard is down for a day in the middle of the window."""
 
 
+PLAN = {"slow.data.anchors": "true", "slow.data.copies_min": "1", "slow.data.storage_weight": "0"}
+"""Parameters of the data plan: replicas stay as long as there is room, and a namespace is whole in one region."""
 AFTER = Variant("after", "daily data plan (5 h, copies of days), late binding")
 BEFORE = Variant("before", "jobs run in their home region, data never moves", params={"bind": "home"}, slow=())
 VARIANTS: Mapping[str, Variant] = {
@@ -60,7 +62,13 @@ VARIANTS: Mapping[str, Variant] = {
         Variant("instant", "plans and copies take no time", params={"slow.data.takes_s": "0"}, instant=True),
         Variant("frozen-7", "a data plan each seventh day", params={"slow.data.plan_each": "7"}),
         Variant("frozen-30", "one data plan, after a day", params={"slow.data.plan_each": "30"}),
-        Variant("one-copy", "no second copies", params={"slow.data.copies_min": "1"}),
+        Variant(
+            "two-copies",
+            "second copies of what was read, as far as there is room",
+            params={"slow.data.copies_min": "2"},
+        ),
+        Variant("no-anchors", "a plan may tear a namespace apart", params={"slow.data.anchors": "false"}),
+        Variant("best-fit", "servers are chosen by best fit", params={"placement": "best-fit"}),
         Variant("everywhere", "all data everywhere from the start, nothing planned", slow=(), everywhere=True),
         Variant("no-preemption", "nothing is stopped", preemption=False),
         *(

@@ -22,7 +22,9 @@ COPIED = Fraction(1, 2)
 NO_LIMIT_MB = 2**50
 
 
-def data_instance(view: View, network: NetworkLimits, *, copy_days: int, copies_min: int) -> DataPlacement | None:
+def data_instance(
+    view: View, network: NetworkLimits, *, copy_days: int, copies_min: int, anchors: bool = False
+) -> DataPlacement | None:
     """The instance of now; None if no work is to be planned for.
 
     A copy under way counts as a replica that stays. Work runs where all its data is, or not at all. Cores are left
@@ -31,6 +33,8 @@ def data_instance(view: View, network: NetworkLimits, *, copy_days: int, copies_
     Args:
         copy_days: time for the copies of the plan.
         copies_min: replicas of what was read in the last days, as far as storage and network have room for that.
+        anchors: whether what a namespace has in the region that holds most of it stays there, so that new work finds
+            together what nobody has read together before.
     """
     data, regions = view.datasets, tuple(sorted(view.supply_mgpu))
     labels = tuple(sorted(name for name in data.size_mb if data.whole_in(name)))
@@ -44,6 +48,7 @@ def data_instance(view: View, network: NetworkLimits, *, copy_days: int, copies_
         under_way[:, r] = [(name, region) in data.copying for name in labels]
         stored[:, r] = under_way[:, r] | [region in data.whole_in(name) for name in labels]
     size = np.array([data.size_mb[name] for name in labels], np.int64)
+    stays = under_way | _anchored(view, labels, size, stored) if anchors else under_way
     places = _regions(view, network, regions, types, copy_days)
     read = sorted({position[name] for one in work for name in one.datasets})
     tiers = tuple(sorted({one.tier for one in work}))
@@ -58,7 +63,7 @@ def data_instance(view: View, network: NetworkLimits, *, copy_days: int, copies_
             copies_min=_copies_min(view, network, size, stored, read, places, copies_min, copy_days),
             copies_max=np.full(len(labels), len(regions), np.int64),
             stored=stored,
-            pinned=under_way,
+            pinned=stays,
             forbidden=np.zeros_like(stored),
             residency=np.zeros_like(stored),
         ),
@@ -79,6 +84,19 @@ def data_instance(view: View, network: NetworkLimits, *, copy_days: int, copies_
         may_refuse=True,
         days=Fraction(copy_days),
     )
+
+
+def _anchored(view: View, labels: tuple[str, ...], size: Ints, stored: Bools) -> Bools:
+    """[I, R] replicas of each namespace in the region that holds most of it, by size."""
+    names = [view.datasets.namespace.get(name, "") for name in labels]
+    spaces = sorted(set(names))
+    space = np.array([spaces.index(name) for name in names], np.int64)
+    held = np.zeros((len(spaces), stored.shape[1]), np.int64)
+    np.add.at(held, space, size[:, None] * stored)
+    anchor = held.argmax(axis=1)[space]
+    known = np.array([bool(name) for name in names], np.bool_)
+    found: Bools = stored & known[:, None] & (np.arange(stored.shape[1]) == anchor[:, None])
+    return found
 
 
 def _regions(

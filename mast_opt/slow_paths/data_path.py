@@ -35,6 +35,7 @@ class DataPathParams:
             the low tiers first.
         storage_weight: of what is stored, in the objective: the lower, the longer
             replicas stay that may be of use again.
+        anchors: whether what a namespace has in the region that holds most of it stays there.
         plan_each: how many times it would ask for each time that it does; the first time counts.
     """
 
@@ -42,6 +43,7 @@ class DataPathParams:
     copy_days: int = 4
     copies_min: int = 2
     gpu_limit: str = SOFT
+    anchors: bool = False
     plan_each: int = 1
     storage_weight: float = TERMS["storage"]
 
@@ -73,7 +75,9 @@ class DataPath:
         if (view.now_ms // self.every_ms - 1) % self.params.plan_each:
             return None
         copies = 1 if view.plans.failed(NAME) else self.params.copies_min
-        problem = data_instance(view, self._network, copy_days=self.params.copy_days, copies_min=copies)
+        problem = data_instance(
+            view, self._network, copy_days=self.params.copy_days, copies_min=copies, anchors=self.params.anchors
+        )
         if problem is not None:
             weights = {**problem.objective.weights, "storage": self.params.storage_weight}
             problem = replace(problem, objective=replace(problem.objective, weights=weights))

@@ -43,8 +43,8 @@ class Variant:
     """A switchboard is down for a day in the middle of the window."""
 
 
-PLAN = {"slow.data.anchors": "true", "slow.data.copies_min": "1", "slow.data.storage_weight": "0"}
-"""Parameters of the data plan: replicas stay as long as there is room, and a namespace is whole in one region."""
+PLAN = {"slow.data.keep_origin": "true", "slow.data.copies_min": "1", "slow.data.storage_weight": "0"}
+"""Parameters of the data plan: replicas stay as long as there is room, and data stays where it appeared."""
 AFTER = Variant("after", "daily data plan (5 h, copies of days), late binding")
 BEFORE = Variant("before", "jobs run in their home region, data never moves", params={"bind": "home"}, slow=())
 VARIANTS: Mapping[str, Variant] = {
@@ -67,7 +67,7 @@ VARIANTS: Mapping[str, Variant] = {
             "second copies of what was read, as far as there is room",
             params={"slow.data.copies_min": "2"},
         ),
-        Variant("no-anchors", "a plan may tear a namespace apart", params={"slow.data.anchors": "false"}),
+        Variant("no-origins", "data may leave where it appeared", params={"slow.data.keep_origin": "false"}),
         Variant("best-fit", "servers are chosen by best fit", params={"placement": "best-fit"}),
         Variant("everywhere", "all data everywhere from the start, nothing planned", slow=(), everywhere=True),
         Variant("no-preemption", "nothing is stopped", preemption=False),
@@ -141,9 +141,9 @@ def run_variant(
         warm_up_days: jobs that come earlier do not count.
     """
     trace = trace_of(variant, params)
-    known = {
-        name: text for name, text in given.items() if not name.startswith("slow.") or name.split(".")[1] in variant.slow
-    }
+    off = tuple(f"slow.{name}." for name in ("data", "servers") if name not in variant.slow)
+    stated = {**PLAN, **given}
+    known = {name: text for name, text in stated.items() if not name.startswith(off)}
     until_ms = params.days * DAY_MS
     run = run_trace(trace, variant.policy, {**known, **variant.params}, slow=variant.slow, until_ms=until_ms)
     since_ms = round(warm_up_days * DAY_MS)

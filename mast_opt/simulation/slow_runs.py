@@ -99,7 +99,8 @@ def slow_run(trace: JobTrace, names: Collection[str], given: Mapping[str, str]) 
         data = values_of(DataRunParams, of_path[data_path.NAME], f"{PREFIX}{data_path.NAME}.")
         limits = NetworkLimits(around.ingress_mb_per_day, around.links)
         own = {item.name: getattr(data, item.name) for item in fields(DataPathParams)}
-        paths.append(DataPath(limits, DataPathParams(**own)))
+        origins = {name: regions[0] for name, regions in trace.replicas.items() if len(regions) == 1}
+        paths.append(DataPath(limits, DataPathParams(**own), origins))
         settings[data_path.NAME] = SolveSettings("tetris", data.iterations, data.takes_s * 1000, data.seed)
         stated |= _stated(data_path.NAME, "tetris", data)
     if servers_path.NAME in of_path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 
 import numpy as np
@@ -23,7 +24,12 @@ NO_LIMIT_MB = 2**50
 
 
 def data_instance(
-    view: View, network: NetworkLimits, *, copy_days: int, copies_min: int, anchors: bool = False
+    view: View,
+    network: NetworkLimits,
+    *,
+    copy_days: int,
+    copies_min: int,
+    origins: Mapping[str, str] | None = None,
 ) -> DataPlacement | None:
     """The instance of now; None if no work is to be planned for.
 
@@ -33,8 +39,8 @@ def data_instance(
     Args:
         copy_days: time for the copies of the plan.
         copies_min: replicas of what was read in the last days, as far as storage and network have room for that.
-        anchors: whether what a namespace has in the region that holds most of it stays there, so that new work finds
-            together what nobody has read together before.
+        origins: dataset → region where it stays as long as it is there, so that new work finds together what nobody
+            has read together before.
     """
     data, regions = view.datasets, tuple(sorted(view.supply_mgpu))
     labels = tuple(sorted(name for name in data.size_mb if data.whole_in(name)))
@@ -48,7 +54,7 @@ def data_instance(
         under_way[:, r] = [(name, region) in data.copying for name in labels]
         stored[:, r] = under_way[:, r] | [region in data.whole_in(name) for name in labels]
     size = np.array([data.size_mb[name] for name in labels], np.int64)
-    stays = under_way | _anchored(view, labels, size, stored) if anchors else under_way
+    kept = np.array([[(origins or {}).get(name) == region for region in regions] for name in labels], np.bool_)
     places = _regions(view, network, regions, types, copy_days)
     read = sorted({position[name] for one in work for name in one.datasets})
     tiers = tuple(sorted({one.tier for one in work}))
@@ -63,7 +69,7 @@ def data_instance(
             copies_min=_copies_min(view, network, size, stored, read, places, copies_min, copy_days),
             copies_max=np.full(len(labels), len(regions), np.int64),
             stored=stored,
-            pinned=stays,
+            pinned=under_way | (stored & kept),
             forbidden=np.zeros_like(stored),
             residency=np.zeros_like(stored),
         ),
@@ -84,19 +90,6 @@ def data_instance(
         may_refuse=True,
         days=Fraction(copy_days),
     )
-
-
-def _anchored(view: View, labels: tuple[str, ...], size: Ints, stored: Bools) -> Bools:
-    """[I, R] replicas of each namespace in the region that holds most of it, by size."""
-    names = [view.datasets.namespace.get(name, "") for name in labels]
-    spaces = sorted(set(names))
-    space = np.array([spaces.index(name) for name in names], np.int64)
-    held = np.zeros((len(spaces), stored.shape[1]), np.int64)
-    np.add.at(held, space, size[:, None] * stored)
-    anchor = held.argmax(axis=1)[space]
-    known = np.array([bool(name) for name in names], np.bool_)
-    found: Bools = stored & known[:, None] & (np.arange(stored.shape[1]) == anchor[:, None])
-    return found
 
 
 def _regions(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from mast_opt.core.errors import UsageError
@@ -35,7 +36,7 @@ class DataPathParams:
             the low tiers first.
         storage_weight: of what is stored, in the objective: the lower, the longer
             replicas stay that may be of use again.
-        anchors: whether what a namespace has in the region that holds most of it stays there.
+        keep_origin: whether a dataset stays in the region where it appeared, if that was one.
         plan_each: how many times it would ask for each time that it does; the first time counts.
     """
 
@@ -43,7 +44,7 @@ class DataPathParams:
     copy_days: int = 4
     copies_min: int = 2
     gpu_limit: str = SOFT
-    anchors: bool = False
+    keep_origin: bool = False
     plan_each: int = 1
     storage_weight: float = TERMS["storage"]
 
@@ -61,14 +62,20 @@ class DataPath:
     """Asks for the data placement of now, and carries it out wave by wave.
 
     Where no plan was found, the next instance asks for one replica of each dataset only.
+
+    Args:
+        origins: dataset → region where it appeared; used with ``keep_origin``.
     """
 
     name: str = NAME
 
-    def __init__(self, network: NetworkLimits, params: DataPathParams | None = None) -> None:
+    def __init__(
+        self, network: NetworkLimits, params: DataPathParams | None = None, origins: Mapping[str, str] | None = None
+    ) -> None:
         self.params = params or DataPathParams()
         self.every_ms: int = self.params.every_s * 1000
         self._network = network
+        self._origins = dict(origins or {}) if self.params.keep_origin else {}
 
     def ask(self, view: View) -> Question | None:
         """See ``SlowPath.ask``."""
@@ -76,7 +83,7 @@ class DataPath:
             return None
         copies = 1 if view.plans.failed(NAME) else self.params.copies_min
         problem = data_instance(
-            view, self._network, copy_days=self.params.copy_days, copies_min=copies, anchors=self.params.anchors
+            view, self._network, copy_days=self.params.copy_days, copies_min=copies, origins=self._origins
         )
         if problem is not None:
             weights = {**problem.objective.weights, "storage": self.params.storage_weight}

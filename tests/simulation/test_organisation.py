@@ -17,11 +17,11 @@ from mast_opt.simulation.organisation.trace import organisation_trace
 from mast_opt.simulation.run import run_trace
 from mast_opt.simulation.variants import digest_of
 
-SMALL = OrganisationParams(days=3, gpus=200, regions=3, datasets=120, median_hours=6.0)
+SMALL = OrganisationParams(days=3, gpus=150, regions=3, datasets=100, median_hours=6.0)
 
 
 def test_demand_keeps_to_the_targets() -> None:
-    params = replace(SMALL, gpus=1000, days=10)
+    params = replace(SMALL, gpus=1000, days=10, ramp_days=0)
     trace = organisation_trace(params)
     jobs, supply = trace.submissions, sum(server.gpus for server in trace.servers)
     assert abs(supply - params.gpus) < 100
@@ -52,7 +52,7 @@ def test_worst_region_is_as_skewed_as_asked() -> None:
 
 
 def test_data_is_read_after_it_is_there() -> None:
-    trace = organisation_trace(replace(SMALL, datasets=400))
+    trace = organisation_trace(replace(SMALL, datasets=400, new_percent=10))
     created = {name: one.created_ms for name, one in trace.surroundings.datasets.items()}
     assert max(created.values()) > 0
     for job, names in trace.submissions.datasets.items():
@@ -90,6 +90,6 @@ def test_bound_jobs_run_where_they_are_bound() -> None:
 
 
 def test_calibration_hits_the_published_ratio() -> None:
-    params = calibrated(replace(SMALL, gpus=300, regions=4), warm_up_days=1.0, tolerance=0.3)
+    params = calibrated(replace(SMALL, ramp_days=0), warm_up_days=1.0, tolerance=0.3)
     found = run_variant(BEFORE, params, {"tick_s": "60"}, warm_up_days=1.0)
     assert found["worst_ratio"][0]["mean"] == pytest.approx(2.63, abs=0.5)

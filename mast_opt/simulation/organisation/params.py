@@ -30,6 +30,7 @@ class OrganisationParams:
         largest_gpus: of a gang.
         copy_days: days in which all regions together can take in one copy of everything.
         clusters: of each region.
+        new_percent: about so many of the partitions appear in the course of the trace, in the home of their namespace.
         ramp_days: first days in which the demand is ``ramp_load`` of what it is later, so that no backlog builds up
             before a data plan can have been carried out.
         ramp_load: see ``ramp_days``.
@@ -49,12 +50,13 @@ class OrganisationParams:
     largest_gpus: int = 32
     copy_days: float = 4.0
     clusters: int = 1
+    new_percent: int = 0
     ramp_days: int = 5
     ramp_load: float = 0.5
 
     def __post_init__(self) -> None:
         least = {"seed": 0, "days": 1, "gpus": 100, "regions": 2, "datasets": 16, "storage_percent": 100}
-        least |= {"largest_gpus": 1, "clusters": 1, "first_time_percent": 0, "ramp_days": 0}
+        least |= {"largest_gpus": 1, "clusters": 1, "first_time_percent": 0, "ramp_days": 0, "new_percent": 0}
         for name, number in least.items():
             if getattr(self, name) < number:
                 raise UsageError(f"{name} of an organisation is {getattr(self, name)}; expected at least {number}")

@@ -23,8 +23,6 @@ WEEKLY_CHANGE = 0.2
 """σ of the change of a namespace's popularity from week to week, in logarithms."""
 HOT_SHARE = 0.5
 """Share of a namespace's partitions that its first-time work reads; at least one."""
-NEW_SHARE = 0.0
-"""Share of the partitions that appear in the course of the trace."""
 RECURRING = 4
 """Recurring workloads of a namespace."""
 WEEK_DAYS = 7
@@ -80,7 +78,7 @@ def structure(params: OrganisationParams) -> Structure:
     rank[order] = np.arange(len(order)) - np.searchsorted(teams.namespace, teams.namespace)[order]
     of = np.bincount(teams.namespace)[teams.namespace]
     hot = rank < np.maximum(1, np.floor(HOT_SHARE * of))
-    new = hot & (rank > 0) & (rng.random(len(order)) < NEW_SHARE / HOT_SHARE)
+    new = hot & (rank > 0) & (rng.random(len(order)) * 100 * HOT_SHARE < params.new_percent)
     created = np.where(new, rng.uniform(0, params.days, len(order)), 0.0)
     target = _targets(params, count)
     nominal = generator(params.seed, "nominal").integers(len(GPU_TYPES), size=(count, RECURRING))

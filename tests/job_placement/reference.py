@@ -8,7 +8,7 @@ import numpy as np
 
 from mast_opt.job_placement.engine.state import NEVER
 from mast_opt.job_placement.live_fleet.inventory import FleetInventory
-from mast_opt.job_placement.live_fleet.running_jobs import cost_of
+from mast_opt.job_placement.live_fleet.running_job import cost_of
 from mast_opt.job_placement.live_fleet.types import Job, Share
 
 

@@ -187,6 +187,12 @@ class AssignmentParams(Params):
     price_steps: int = parameter(
         300, "Most subgradient steps for the prices.", "They reach the linear relaxation within 0.1%.", low=1
     )
+    price_aim: float = parameter(
+        0.05,
+        "A first subgradient step aims so far above the best bound, as a share of it.",
+        "Between 0.02 and 0.2, prices end within 0.01% of the linear relaxation on eight published instances.",
+        above=0,
+    )
     price_failures: int = parameter(10, "Subgradient steps without gain before they are halved.", "Set by hand.", low=1)
 
 
@@ -254,11 +260,11 @@ class ExhaustiveRepairParams(Params):
         low=0,
         high=1,
     )
-    recreate_noise: tuple[float, ...] = parameter(
-        (0.1, 0.3, 1.0),
-        "Standard deviations of the factor on what a job is worth in the order in which jobs are put back; a round "
-        "draws one of them.",
-        "Small ones keep the order, large ones leave a bad one.",
+    recreate_noise: float = parameter(
+        0.3,
+        "Standard deviation of the factor on what a job is worth in the order in which jobs are put back.",
+        "Small ones keep the order, large ones leave a bad one; a choice of three gains nothing "
+        "(docs/benchmarks/ablation.md).",
         low=0,
     )
     assignment: AssignmentParams = group(

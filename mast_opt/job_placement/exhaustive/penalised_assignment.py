@@ -81,7 +81,7 @@ class PenalisedAssignment:
         at[plan.job] = plan.server
         first = self._price is None
         if self._price is None:
-            self._price = self._prices(self._cost[np.arange(len(at)), at].sum())
+            self._price = self._prices()
         priced = self._priced(self._price)
         if self._rng.random() < self._params.from_prices or first:
             at = priced.argmin(axis=1)
@@ -96,11 +96,11 @@ class PenalisedAssignment:
         """[J, S + 1] costs with what capacity costs."""
         return np.where(self._allowed, self._cost + (self._need * price).sum(axis=2), np.inf)
 
-    def _prices(self, upper: float) -> Floats:
-        """[S + 1, R] from the subgradients of the relaxation in which capacity is only priced. ``upper``: cost of some
-        assignment."""
+    def _prices(self) -> Floats:
+        """[S + 1, R] from the subgradients of the relaxation in which capacity is only priced; each step aims at a
+        share of the best bound above that."""
         price = best_price = np.zeros_like(self._room)
-        best, step, failures = -np.inf, 1.0, 0
+        best, aim, failures = -np.inf, self._params.price_aim, 0
         limited = np.isfinite(self._room)
         for _ in range(self._params.price_steps):
             priced = self._priced(price)
@@ -113,11 +113,11 @@ class PenalisedAssignment:
             else:
                 failures += 1
                 if failures == self._params.price_failures:
-                    price, step, failures = best_price, step / 2, 0
+                    price, aim, failures = best_price, aim / 2, 0
             length = (over * over).sum()
             if length == 0:
                 break
-            price = np.maximum(price + step * max(upper - value, 0.0) / length * over, 0.0)
+            price = np.maximum(price + aim * abs(best) / length * over, 0.0)
         return best_price
 
     def _core(self, priced: Floats) -> Bools:

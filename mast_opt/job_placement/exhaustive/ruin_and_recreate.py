@@ -232,7 +232,7 @@ class _RuinAndRecreate:
             if (batch.cluster_of(at) in chosen or rng.random() < self.params.ruin_share) and j in batch.placed:
                 batch.remove_whole(j)
         batch.restore_unneeded(self.local_search.stopped)
-        noise = rng.normal(1, rng.choice(self.params.recreate_noise), len(p.jobs))
+        noise = rng.normal(1, self.params.recreate_noise, len(p.jobs))
         rank = (-self.local_search.rejected * np.maximum(noise, 0.0)).astype(np.int64)
         self.local_search.run(batch, batch.waiting().tolist(), self.watch, rank)
         return batch

@@ -11,7 +11,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.job_placement.live_fleet.booking import devices_of, servers_of, shares_by_part
 from mast_opt.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.job_placement.live_fleet.part_gangs import gangs_of
-from mast_opt.job_placement.live_fleet.running_jobs import Holding, Running
+from mast_opt.job_placement.live_fleet.running_job import Holding, Running
 from mast_opt.job_placement.live_fleet.types import Job, Server, Share, whole
 from mast_opt.job_placement.units import MOST_POOLED, WHOLE
 

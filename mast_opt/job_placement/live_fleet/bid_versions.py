@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from mast_opt.core.errors import StaleBid, UsageError
 from mast_opt.job_placement.live_fleet.move_plan import MovePlan
-from mast_opt.job_placement.live_fleet.running_jobs import Running
+from mast_opt.job_placement.live_fleet.running_job import Running
 from mast_opt.job_placement.live_fleet.types import Bid
 
 

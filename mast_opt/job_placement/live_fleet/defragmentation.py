@@ -32,7 +32,7 @@ from mast_opt.job_placement.live_fleet.exchanges import Exchanges
 from mast_opt.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.job_placement.live_fleet.movable_work import MovableWork, has_room, moved_holdings
 from mast_opt.job_placement.live_fleet.move_plan import JobMove, MoveBudget, MovePlan
-from mast_opt.job_placement.live_fleet.running_jobs import Holding, Running
+from mast_opt.job_placement.live_fleet.running_job import Holding, Running
 from mast_opt.job_placement.live_fleet.types import Bid, Job, Share
 from mast_opt.job_placement.units import WHOLE, Bools
 

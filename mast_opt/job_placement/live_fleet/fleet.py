@@ -29,7 +29,7 @@ from mast_opt.job_placement.live_fleet.conversion import (
 from mast_opt.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.job_placement.live_fleet.placing_fleet import PlacingFleet
 from mast_opt.job_placement.live_fleet.resizing import enlarged, need_of, shrunk
-from mast_opt.job_placement.live_fleet.running_jobs import Running
+from mast_opt.job_placement.live_fleet.running_job import Running
 from mast_opt.job_placement.live_fleet.settings import by_loss, sound_limits, sound_sampling
 from mast_opt.job_placement.live_fleet.snapshot_format import decoded
 from mast_opt.job_placement.live_fleet.types import (

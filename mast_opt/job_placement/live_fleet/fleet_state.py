@@ -20,7 +20,7 @@ from mast_opt.job_placement.live_fleet.conversion import Limits, over_quota
 from mast_opt.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.job_placement.live_fleet.multipart_bid import holdings_in
 from mast_opt.job_placement.live_fleet.part_gangs import gangs_of
-from mast_opt.job_placement.live_fleet.running_jobs import Running
+from mast_opt.job_placement.live_fleet.running_job import Running
 from mast_opt.job_placement.live_fleet.snapshot_format import decoded, difference, encoded
 from mast_opt.job_placement.live_fleet.types import Bid, Job, Share
 

@@ -25,7 +25,8 @@ from mast_opt.job_placement.engine.state import N_ROUND
 from mast_opt.job_placement.engine.state_allocation import copied, grown
 from mast_opt.job_placement.engine.stopped_job import Stopped, restore_arrays, restore_values
 from mast_opt.job_placement.live_fleet.part_gangs import gangs_of
-from mast_opt.job_placement.live_fleet.running_jobs import Holding, Running, RunningJobs, cost_of
+from mast_opt.job_placement.live_fleet.running_job import Holding, Running, cost_of
+from mast_opt.job_placement.live_fleet.running_jobs import RunningJobs
 from mast_opt.job_placement.live_fleet.types import Job, Share, names_in
 from mast_opt.job_placement.units import LEVELS, Ints
 

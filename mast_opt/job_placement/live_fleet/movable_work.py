@@ -18,7 +18,7 @@ from mast_opt.job_placement.engine.relocation import CORES, MGPU, MIB, REGION, T
 from mast_opt.job_placement.engine.state import J_ROW, L_CPU, L_MEMORY, L_NEXT, L_SERVER, VICTIM
 from mast_opt.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.job_placement.live_fleet.move_plan import MoveBudget
-from mast_opt.job_placement.live_fleet.running_jobs import MOST_HOURS, Holding, Running
+from mast_opt.job_placement.live_fleet.running_job import MOST_HOURS, Holding, Running
 from mast_opt.job_placement.live_fleet.types import Share
 from mast_opt.job_placement.units import CLUSTER, RACK, SERVER, WHOLE, Ints
 

@@ -18,7 +18,7 @@ from mast_opt.job_placement.live_fleet.booking import level_of
 from mast_opt.job_placement.live_fleet.diagnosis import Coded, explain, why_not
 from mast_opt.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.job_placement.live_fleet.part_gangs import gangs_of
-from mast_opt.job_placement.live_fleet.running_jobs import Holding
+from mast_opt.job_placement.live_fleet.running_job import Holding
 from mast_opt.job_placement.live_fleet.types import Bid, ClusterReport, Job, PartPlace, Share
 from mast_opt.job_placement.units import CLUSTER, LEVELS, WHOLE_JOB_LEVELS, Bools
 

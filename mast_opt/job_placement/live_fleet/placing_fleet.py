@@ -79,7 +79,8 @@ class PlacingFleet(MovingFleet):
 
     @checked(job=a(Job))
     def bids(self, job: Job) -> tuple[Bid, ...]:
-        """The best bid of every region that has one, the best of all first (it is the one that ``place`` gives)."""
+        """The best bid of every region that has one: first the one that ``place`` gives, then the others by
+        ``Bid.key``, in which the loss of value does not count."""
         with self._lock:
             over, requests = self._requests(job)
             found, price = list[Bid](), self._books.price_of(job)
@@ -94,7 +95,10 @@ class PlacingFleet(MovingFleet):
                 offer = self._search(here[0], price)
                 if offer is not None:
                     found.append(bid_of(offer, job, over, price, self._books, self._versions.now, self._versions.name))
-            return tuple(sorted(found, key=lambda bid: bid.key))
+            if len(found) > 1:
+                best, _ = self._answer(job, None)
+                found.sort(key=lambda bid: (bid != best, bid.key))
+            return tuple(found)
 
     def commit(self, bid: Bid) -> tuple[str, ...]:
         """Start the bid's job; returns the victims, which no longer hold anything and have to be stopped.

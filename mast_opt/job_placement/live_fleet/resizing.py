@@ -11,7 +11,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.job_placement.engine.best_bid import assign_devices
 from mast_opt.job_placement.engine.state import A_CPU, A_MEMORY, A_WHOLE, S_BLOCKED
 from mast_opt.job_placement.live_fleet.inventory import FleetInventory
-from mast_opt.job_placement.live_fleet.running_jobs import Running
+from mast_opt.job_placement.live_fleet.running_job import Running
 from mast_opt.job_placement.live_fleet.types import Share
 from mast_opt.job_placement.units import RACK, WHOLE, Bools, Ints
 

@@ -22,7 +22,7 @@ from mast_opt.job_placement.live_fleet.booking import devices_of
 from mast_opt.job_placement.live_fleet.conversion import Limits
 from mast_opt.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.job_placement.live_fleet.part_gangs import amounts_of
-from mast_opt.job_placement.live_fleet.running_jobs import Holding, Places, Running
+from mast_opt.job_placement.live_fleet.running_job import Holding, Places, Running
 from mast_opt.job_placement.live_fleet.settings import sound_limits, sound_sampling
 from mast_opt.job_placement.live_fleet.types import Job, Part, Server, Share, whole
 

@@ -16,7 +16,7 @@ from mast_opt.job_placement.engine.limits import DEFAULT_SAMPLING, SAMPLING_RANG
 from mast_opt.job_placement.live_fleet.fleet import Fleet
 from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused, Server
 from tests.job_placement.fleets import bid_for
-from tests.job_placement.operations import new_job, random_operation, small_fleet
+from tests.job_placement.operations import new_job, new_server, random_operation, small_fleet
 from tests.job_placement.slow_placement import SlowPlacement
 
 
@@ -239,3 +239,23 @@ def test_all_that_a_job_needs_counts_in_the_mix(what: str) -> None:
             fleet.commit(bid_for(fleet, one))
         taken[placement] = bid_for(fleet, job).shares[0].server
     assert taken == {"fragmentation": "b", "best-fit": "a"}
+
+
+@pytest.mark.parametrize("placement", ["fragmentation", "best-fit"])
+def test_the_first_of_all_bids_is_that_of_place(placement: str) -> None:
+    """In random states, with losses of value that differ between regions."""
+    rng, several = np.random.default_rng(6), 0
+    fleet = small_fleet(rng) if placement == "fragmentation" else tight_fleet(rng)
+    for number in range(250):
+        random_operation(rng, fleet, number)
+        job = new_job(rng, f"asked{number}")
+        bids, answer = fleet.bids(job), fleet.place(job)
+        assert bids[:1] == ((answer,) if isinstance(answer, Bid) else ())
+        assert [bid.key for bid in bids[1:]] == sorted(bid.key for bid in bids[1:])
+        assert len({bid.region for bid in bids}) == len(bids)
+        several += len(bids) > 1
+    assert several > 20
+
+
+def tight_fleet(rng: np.random.Generator) -> Fleet:
+    return Fleet((new_server(rng, f"s{n}") for n in range(12)), tiers=(0, 1, 2), placement="best-fit")

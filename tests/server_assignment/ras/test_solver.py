@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import mast_opt
 from mast_opt import backends
+from mast_opt.core.jit import compiled
 from mast_opt.core.solve_result import Event, Limit, SolveParams, Status
 from mast_opt.server_assignment import Plan, ServerAssignment
 from mast_opt.server_assignment.formulation.disaggregation import expand
@@ -26,16 +27,22 @@ from mast_opt.server_assignment.ras.lagrangian import multiple_choice_knapsack a
 from mast_opt.server_assignment.ras.lagrangian import relaxation as relaxed
 from mast_opt.server_assignment.ras.lagrangian.lp_duals import lp_duals
 from mast_opt.server_assignment.ras.lagrangian.relaxation import Relaxed
-from mast_opt.server_assignment.ras.operators.delta_costs import change_some, cost
+from mast_opt.server_assignment.ras.operators.delta_costs import change, cost
 from mast_opt.server_assignment.ras.operators.reservation_reoptimise import reoptimise_reservation, settle
 from mast_opt.server_assignment.ras.operators.transfers import transfer_servers
-from mast_opt.server_assignment.ras.state import lacking, ras_arrays_of, state_of
+from mast_opt.server_assignment.ras.state import RasArrays, RasState, lacking, ras_arrays_of, state_of
 from mast_opt.server_assignment.verification.certificate_bound import certified_bound
 from mast_opt.server_assignment.verification.verifier import verify
 from mast_opt.solving import Solution
 from tests.server_assignment.brute import Brute
 from tests.server_assignment.strategies import problems
 from tests.server_assignment.support import RELATIVE, examples
+
+
+@compiled
+def _change(fleet: RasArrays, state: RasState, pair: int, more: int) -> None:
+    """The kernel, to be called from Python."""
+    change(fleet, state, pair, more)
 
 
 def run(problem: ServerAssignment, **given: Any) -> Solution[Any]:
@@ -90,7 +97,7 @@ def test_changes_keep_every_sum(data: st.DataObject, problem: ServerAssignment) 
         for pair in pairs.tolist():
             room = min(int(fleet.most[pair] - state.servers[pair]), int(state.free[fleet.stock[pair]]))
             more = data.draw(st.integers(-int(state.servers[pair]), room))
-            change_some(fleet, state, np.array([pair]), np.array([more]))
+            _change(fleet, state, pair, more)
     before = cost(fleet, state)
     prices = np.zeros(len(size))
     hint = np.full(len(problem.reservations), float(data.draw(st.integers(0, 5000))))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mast_opt.core.jit import compiled, kernel
-from mast_opt.server_assignment.problem import Ints
 from mast_opt.server_assignment.ras.state import NO_LIMIT, RasArrays, RasState
 
 
@@ -99,10 +98,3 @@ def cost(f: RasArrays, s: RasState) -> float:
     for q in range(len(f.asked)):
         total += reservation_cost(f, s, q)
     return total
-
-
-@compiled
-def change_some(f: RasArrays, s: RasState, pairs: Ints, more: Ints) -> None:
-    """Change several pairs."""
-    for k in range(len(pairs)):
-        change(f, s, pairs[k], more[k])

@@ -4,13 +4,17 @@ A job goes to one server, or waits. Capacity that is exceeded costs a penalty, w
 infeasible and falls while it is feasible, so that the search crosses from one feasible assignment to the next
 (strategic oscillation; Díaz and Fernández, A tabu search heuristic for the generalized assignment problem, EJOR 132,
 2001). Each step takes the best move or exchange that is not tabu. Some rounds look only at the places that are cheap
-under the Lagrangian prices of capacity. J jobs, S servers, R resources; place S is the queue.
+under the Lagrangian prices of capacity, and some begin with the linear relaxation over these places, whose plan splits
+at most as many jobs as there are limits of capacity. J jobs, S servers, R resources; place S is the queue.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from mast_opt.job_placement.engine.server_layout import Layout
 from mast_opt.job_placement.exhaustive.objective import TermPrices
@@ -18,6 +22,8 @@ from mast_opt.job_placement.exhaustive.params import AssignmentParams
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, WHOLE, Bools, Ints
+from mast_opt.job_placement.verification.certificate import CapacityPrices
+from mast_opt.mip import Mip, unnamed
 from mast_opt.search.interface import SearchMonitor
 
 Floats = NDArray[np.float64]
@@ -44,7 +50,9 @@ class PenalisedAssignment:
         layout: Layout,
         rng: np.random.Generator,
         params: AssignmentParams,
+        solve: Callable[[Mip], Floats | None],
     ) -> None:
+        """``solve``: a plan of a linear program, None where there was no time for one."""
         p, self._params, self._rng = problem, params, rng
         kind, region, jobs = p.servers.gpu_type, p.server_region, len(p.jobs)
         need = np.stack(
@@ -55,12 +63,13 @@ class PenalisedAssignment:
             ],
             axis=2,
         )
-        asked = need.any(axis=(0, 1))
+        asked: Bools = np.asarray(need.any(axis=(0, 1)))
         allowed = p.accepts[:, kind] & p.open_region[:, region] & (need <= p.free).all(axis=2)
         self._allowed: Bools = np.column_stack([allowed, np.ones(jobs, np.bool_)])
         """[J, S + 1]"""
         self._need: Floats = np.pad(need[:, :, asked].astype(np.float64), ((0, 0), (0, 1), (0, 0)))
         """[J, S + 1, R]"""
+        self._asked, self._tiers = asked, len(p.tiers)
         self._room: Floats = np.pad(p.free[:, asked].astype(np.float64), ((0, 1), (0, 0)), constant_values=np.inf)
         """[S + 1, R]"""
         self._scale = 1 / np.maximum(p.free[:, asked].mean(axis=0), 1.0)
@@ -68,31 +77,39 @@ class PenalisedAssignment:
         self._cost: Floats = np.where(self._allowed, np.column_stack([cost, prices.rejected]), 0.0)
         """[J, S + 1]"""
         self._first_penalty = params.penalty * max(float(self._cost.mean()), 1e-12)
-        self._price: Floats | None = None
-        """[S + 1, R] Lagrangian prices of capacity, once they are known."""
+        self._solve = solve
+        self._priced: Floats | None = None
+        """[J, S + 1] costs with what capacity costs at the Lagrangian prices, once they are known."""
+        self.prices: CapacityPrices | None = None
+        """Prices of capacity that prove a bound, once a round has begun."""
+        self._relaxed: Ints
+        """[J] where the linear relaxation has most of each job, likewise."""
         self._victims = len(p.running)
 
     def improved(self, plan: Plan, watch: SearchMonitor) -> Plan | None:
-        """The best feasible assignment of one round; it begins with the plan, or with what the prices say. None where
-        the plan stops running jobs, whose room is not known here."""
+        """The best feasible assignment of one round; it begins with the plan, or with the linear relaxation. None
+        where the plan stops running jobs, whose room is not known here."""
         if plan.preempt.any():
             return None
         at = np.full(len(self._cost), len(self._room) - 1)
         at[plan.job] = plan.server
-        first = self._price is None
-        if self._price is None:
-            self._price = self._prices()
-        priced = self._priced(self._price)
+        first = self._priced is None
+        if self._priced is None:
+            price = self._prices()
+            self._priced = self._with_prices(price)
+            self.prices = CapacityPrices(np.zeros((len(price) - 1, self._tiers, len(self._asked))))
+            self.prices.capacity[:, 0, self._asked] = price[:-1]
+            self._relaxed = self._relaxation(self._priced)
         if self._rng.random() < self._params.from_prices or first:
-            at = priced.argmin(axis=1)
-        best = self._search(at, self._core(priced), watch)
+            at = self._relaxed
+        best = self._search(at, self._core(self._priced, int(self._rng.choice(self._params.core))), watch)
         if best is None:
             return None
         placed = np.flatnonzero(best < len(self._room) - 1)
         none, nobody = np.zeros(len(placed), np.int64), np.zeros(self._victims, np.bool_)
         return Plan(placed, best[placed], none + 1, none, none > 0, nobody)
 
-    def _priced(self, price: Floats) -> Floats:
+    def _with_prices(self, price: Floats) -> Floats:
         """[J, S + 1] costs with what capacity costs."""
         return np.where(self._allowed, self._cost + (self._need * price).sum(axis=2), np.inf)
 
@@ -103,7 +120,7 @@ class PenalisedAssignment:
         best, aim, failures = -np.inf, self._params.price_aim, 0
         limited = np.isfinite(self._room)
         for _ in range(self._params.price_steps):
-            priced = self._priced(price)
+            priced = self._with_prices(price)
             at = priced.argmin(axis=1)
             value = priced.min(axis=1).sum() - (price[limited] * self._room[limited]).sum()
             over = np.where(limited, self._load(at) - np.where(limited, self._room, 0.0), 0.0)
@@ -120,9 +137,40 @@ class PenalisedAssignment:
             price = np.maximum(price + aim * abs(best) / length * over, 0.0)
         return best_price
 
-    def _core(self, priced: Floats) -> Bools:
-        """[J, S + 1] places that this round looks at: all, or so many a job, the cheapest of all jobs together."""
-        width = int(self._rng.choice(self._params.core))
+    def _relaxation(self, priced: Floats) -> Ints:
+        """[J] where the linear relaxation over the cheapest places has most of each job; the cheapest places where it
+        is not solved."""
+        job, to = np.nonzero(self._core(priced, self._params.relaxed_places))
+        limited, column = np.isfinite(self._room), np.arange(len(job))
+        amount = np.where(limited[to], self._need[job, to], 0.0)
+        row = len(self._cost) + to[:, None] * amount.shape[1] + np.arange(amount.shape[1])
+        matrix = csr_array(
+            (
+                np.append(np.ones(len(job)), amount),
+                (np.append(job, row), np.append(column, np.repeat(column, amount.shape[1]))),
+            ),
+            shape=(len(self._cost) + self._room.size, len(job)),
+        )
+        matrix.eliminate_zeros()
+        once = np.ones(len(self._cost))
+        program = unnamed(
+            "generalised_assignment",
+            matrix,
+            self._cost[job, to],
+            col_upper=np.ones(len(job)),
+            row_lower=np.append(once, np.full(self._room.size, -np.inf)),
+            row_upper=np.append(once, self._room),
+        )
+        plan = self._solve(program)
+        share = -priced
+        if plan is not None:
+            share = np.zeros_like(self._cost)
+            share[job, to] = plan
+        most: Ints = share.argmax(axis=1)
+        return most
+
+    def _core(self, priced: Floats, width: int) -> Bools:
+        """[J, S + 1] places that count: all (0), or so many a job, the cheapest of all jobs together, and the queue."""
         if width == 0:
             return self._allowed
         extra = priced - priced.min(axis=1, keepdims=True)

@@ -24,6 +24,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.solve_result import Limit, SolveParams
 from mast_opt.job_placement.engine.best_bid import NOBODY, on_servers
 from mast_opt.job_placement.engine.free_capacity_search import search
@@ -42,6 +43,7 @@ from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import Bools, Ints
 from mast_opt.job_placement.verification.certificate import CapacityBound, CapacityPrices
 from mast_opt.job_placement.verification.verifier import verify
+from mast_opt.mip import Mip
 from mast_opt.search.interface import SearchContext, SearchResult
 
 
@@ -64,7 +66,7 @@ class _RuinAndRecreate:
         self.local_search = EvictionLocalSearch(problem, self.prices, params)
         self.sub_mips = FixAndOptimise(problem, tools, params)
         self.assignment = (
-            PenalisedAssignment(problem, self.prices, self.initial.layout, tools.rng, params.assignment)
+            PenalisedAssignment(problem, self.prices, self.initial.layout, tools.rng, params.assignment, self._plan_of)
             if self.sub_mips.strategy.assignment
             else None
         )
@@ -85,6 +87,8 @@ class _RuinAndRecreate:
             self._offer_plan(start)
         if self.assignment is not None:
             self._offer_plan(self.assignment.improved(self.best.plan(), self.watch))
+            if self.assignment.prices is not None:
+                self._raise_bound(CapacityBound(self.p).value(self.assignment.prices), self.assignment.prices)
         if self.watch.limit() is None:
             self._relax()
         if not self.watch.done:
@@ -123,6 +127,9 @@ class _RuinAndRecreate:
             whole = np.flatnonzero(result.x[program.assign] > self.params.whole_from)
             self.relaxed_cluster[program.option_job[whole]] = program.option_cluster[whole]
             self._offer(self._rounded(where, stopped))
+
+    def _plan_of(self, linear: Mip) -> FloatArray | None:
+        return self.sub_mips.sub_mip(linear, self._limits()).x
 
     def _limits(self) -> SolveParams:
         """Limits of a linear program: a share of the time that remains."""

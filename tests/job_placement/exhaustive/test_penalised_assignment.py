@@ -8,7 +8,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
+from mast_opt import backends
+from mast_opt.core.arrays import FloatArray
+from mast_opt.core.solve_result import SolveParams
 from mast_opt.importers.gap import Gap, job_placement
 from mast_opt.job_placement import JobPlacement
 from mast_opt.job_placement.exhaustive.batch_state import batch_state_of
@@ -18,7 +22,9 @@ from mast_opt.job_placement.exhaustive.penalised_assignment import PenalisedAssi
 from mast_opt.job_placement.generate import FAMILIES
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.units import CPU
+from mast_opt.job_placement.verification.certificate import CapacityBound
 from mast_opt.job_placement.verification.verifier import verify
+from mast_opt.mip import Mip
 from mast_opt.search.interface import SearchMonitor, StoppingCriteria
 from mast_opt.solving import solve
 from tests.narrowing import some
@@ -40,10 +46,16 @@ def least_cost(gap: Gap) -> int:
     return int(cost.sum(axis=1)[(load <= gap.capacity).all(axis=1)].min())
 
 
-def search_of(problem: JobPlacement, params: Mapping[str, object], seed: int = 0) -> PenalisedAssignment:
-    layout = batch_state_of(problem).layout
-    settings = AssignmentParams.of(params)
-    return PenalisedAssignment(problem, term_prices_of(problem, layout), layout, np.random.default_rng(seed), settings)
+def search_of(
+    problem: JobPlacement, params: Mapping[str, object], seed: int = 0, relaxed: bool = True
+) -> PenalisedAssignment:
+    layout, settings = batch_state_of(problem).layout, AssignmentParams.of(params)
+
+    def plan_of(linear: Mip) -> FloatArray | None:
+        return backends.get("highs").solve(linear, SolveParams(threads=1)).x if relaxed else None
+
+    prices, rng = term_prices_of(problem, layout), np.random.default_rng(seed)
+    return PenalisedAssignment(problem, prices, layout, rng, settings, plan_of)
 
 
 def nothing_placed(problem: JobPlacement) -> Plan:
@@ -77,6 +89,29 @@ def test_rounds_leave_nothing_out_and_come_close(params: dict[str, object]) -> N
         values.append(verdict.objective)
     exact = solve(problem, "highs", threads=1)
     assert min(values) <= 1.01 * some(exact.objective)
+
+
+def test_the_relaxation_splits_few_jobs_and_is_not_needed() -> None:
+    """Over all places, its optimum is that of the program that HiGHS is given."""
+    gap = tight(4, 24, 2)
+    problem, agents = job_placement(gap, "gap"), np.arange(4)
+    search = search_of(problem, {"relaxed_places": 5})
+    some(search.improved(nothing_placed(problem), unlimited()))
+    at = search._relaxed
+    load = (gap.weight * (at == agents[:, None])).sum(axis=1)
+    linear = linprog(
+        gap.cost.ravel(),
+        A_ub=np.kron(np.eye(4), np.ones(24)) * gap.weight.ravel(),
+        b_ub=gap.capacity,
+        A_eq=np.tile(np.eye(24), 4),
+        b_eq=np.ones(24),
+    )
+    assert np.count_nonzero(linear.x.reshape(4, 24)[at, np.arange(24)] < 1 - 1e-9) <= 4
+    assert (load <= gap.capacity + 4 * gap.weight.max()).all()
+    proven = CapacityBound(problem).value(some(search.prices))
+    assert 0.999 * linear.fun <= proven <= linear.fun * (1 + 1e-9)
+    without = search_of(problem, {}, relaxed=False)
+    assert verify(problem, some(without.improved(nothing_placed(problem), unlimited()))).ok
 
 
 def test_what_does_not_fit_waits() -> None:

@@ -41,6 +41,11 @@ class Host(Protocol):
         """What has happened since the last call."""
         ...
 
+    def happened(self, now_ms: int, event: Event) -> Sequence[Event]:
+        """What follows when somebody else says that a server is out of service or in service again: reports of what ran
+        there, where the host does not see that for itself."""
+        ...
+
     def next_ms(self) -> int | None:
         """When to ask for reports again; None if nothing is under way."""
         ...

@@ -49,6 +49,10 @@ class SimulatedLiveHost:
                 self._work.pop(name, None)
         return found
 
+    def happened(self, now_ms: int, event: Event) -> Sequence[Event]:
+        """See ``Host``."""
+        return self._host.reported(now_ms, event)[1:]
+
     def next_ms(self) -> int | None:
         """See ``Host``."""
         return self._host.next_ms()

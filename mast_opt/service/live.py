@@ -240,6 +240,10 @@ class Live:
             before = self._engine.state.seq
             self._in_log = False
             verdicts, inbox = self._verdicts(fresh)
+            for event in inbox:
+                if isinstance(event, (ev.ServerDown, ev.ServerUp)):
+                    self._reports += self.host.happened(now, event)
+            inbox += self._reports[len(reports) :]
             turn = self._engine.advance(now, [*reports, *inbox])
             self._next_wake = turn.next_wake_ms
             answers = [(request, *request.respond(verdicts[at])) for at, request in enumerate(fresh)]

@@ -99,6 +99,9 @@ def test_servers_data_and_quotas(client: TestClient) -> None:
     assert client.put("/v1/servers/s9", json={"state": "down"}).status_code == 200
     found = {one["server"]: one for one in client.get("/v1/fleet").json()["servers"]}
     assert (found["s9"]["state"], found["s2"]["used"]) == ("down", 8)
+    assert client.get("/v1/jobs/b").json()["state"] == "queued"
+    assert client.put("/v1/servers/s9", json={"state": "up"}).status_code == 200
+    assert client.get("/v1/jobs/b").json()["servers"] == {"s9": 1}
     elsewhere = new | {"region": "east"}
     assert client.put("/v1/servers/s10", json=elsewhere).status_code == 422
     assert client.put("/v1/quotas/team", json={"gpus": 12}).status_code == 200

@@ -7,6 +7,7 @@ twice.
 from __future__ import annotations
 
 import argparse
+import http.client
 import itertools
 import json
 import os
@@ -90,7 +91,7 @@ class Client(threading.Thread):
                 self.wrong.append(f"{name}: {error.code} {error.read()!r}")
                 return True
             return False
-        except OSError:
+        except (OSError, http.client.HTTPException):
             return False
         if json.loads(text) != {"job": name, "result": "accepted"}:
             self.wrong.append(f"{name}: {text!r}")

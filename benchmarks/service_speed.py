@@ -1,0 +1,87 @@
+"""Speed of the service: jobs submitted singly by many clients, and in lists, each answered when it is in the log.
+
+    python benchmarks/service_speed.py --seconds 10 --clients 64
+
+The service is a process of its own, with an SQLite store and the simulated host; clients are a second process, over
+plain sockets, and take processor time too. Jobs are cancelled work of no duration, so that the queue stays short.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import resource
+import shutil
+import signal
+import statistics
+import time
+from pathlib import Path
+
+from tests.service.kills import Service
+
+
+async def post(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body: bytes) -> int:
+    head = f"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    writer.write(head.encode() + body)
+    answer = await reader.readuntil(b"\r\n\r\n")
+    length = next(line for line in answer.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+    await reader.readexactly(int(length.split(b":")[1]))
+    return int(answer.split()[1])
+
+
+async def client(number: int, port: int, until: float, batch: int, found: list[tuple[float, int]]) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    count = 0
+    while time.perf_counter() < until:
+        jobs = [{"job": f"c{batch}-{number}-{count + one}", "gpus": 1, "duration_s": 0} for one in range(batch)]
+        count += batch
+        body = json.dumps(jobs if batch > 1 else jobs[0]).encode()
+        begun = time.perf_counter()
+        status = await post(reader, writer, body)
+        assert status == 201, status
+        found.append((time.perf_counter() - begun, batch))
+    writer.close()
+
+
+async def measured(clients: int, port: int, seconds: float, batch: int) -> list[tuple[float, int]]:
+    found: list[tuple[float, int]] = []
+    until = time.perf_counter() + seconds
+    await asyncio.gather(*(client(number, port, until, batch, found) for number in range(clients)))
+    return found
+
+
+def cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--clients", type=int, default=64)
+    parser.add_argument("--folder", type=Path, default=Path("/tmp/service-speed"))
+    given = parser.parse_args()
+    shutil.rmtree(given.folder, ignore_errors=True)
+    service = Service(given.folder)
+    port = int(service.url.rstrip("/").rpartition(":")[2])
+    try:
+        for clients, batch in ((given.clients, 1), (4, 1000)):
+            before = cpu_s(service.process.pid)
+            found = asyncio.run(measured(clients, port, given.seconds, batch))
+            times, jobs = sorted(time for time, _ in found), sum(count for _, count in found)
+            cpu = cpu_s(service.process.pid) - before
+            print(
+                f"{clients} clients, {batch} jobs a request: {jobs / given.seconds:,.0f} jobs/s, median "
+                f"{1000 * statistics.median(times):.1f} ms, P99 {1000 * times[99 * len(times) // 100]:.1f} ms, "
+                f"{1e6 * cpu / jobs:.0f} µs of processor time a job in the service"
+            )
+        memory = Path(f"/proc/{service.process.pid}/status").read_text().split("VmRSS:")[1].split()[0]
+        of_clients = resource.getrusage(resource.RUSAGE_SELF).ru_utime
+        print(f"resident memory {int(memory) / 1024:.0f} MiB; processor time of the clients {of_clients:.1f} s")
+    finally:
+        service.end(signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    main()

@@ -118,7 +118,11 @@ def _serve(
         timeout_graceful_shutdown=10,
         **given,
     )
-    listener = socket.create_server(where, family=socket.AF_INET6 if ":" in where[0] else socket.AF_INET, backlog=1024)
+    try:
+        family = socket.AF_INET6 if ":" in where[0] else socket.AF_INET
+        listener = socket.create_server(where, family=family, backlog=1024)
+    except OSError as error:
+        raise UsageError(f"--listen: nobody can listen on port {where[1]} of {where[0]} ({error.strerror})") from error
     server = uvicorn.Server(config)
     server.capture_signals = nullcontext  # type: ignore[assignment,method-assign] # the command has its own
     with listener, Interrupt(run, "everything that was acknowledged") as interrupt:

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import UsageError
+from mast_opt.loop import events as ev
 from mast_opt.loop.log_checker import check_log
+from mast_opt.policies.mast import MastParams
 from mast_opt.simulation.experiments import BEFORE, VARIANTS, calibrated, run_variant, trace_of
 from mast_opt.simulation.organisation.params import TIER_LOADS, OrganisationParams
 from mast_opt.simulation.organisation.structure import structure
@@ -93,3 +95,20 @@ def test_calibration_hits_the_published_ratio() -> None:
     params = calibrated(replace(SMALL, ramp_days=0), warm_up_days=1.0, tolerance=0.3)
     found = run_variant(BEFORE, params, {"tick_s": "60"}, warm_up_days=1.0)
     assert found["worst_ratio"][0]["mean"] == pytest.approx(2.63, abs=0.5)
+
+
+def test_data_stays_where_it_appeared() -> None:
+    trace = trace_of(VARIANTS["after"], SMALL)
+    origin = {name: regions[0] for name, regions in trace.replicas.items()}
+    given = {"slow.data.iterations": "2", "slow.data.keep_origin": "true", "tick_s": "600"}
+    run = run_trace(trace, "mast", given, slow=("data",), until_ms=3 * 86_400_000)
+    copied = [stored.event for stored in run.events() if isinstance(stored.event, ev.CopyAsked)]
+    dropped = [stored.event for stored in run.events() if isinstance(stored.event, ev.ReplicaDropped)]
+    assert copied
+    assert all(origin[event.dataset] != event.region for event in dropped)
+
+
+@pytest.mark.parametrize(("name", "value"), [("bind", "soon"), ("age_s", -1)])
+def test_wrong_bindings_are_named(name: str, value: Any) -> None:
+    with pytest.raises(UsageError, match=name):
+        MastParams(**{name: value})

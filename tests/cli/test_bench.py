@@ -50,7 +50,7 @@ def test_a_suite_is_listed_run_and_reported(call: Call, suite: Path, monkeypatch
     assert reported.code == 0
     page = Path("page.md").read_text()
     assert "| highs | 5 s | 1 | 1/1 | 1 | 2.1 | 2.1 | 0.00% | 0.00% | 0.00% |" in page
-    assert Path("images/benchmarks/one-data-placement-profile.svg").exists()
+    assert Path("page/images/one-data-placement-profile.svg").exists()
     assert call("bench", "report", "results", "--out", "page.md").code == 0
     assert Path("page.md").read_text() == page
     Path("page.md").write_text("# Benchmarks\n\nNotes of my own.\n")

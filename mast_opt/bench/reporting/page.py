@@ -1,4 +1,4 @@
-"""Results as a page in Markdown: what was run where, every figure with its command, and where our solvers lose."""
+"""Results as pages in Markdown: what was run where, every figure with its command, and where our solvers lose."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from mast_opt.bench.suites.toml_reader import FOLDER
 from mast_opt.core.number_format import percent, plain
 from mast_opt.registry import kind_named
 
-HEAD = "# Benchmarks\n\nGenerated from the results under `benchmarks/results/` by:"
-"""What every page begins with."""
+GENERATED = "Generated from the results under `benchmarks/results/` by:"
+"""What the second paragraph of every page says."""
 METHOD = """\
 Every row is the work of one command and can be run again. Each run is a process of its own, pinned to as many
 processors as it has threads; runs follow one another. The time limit covers formulating, solving and
@@ -40,7 +40,7 @@ run's process or of one that it started, Python and its libraries included.
   limit with the best seed and, after "…", with the worst one; a star marks a proven optimum.
 - An exact solver begins with the present state where the instance gives it and it breaks no rule.
 - Which solvers are compared, how to install them, and whose figures are left out:
-  [peers](benchmarks/peers.md).
+  [peers](peers.md).
 """
 
 
@@ -60,23 +60,41 @@ class Chapter:
 
 
 def page(chapters: Sequence[Chapter], images: str | None) -> str:
-    """The whole page.
+    """All results on one page.
 
     Args:
         chapters: the suites, in the order in which they appear.
         images: folder of the plots as the page sees it; None leaves them out.
     """
-    parts = [HEAD, _command("report")]
-    parts += ["## How to read this", METHOD.strip()]
-    parts += ["## What our solvers lose at", *_losses(chapters)]
+    parts = [*_front("Results of benchmarks"), *_losses(chapters)]
     for chapter in chapters:
-        parts += list(_chapter(chapter, images))
+        parts += [f"## {chapter.suite.title}", *_chapter(chapter, images, "###")]
     return "\n\n".join(parts) + "\n"
 
 
-def _chapter(chapter: Chapter, images: str | None) -> Iterator[str]:
+def overview(chapters: Sequence[Chapter], folder: str) -> str:
+    """The page in front of the pages of the suites, which are in ``folder`` as this page sees it."""
+    parts = [*_front("Results of benchmarks"), *_losses(chapters), "## Suites"]
+    names = [(chapter.suite.name, chapter.suite.title, len(chapter.results)) for chapter in chapters]
+    lines = [f"| [{name}]({folder}/{name}.md) | {title} | {runs:,} |" for name, title, runs in names]
+    parts.append("\n".join(["| suite | what it measures | runs |", "| --- | --- | --: |", *lines]))
+    return "\n\n".join(parts) + "\n"
+
+
+def suite_page(chapter: Chapter, images: str | None) -> str:
+    """The page of one suite."""
+    parts = [f"# {chapter.suite.title}", GENERATED, _command("report"), *_chapter(chapter, images, "##")]
+    return "\n\n".join(parts) + "\n"
+
+
+def _front(title: str) -> list[str]:
+    reading = ["## How to read this", METHOD.strip(), "## What our solvers lose at"]
+    return [f"# {title}", GENERATED, _command("report"), *reading]
+
+
+def _chapter(chapter: Chapter, images: str | None, heading: str) -> Iterator[str]:
+    """Paragraphs of a suite, each of its entries under a heading of that level."""
     suite, results = chapter.suite, chapter.results
-    yield f"## {suite.title}"
     if suite.about:
         yield suite.about.strip()
     if results:
@@ -90,7 +108,7 @@ def _chapter(chapter: Chapter, images: str | None) -> Iterator[str]:
         yield summary(solves, chapter.best)
     for entry in dict.fromkeys(result["entry"] for result in results):
         of_entry = [result for result in results if result["entry"] == entry]
-        yield f"### {entry}"
+        yield f"{heading} {entry}"
         yield _command(called, entry, imported=imported)
         programs = [result for result in of_entry if "figures" in result]
         yield measured(programs) if programs else rows(of_entry, chapter.best)

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from mast_opt.bench.execution.runner import FinishedRun, RunPlan
 
 RESULTS = Path("out/bench")
-PAGE = Path("docs/benchmarks.md")
+PAGE = Path("docs/benchmarks/results.md")
 PATIENCE_S = 120.0
-IMAGES = "images/benchmarks"
-"""Of the plots, next to the page."""
+IMAGES = "images"
+"""Of the plots, in the folder that has the name of the page."""
 
 
 def command(
@@ -55,7 +55,7 @@ def command(
         mast-opt bench small --list
         mast-opt bench small --filter 'tetris seed0'
         mast-opt bench gap --data gap-instances/ --out benchmarks/results
-        mast-opt bench report benchmarks/results --out docs/benchmarks.md
+        mast-opt bench report benchmarks/results --out page.md
     """
     if suite == "report":
         of_runs = {"filter": filter, "list": list, "data": data, "again": again, "ray": ray}
@@ -128,19 +128,27 @@ def _show_list(console: Console, work: RunPlan) -> None:
 
 def _report(run: Run, results: tuple[Path, ...], out: Path) -> Answer:
     from mast_opt.bench.reporting.chapters import chapters_of
-    from mast_opt.bench.reporting.page import page
+    from mast_opt.bench.reporting.page import overview, page, suite_page
     from mast_opt.bench.reporting.plots import draw
     from mast_opt.io.atomic import new_file
 
     if not results:
         raise UsageError("nothing to report; expected: mast-opt bench report RESULTS…, files or folders")
-    _refuse_anything_but_a_page(out)
-    chapters = chapters_of(results)
-    drawn = [chapter for chapter in chapters if chapter.suite.plots]
-    for chapter in drawn:
-        draw(out.parent / IMAGES, chapter.suite.name, chapter.suite.plots, chapter.results, chapter.best)
-    with new_file(out) as partial:
-        partial.write_text(page(chapters, IMAGES), encoding="utf-8", newline="\n")
+    chapters, folder = chapters_of(results), out.with_suffix("")
+    if len(chapters) == 1:
+        pages = {out: page(chapters, f"{folder.name}/{IMAGES}")}
+    else:
+        pages = {folder / f"{chapter.suite.name}.md": suite_page(chapter, IMAGES) for chapter in chapters}
+        pages[out] = overview(chapters, folder.name)
+    for target in pages:
+        _refuse_anything_but_a_page(target)
+    for chapter in chapters:
+        if chapter.suite.plots:
+            draw(folder / IMAGES, chapter.suite.name, chapter.suite.plots, chapter.results, chapter.best)
+    for target, text in pages.items():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with new_file(target) as partial:
+            partial.write_text(text, encoding="utf-8", newline="\n")
     run.record.update(out=str(out), suites=[chapter.suite.name for chapter in chapters])
 
     def show(console: Console) -> None:
@@ -151,12 +159,12 @@ def _report(run: Run, results: tuple[Path, ...], out: Path) -> Answer:
 
 def _refuse_anything_but_a_page(out: Path) -> None:
     """Raises InputError where something stands that is no earlier page of results."""
-    from mast_opt.bench.reporting.page import HEAD
+    from mast_opt.bench.reporting.page import GENERATED
 
     if not out.exists():
         return
     if out.is_file():
         with out.open(encoding="utf-8", errors="replace") as there:
-            if there.read(len(HEAD)) == HEAD:
+            if there.readline().startswith("# ") and there.read(1 + len(GENERATED)) == f"\n{GENERATED}":
                 return
     raise InputError(f"{out} exists already and is no page of results; choose another path (--out)")

@@ -10,7 +10,7 @@ import pytest
 
 from mast_opt.bench import Suite
 from mast_opt.bench.reporting.chapters import chapters_of
-from mast_opt.bench.reporting.page import Chapter, page
+from mast_opt.bench.reporting.page import GENERATED, Chapter, overview, page, suite_page
 from mast_opt.bench.reporting.plots import PLOTS, TITLES, draw
 from mast_opt.bench.results import metrics as figures
 from mast_opt.bench.results.store import append
@@ -169,14 +169,25 @@ def test_results_that_are_not_there_are_named(tmp_path: Path) -> None:
 
 def test_a_plot_is_part_of_the_page_where_the_suite_wants_it(suite: Suite) -> None:
     found = replace(chapter(suite), suite=replace(suite, plots=("profile",)))
-    assert "](images/benchmarks/two-job-placement-profile.svg)" in page([found], images="images/benchmarks")
+    assert "](images/two-job-placement-profile.svg)" in page([found], images="images")
 
 
-def test_the_committed_page_is_generated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """docs/benchmarks.md is what ``mast-opt bench report`` makes of the committed results."""
+def test_the_committed_pages_are_generated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/benchmarks/results.md and its pages are what ``mast-opt bench report`` makes of the committed results."""
     monkeypatch.chdir(ROOT)
-    text = page(chapters_of([RESULTS]), images="images/benchmarks")
-    assert (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8") == text
+    chapters, folder = chapters_of([RESULTS]), ROOT / "docs" / "benchmarks"
+    assert (folder / "results.md").read_text(encoding="utf-8") == overview(chapters, "results")
+    there = {path.name: path.read_text(encoding="utf-8") for path in (folder / "results").glob("*.md")}
+    assert there == {f"{chapter.suite.name}.md": suite_page(chapter, "images") for chapter in chapters}
+
+
+def test_a_page_a_suite_and_one_in_front(suite: Suite) -> None:
+    found = chapter(suite)
+    front, own = overview([found], "results"), suite_page(found, None)
+    assert f"[{suite.name}](results/{suite.name}.md) | {suite.title} | {len(found.results):,} |" in front
+    assert "## What our solvers lose at" in front
+    assert own.startswith(f"# {suite.title}\n\n{GENERATED}")
+    assert "What our solvers lose at" not in own
 
 
 def test_results_of_a_suite_that_is_not_here_are_told_without_its_words(tmp_path: Path) -> None:

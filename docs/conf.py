@@ -52,7 +52,7 @@ MENU: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("How to", ("how-to",)),
     ("Problems", ("problems", "models.md", "instances.md")),
     ("Solvers", ("heuristics", "benchmarks.md", "benchmarks", "research")),
-    ("Schedulers", ("papers.md", "policies.md")),
+    ("Schedulers", ("papers.md", "policies.md", "policies-sizes.md", "policies-queues.md", "policies-in-time.md")),
     ("Reference", ("api.md", "groups.md", "policies-reference.md")),
     ("Decisions", ("decisions/README.md", "decisions")),
 )

@@ -96,7 +96,8 @@ def explain(
     the others was found), and the cheapest repairs. A repair pays for every limit that it moves or gives up: enlarging
     storage, cores, ingress or a link by the size of an average one costs 1, giving up a pin or a ban 1, allowing remote
     reads or a new GPU type in a region 5, leaving out a workload 10; ``prices`` multiplies these by sort of limit.
-    Every repair is tried out: its instance is solved and the plan verified.
+    Capacities are raised by what can be ordered (whole TB, cores, TB a day, GPUs); ``Repair.exact`` has the amounts
+    before that, which the price counts. Every repair is tried out: its instance is solved and the plan verified.
 
     With a plan: for each named workload, job or process, what else could be done with it while all else stays, with
     the exact change of every term, and the limits that forbid the rest.

@@ -143,7 +143,12 @@ def explanation_keys(answer: Explanation) -> Record:
             {"constraint": one.constraint, "index": list(one.index), "message": one.message} for one in answer.seen
         ],
         "repairs": [
-            {"changes": list(repair.changes), "price": repair.price, "cheapest": repair.cheapest}
+            {
+                "changes": list(repair.changes),
+                "exact": list(repair.exact),
+                "price": repair.price,
+                "cheapest": repair.cheapest,
+            }
             for repair in answer.repairs
         ],
         "reasons": [

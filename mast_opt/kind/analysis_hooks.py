@@ -51,6 +51,8 @@ class ElasticLimits:
     """Size of one unit in the rows' own unit; None for limits that are kept or given up as a whole."""
     whole: bool = False
     """Are amounts whole units?"""
+    step: FloatArray | None = None
+    """[L] units in which a limit can be ordered: a repair moves it by whole steps. None: by any amount."""
     most: FloatArray | None = None
     """[L] units by which a limit can be moved at most; None: without end."""
     alone: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,6 +24,8 @@ RAISES = (0.0, 1e-6, 2e-6, 0.01, 0.1, 1.0, 3.0)
 shares of work, which are whole thousandths in a plan and any number to the solver."""
 ROUNDING = 1e-5
 """A raise up to here is no more than rounding."""
+SLIVER = 1e-6
+"""Part of a step, and of an amount, that is a solver's rounding and orders no further step."""
 ANY_PLAN = 1e9
 """A relative gap that any plan reaches."""
 
@@ -32,13 +35,15 @@ class Repair:
     """Changes that together leave a plan."""
 
     changes: tuple[str, ...]
-    """Advice in words: "raise storage of R2 by 5 TB"."""
+    """Advice in words, with amounts rounded up to what can be ordered: "raise storage of R2 by 5 TB"."""
+    exact: tuple[str, ...]
+    """The same with the amounts that the program needs, not rounded up: "raise storage of R2 by 4.25 TB"."""
     price: float
-    """Σ amount · price; see ``explain`` for the prices."""
+    """Σ exact amount · price; see ``explain`` for the prices."""
     cheapest: bool
     """Is it proven that no other repair without the limits of earlier repairs is cheaper?"""
     problem: Any
-    """The repaired instance."""
+    """The repaired instance, with the rounded amounts."""
     plan: Any
     """A verified plan of it, not a good one: what shows that the repair works."""
 
@@ -94,15 +99,17 @@ class RepairSearch:
         return tuple(sorted(found, key=lambda repair: repair.price))
 
     def _tried(self, slack: Mapping[int, float], price: FloatArray, start: object, cheapest: bool) -> Repair | None:
-        """The repair if the repaired instance has a plan; amounts that fall short by rounding are raised."""
+        """The repair if the instance has a plan once it is repaired by whole steps; amounts that fall short are
+        raised."""
         before: dict[int, float] | None = None
         for more in RAISES:
-            amounts = {g: self._amount(g, size, more) for g, size in slack.items()}
+            exact = {g: self._amount(g, size, more) for g, size in slack.items()}
+            amounts = {g: self._ordered(g, amount) for g, amount in exact.items()}
             if amounts == before:
-                break
+                continue
             before = amounts
             repaired, words, fits = self._repaired(amounts)
-            total = sum(amount * float(price[g]) for g, amount in amounts.items())
+            total = sum(amount * float(price[g]) for g, amount in exact.items())
             solution = solve(
                 repaired,
                 self.backend.name,
@@ -113,7 +120,8 @@ class RepairSearch:
                 cancel=self.params.cancel,
             )
             if solution.plan is not None:
-                return Repair(words, total, cheapest and more <= ROUNDING, repaired, solution.plan)
+                proven = cheapest and more <= ROUNDING
+                return Repair(words, self._repaired(exact)[1], total, proven, repaired, solution.plan)
             if solution.status is not Status.INFEASIBLE:
                 break
         return None
@@ -135,6 +143,16 @@ class RepairSearch:
 
     def _amount(self, g: int, slack: float, more: float) -> float:
         return _amount(self.elastic.relief.limits[int(self.elastic.sort[g])], slack, more)
+
+    def _ordered(self, g: int, amount: float) -> float:
+        """The amount, rounded up to whole steps where the limit has any."""
+        s = int(self.elastic.sort[g])
+        step = self.elastic.relief.limits[s].step
+        if step is None:
+            return amount
+        size = float(step[g - int(self.elastic.first[s])])
+        steps = amount / size
+        return max(math.ceil(steps - SLIVER * max(1.0, steps)), 1) * size
 
 
 def _amount(one: ElasticLimits, slack: float, more: float) -> float:

@@ -34,7 +34,7 @@ def amounts(view: View) -> tuple[ElasticLimits, ...]:
 
 
 def storage(view: View) -> ElasticLimits:
-    """Described as what is usable; advice is in terms of all storage, headroom included, as the table has it."""
+    """Described as what is usable; advice is in whole TB of all storage, headroom included, as the table has it."""
     p = view.p
 
     def name(r: int) -> str:
@@ -59,7 +59,8 @@ def storage(view: View) -> ElasticLimits:
         "TB",
         edits.more_storage,
     )
-    return replace(limits, advice=advice)
+    usable = np.where(p.regions.headroom_milli == 1000, 1000, 1000 - p.regions.headroom_milli)
+    return replace(limits, advice=advice, step=usable / 1000)
 
 
 def cpu(view: View) -> ElasticLimits:
@@ -173,6 +174,7 @@ def _capacity(
     unit_name: str,
     edit: edits.Edit,
 ) -> ElasticLimits:
+    """Limits that a repair raises by whole TB, cores or TB a day."""
     rows = view.rows[name].ids.ravel()
 
     def describe(members: Sequence[int]) -> str:
@@ -189,6 +191,7 @@ def _capacity(
         advice=lambda m, more: f"raise {called(m)} by {quantity(more, unit_name)}",
         relax=edit,
         per_unit=per_unit,
+        step=np.ones(len(rows)),
     )
 
 

@@ -44,10 +44,12 @@ def more_storage(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
     """So much more usable storage: what headroom keeps free comes on top, and a headroom of everything is given up."""
     storage, headroom = problem.regions.storage_mb.copy(), problem.regions.headroom_milli.copy()
     for r, amount in amounts.items():
-        usable = int(problem.usable_storage_mb[r]) + base_units(amount, MB_PER_TB)
+        more = base_units(amount, MB_PER_TB)
         if headroom[r] == 1000:
             headroom[r] = 0
-        storage[r] = -(-usable * 1000 // (1000 - int(headroom[r])))
+            storage[r] = more
+        else:
+            storage[r] += -(-more * 1000 // (1000 - int(headroom[r])))
     return replace(problem, regions=replace(problem.regions, storage_mb=storage, headroom_milli=headroom))
 
 

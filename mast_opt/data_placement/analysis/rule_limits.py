@@ -12,7 +12,7 @@ from mast_opt.core.wording import listed, named
 from mast_opt.data_placement.analysis import instance_edits as edits
 from mast_opt.data_placement.analysis.elastic_view import View, by_place, names_at
 from mast_opt.data_placement.problem import DataPlacement, Ints
-from mast_opt.data_placement.wording import cores, tb
+from mast_opt.data_placement.wording import cores, quantity, tb
 from mast_opt.kind.analysis_hooks import ElasticLimits
 
 RULE, REMOTE, NEW_TYPE, WORK = 1.0, 5.0, 5.0, 10.0
@@ -168,7 +168,8 @@ def work_ban(view: View) -> ElasticLimits:
 
 
 def gpu_type(view: View) -> ElasticLimits:
-    """Elastic limits: the region has no GPUs of the type; one for each such pair that work could use."""
+    """Elastic limits: the region has no GPUs of the type; one for each such pair that work could use. A repair supplies
+    as many whole GPUs as one workload needs at most."""
     p, (workload, region, kind, ids) = view.p, view.run
     cells = missing_types(p)
     need = np.zeros((len(p.workloads), len(p.gpu_types) + 1), np.int64)
@@ -176,7 +177,7 @@ def gpu_type(view: View) -> ElasticLimits:
     member = np.full((len(p.regions), len(p.gpu_types) + 1), -1)
     member[cells] = np.arange(len(cells[0]))
     closed = np.where(need[workload, kind] > 0, member[region, kind], -1)
-    largest = need.max(axis=0, initial=0)[cells[1]]
+    largest = -(-need.max(axis=0, initial=0)[cells[1]] // 1000) * 1000
     return _rule(
         "gpu_type",
         "upper",
@@ -186,8 +187,8 @@ def gpu_type(view: View) -> ElasticLimits:
             lambda r, rows: f"no {listed(names_at(p.gpu_types, cells[1][rows]))} in {r}", p.regions.labels, cells[0]
         ),
         lambda m: (
-            f"supply {p.gpu_types[cells[1][m]]} in {p.regions.labels[cells[0][m]]} "
-            f"({largest[m] / 1000:g} GPUs are the most that one workload needs)"
+            f"supply {quantity(largest[m] // 1000, 'GPUs')} of type {p.gpu_types[cells[1][m]]} in "
+            f"{p.regions.labels[cells[0][m]]} (the most that one workload needs)"
         ),
         (closed[closed >= 0], ids[closed >= 0]),
         edits.supplying(cells, largest),

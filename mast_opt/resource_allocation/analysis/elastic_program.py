@@ -26,7 +26,8 @@ TRACE = 1e-6
 
 
 def relief(problem: ResourceAllocation) -> ElasticProgram:
-    """The program and its limits; none of them closes a column."""
+    """The program and its limits; none of them closes a column. Where all resources are whole numbers, a repair raises
+    them by whole units."""
     p, program = problem, AllocationProgram(problem)
     runs = p.objective.policy in EVERY_JOB_RUNS
     if runs:
@@ -41,17 +42,19 @@ def relief(problem: ResourceAllocation) -> ElasticProgram:
     required = np.flatnonzero(p.jobs.required)
     mean = max(float(p.resources.amount.mean()), np.finfo(float).tiny)
     names, owners = p.jobs.labels, p.groups.labels
+    counted = bool((p.resources.amount == np.round(p.resources.amount)).all())
+    capacity = _limits(
+        mip,
+        "capacity",
+        "upper",
+        np.arange(len(p.resources)),
+        np.full(len(p.resources), 1 / mean),
+        lambda k: f"{p.resources.labels[k]} ({p.resources.amount[k]:g})",
+        lambda k, more: f"raise {p.resources.labels[k]} by {more:.6g}",
+        partial(_moved, "resources", "amount", 1.0),
+    )
     limits = [
-        _limits(
-            mip,
-            "capacity",
-            "upper",
-            np.arange(len(p.resources)),
-            np.full(len(p.resources), 1 / mean),
-            lambda k: f"{p.resources.labels[k]} ({p.resources.amount[k]:g})",
-            lambda k, more: f"raise {p.resources.labels[k]} by {more:.6g}",
-            partial(_moved, "resources", "amount", 1.0),
-        ),
+        replace(capacity, step=np.ones(len(p.resources)) if counted else None),
         _limits(
             mip,
             "floor",
@@ -126,10 +129,12 @@ def _limits(
 def _moved(
     group: str, column: str, sign: float, problem: ResourceAllocation, amounts: Mapping[int, float]
 ) -> ResourceAllocation:
-    """The problem with some values of a column moved, and not below 0; a little more than needed, for rounding."""
+    """The problem with some values of a column moved, and not below 0. What becomes no whole number moves a little more
+    than needed, for rounding."""
     values = getattr(getattr(problem, group), column).copy()
     for at, units in amounts.items():
-        values[at] = max(values[at] + sign * units * (1 + 1e-6), 0.0)
+        moved = values[at] + sign * units
+        values[at] = max(moved if moved == round(moved) else moved + sign * units * 1e-6, 0.0)
     return problem.with_columns({f"{group}.{column}": values})
 
 

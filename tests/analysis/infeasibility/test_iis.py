@@ -18,6 +18,7 @@ from mast_opt.data_placement.analysis.elastic_program import relief
 from mast_opt.data_placement.analysis.static_conflicts import conflicts
 from mast_opt.data_placement.formulation.formulation import base
 from mast_opt.data_placement.wording import quantity
+from mast_opt.mip import frozen
 from tests.analysis.support import check_conflict, check_repairs
 from tests.cli.conftest import write_tables
 from tests.data_placement.analysis.test_static_conflicts import CASES
@@ -64,21 +65,43 @@ def test_random_instances(problem: DataPlacement) -> None:
 
 
 def test_a_repair_leaves_room_for_whole_thousandths_of_split_work(tmp_path: Path) -> None:
-    """0.7 cores are missing; but only 810 thousandths of the work fit in 3 cores, so 0.703 have to go elsewhere."""
+    """1 core is missing; but only 743 thousandths of the work fit in 2.9 cores, so 1.0023 have to go elsewhere."""
     changes = {
-        "workloads.csv": "workload,tier,cpu_cores,app,splittable\nfeed,0,3.7,feed,true\n",
+        "workloads.csv": "workload,tier,cpu_cores,app,splittable\nfeed,0,3.9,feed,true\n",
         "gpu_demand.csv": "workload,gpu_type,gpus\n",
         "reads.csv": "workload,dataset,tb_per_day\nfeed,clicks,1\n",
-        "cpu_quota.csv": "region,app,cpu_cores\neast,feed,0\nwest,feed,3\n",
+        "cpu_quota.csv": "region,app,cpu_cores\neast,feed,0\nwest,feed,2.9\n",
     }
     problem = mast_opt.read(write_tables(tmp_path / "split", changes))
     answer = mast_opt.explain(problem, prices={"quota": 1.0}, alternatives=2)
     check_repairs(problem, answer)
     assert {repair.changes for repair in answer.repairs} == {
-        ("raise CPU quota of feed in east by 0.707 cores",),
-        ("raise CPU quota of feed in west by 0.7 cores",),
+        ("raise CPU quota of feed in east by 2 cores",),
+        ("raise CPU quota of feed in west by 1 core",),
     }
-    assert [repair.cheapest for repair in answer.repairs] == [True, False]
+
+
+def test_a_repair_is_rounded_up_to_what_can_be_ordered() -> None:
+    """By hand: 7.3 TB are pinned to 5 TB, so 2.3 TB are missing: 3 whole TB; where a quarter of the storage is kept
+    free, 2.3 / 0.75 = 3.0666… of all storage, rounded up to 4."""
+    larger = PINS.with_columns({"datasets.size_mb": PINS.datasets.size_mb + ints(0, 300_000)})
+    only_storage = {"pin": float("inf"), "copies_min": float("inf")}
+    (repair,) = mast_opt.explain(larger, prices=only_storage, alternatives=1).repairs
+    assert repair.changes == ("raise storage of vault by 3 TB",)
+    assert repair.exact == ("raise storage of vault by 2.3 TB",)
+    assert repair.price == pytest.approx(2.3 / larger.usable_storage_mb.mean() * TB)
+    assert int(repair.problem.regions.storage_mb[0]) == 8 * TB
+    assert mast_opt.verify(repair.problem, repair.plan).ok
+
+    storage = ints(6_666_667, *larger.regions.storage_mb[1:].tolist())
+    kept = np.zeros(len(larger.regions), np.int64)
+    kept[0] = 250
+    part = larger.with_columns({"regions.storage_mb": storage, "regions.headroom_milli": frozen(kept)})
+    (repair,) = mast_opt.explain(part, prices=only_storage, alternatives=1).repairs
+    assert repair.changes == ("raise storage of vault by 4 TB",)
+    assert repair.exact == ("raise storage of vault by 3.066667 TB",)
+    assert int(repair.problem.regions.storage_mb[0]) == 6_666_667 + 4 * TB
+    assert mast_opt.verify(repair.problem, repair.plan).ok
 
 
 def test_pins_are_told_with_the_storage_that_they_fill() -> None:

@@ -165,6 +165,23 @@ def test_jobs_that_cannot_run_together_with_floors_are_named(policy: str) -> Non
     assert explanation.repairs
 
 
+def test_a_counted_resource_is_raised_by_whole_units() -> None:
+    """By hand: the job needs 2.5 GPUs all the time and there is 1; 1.5 are missing, which are 2 to order."""
+    tables = {
+        "resources": {"resource": ["gpu"], "amount": [1.0]},
+        "jobs": {"job": ["a"], "min_rate": [1.0]},
+        "configurations": {"configuration": ["a"]},
+        "members": {"configuration": ["a"], "job": ["a"], "rate": [1.0]},
+        "uses": {"configuration": ["a"], "resource": ["gpu"], "amount": [2.5]},
+    }
+    problem = mast_opt.from_tables("resource-allocation", tables, objective={"policy": "total-rate"})
+    (repair,) = mast_opt.explain(problem, prices={"floor": float("inf")}, alternatives=1).repairs
+    assert repair.changes == ("raise gpu by 2",)
+    assert repair.exact == ("raise gpu by 1.5",)
+    assert repair.problem.resources.amount.tolist() == [3.0]
+    assert mast_opt.verify(repair.problem, repair.plan).ok
+
+
 def test_floors_that_no_allocation_meets_are_explained() -> None:
     problem = small(1, "total-rate")
     most = np.zeros(4)

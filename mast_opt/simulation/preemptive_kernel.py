@@ -39,7 +39,7 @@ NEVER = 2**62
 
 @by_reference
 class Order(NamedTuple):
-    """Who waits and who runs, each list in the order of the policy."""
+    """Who waits and who runs. Each list has the first in the policy's order at its end, where most come and go."""
 
     wait_key: Ints
     """For SRTF ms until the job would end, for LAS its level and its number."""
@@ -48,26 +48,43 @@ class Order(NamedTuple):
     """For SRTF the ms at which the job ends, for LAS as above."""
     run_job: Ints
     claims: Ints
-    """Room for the waiting jobs that have a claim; for each, its place in the list."""
+    """Room for the waiting jobs that have a claim, in order; for each, its place in the list."""
     stops: Ints
-    """Room for the running jobs that have none."""
+    """Room for the running jobs that have none, likewise."""
+    stopped: Ints
+    """Room for the jobs that were stopped, in order."""
     thresholds: Ints
     """GPU-ms after which a job falls to the next level; SRTF has none."""
 
 
 @kernel
 def _insert(keys: Ints, jobs: Ints, size: int, key: int, job: int) -> None:
-    """Put a job into a sorted list, after those with the same key."""
+    """Put a job into a list with descending keys, in order after those with the same key."""
     low, high = 0, size
     while low < high:
         middle = (low + high) >> 1
-        if keys[middle] <= key:
+        if keys[middle] > key:
             low = middle + 1
         else:
             high = middle
     for at in range(size, low, -1):
         keys[at], jobs[at] = keys[at - 1], jobs[at - 1]
     keys[low], jobs[low] = key, job
+
+
+@kernel
+def _remove(keys: Ints, jobs: Ints, size: int, places: Ints, count: int) -> int:
+    """Take out the jobs at these places, which descend. Returns how many are left."""
+    if count == 0:
+        return size
+    left, following = places[count - 1], count - 2
+    for at in range(left + 1, size):
+        if following >= 0 and places[following] == at:
+            following -= 1
+        else:
+            keys[left], jobs[left] = keys[at], jobs[at]
+            left += 1
+    return left
 
 
 @kernel
@@ -91,7 +108,7 @@ def _next_time(jobs: QueueJobs, attempts: Attempts, order: Order, at: Ints, las:
     """When something happens next."""
     now = jobs.submitted[at[COME]] if at[COME] < jobs.submitted.size else NEVER
     if not las:
-        return min(now, order.run_key[0] + tick) if at[RUNNING] > 0 else now
+        return min(now, order.run_key[at[RUNNING] - 1] + tick) if at[RUNNING] > 0 else now
     for running in range(at[RUNNING]):
         job = order.run_job[running]
         now = min(now, attempts.ends[job] + tick, attempts.falls[job])
@@ -104,33 +121,32 @@ def _end_jobs(
     tick: int,
 ) -> None:  # fmt: skip
     """Let jobs go that have ended; under SRTF they are the first ones."""
-    left = 0
-    for running in range(at[RUNNING]):
+    ended = 0
+    for running in range(at[RUNNING] - 1, -1, -1):
         job = order.run_job[running]
         if attempts.ends[job] + tick == now:
             free_up(servers, jobs, attempts, log, at, job)
             write(log, at, now, FINISHED, job)
             at[DEMAND] -= jobs.need[job]
-        elif not las and running == left:
-            return
-        else:
-            order.run_key[left], order.run_job[left] = order.run_key[running], job
-            left += 1
-    at[RUNNING] = left
+            order.stops[ended] = running
+            ended += 1
+        elif not las:
+            break
+    at[RUNNING] = _remove(order.run_key, order.run_job, at[RUNNING], order.stops, ended)
 
 
 @kernel
 def _lower(jobs: QueueJobs, attempts: Attempts, order: Order, at: Ints, now: int) -> None:
     """Let running jobs fall that have passed a threshold."""
-    running = 0
-    while running < at[RUNNING]:
-        job = order.run_job[running]
+    first = at[RUNNING] - 1
+    while first >= 0:
+        job = order.run_job[first]
         if attempts.falls[job] != now:
-            running += 1
+            first -= 1
             continue
         held = attempts.attained[job] + (now - attempts.started[job]) * jobs.need[job]
         attempts.falls[job] = _falls_at(order.thresholds, held, jobs.need[job], now)
-        for other in range(running, at[RUNNING] - 1):
+        for other in range(first, at[RUNNING] - 1):
             order.run_key[other], order.run_job[other] = order.run_key[other + 1], order.run_job[other + 1]
         key = _level(order.thresholds, held) * jobs.submitted.size + job
         _insert(order.run_key, order.run_job, at[RUNNING] - 1, key, job)
@@ -146,27 +162,27 @@ def _claim(jobs: QueueJobs, order: Order, at: Ints, gpus: int, elapsed: int) -> 
         How many waiting jobs have a claim, and how many running ones have none.
     """
     if at[DEMAND] <= gpus:
-        for waiting in range(at[WAITING]):
-            order.claims[waiting] = waiting
+        for claim in range(at[WAITING]):
+            order.claims[claim] = at[WAITING] - 1 - claim
         return at[WAITING], 0
-    quota, waiting, running, claims, stops = gpus, 0, 0, 0, 0
-    while (quota > 0 and waiting < at[WAITING]) or running < at[RUNNING]:
-        waits = waiting < at[WAITING]
-        if waits and running < at[RUNNING]:
+    quota, waiting, running, claims, stops = gpus, at[WAITING] - 1, at[RUNNING] - 1, 0, 0
+    while (quota > 0 and waiting >= 0) or running >= 0:
+        waits = waiting >= 0
+        if waits and running >= 0:
             waits = order.wait_key[waiting] <= order.run_key[running] - elapsed
         if waits:
             if jobs.need[order.wait_job[waiting]] <= quota:
                 quota -= jobs.need[order.wait_job[waiting]]
                 order.claims[claims] = waiting
                 claims += 1
-            waiting += 1
+            waiting -= 1
         else:
             if jobs.need[order.run_job[running]] <= quota:
                 quota -= jobs.need[order.run_job[running]]
             else:
                 order.stops[stops] = running
                 stops += 1
-            running += 1
+            running -= 1
     return claims, stops
 
 
@@ -175,14 +191,9 @@ def _stop(
     jobs: QueueJobs, attempts: Attempts, order: Order, servers: Servers, log: Log, at: Ints, now: int, stops: int,
     carried: bool,
 ) -> None:  # fmt: skip
-    """Stop the running jobs at these places; the places become the jobs."""
-    left, stop = 0, 0
-    for running in range(at[RUNNING]):
-        job = order.run_job[running]
-        if stop == stops or order.stops[stop] != running:
-            order.run_key[left], order.run_job[left] = order.run_key[running], job
-            left += 1
-            continue
+    """Stop the running jobs at the places in ``stops``, and keep them in ``stopped``."""
+    for stop in range(stops):
+        job = order.run_job[order.stops[stop]]
         held = now - attempts.started[job]
         work = max(0, held - attempts.delay[job])
         lost = work % jobs.checkpoint[job] if jobs.checkpoint[job] else 0
@@ -193,9 +204,8 @@ def _stop(
         log.stop_work[at[STOPS]], log.stop_lost[at[STOPS]] = work - lost, lost
         at[STOPS] += 1
         write(log, at, now, STOPPED, job)
-        order.stops[stop] = job
-        stop += 1
-    at[RUNNING] = left
+        order.stopped[stop] = job
+    at[RUNNING] = _remove(order.run_key, order.run_job, at[RUNNING], order.stops, stops)
 
 
 @kernel
@@ -204,24 +214,22 @@ def _start(
     las: bool,
 ) -> None:  # fmt: skip
     """Place the waiting jobs that have a claim, where there are servers for them."""
-    left, claim = 0, 0
-    for waiting in range(at[WAITING]):
+    placed = 0
+    for claim in range(claims):
+        waiting = order.claims[claim]
         job = order.wait_job[waiting]
-        claimed = claim < claims and order.claims[claim] == waiting
-        if claimed:
-            claim += 1
-        if claimed and place(servers, jobs, attempts, log, at, now, job):
-            attempts.started[job] = now
-            attempts.ends[job] = now + attempts.delay[job] + attempts.left[job]
-            if las:
-                attempts.falls[job] = _falls_at(order.thresholds, attempts.attained[job], jobs.need[job], now)
-            key = order.wait_key[waiting] if las else attempts.ends[job]
-            _insert(order.run_key, order.run_job, at[RUNNING], key, job)
-            at[RUNNING] += 1
-        else:
-            order.wait_key[left], order.wait_job[left] = order.wait_key[waiting], job
-            left += 1
-    at[WAITING] = left
+        if not place(servers, jobs, attempts, log, at, now, job):
+            continue
+        attempts.started[job] = now
+        attempts.ends[job] = now + attempts.delay[job] + attempts.left[job]
+        if las:
+            attempts.falls[job] = _falls_at(order.thresholds, attempts.attained[job], jobs.need[job], now)
+        key = order.wait_key[waiting] if las else attempts.ends[job]
+        _insert(order.run_key, order.run_job, at[RUNNING], key, job)
+        at[RUNNING] += 1
+        order.claims[placed] = waiting
+        placed += 1
+    at[WAITING] = _remove(order.wait_key, order.wait_job, at[WAITING], order.claims, placed)
 
 
 @entry
@@ -262,7 +270,7 @@ def replay_preemptive(
         _stop(jobs, attempts, order, servers, log, at, now, stops, carried)
         _start(jobs, attempts, order, servers, log, at, now, claims, las)
         for stop in range(stops):
-            job = order.stops[stop]
+            job = order.stopped[stop]
             level = _level(order.thresholds, attempts.attained[job])
             key = level * size + job if las else attempts.delay[job] + attempts.left[job]
             _insert(order.wait_key, order.wait_job, at[WAITING], key, job)

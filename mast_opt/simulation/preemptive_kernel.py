@@ -77,7 +77,8 @@ def _remove(keys: Ints, jobs: Ints, size: int, places: Ints, count: int) -> int:
     """Take out the jobs at these places, which descend. Returns how many are left."""
     if count == 0:
         return size
-    left, following = places[count - 1], count - 2
+    left: int = places[count - 1]
+    following = count - 2
     for at in range(left + 1, size):
         if following >= 0 and places[following] == at:
             following -= 1

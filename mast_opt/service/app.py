@@ -15,11 +15,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mast_opt.service.access import Access
 from mast_opt.service.figures import Figures
-from mast_opt.service.live import Live, Unavailable
+from mast_opt.service.live import Live
 from mast_opt.service.openapi import document
 from mast_opt.service.page import PAGE, POLICY
 from mast_opt.service.problems import Problem
 from mast_opt.service.routes import Api
+from mast_opt.service.turn_requests import Unavailable
 from mast_opt.store.errors import StoreError
 from mast_opt.store.protocol import Store
 

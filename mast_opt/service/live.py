@@ -9,12 +9,11 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from mast_opt.core.errors import MastOptError
 from mast_opt.hosts.protocol import Host
 from mast_opt.loop import events as ev
 from mast_opt.loop.commands import Command, Start, Stop
@@ -23,6 +22,17 @@ from mast_opt.loop.event_log import record_of
 from mast_opt.loop.job_states import HOLDING
 from mast_opt.loop.policy import Policy
 from mast_opt.loop.state import State
+from mast_opt.service.turn_requests import (
+    ACCEPTED,
+    EXISTS,
+    UNKNOWN,
+    KeyReused,
+    Request,
+    Unavailable,
+    answer_all,
+    copier,
+    fail_all,
+)
 from mast_opt.store.errors import Fenced, LeadHeld, StoreError
 from mast_opt.store.protocol import Store
 from mast_opt.store.records import Answer, Batch, OpenCommand
@@ -30,46 +40,9 @@ from mast_opt.store.recovery import recovered, snapshot_of
 
 MOST_EVENTS = 20_000
 """Events of requests that one turn takes in."""
-ACCEPTED, EXISTS, UNKNOWN = "accepted", "exists", "unknown"
-"""Verdicts on an event of a request."""
 RECENT = 500
 """Events that are kept at hand."""
 _ENDS = (ev.Stopped, ev.Finished, ev.Failed)
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """The client's own name for a request, so that it can be repeated."""
-
-    principal: str
-    key: str
-    digest: str
-
-
-Respond = Callable[[Sequence[str]], tuple[int, str]]
-"""Verdicts on the events of a request → status and body of the answer."""
-
-
-@dataclass(slots=True)
-class Request:
-    """Events that a client wants in the log."""
-
-    events: tuple[ev.Event, ...]
-    respond: Respond
-    key: Key | None = None
-    done: Future[tuple[int, str]] = field(default_factory=Future)
-
-
-class Unavailable(MastOptError):
-    """The loop does not take anything in now."""
-
-    code = "unavailable"
-
-
-class KeyReused(MastOptError):
-    """The same key came with another request before."""
-
-    code = "key-reused"
 
 
 @dataclass(frozen=True)
@@ -206,8 +179,8 @@ class Live:
                 with self._wake:
                     self.problem = f"reading the log again after a failure: {error}"
                     rest, self._waiting = self._waiting, deque()
-                _fail(taken, error)
-                _fail(rest, Unavailable(self.problem))
+                fail_all(taken, error)
+                fail_all(rest, Unavailable(self.problem))
                 if not self._recovered():
                     return
 
@@ -234,7 +207,7 @@ class Live:
         reports = tuple(self._reports)
         due = self._next_wake is not None and now >= self._next_wake
         if not (reports or due or fresh):
-            _answer(answered)
+            answer_all(answered)
             return
         with self._lock:
             before = self._engine.state.seq
@@ -263,8 +236,8 @@ class Live:
             self._reports.clear()
             self._written(turn.events)
         self.turn_s.append(time.perf_counter() - begun)
-        _answer(answered)
-        _answer([(request, (status, body)) for request, status, body in answers])
+        answer_all(answered)
+        answer_all([(request, (status, body)) for request, status, body in answers])
         for command in turn.commands:
             self.host.carry_out(now, command)
         for call in tuple(self._stored):
@@ -294,7 +267,7 @@ class Live:
             elif twin is request:
                 fresh.append(request)
             else:
-                twin.done.add_done_callback(_copier(request.done))
+                twin.done.add_done_callback(copier(request.done))
         return answered, fresh
 
     def _verdicts(self, requests: Sequence[Request]) -> tuple[list[list[str]], list[ev.Event]]:
@@ -347,7 +320,7 @@ class Live:
         with self._wake:
             self.problem = str(error)
             rest, self._waiting = [*taken, *self._waiting], deque()
-        _fail(rest, Unavailable(self.problem))
+        fail_all(rest, Unavailable(self.problem))
 
     def _recovered(self) -> bool:
         """Read the state again after a failure, as often as it takes; False if another process leads by then."""
@@ -429,29 +402,6 @@ _KINDS: Mapping[str, type[Start] | type[Stop]] = {"Start": Start, "Stop": Stop}
 def _command(one: OpenCommand) -> Command | None:
     """A stored command; None for one that is not given again: a solve is asked for again when it is due."""
     return record_of(_KINDS[one.kind], one.fields) if one.kind in _KINDS else None
-
-
-def _copier(target: Future[tuple[int, str]]) -> Callable[[Future[tuple[int, str]]], None]:
-    def copy(source: Future[tuple[int, str]]) -> None:
-        error = source.exception()
-        if error is not None:
-            target.set_exception(error)
-        else:
-            target.set_result(source.result())
-
-    return copy
-
-
-def _answer(answered: Sequence[tuple[Request, tuple[int, str]]]) -> None:
-    for request, answer in answered:
-        if not request.done.done():
-            request.done.set_result(answer)
-
-
-def _fail(requests: Iterable[Request], error: Exception) -> None:
-    for request in requests:
-        if not request.done.done():
-            request.done.set_exception(error)
 
 
 def lead(live: Live, stop: threading.Event, on_wait: Callable[[str], None] = lambda words: None) -> bool:

@@ -17,7 +17,7 @@ from mast_opt.loop import events as ev
 from mast_opt.service import views
 from mast_opt.service.access import Access, Principal
 from mast_opt.service.figures import Figures
-from mast_opt.service.live import ACCEPTED, EXISTS, Key, KeyReused, Live, Request, Respond, Unavailable
+from mast_opt.service.live import Live
 from mast_opt.service.problems import Problem
 from mast_opt.service.requests import (
     MOST_BYTES,
@@ -32,6 +32,7 @@ from mast_opt.service.requests import (
     name_in,
     spec_of,
 )
+from mast_opt.service.turn_requests import ACCEPTED, EXISTS, Key, KeyReused, Request, Respond, Unavailable
 from mast_opt.store.errors import StoreError
 from mast_opt.store.protocol import Store
 

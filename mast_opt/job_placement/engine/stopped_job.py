@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,10 +41,22 @@ class Stopped:
 
     def resume(self, state: EngineState) -> None:
         """Let the job run again, when all that changed since it stopped has been undone."""
-        state.job[:J_STACK, self.place] = self.job
-        state.row[:L_STACK, self.rows] = self.row
-        state.row_device[self.rows] = self.device
-        resume(state, self.place, self.last)
+        resume_all(state, [self])
+
+
+def resume_all(state: EngineState, stopped: Sequence[Stopped]) -> None:
+    """Let jobs run again, when all that changed since the last of them stopped has been undone.
+
+    Args:
+        stopped: in the order in which they stopped, each as it was before the first one did. Lists of servers lead from
+            one to another, so all of them have their columns again before the first one resumes.
+    """
+    for one in stopped:
+        state.job[:J_STACK, one.place] = one.job
+        state.row[:L_STACK, one.rows] = one.row
+        state.row_device[one.rows] = one.device
+    for one in reversed(stopped):
+        resume(state, one.place, one.last)
 
 
 def restore_values(state: EngineState, old: EngineState) -> EngineState:

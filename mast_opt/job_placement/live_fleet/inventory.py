@@ -23,7 +23,7 @@ from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.server_selection import Placement
 from mast_opt.job_placement.engine.state import N_ROUND
 from mast_opt.job_placement.engine.state_allocation import copied, grown
-from mast_opt.job_placement.engine.stopped_job import Stopped, restore_arrays, restore_values
+from mast_opt.job_placement.engine.stopped_job import Stopped, restore_arrays, restore_values, resume_all
 from mast_opt.job_placement.live_fleet.part_gangs import gangs_of
 from mast_opt.job_placement.live_fleet.running_job import Holding, Running, cost_of
 from mast_opt.job_placement.live_fleet.running_jobs import RunningJobs
@@ -114,8 +114,8 @@ class FleetInventory(RunningJobs):
         def undo() -> None:
             stop(self.state, at, last_tier_of(self.state, at))
             self._strike(running.job.name)
+            resume_all(self.state, stopped)
             for one, held in zip(reversed(ended), reversed(stopped)):
-                held.resume(self.state)
                 self._enter(one, held.place)
                 self._in_order = False
 

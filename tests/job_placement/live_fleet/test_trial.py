@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -37,6 +38,21 @@ def test_a_trial_leaves_no_trace() -> None:
         assert fleet.snapshot_bytes() == before
         assert fleet.place(job) == answer
         assert_exact(fleet._books)
+
+
+@pytest.mark.parametrize("names", list(permutations("abc")))
+def test_victims_on_one_server_are_back_after_a_trial(names: tuple[str, ...]) -> None:
+    """Also where other jobs have had their places meanwhile."""
+    fleet = Fleet([server("s", gpus=3)], tiers=(0, 1))
+    for name in "abc":
+        fleet.place_and_commit(Job(name, 1, preemptible=True, gpu_hours_at_risk=names.index(name)))
+    before = fleet.snapshot_bytes()
+    with fleet.trial():
+        assert set(fleet.commit(bid_for(fleet, Job("x", 0, mgpu=3000)))) == {"a", "b", "c"}
+        for name in "qr":
+            fleet.place_and_commit(Job(name, 1, mgpu=0, cpu_mcores=1))
+    assert fleet.snapshot_bytes() == before
+    assert_exact(fleet._books)
 
 
 def test_bids_of_before_a_trial_stay_good_and_those_of_a_trial_do_not() -> None:

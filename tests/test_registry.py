@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -28,3 +29,11 @@ def test_every_name_is_completed_and_no_other(alias: Any, there: set[str]) -> No
     literal, text = get_args(alias)
     assert text is str
     assert set(get_args(literal)) == there
+
+
+@pytest.mark.parametrize("name", registry.kind_names())
+def test_every_term_has_a_unit_that_the_page_states(name: str) -> None:
+    kind = registry.kind_named(name)
+    page = (Path(__file__).parents[1] / "docs" / "how-to" / "objective.md").read_text(encoding="utf-8")
+    assert set(kind.units) == set(kind.terms)
+    assert all(f"`{term}` ({unit})" in page for term, unit in kind.units.items())

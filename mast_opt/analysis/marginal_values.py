@@ -180,11 +180,11 @@ def marginal_values(  # noqa: PLR0913 - one question, with the limits of its sol
 def _in_dollars(kind: Kind[Any, Any], problem: Problem[Any], answer: Marginals) -> Marginals:
     """The same with what each value is in dollars: over the weight of the first term in dollars that has one."""
     weights = {} if problem.objective.lexicographic else problem.objective.weights
-    term = next((term for term in kind.usd_terms if weights.get(term)), None)
+    term = next((term for term, unit in kind.units.items() if unit.startswith("USD") and weights.get(term)), None)
     if term is None:
         return answer
     values = tuple(replace(one, usd=None if one.value is None else one.value / weights[term]) for one in answer.values)
-    return replace(answer, values=values, usd_unit=kind.usd_terms[term])
+    return replace(answer, values=values, usd_unit=kind.units[term])
 
 
 def _check(

@@ -15,7 +15,7 @@ from mast_opt.data_placement.presentation.answers import answers
 from mast_opt.data_placement.presentation.charts import charts
 from mast_opt.data_placement.presentation.details import details
 from mast_opt.data_placement.presentation.sections import sections
-from mast_opt.data_placement.problem import LATER_TERMS, TERMS, DataPlacement
+from mast_opt.data_placement.problem import LATER_TERMS, TERMS, UNITS, DataPlacement
 from mast_opt.data_placement.tables.example import EXAMPLE
 from mast_opt.data_placement.tables.input_warnings import warnings
 from mast_opt.data_placement.tables.mathprog import write_dat
@@ -66,7 +66,7 @@ KIND: Kind[DataPlacement, Plan] = Kind(
     problem_type=DataPlacement,
     plan_type=Plan,
     terms=TERMS,
-    usd_terms={"running_cost": "USD a month", "migration_cost": "USD", "egress": "USD a day"},
+    units=UNITS,
     later_terms=LATER_TERMS,
     limits=LIMITS,
     tables=TableInterface(

@@ -39,7 +39,7 @@ from mast_opt.kind.problem_data import Bools, GroupedProblem, Ints
 if TYPE_CHECKING:
     from mast_opt.data_placement.plan import Plan  # noqa: F401 - named in a string below
 
-__all__ = ["LATER_TERMS", "NO_GPU", "SHARE", "TERMS", "Bools", "DataPlacement", "Ints", "Links", "read_only"]
+__all__ = ["LATER_TERMS", "NO_GPU", "SHARE", "TERMS", "UNITS", "Bools", "DataPlacement", "Ints", "Links", "read_only"]
 
 ArrayT = TypeVar("ArrayT", bound=NDArray[Any])
 
@@ -57,6 +57,20 @@ TERMS: Mapping[str, float] = {
     "migration_cost": 0.0,
 }
 """Objective term → its default weight. What each measures: ``docs/problems/data-placement.md``."""
+UNITS: Mapping[str, str] = {
+    "running_cost": "USD a month",
+    "migration_cost": "USD",
+    "egress": "USD a day",
+    "peak": "demand/supply, weighted",
+    "overload": "share of GPUs, weighted",
+    "idle": "share of GPUs",
+    "remote": "share of reads",
+    "copy": "copies of everything",
+    "storage": "copies of everything",
+    "moved_work": "share of GPU work",
+    "unserved": "share of GPU work, weighted",
+}
+"""Objective term → its unit. "weighted": by tier. Marginal values are in the first unit of dollars with a weight."""
 LATER_TERMS = frozenset(("running_cost", "migration_cost"))
 """Terms that checksums and certificates from before do not mention; they have no weight there."""
 NO_GPU = "none"

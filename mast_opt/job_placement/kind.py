@@ -17,7 +17,7 @@ from mast_opt.job_placement.migration.plan_rows import migration_plan
 from mast_opt.job_placement.plan import Plan, check_plan
 from mast_opt.job_placement.presentation.charts import charts
 from mast_opt.job_placement.presentation.sections import sections
-from mast_opt.job_placement.problem import TERMS, JobPlacement
+from mast_opt.job_placement.problem import TERMS, UNITS, JobPlacement
 from mast_opt.job_placement.tables.example import EXAMPLE
 from mast_opt.job_placement.tables.input_warnings import warnings
 from mast_opt.job_placement.tables.mathprog import write_dat
@@ -107,6 +107,7 @@ KIND: Kind[JobPlacement, Plan] = Kind(
     problem_type=JobPlacement,
     plan_type=Plan,
     terms=TERMS,
+    units=UNITS,
     tables=TableInterface(
         schema=SCHEMA,
         plan_schema=PLAN_SCHEMA,

@@ -61,6 +61,16 @@ TERMS: Mapping[str, float] = {
 
 ``cost`` weighs 1 because the term is 0 where there is no ``costs`` table.
 """
+UNITS: Mapping[str, str] = {
+    "rejected": "share of value, weighted",
+    "preemption": "GPU-hours per GPU, weighted",
+    "balance": "share of GPUs, weighted",
+    "spread": "extra racks per task",
+    "remote": "share of reads",
+    "fragmentation": "share of GPUs",
+    "cost": "as table costs",
+}
+"""Objective term → its unit. "weighted": by tier, or by the supply of the type."""
 
 
 _NONE = np.zeros(0, np.int64)

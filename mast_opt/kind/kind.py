@@ -58,8 +58,9 @@ class Kind(Generic[ProblemT, PlanT]):
     """Terms that were added to the format later. A checksum does not mention them where they have no weight, so that
     checksums from before still hold."""
 
-    usd_terms: Mapping[str, str] = field(default_factory=dict)
-    """Term that is in dollars → its unit, such as "USD a month"; the first with a weight states values in dollars."""
+    units: Mapping[str, str] = field(default_factory=dict)
+    """Term → its unit, such as "USD a month" or "share of GPUs", for every term. The first in dollars with a weight
+    states marginal values in dollars."""
 
     def formulate(
         self,

@@ -24,7 +24,7 @@ from mast_opt.server_assignment.migration.plan_rows import migration_plan
 from mast_opt.server_assignment.plan import Plan, check_plan, today
 from mast_opt.server_assignment.presentation.charts import charts
 from mast_opt.server_assignment.presentation.sections import sections
-from mast_opt.server_assignment.problem import TERMS, ServerAssignment
+from mast_opt.server_assignment.problem import TERMS, UNITS, ServerAssignment
 from mast_opt.server_assignment.ras.params import RasParams
 from mast_opt.server_assignment.tables.example import EXAMPLE
 from mast_opt.server_assignment.tables.input_warnings import warnings
@@ -63,6 +63,7 @@ KIND: Kind[ServerAssignment, Plan] = Kind(
     problem_type=ServerAssignment,
     plan_type=Plan,
     terms=TERMS,
+    units=UNITS,
     tables=TableInterface(
         schema=SCHEMA,
         plan_schema=PLAN_SCHEMA,

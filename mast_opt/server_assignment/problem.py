@@ -47,6 +47,7 @@ __all__ = [
     "SHARE",
     "SHARED",
     "TERMS",
+    "UNITS",
     "Bools",
     "Ints",
     "ServerAssignment",
@@ -64,6 +65,17 @@ TERMS: Mapping[str, float] = {
     "repair": 100.0,
 }
 """Objective term → its default weight. What each measures: ``docs/problems/server-assignment.md``."""
+UNITS: Mapping[str, str] = {
+    "shortfall": "share of RRU",
+    "moves_in_use": "share of servers",
+    "moves_idle": "share of servers",
+    "spread": "share of RRU",
+    "buffer": "share of RRU",
+    "affinity": "share of RRU",
+    "use": "share of servers",
+    "repair": "share of RRU",
+}
+"""Objective term → its unit; RRU are those of all reservations together."""
 
 
 def weight_faults(place: str, objective: Objective) -> list[Fault]:

@@ -25,7 +25,7 @@ from mast_opt.task_reassignment.migration.plan_rows import migration_plan
 from mast_opt.task_reassignment.plan import Plan, check_plan, today
 from mast_opt.task_reassignment.presentation.charts import charts
 from mast_opt.task_reassignment.presentation.sections import sections
-from mast_opt.task_reassignment.problem import TERMS, TaskReassignment
+from mast_opt.task_reassignment.problem import TERMS, UNITS, TaskReassignment
 from mast_opt.task_reassignment.tables.example import EXAMPLE
 from mast_opt.task_reassignment.tables.input_warnings import warnings
 from mast_opt.task_reassignment.tables.mathprog import write_dat
@@ -64,6 +64,7 @@ KIND: Kind[TaskReassignment, Plan] = Kind(
     problem_type=TaskReassignment,
     plan_type=Plan,
     terms=TERMS,
+    units=UNITS,
     tables=TableInterface(
         schema=SCHEMA,
         plan_schema=PLAN_SCHEMA,

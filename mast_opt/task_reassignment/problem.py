@@ -28,7 +28,7 @@ from mast_opt.task_reassignment.entities import (
 if TYPE_CHECKING:
     from mast_opt.task_reassignment.plan import Plan  # noqa: F401 - named in a string below
 
-__all__ = ["TERMS", "Bools", "Ints", "TaskReassignment", "labels"]
+__all__ = ["TERMS", "UNITS", "Bools", "Ints", "TaskReassignment", "labels"]
 
 TERMS: Mapping[str, float] = {
     "load": 1.0,
@@ -38,6 +38,14 @@ TERMS: Mapping[str, float] = {
     "machine_move": 100.0,
 }
 """Objective term → its default weight. What each measures: ``docs/problems/task-reassignment.md``."""
+UNITS: Mapping[str, str] = {
+    "load": "resource units, weighted",
+    "balance": "resource units, weighted",
+    "process_move": "move cost",
+    "service_move": "processes",
+    "machine_move": "move cost",
+}
+"""Objective term → its unit. "weighted": by ``load_weight``, or by the weight of the balance."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

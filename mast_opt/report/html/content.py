@@ -133,7 +133,7 @@ class Report:
     policy: str = ""
     """Of a kind whose objective has a name instead of terms."""
     units: Mapping[str, str] = field(default_factory=dict)
-    """Term → its unit, where it has one."""
+    """Term → its unit."""
     answers: tuple[Answer, ...] = ()
     """What is asked first, above all else."""
 
@@ -186,7 +186,7 @@ def report(
         bound_checked=bound_checked,
         sense=problem.sense,
         policy=problem.objective.policy,
-        units=kind.usd_terms,
+        units=kind.units,
         answers=told.answers,
     )
 

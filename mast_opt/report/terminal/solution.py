@@ -57,9 +57,9 @@ def show_solution(
         if section.leads:
             show_section(console, section, rows)
     if solution.stages:
-        _stages(console, solution)
+        _stages(console, solution, kind_of(problem).units)
     elif solution.verdict.terms:
-        _terms(console, problem.objective.weights, solution.verdict)
+        _terms(console, problem.objective.weights, solution.verdict, kind_of(problem).units)
     _metrics(console, solution.verdict.metrics)
     for section in sections:
         if not section.leads:
@@ -94,22 +94,26 @@ def _reasons(console: Console, solution: Solution[Any]) -> None:
         print_words(console, f"The solver says: {solution.message}", style="dim")
 
 
-def _stages(console: Console, solution: Solution[Any]) -> None:
+def _stages(console: Console, solution: Solution[Any], units: Mapping[str, str]) -> None:
     """The terms minimised one after another, then those that just came out as they did."""
     assert solution.verdict is not None
-    table = light_table("Terms, minimised one after another", ("term", "value", "bound", "gap"))
+    table = light_table(
+        "Terms, minimised one after another", ("term", "value", "bound", "gap", "value in"), ("term", "value in")
+    )
     for stage in solution.stages:
-        table.add_row(stage.term, plain(stage.objective), plain(stage.bound), percent(stage.gap))
+        table.add_row(stage.term, plain(stage.objective), plain(stage.bound), percent(stage.gap), units[stage.term])
     staged = {stage.term for stage in solution.stages}
     for name, value in solution.verdict.terms.items():
         if name not in staged and value:
-            table.add_row(name, plain(value), "", "not minimised", style="dim")
+            table.add_row(name, plain(value), "", "not minimised", units[name], style="dim")
     print_table(console, table)
 
 
-def _terms(console: Console, weights: Mapping[str, float], verdict: Verdict) -> None:
-    """Value, weight and contribution of every term that is weighed or not zero; the largest contribution first."""
-    table = light_table("What the objective is made of", ("term", "value", "weight", "contribution", "share"))
+def _terms(console: Console, weights: Mapping[str, float], verdict: Verdict, units: Mapping[str, str]) -> None:
+    """Value, weight, contribution and unit of every term that is weighed or not zero; the largest contribution
+    first."""
+    heads = ("term", "value", "weight", "contribution", "share", "value in")
+    table = light_table("What the objective is made of", heads, ("term", "value in"))
     parts = {name: value * weights[name] for name, value in verdict.terms.items()}
     total = sum(parts.values())
     for name in sorted(parts, key=lambda name: -parts[name]):
@@ -117,9 +121,9 @@ def _terms(console: Console, weights: Mapping[str, float], verdict: Verdict) -> 
         if value or weight:
             share = percent(parts[name] / total, 1) if total and weight else ""
             style = "" if weight else "dim"
-            table.add_row(name, plain(value), plain(weight), plain(parts[name]), share, style=style)
+            table.add_row(name, plain(value), plain(weight), plain(parts[name]), share, units[name], style=style)
     table.add_section()
-    table.add_row("total", "", "", plain(total), "", style="bold")
+    table.add_row("total", "", "", plain(total), "", "", style="bold")
     print_table(console, table)
 
 

@@ -130,6 +130,7 @@ def _terms(content: Report) -> Section:
         Head("term"),
         Head("before", Form.AMOUNT),
         Head("after", Form.AMOUNT),
+        Head("unit"),
         Head("weight", Form.AMOUNT),
         Head("contribution", Form.AMOUNT),
     )
@@ -138,13 +139,14 @@ def _terms(content: Report) -> Section:
         weight = content.weights.get(name, 0.0)
         if after or weight:
             before = None if content.before is None else content.before.terms.get(name)
-            rows.append((name, before, after, None if content.order else weight, after * weight))
-    rows.sort(key=lambda row: -float(row[4] or 0.0))
+            unit = content.units[name]
+            rows.append((name, before, after, unit, None if content.order else weight, after * weight))
+    rows.sort(key=lambda row: -float(row[5] or 0.0))
     if content.order:
         place = {name: at for at, name in enumerate(content.order)}
         rows.sort(key=lambda row: place.get(str(row[0]), len(place)))
-        return Section("Terms, minimised one after another", heads[:3], tuple(row[:3] for row in rows))
-    total = sum(float(row[4] or 0.0) for row in rows)
+        return Section("Terms, minimised one after another", heads[:4], tuple(row[:4] for row in rows))
+    total = sum(float(row[5] or 0.0) for row in rows)
     before_total = None if content.before is None else content.before.objective
-    rows.append(("objective", before_total, content.verdict.objective, None, total))
+    rows.append(("objective", before_total, content.verdict.objective, None, None, total))
     return Section("What the objective is made of", heads, tuple(rows))

@@ -1,6 +1,6 @@
 """Draws report.png: the top of the page that ``mast-opt report`` writes for a plan of the real instance.
 
-.venv/bin/python docs/images/draw_report.py PLAN    (needs Chromium)
+.venv/bin/python docs/images/draw_report.py PLAN    (needs Chromium; PLAN: instances/data_placement/best_known/cloud-regions)
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("plan", type=Path)
     parser.add_argument("--instance", type=Path, default=INSTANCE)
-    parser.add_argument("--size", default="1180,1390")
+    parser.add_argument("--size", default="1180,1930")
     given = parser.parse_args()
     problem = mast_opt.read(given.instance)
     reading = read_plan_of(problem, given.plan)

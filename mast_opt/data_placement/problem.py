@@ -70,7 +70,7 @@ UNITS: Mapping[str, str] = {
     "moved_work": "share of GPU work",
     "unserved": "share of GPU work, weighted",
 }
-"""Objective term → its unit. "weighted": by tier. Marginal values are in the first unit of dollars with a weight."""
+"""Objective term → its unit, by tier where "weighted". Marginal values take the first in dollars with a weight."""
 LATER_TERMS = frozenset(("running_cost", "migration_cost"))
 """Terms that checksums and certificates from before do not mention; they have no weight there."""
 NO_GPU = "none"

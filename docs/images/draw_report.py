@@ -1,6 +1,6 @@
 """Draws report.png: the top of the page that ``mast-opt report`` writes for a plan of the real instance.
 
-.venv/bin/python docs/images/draw_report.py PLAN    (needs Chromium; PLAN: instances/data_placement/best_known/cloud-regions)
+.venv/bin/python docs/images/draw_report.py instances/data_placement/best_known/cloud-regions    (needs Chromium)
 """
 
 from __future__ import annotations

@@ -73,8 +73,9 @@ def test_figures_of_the_summary_are_the_verifiers(tmp_path: Path) -> None:
     weights = problem.objective.weights
     weighed = {name: value for name, value in solution.verdict.terms.items() if value or weights[name]}
     for name, value in weighed.items():
-        assert shown[name][2:5] == pytest.approx((value, weights[name], value * weights[name]))
-    assert shown["objective"][4] == pytest.approx(sum(weights[name] * value for name, value in weighed.items()))
+        assert shown[name][3] == kind_of(problem).units[name]
+        assert (shown[name][2], *shown[name][4:6]) == pytest.approx((value, weights[name], value * weights[name]))
+    assert shown["objective"][5] == pytest.approx(sum(weights[name] * value for name, value in weighed.items()))
 
 
 def test_the_heat_map_is_a_grid_of_the_verifiers_ratios_with_colours(tmp_path: Path) -> None:

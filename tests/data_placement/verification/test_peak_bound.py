@@ -52,6 +52,8 @@ def without_the_rest(count: int, regions: int) -> dict[str, Any]:
         "apps": ("",),
         "regions.storage_mb": roomy,
         "regions.headroom_milli": np.zeros(regions, np.int64),
+        "regions.storage_price_micro": np.zeros(regions, np.int64),
+        "regions.copy_price_micro": np.zeros(regions, np.int64),
         "regions.cpu_mcores": roomy,
         "regions.ingress_mb_per_day": roomy,
         "regions.ingress_limited": np.zeros(regions, np.bool_),

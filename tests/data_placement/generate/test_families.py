@@ -305,7 +305,9 @@ def test_features_leaves_nothing_out() -> None:
     assert problem.days != 1
     assert (np.bincount(problem.current_runs.workload) > 1).any()
     unweighted = {term for term, weight in problem.objective.weights.items() if weight == 0}
-    assert unweighted == {"running_cost", "migration_cost"}, "tetris does not price dollars, and is tested on this family"
+    assert unweighted == {"running_cost", "migration_cost"}, (
+        "tetris does not price dollars, and is tested on this family"
+    )
     twice = np.flatnonzero(np.bincount(problem.options.workload) == 2)
     numbers = [problem.options.mgpu[problem.options.workload == w] for w in twice.tolist()]
     assert all(first == 2 * second for first, second in numbers)

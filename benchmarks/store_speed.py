@@ -56,7 +56,7 @@ def clock() -> tuple[float, float]:
     return time.perf_counter(), time.process_time()
 
 
-def told(what: str, count: int, since: tuple[float, float]) -> None:
+def show_rate(what: str, count: int, since: tuple[float, float]) -> None:
     wall, cpu = time.perf_counter() - since[0], time.process_time() - since[1]
     print(f"{what}: {count:,} in {wall:.2f} s ({count / wall:,.0f}/s), {cpu:.2f} s of processor time")
 
@@ -85,20 +85,20 @@ def main() -> None:
     since = clock()
     for at in range(500, len(made), GROUP):
         store.append(epoch, Batch(at, made[at : at + GROUP]))
-    told(f"appends in groups of {GROUP:,}", len(made) - 500, since)
+    show_rate(f"appends in groups of {GROUP:,}", len(made) - 500, since)
     del made
     since = clock()
-    told("read", sum(1 for _ in store.read()), since)
+    show_rate("read", sum(1 for _ in store.read()), since)
     since = clock()
     state = recovered(store, opening).state
-    told("restart from the log", state.seq, since)
+    show_rate("restart from the log", state.seq, since)
     store.save_snapshot(epoch, snapshot_of(state))
     store.close()
     store = opened()
     since = clock()
     again = recovered(store, opening)
     assert again.state.digest() == state.digest()
-    told(f"restart from a snapshot ({again.snapshot_seq:,})", again.events, since)
+    show_rate(f"restart from a snapshot ({again.snapshot_seq:,})", again.events, since)
     print(f"largest resident memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
     store.close()
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+from mast_opt.core.errors import UsageError
 from mast_opt.hosts.protocol import Attempt, Can
 from mast_opt.loop.commands import Command, Start, Stop
 from mast_opt.loop.events import Event, JobSpec
@@ -33,7 +34,7 @@ class SimulatedLiveHost:
     def carry_out(self, now_ms: int, command: Command) -> None:
         """See ``Host``."""
         if not isinstance(command, (Start, Stop)):
-            raise NotImplementedError(f"the simulated host starts and stops jobs; it got {type(command).__name__}")
+            raise UsageError(f"the simulated host starts and stops jobs; it got {type(command).__name__}")
         if isinstance(command, Start) and command.job not in self._work:
             spec = self._spec_of(command.job)
             duration = self._default_ms if spec.duration_ms is None else spec.duration_ms

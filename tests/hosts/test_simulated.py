@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mast_opt.core.errors import UsageError
 from mast_opt.hosts.protocol import Can, Host
 from mast_opt.hosts.simulated import SimulatedLiveHost
 from mast_opt.job_placement.live_fleet.types import Share
@@ -58,7 +59,7 @@ def test_what_is_not_there_has_stopped(host: Host) -> None:
 
 def test_it_says_what_it_cannot_do(host: Host) -> None:
     assert Can.COPY not in host.can
-    with pytest.raises(NotImplementedError, match="starts and stops"):
+    with pytest.raises(UsageError, match="starts and stops"):
         host.carry_out(0, Drop(1, "logs", "east"))
 
 

@@ -160,9 +160,9 @@ def report(
     kind = kind_of(problem)
     today, state = kind.analysis.current_plan(problem), kind.analysis.current_state(problem)
     charts: list[Chart] = list(kind.presentation.charts(problem, plan))
-    told = story(problem, plan)
-    if told.calendar is not None:
-        charts.insert(1, told.calendar)
+    answered = story(problem, plan)
+    if answered.calendar is not None:
+        charts.insert(1, answered.calendar)
     search = convergence(events)
     if search is not None:
         charts.append(search)
@@ -177,7 +177,7 @@ def report(
         fields=fields or {},
         pictures=tuple((draw(chart), table_of(chart)) for chart in charts),
         sections=(
-            *told.sections,
+            *answered.sections,
             *kind.presentation.sections(problem, plan),
             *(() if state is None else (today_section(state),)),
         ),
@@ -187,7 +187,7 @@ def report(
         sense=problem.sense,
         policy=problem.objective.policy,
         units=kind.units,
-        answers=told.answers,
+        answers=answered.answers,
     )
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from mast_opt.loop.commands import Command
+from mast_opt.loop.commands import Command, Copy, Drop, Move, Stop
 from mast_opt.loop.events import Event
 
 Attempt = tuple[str, int]
@@ -24,6 +24,11 @@ class Can(enum.Enum):
     COPY = "copy"
     """It copies datasets between regions, and deletes replicas."""
     MOVE_SERVERS = "move-servers"
+
+
+_NEEDS: Mapping[type[Command], Can] = {
+    Stop: Can.STOP, Copy: Can.COPY, Drop: Can.COPY, Move: Can.MOVE_SERVERS,
+}  # fmt: skip
 
 
 class Host(Protocol):
@@ -54,3 +59,9 @@ class Host(Protocol):
         """The attempts that hold servers now, whoever started them: the truth, with which a loop compares its state
         when it starts."""
         ...
+
+
+def within_abilities(host: Host, commands: Iterable[Command]) -> list[Command]:
+    """The commands that a host is able to carry out. The others are for people to do and to report: a host that copies
+    no data neither makes nor deletes a replica."""
+    return [command for command in commands if type(command) not in _NEEDS or _NEEDS[type(command)] in host.can]

@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from mast_opt.hosts.protocol import Host
+from mast_opt.hosts.protocol import Host, within_abilities
 from mast_opt.loop import events as ev
 from mast_opt.loop.commands import Command, Start, Stop
 from mast_opt.loop.engine import Engine
@@ -219,11 +219,12 @@ class Live:
             inbox += self._reports[len(reports) :]
             turn = self._engine.advance(now, [*reports, *inbox])
             self._next_wake = turn.next_wake_ms
+            commands = within_abilities(self.host, turn.commands)
             answers = [(request, *request.respond(verdicts[at])) for at, request in enumerate(fresh)]
             batch = Batch(
                 before,
                 turn.events,
-                [OpenCommand.of(command) for command in turn.commands],
+                [OpenCommand.of(command) for command in commands],
                 _settled(turn.events),
                 [
                     Answer(request.key.principal, request.key.key, request.key.digest, status, body, now)
@@ -238,7 +239,7 @@ class Live:
         self.turn_s.append(time.perf_counter() - begun)
         answer_all(answered)
         answer_all([(request, (status, body)) for request, status, body in answers])
-        for command in turn.commands:
+        for command in commands:
             self.host.carry_out(now, command)
         for call in tuple(self._stored):
             call(self._engine.state.seq)
@@ -355,7 +356,8 @@ class Live:
             inbox += (*self._reports, *self._differences(state, commands))
             turn = self._engine.advance(now, inbox)
             self._next_wake = turn.next_wake_ms
-            given = [OpenCommand.of(command) for command in turn.commands]
+            fresh = within_abilities(self.host, turn.commands)
+            given = [OpenCommand.of(command) for command in fresh]
             settled = [one.id for one in self._store.open_commands() if _command(one) is None]
             self._store.append(
                 self.epoch, Batch(turn.events[0].seq - 1 if turn.events else state.seq, turn.events, given,
@@ -365,7 +367,7 @@ class Live:
             self._written(turn.events)
         self.problem = ""
         gone = set(_settled(turn.events))
-        for command in (*(one for one in commands if one.id not in gone), *turn.commands):
+        for command in (*(one for one in commands if one.id not in gone), *fresh):
             self.host.carry_out(now, command)
 
     def _differences(self, state: State, commands: Sequence[Command]) -> list[ev.Event]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,13 +13,13 @@ import pytest
 from mast_opt.core.errors import UsageError
 from mast_opt.hosts.simulated import SimulatedLiveHost
 from mast_opt.loop import events as ev
-from mast_opt.loop.commands import Command, Stop
+from mast_opt.loop.commands import Command, Start, Stop
 from mast_opt.loop.job_states import JobState
 from mast_opt.loop.log_checker import check_log
 from mast_opt.policies.mast import Mast
 from mast_opt.service.live import Live, lead
 from mast_opt.service.opening import opening_of
-from mast_opt.service.turn_requests import KeyReused, Unavailable
+from mast_opt.service.turn_requests import KeyReused, Request, Unavailable
 from mast_opt.store.errors import StoreError
 from mast_opt.store.recovery import recovered
 from mast_opt.store.sql_store import SqlStore
@@ -225,4 +225,28 @@ def test_a_new_log_needs_a_fleet(tmp_path: Path) -> None:
     store = open_sqlite(tmp_path)
     with pytest.raises(UsageError, match="--fleet"):
         opening_of(store)
+    store.close()
+
+
+def test_commands_that_the_host_cannot_carry_out_do_not_reach_it(tmp_path: Path) -> None:
+    given: list[Command] = []
+
+    class Listed(SimulatedLiveHost):
+        def carry_out(self, now_ms: int, command: Command) -> None:
+            given.append(command)
+            super().carry_out(now_ms, command)
+
+    def respond(verdicts: Sequence[str]) -> tuple[int, str]:
+        return 200, ",".join(verdicts)
+
+    store = open_sqlite(tmp_path)
+    live = loop(store, Listed)
+    live.start()
+    events = (ev.DatasetCreated("logs", 1, ("east", "west")), ev.ReplicaDropped("logs", "west"))
+    for event in events:
+        live.submit(Request((event,), respond, None)).result(10)
+    submit(live, "a").result(10)
+    live.close()
+    assert [type(command) for command in given] == [Start]
+    assert [one.kind for one in store.open_commands()] in (["Start"], [])
     store.close()

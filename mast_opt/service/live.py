@@ -9,19 +9,17 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from mast_opt.hosts.protocol import Host, within_abilities
 from mast_opt.loop import events as ev
-from mast_opt.loop.commands import Command, Start, Stop
 from mast_opt.loop.engine import Engine
-from mast_opt.loop.event_log import record_of
-from mast_opt.loop.job_states import HOLDING
 from mast_opt.loop.policy import Policy
 from mast_opt.loop.state import State
+from mast_opt.service.restart import differences, found_in, settled
 from mast_opt.service.turn_requests import (
     ACCEPTED,
     EXISTS,
@@ -36,13 +34,12 @@ from mast_opt.service.turn_requests import (
 from mast_opt.store.errors import Fenced, LeadHeld, StoreError
 from mast_opt.store.protocol import Store
 from mast_opt.store.records import Answer, Batch, OpenCommand
-from mast_opt.store.recovery import recovered, snapshot_of
+from mast_opt.store.recovery import snapshot_of
 
 MOST_EVENTS = 20_000
 """Events of requests that one turn takes in."""
 RECENT = 500
 """Events that are kept at hand."""
-_ENDS = (ev.Stopped, ev.Finished, ev.Failed)
 
 
 @dataclass(frozen=True)
@@ -225,7 +222,7 @@ class Live:
                 before,
                 turn.events,
                 [OpenCommand.of(command) for command in commands],
-                _settled(turn.events),
+                settled(turn.events),
                 [
                     Answer(request.key.principal, request.key.key, request.key.digest, status, body, now)
                     for request, status, body in answers
@@ -343,67 +340,29 @@ class Live:
         """The state as the log has it; differences from what the host runs; commands without an answer again."""
         with self._lock:
             self._in_log = False
-            found = recovered(self._store, self._opening)
+            found = found_in(self._store, self._opening)
             self._last_ms = found.state.now_ms
             self._engine = Engine(found.state, self._policy())
             self._snapshot_seq = found.snapshot_seq
             state, now = found.state, self._now()
-            again = [_command(one) for one in self._store.open_commands()]
-            commands = [command for command in again if command is not None]
+            differ = differences(state, self.host.observe(), self._reports, found.commands)
             inbox: list[ev.Event] = [*state.opening()] if state.seq == 0 else []
             if first:
                 inbox.append(ev.LeadTaken(self._params.holder, self.epoch))
-            inbox += (*self._reports, *self._differences(state, commands))
+            inbox += (*self._reports, *differ.events)
             turn = self._engine.advance(now, inbox)
             self._next_wake = turn.next_wake_ms
             fresh = within_abilities(self.host, turn.commands)
             given = [OpenCommand.of(command) for command in fresh]
-            settled = [one.id for one in self._store.open_commands() if _command(one) is None]
-            self._store.append(
-                self.epoch, Batch(turn.events[0].seq - 1 if turn.events else state.seq, turn.events, given,
-                                  (*settled, *_settled(turn.events)))
-            )  # fmt: skip
+            done = (*found.settled, *settled(turn.events))
+            before = turn.events[0].seq - 1 if turn.events else state.seq
+            self._store.append(self.epoch, Batch(before, turn.events, given, done))
             self._reports.clear()
             self._written(turn.events)
         self.problem = ""
-        gone = set(_settled(turn.events))
-        for command in (*(one for one in commands if one.id not in gone), *fresh):
+        gone = set(done)
+        for command in (*differ.stops, *(one for one in found.commands if one.id not in gone), *fresh):
             self.host.carry_out(now, command)
-
-    def _differences(self, state: State, commands: Sequence[Command]) -> list[ev.Event]:
-        """What the host does not run any more, though the state has it. What it runs and nobody knows is stopped."""
-        runs = set(self.host.observe())
-        starting = {(one.job, one.attempt) for one in commands if isinstance(one, Start)}
-        runs |= {(event.job, event.attempt) for event in self._reports if isinstance(event, _ENDS)}
-        events: list[ev.Event] = []
-        for record in state.jobs.values():
-            attempt = record.name, record.attempt
-            if record.state in HOLDING and attempt not in runs and attempt not in starting and not record.blockers:
-                events.append(ev.Stopped(record.name, record.attempt, 0, 0))  # nothing is known of its work
-        holding = {(one.name, one.attempt) for one in state.jobs.values() if one.state in HOLDING}
-        for job, number in sorted(set(self.host.observe()) - holding):
-            self.host.carry_out(self._now(), Stop(job, number, "nobody asked for it"))
-        return events
-
-
-def _settled(events: Sequence[ev.Stored]) -> list[str]:
-    """Commands that these events answer."""
-    found = []
-    for stored in events:
-        event = stored.event
-        if isinstance(event, ev.Started):
-            found.append(f"{event.job}/{event.attempt}/start")
-        elif isinstance(event, (ev.Stopped, ev.Finished, ev.Failed)):
-            found += [f"{event.job}/{event.attempt}/start", f"{event.job}/{event.attempt}/stop"]
-    return found
-
-
-_KINDS: Mapping[str, type[Start] | type[Stop]] = {"Start": Start, "Stop": Stop}
-
-
-def _command(one: OpenCommand) -> Command | None:
-    """A stored command; None for one that is not given again: a solve is asked for again when it is due."""
-    return record_of(_KINDS[one.kind], one.fields) if one.kind in _KINDS else None
 
 
 def lead(live: Live, stop: threading.Event, on_wait: Callable[[str], None] = lambda words: None) -> bool:

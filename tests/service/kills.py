@@ -25,7 +25,7 @@ import numpy as np
 
 from mast_opt.loop import events as ev
 from mast_opt.loop.log_checker import check_log
-from mast_opt.service.opening import opening_of
+from mast_opt.service.restart import opening_of
 from mast_opt.store.recovery import recovered
 from mast_opt.store.sqlite import open_sqlite
 

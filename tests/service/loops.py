@@ -13,7 +13,7 @@ from mast_opt.job_placement.live_fleet.types import Server
 from mast_opt.loop import events as ev
 from mast_opt.policies.mast import Mast
 from mast_opt.service.live import Live, LiveParams
-from mast_opt.service.opening import opening_of
+from mast_opt.service.restart import opening_of
 from mast_opt.service.turn_requests import Key, Request
 from mast_opt.store.protocol import Store
 from mast_opt.store.sql_store import SqlStore

@@ -18,7 +18,7 @@ from mast_opt.loop.job_states import JobState
 from mast_opt.loop.log_checker import check_log
 from mast_opt.policies.mast import Mast
 from mast_opt.service.live import Live, lead
-from mast_opt.service.opening import opening_of
+from mast_opt.service.restart import opening_of
 from mast_opt.service.turn_requests import KeyReused, Request, Unavailable
 from mast_opt.store.errors import StoreError
 from mast_opt.store.recovery import recovered

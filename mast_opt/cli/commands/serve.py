@@ -102,7 +102,7 @@ def _serve(
     from mast_opt.policies.mast import Mast
     from mast_opt.service.app import build
     from mast_opt.service.live import Live, LiveParams, lead
-    from mast_opt.service.opening import opening_of
+    from mast_opt.service.restart import opening_of
 
     params = LiveParams(holder=f"{socket.gethostname()}/{os.getpid()}")
     live = Live(store, opening_of(store, servers), Mast, SimulatedLiveHost, params)

@@ -1,0 +1,116 @@
+"""What a loop finds when it begins: the servers of its log, its state, commands without an answer, and what differs
+from what the host runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from mast_opt.core.errors import UsageError
+from mast_opt.hosts.protocol import Attempt
+from mast_opt.job_placement.live_fleet.types import Server
+from mast_opt.loop import events as ev
+from mast_opt.loop.commands import Command, Start, Stop
+from mast_opt.loop.event_log import record_of
+from mast_opt.loop.job_states import HOLDING
+from mast_opt.loop.state import State
+from mast_opt.service.requests import TIERS
+from mast_opt.store.protocol import Store
+from mast_opt.store.records import OpenCommand
+from mast_opt.store.recovery import recovered
+
+_ENDS = (ev.Stopped, ev.Finished, ev.Failed)
+_KINDS: Mapping[str, type[Start] | type[Stop]] = {"Start": Start, "Stop": Stop}
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a store leads to."""
+
+    state: State
+    snapshot_seq: int
+    """The event after which events were read; 0 without a snapshot."""
+    commands: tuple[Command, ...]
+    """Without an answer, to be given again."""
+    settled: tuple[str, ...]
+    """Commands that are not given again, by id."""
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Between a state and what a host runs."""
+
+    events: tuple[ev.Event, ...]
+    """What the host does not run any more, though the state has it."""
+    stops: tuple[Stop, ...]
+    """For what it runs and nobody knows."""
+
+
+def opening_of(store: Store, servers: Iterable[Server] = ()) -> Callable[[], State]:
+    """What makes the state before the first event: the servers that the log begins with; for an empty log, these.
+
+    Raises:
+        UsageError: the log is empty, and there are no servers.
+    """
+    found = tuple(servers)
+    if store.last_seq() > 0:
+        found = tuple(_first_servers(store)) if store.first_seq() == 1 else ()
+    elif not found:
+        raise UsageError("the log is empty; a fleet to begin with is needed (--fleet)")
+    return lambda: State(found, tiers=TIERS)
+
+
+def _first_servers(store: Store) -> Iterable[Server]:
+    for stored in store.read():
+        event = stored.event
+        if not isinstance(event, ev.ServerUp):
+            return
+        place = event.region, event.cluster, event.rack, event.gpu_type
+        yield Server(event.server, *place, event.gpus, event.cpu_mcores, event.memory_mib)
+
+
+def found_in(store: Store, opening: Callable[[], State]) -> Found:
+    """State and commands of a store. Raises CorruptStore, StoreError."""
+    found = recovered(store, opening)
+    open_ones = [(one.id, _command(one)) for one in store.open_commands()]
+    commands = tuple(command for _, command in open_ones if command is not None)
+    return Found(found.state, found.snapshot_seq, commands, tuple(name for name, known in open_ones if known is None))
+
+
+def _command(one: OpenCommand) -> Command | None:
+    """A stored command; None for one that is not given again: a solve is asked for again when it is due."""
+    return record_of(_KINDS[one.kind], one.fields) if one.kind in _KINDS else None
+
+
+def differences(
+    state: State, runs: Collection[Attempt], reports: Sequence[ev.Event], commands: Sequence[Command]
+) -> Differences:
+    """What a state and a host differ in.
+
+    Args:
+        runs: attempts that the host runs.
+        reports: of the host, that the state does not have yet.
+        commands: that the host may not have got.
+    """
+    accounted = {*runs, *((one.job, one.attempt) for one in commands if isinstance(one, Start))}
+    accounted |= {(event.job, event.attempt) for event in reports if isinstance(event, _ENDS)}
+    events = [
+        ev.Stopped(record.name, record.attempt, 0, 0)  # nothing is known of its work
+        for record in state.jobs.values()
+        if record.state in HOLDING and (record.name, record.attempt) not in accounted and not record.blockers
+    ]
+    holding = {(one.name, one.attempt) for one in state.jobs.values() if one.state in HOLDING}
+    stops = [Stop(job, number, "nobody asked for it") for job, number in sorted(set(runs) - holding)]
+    return Differences(tuple(events), tuple(stops))
+
+
+def settled(events: Sequence[ev.Stored]) -> list[str]:
+    """Commands that these events answer."""
+    found = []
+    for stored in events:
+        event = stored.event
+        if isinstance(event, ev.Started):
+            found.append(f"{event.job}/{event.attempt}/start")
+        elif isinstance(event, _ENDS):
+            found += [f"{event.job}/{event.attempt}/start", f"{event.job}/{event.attempt}/stop"]
+    return found

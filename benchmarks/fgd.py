@@ -9,8 +9,9 @@ The pods of a list come in random order, then pods are drawn from it again until
 One pod at a time; one that fits nowhere is refused for good. Without a list, a small one is generated.
 
 Methods: ``fleet``, the live fleet as it is by default, and ``fleet best-fit``; ``fleet, 2% moved`` and the like, where
-pods that run are moved for one that fits nowhere, at most 2% of those admitted so far; any solver of job placement that
-takes jobs one after another, which gets all pods as one queue. Prints one JSON object: percent of all GPUs that are
+pods that run are moved for one that fits nowhere, at most 2% of those admitted so far; ``fleet, scarcity 60%`` and the
+like, with another weight of scarce room; any solver of job placement that takes jobs one after another, which gets all
+pods as one queue. Prints one JSON object: percent of all GPUs that are
 allocated when so many percent have been asked for (``at_80`` … ``at_130``), means over the seeds, next to the published
 means at 130%; and with moves, their number in percent of the admitted pods, and an upper bound on what can be allocated
 at 130% by a placement that admits the same pods and perhaps others.
@@ -43,6 +44,8 @@ MARKS = tuple(range(80, 131, 5))
 LIVE = {"fleet": "fragmentation", "fleet best-fit": "best-fit"}
 MOVED = {f"fleet, {share:g}% moved": share for share in (0.0, 0.5, 1.0, 2.0, 5.0)}
 """Method → most pods that are moved, in percent of those admitted so far."""
+SCARCE = {f"fleet, scarcity {percent}%": percent for percent in (0, 20, 60)}
+"""Method → ``FillSampling.scarcity_percent``."""
 PAUSE = 30
 """Pods that are admitted before moves for a pod of the same size are tried again, when there were none."""
 SIZE = ("num_gpu", "gpu_milli", "cpu_milli", "memory_mib", "gpu_spec")
@@ -105,13 +108,12 @@ def arrivals(pods: list[Row], capacity: int, seed: int) -> list[Row]:
         order.append(pod)
 
 
-def admitted_live(nodes: list[Row], queue: list[Row], placement: str, share: float = 0.0) -> Iterator[tuple[bool, int]]:
-    """Whether the live fleet takes each pod, when it comes, and how many others are moved for it.
-
-    Args:
-        share: most moves so far, in percent of the pods that were admitted.
-    """
-    fleet = mast_opt.Fleet(map(server_of, nodes), tiers=(0,), placement=placement)
+def admitted_live(nodes: list[Row], queue: list[Row], method: str) -> Iterator[tuple[bool, int]]:
+    """Whether the live fleet takes each pod, when it comes, and how many others are moved for it."""
+    usual = mast_opt.FillSampling()
+    sampling = usual._replace(scarcity_percent=SCARCE.get(method, usual.scarcity_percent))
+    placement, share = LIVE.get(method, "fragmentation"), MOVED.get(method, 0.0)
+    fleet = mast_opt.Fleet(map(server_of, nodes), tiers=(0,), placement=placement, sampling=sampling)
     types, taken, moved = models(nodes), 0, 0
     failed: dict[tuple[str, ...], int] = {}
     for number, pod in enumerate(queue):
@@ -214,8 +216,8 @@ def replay(nodes: list[Row], pods: list[Row], method: str, seed: int) -> Replay:
     """The experiment with one method and one order of the pods."""
     capacity = 1000 * sum(int(node["gpu"]) for node in nodes)
     queue = arrivals(pods, capacity, seed)
-    if method in LIVE or method in MOVED:
-        answers = list(admitted_live(nodes, queue, LIVE.get(method, "fragmentation"), MOVED.get(method, 0.0)))
+    if method in (*LIVE, *MOVED, *SCARCE):
+        answers = list(admitted_live(nodes, queue, method))
     else:
         answers = [(taken, 0) for taken in admitted(nodes, queue, method, seed)]
     taken = np.array([admitted for admitted, _ in answers])

@@ -40,6 +40,16 @@ def test_a_pod_that_insists_on_a_type_gets_no_other() -> None:
         assert replay(nodes, [pod], method, 1).curve()[-1] == pytest.approx(100 / 3)
 
 
+def test_the_usual_weight_of_scarce_room_is_twenty_percent() -> None:
+    nodes, pods = generated(24)
+    usual, none, more = (
+        replay(nodes, pods, method, 42).taken.tolist()
+        for method in ("fleet", "fleet, scarcity 0%", "fleet, scarcity 60%")
+    )
+    assert usual == replay(nodes, pods, "fleet, scarcity 20%", 42).taken.tolist()
+    assert none != more
+
+
 @pytest.mark.parametrize("method", MOVED)
 def test_moves_keep_to_their_share_and_stay_below_the_bound(method: str) -> None:
     nodes, pods = generated(24)

@@ -3,7 +3,7 @@
     import mast_opt
 
     problem = mast_opt.read("my-instance")
-    solution = mast_opt.solve(problem, "highs", time_limit_s=60)
+    solution = mast_opt.solve(problem, time_limit_s=60)
     mast_opt.write_plan(problem, solution, "my-plan")
 
 Everything public is listed in ``__all__``. Names are loaded when they are first used, and a solver's library when

@@ -139,7 +139,11 @@ def load(module: str, backend: Backend) -> Any:
 
 
 def checked_options(
-    backend: str, params: SolveParams, owned: dict[str, str], node_limit: str | None
+    backend: str,
+    params: SolveParams,
+    owned: dict[str, str],
+    node_limit: str | None,
+    takes_incumbents: bool = False,
 ) -> tuple[tuple[str, str | int | float | bool], ...]:
     """The options, none of them one that a field of SolveParams already governs, and the limit in nodes among them.
 
@@ -147,10 +151,14 @@ def checked_options(
         owned: the solver's option → the field to use instead. Compared without regard to case.
         node_limit: the solver's option for ``params.node_limit``, which governs it where it is given; None if the
             solver has none.
+        takes_incumbents: whether the backend honours ``params.incumbents``.
 
     Raises:
-        UnsupportedOption: an option is governed by a field, or the solver has no limit in nodes.
+        UnsupportedOption: an option is governed by a field, the solver has no limit in nodes, or it takes no solutions
+            while it runs.
     """
+    if params.incumbents is not None and not takes_incumbents:
+        raise UnsupportedOption(f"{backend} takes no solutions while it runs; give it a start")
     limit = params.node_limit
     if limit is not None and node_limit is None:
         raise UnsupportedOption(f"{backend} has no limit in nodes, and node_limit is {limit}; leave it out")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,6 +36,8 @@ class Highs:
 
     name = "highs"
     package = "highspy>=1.11,<1.14"
+    takes_incumbents = True
+    """Whether ``SolveParams.incumbents`` is honoured."""
     large_linear = (("solver", "ipm"),)
     """Options for linear programs of many columns: simplex takes several times as long where many rows hold at once."""
     small_linear = (("presolve", "off"), ("simplex_dual_edge_weight_strategy", 1))
@@ -97,6 +101,8 @@ class _Run:
         self._relay = Relay(params, progress)
         self._solver = highspy.Highs()
         self._listen()
+        if params.incumbents is not None:
+            self._solver.cbMipUserSolution += partial(self._on_turn, mip, params.incumbents)
         self._configure()
         pass_program(highspy, self._solver, self._scaled, self._check)
         if params.start is not None:
@@ -187,7 +193,7 @@ class _Run:
         self._set("random_seed", params.seed)
         if params.threads is not None:
             self._set("threads", params.threads)
-        for name, value in checked_options("HiGHS", params, GOVERNED, NODE_LIMIT):
+        for name, value in checked_options("HiGHS", params, GOVERNED, NODE_LIMIT, takes_incumbents=True):
             self._set(name, value)
 
     def _set(self, name: str, value: str | float | bool) -> None:
@@ -227,6 +233,16 @@ class _Run:
         x = self._scaled.to_original(np.array(event.data_out.mip_solution))
         self._relay.call(lambda: self._progress.update(incumbent=objective, x=x))
         self._on_mip(event)
+
+    def _on_turn(self, mip: Mip, incumbents: Callable[[], FloatArray | None], event: Any) -> None:
+        """Hand over what was found elsewhere; HiGHS checks it."""
+
+        def hand_over() -> None:
+            found = incumbents()
+            if found is not None:
+                event.data_in.setSolution(scaled_start(mip, self._scaled, found))
+
+        self._relay.call(hand_over)
 
     def _on_mip(self, event: Any) -> None:
         bound = event.data_out.mip_dual_bound

@@ -137,6 +137,9 @@ class SolveParams:
     basis: Basis | None = None
     """Where to begin with a linear program. It changes no answer but the choice among several, so a backend that cannot
     begin at a vertex begins elsewhere. One that does not fit is completed."""
+    incumbents: Callable[[], NDArray[np.float64] | None] | None = None
+    """Called now and then while the solver runs: a solution found elsewhere since the last call, a value for every
+    column, or None. One that breaks a limit changes nothing. Only a backend that ``takes_incumbents`` can honour it."""
     on_event: Callable[[Event], None] | None = None
     """Called from the solving thread when the incumbent or the bound improves."""
     cancel: threading.Event = field(default_factory=threading.Event)

@@ -72,12 +72,14 @@ class SearchMonitor:
         on_strategy: Callable[[Strategy], None] | None = None,
         sense: Sense = Sense.MIN,
         gap_scale: float = 0.0,
+        on_plan: Callable[[float, Callable[[], object]], None] | None = None,
     ) -> None:
         self.stop = stop
         self.sense = sense
         self.gap_scale = gap_scale
         self._on_event = on_event
         self._on_strategy = on_strategy
+        self._on_plan = on_plan
         self._began = time.perf_counter()
         self.objective: float | None = None
         self.bound: float | None = None
@@ -113,14 +115,25 @@ class SearchMonitor:
         """Relative gap of incumbent and bound; None while either is missing."""
         return relative_gap(self.objective, self.bound, self.sense)
 
-    def report(self, objective: float | None = None, bound: float | None = None) -> None:
-        """Record what is known now; an event is emitted if either improved."""
+    def report(
+        self,
+        objective: float | None = None,
+        bound: float | None = None,
+        plan: Callable[[], object] | None = None,
+    ) -> None:
+        """Record what is known now; an event is emitted if either improved.
+
+        ``plan`` makes the plan of the objective, for a solver that works on the same instance at the same time; it is
+        called later and from another thread, if at all.
+        """
         better = objective is not None and (self.objective is None or self._less(objective, self.objective))
         tighter = bound is not None and (self.bound is None or self._less(self.bound, bound))
         if better:
             self.objective = objective
         if tighter:
             self.bound = bound
+        if better and objective is not None and plan is not None and self._on_plan is not None and self.stage is None:
+            self._on_plan(objective, plan)
         if (better or tighter) and self._on_event is not None:
             self._on_event(Event(self.elapsed_s, self.objective, self.bound, self.stage, sense=self.sense))
 

@@ -1,7 +1,8 @@
-"""Strategy of ``auto``: which solvers work on an instance side by side."""
+"""Strategy of ``auto``: which solvers work on an instance, side by side or one after the other."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from mast_opt.search.params import Params, parameter
@@ -9,13 +10,15 @@ from mast_opt.search.strategy import Strategy
 
 AUTO = "auto"
 """The name of the portfolio among the solvers."""
+EXACT = "highs"
+"""The exact solver that is installed with mast-opt."""
 
 
 @dataclass(frozen=True)
 class AutoParams(Params):
     """Parameters of ``auto``: who solves, and when the heuristic joins."""
 
-    exact: str = parameter("highs", "The exact solver.", "It is installed with mast-opt and takes every kind.")
+    exact: str = parameter(EXACT, "The exact solver.", "It is installed with mast-opt and takes every kind.")
     most_columns: int = parameter(
         1_000_000,
         "Programs of more columns are left to the heuristic.",
@@ -29,6 +32,21 @@ class AutoParams(Params):
         low=0,
     )
     head_start_s: float = parameter(3.0, "Seconds of that head start.", "Set by hand; see alone_columns.", low=0.0)
+    head_start_share: float = parameter(
+        0.1,
+        "Most of the time limit that the head start takes.",
+        "Set by hand, so that the heuristic keeps nearly all of a short limit.",
+        low=0.0,
+        high=1.0,
+    )
+    turn_share: float = parameter(
+        0.5,
+        "On one thread, the part of the time limit that the exact solver has before the heuristic gets the rest, on "
+        "programs of up to alone_columns.",
+        "Set by hand: neither is sure to be better there.",
+        above=0.0,
+        high=1.0,
+    )
 
 
 @dataclass(frozen=True)
@@ -43,10 +61,12 @@ class Portfolio(Strategy):
     heuristic_threads: int
     head_start_s: float
     """Of the exact solver."""
+    in_turn: bool = False
+    """Whether the exact solver stops at the end of its head start, so that the heuristic has the thread."""
 
 
 def choose_strategy(
-    columns: int | None, heuristic: str, threads: int, is_program: bool, params: AutoParams
+    columns: int | None, heuristic: str, threads: int, params: AutoParams, time_limit_s: float | None = None
 ) -> Portfolio:
     """Who solves an instance.
 
@@ -54,12 +74,16 @@ def choose_strategy(
         columns: of the program; None where that is not known beforehand.
         heuristic: the one that takes every term and limit of the instance; empty where there is none.
         threads: for all together.
-        is_program: whether an exact solver gets the whole instance as one program.
         params: of ``auto``.
+        time_limit_s: for all together; None for none.
     """
     small = columns is not None and columns <= params.alone_columns
-    if not heuristic or not is_program or (threads == 1 and small):
+    limit_s = math.inf if time_limit_s is None else time_limit_s
+    if heuristic and threads == 1 and small and time_limit_s is not None:
+        return Portfolio(params.exact, 1, heuristic, 1, params.turn_share * limit_s, in_turn=True)
+    if not heuristic or (threads == 1 and small):
         return Portfolio(params.exact, threads, "", 0, 0.0)
     if threads == 1 or (columns is not None and columns > params.most_columns):
         return Portfolio("", 0, heuristic, threads, 0.0)
-    return Portfolio(params.exact, 1, heuristic, threads - 1, params.head_start_s if small else 0.0)
+    head_start_s = min(params.head_start_s, params.head_start_share * limit_s) if small else 0.0
+    return Portfolio(params.exact, 1, heuristic, threads - 1, head_start_s)

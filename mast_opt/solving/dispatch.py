@@ -40,7 +40,7 @@ from mast_opt.search.interface import (
 )
 from mast_opt.search.params import Params, Value, value_text
 from mast_opt.search.strategy import LOG, Strategy
-from mast_opt.solving.auto_strategy import AutoParams
+from mast_opt.solving.auto_strategy import AUTO, EXACT, AutoParams
 from mast_opt.solving.clock import COMPILE, Clock
 from mast_opt.solving.fixed_parts import Frozen, frozen
 from mast_opt.solving.kernel_compilation import needed, rehearse
@@ -77,7 +77,7 @@ def verify(problem: Problem[PlanT], plan: PlanT) -> Verdict:
 )
 def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     problem: Problem[PlanT],
-    solver: SolverName = "highs",
+    solver: SolverName = "auto",
     *,
     time_limit_s: float | None = None,
     gap: float = 1e-4,
@@ -100,7 +100,9 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     Args:
         problem: an instance, from ``mast_opt.read`` or a generator.
         solver: a MIP backend (``highs``, ``cpsat``, …), a heuristic of the problem's kind, or ``auto``: HiGHS and the
-            heuristic side by side, each on threads of its own, with the best plan and the tightest bound of both.
+            heuristic side by side, each on threads of its own, with the best plan and the tightest bound of both; a
+            small instance is HiGHS's alone for a while, and a kind without a heuristic altogether. Its answer is the
+            same every time where HiGHS proves it alone; otherwise it depends on the clock.
         time_limit_s: for everything that this call does except loading the solver's library and compiling kernels;
             None for no limit.
         gap: relative gap at which the search may stop.
@@ -135,6 +137,8 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     """
     clock = Clock(time_limit_s)
     kind = kind_of(problem)
+    if solver == AUTO and kind.solvers.method is not None:
+        solver = EXACT
     check_request(kind, solver, iterations, formulation)
     problem, overrides = _overridden(problem, weights, order, limits)
     request = Request(
@@ -203,7 +207,15 @@ def _solved(request: Request[PlanT], clock: Clock | None = None) -> Solution[Pla
         answer = _unsolved(kind, stated, begin, str(uncompiled), clock)
     elif backend is None or kind.solvers.method is not None:
         tools = search_context(
-            asked, request.iterations, clock, inside, chosen, problem, backend, kind.solvers.grid_limits
+            asked,
+            request.iterations,
+            clock,
+            inside,
+            chosen,
+            problem,
+            backend,
+            kind.solvers.grid_limits,
+            request.exchange,
         )
         search = kind.solvers.heuristics[solver].search if backend is None else kind.solvers.method
         answer, certificate = by_search(kind, search, stated, solver, tools, begin, clock)
@@ -212,7 +224,7 @@ def _solved(request: Request[PlanT], clock: Clock | None = None) -> Solution[Pla
         formulate: Callable[[Any], Formulation[Any]] = partial(kind.formulate, name=request.formulation)
         if fixed is not None:
             formulate = _after(formulate, fixed.formulation)
-        answer = ExactSolve(kind, problem, backend, asked, clock).run(formulate, begin)
+        answer = ExactSolve(kind, problem, backend, asked, clock, request.exchange).run(formulate, begin)
     if fixed is not None and answer.plan is not None:
         answer, certificate = _verified_with_rules(answer, fixed), None
     LOG.info(

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from mast_opt.backends.base import Backend
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import BackendError, VerificationError
 from mast_opt.core.solve_result import AGREEMENT, Event, Limit, SolveParams, SolveResult, Status, within_gap
 from mast_opt.core.verdict import Verdict
@@ -21,6 +22,7 @@ from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.mip import Mip
 from mast_opt.search.lexicographic import with_slack
 from mast_opt.solving.clock import Clock
+from mast_opt.solving.exchange import PlanExchange
 from mast_opt.solving.solution import Stage
 
 REPAIR_ROUNDS = 6
@@ -63,8 +65,15 @@ class ExactSolve:
     """One problem, one backend, one clock."""
 
     def __init__(
-        self, kind: Kind[Any, Any], problem: Problem[Any], backend: Backend, params: SolveParams, clock: Clock
+        self,
+        kind: Kind[Any, Any],
+        problem: Problem[Any],
+        backend: Backend,
+        params: SolveParams,
+        clock: Clock,
+        exchange: PlanExchange | None = None,
     ) -> None:
+        self._exchange = exchange
         self._kind = kind
         self._problem = problem
         self._backend = backend
@@ -80,6 +89,8 @@ class ExactSolve:
         self._params = replace(self._params, time_limit_s=self._clock.budget_s())
         if self._problem.objective.lexicographic:
             return self._lexicographic(formulation)
+        if self._exchange is not None:
+            self._params = replace(self._params, incumbents=partial(_offered, self._exchange, formulation))
         return self._weighted(formulation)
 
     def within(
@@ -171,6 +182,7 @@ class ExactSolve:
             held = np.flatnonzero(formulation.mip.integral)
             whole = np.rint(exact.encode(checked.plan)[held])
         on_event = _bounded(params.on_event, checked.result.bound)
+        params = replace(params, incumbents=None)
         half = replace(params, start=None, time_limit_s=self._clock.budget_s(0.5, kept_s), on_event=on_event)
         valid = checked if checked.verdict.ok else None
         repaired = self._solved(exact, lambda mip: state(mip).fix(held, whole), half, valid)
@@ -246,7 +258,8 @@ class ExactSolve:
                     f"{self._backend.name} calls a plan feasible that breaks {verdict.violations[0]}"
                 ) from error
             on_event = _bounded(params.on_event, bound)
-            params = replace(params, start=None, time_limit_s=self._clock.budget_s(1.0, kept_s), on_event=on_event)
+            left_s = self._clock.budget_s(1.0, kept_s)
+            params = replace(params, start=None, incumbents=None, time_limit_s=left_s, on_event=on_event)
 
     def _agree(
         self, mip: Mip, result: SolveResult, formulation: Formulation[PlanT], plan: PlanT, verdict: Verdict
@@ -259,6 +272,11 @@ class ExactSolve:
             raise VerificationError(
                 f"{self._backend.name} reports objective {result.objective:.9g}; the plan it gave costs {value:.9g}"
             )
+
+
+def _offered(exchange: PlanExchange, formulation: Formulation[Any]) -> FloatArray | None:
+    plan = exchange.take()
+    return None if plan is None else formulation.encode(plan)
 
 
 def _with_bound(checked: _Checked, bound: float | None) -> _Checked:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import os
+import math
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from mast_opt import backends
 from mast_opt.backends.base import WATCH_INTERVAL_S, interruptibly
 from mast_opt.core.errors import MastOptError, UnsupportedOption, UsageError
 from mast_opt.core.sense import Sense
-from mast_opt.core.solve_result import Event, Limit, Status, within_gap
+from mast_opt.core.solve_result import AGREEMENT, ROUND_OFF, Event, Limit, Status, within_gap
 from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import check_plan, kind_of
 from mast_opt.search.params import Params
 from mast_opt.search.strategy import LOG
 from mast_opt.solving.auto_strategy import AUTO, AutoParams, Portfolio, choose_strategy
+from mast_opt.solving.exchange import PlanExchange
+from mast_opt.solving.kernel_compilation import processors
 from mast_opt.solving.request import Request, check_terms
 from mast_opt.solving.solution import Solution
 from mast_opt.solving.solver_params import class_of
@@ -39,8 +42,9 @@ def portfolio_of(kind: Kind[Any, Any], request: Request[Any], params: AutoParams
     if request.start is not None:
         check_plan(kind, request.problem, request.start)
     size = None if kind.formulation.size is None else kind.formulation.size(request.problem).columns
-    threads = request.asked.threads if request.asked.threads is not None else os.cpu_count() or 1
-    return choose_strategy(size, _able(kind, request.problem), threads, kind.solvers.method is None, params)
+    asked = request.asked
+    threads = asked.threads if asked.threads is not None else processors()
+    return choose_strategy(size, _able(kind, request.problem), threads, params, asked.time_limit_s)
 
 
 def _able(kind: Kind[Any, Any], problem: Problem[Any]) -> str:
@@ -95,11 +99,13 @@ class _Board:
         self._began = time.perf_counter()
         self.events: list[Event] = []
         self.incumbent: float | None = None
+        self.finder = ""
+        """The member that found the incumbent."""
         self.bound: float | None = None
         self.enough = threading.Event()
         """Set once the incumbent is within the gap of the bound."""
 
-    def hear(self, event: Event) -> None:
+    def hear(self, name: str, event: Event) -> None:
         """Take note of an event of a member; pass it on where it is news to all."""
         with self._lock:
             if event.compiling or not self._merged:
@@ -108,7 +114,7 @@ class _Board:
             better = self._improves(event.incumbent, self.incumbent)
             tighter = self._improves(self.bound, event.bound) if self.bound is not None else event.bound is not None
             if better:
-                self.incumbent = event.incumbent
+                self.incumbent, self.finder = event.incumbent, name
             if tighter and event.bound is not None:
                 self.bound = event.bound
             if better or tighter:
@@ -149,12 +155,16 @@ def by_portfolio(
     merged = not problem.objective.lexicographic and not problem.objective.policy
     board = _Board(problem.sense, _within(problem, asked.gap), merged, asked.on_event)
     stop = threading.Event()
+    exchange = _exchange(strategy, problem) if merged else None
 
     def member(name: str, threads: int) -> _Member:
         limit_s = asked.time_limit_s
         left_s = None if limit_s is None else max(0.01, limit_s - (time.perf_counter() - began))
-        mine = replace(asked, threads=threads, on_event=board.hear, cancel=stop, time_limit_s=left_s)
-        one = replace(request, solver=name, params=_defaults(kind_of(problem), name), asked=mine)
+        if strategy.in_turn and name == strategy.exact and left_s is not None:
+            left_s = min(left_s, strategy.head_start_s)
+        mine = replace(asked, threads=threads, on_event=partial(board.hear, name), cancel=stop, time_limit_s=left_s)
+        params = _defaults(kind_of(problem), name)
+        one = replace(request, solver=name, params=params, asked=mine, exchange=exchange)
         return _Member(name, lambda: solve(one))
 
     def run() -> list[_Member]:
@@ -165,7 +175,8 @@ def by_portfolio(
             running[0].start()
         while True:
             elapsed_s = time.perf_counter() - began
-            if waiting and not stop.is_set() and (elapsed_s >= strategy.head_start_s or not _busy(running)):
+            joins = elapsed_s >= strategy.head_start_s and not strategy.in_turn
+            if waiting and not stop.is_set() and (joins or not _busy(running)):
                 if not any(_settles(one) for one in running):
                     running.append(member(*waiting[0]))
                     running[-1].start()
@@ -179,6 +190,13 @@ def by_portfolio(
     members = interruptibly(run, asked.cancel)
     interrupted = asked.cancel.is_set()
     return _together(members, strategy, request.params, board, _within(problem, asked.gap), interrupted)
+
+
+def _exchange(strategy: Portfolio, problem: Problem[Any]) -> PlanExchange | None:
+    """Where the heuristic leaves its plans for the exact solver; None where that takes none or runs alone."""
+    together = strategy.exact and strategy.heuristic and not strategy.in_turn
+    able = together and getattr(backends.get(strategy.exact), "takes_incumbents", False)
+    return PlanExchange(problem.sense) if able else None
 
 
 def _defaults(kind: Kind[Any, Any], solver: str) -> Params | None:
@@ -220,12 +238,14 @@ def _together(
     sense = found[0][1].sense
     infeasible = next((known for _, known in found if known.status.is_infeasible), None)
     ranked = sorted(found, key=lambda one: _rank(one[1], sense))
-    planner, best = ranked[0]
+    planner, best = next((one for one in ranked if one[0] == board.finder and _ties(one[1], ranked[0][1])), ranked[0])
     best = infeasible if infeasible is not None and best.plan is None else best
     prover, bound = _tightest(found, best, sense)
     status, limit = best.status, best.limit
     if best.plan is not None and best.term is None:
-        proven = near(best.objective, bound) or best.status is Status.OPTIMAL
+        proven = near(best.objective, bound) or any(
+            known.status is Status.OPTIMAL and _ties(known, best) for _, known in found
+        )
         status = Status.OPTIMAL if proven else Status.FEASIBLE
         limit = None if proven else Limit.INTERRUPT if interrupted else best.limit
         if limit is Limit.INTERRUPT and not interrupted:
@@ -243,7 +263,12 @@ def _together(
         message="; ".join(words) or best.message,
         versions={name: text for _, known in found for name, text in known.versions.items()},
         params=params.differences(),
-        strategy={**strategy.facts, "plan_by": planner if best.plan is not None else "", "bound_by": prover},
+        strategy={
+            **best.strategy,
+            **strategy.facts,
+            "plan_by": planner if best.plan is not None else "",
+            "bound_by": prover,
+        },
         events=tuple(board.events),
         certificate=by_heuristic,
     )
@@ -256,6 +281,13 @@ def _rank(solution: Solution[Any], sense: Sense) -> tuple[Any, ...]:
     if solution.stages:
         return (0, *(solution.verdict.terms[stage.term] for stage in solution.stages))
     return (0, sense.minimised(solution.objective))
+
+
+def _ties(one: Solution[Any], best: Solution[Any]) -> bool:
+    """Whether a plan is as good as the best; the other solver may have been given it."""
+    if one.objective is None or best.objective is None or best.stages:
+        return one is best
+    return math.isclose(one.objective, best.objective, rel_tol=AGREEMENT, abs_tol=ROUND_OFF)
 
 
 def _tightest(found: list[tuple[str, Solution[Any]]], best: Solution[Any], sense: Sense) -> tuple[str, float | None]:

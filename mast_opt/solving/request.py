@@ -15,6 +15,7 @@ from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import check_plan
 from mast_opt.search.params import Params
 from mast_opt.solving.auto_strategy import AUTO
+from mast_opt.solving.exchange import PlanExchange
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Request(Generic[PlanT]):
     start: PlanT | None
     formulation: str
     freeze: Mapping[str, Collection[str]] | None
+    exchange: PlanExchange | None = None
+    """Where plans are left or taken by a solver that works on the instance at the same time; None for no other."""
 
 
 def solver_names(kind: Kind[Any, Any]) -> tuple[str, ...]:

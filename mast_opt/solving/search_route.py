@@ -29,6 +29,7 @@ from mast_opt.search.interface import (
 from mast_opt.search.params import Params
 from mast_opt.search.strategy import LOG
 from mast_opt.solving.clock import Clock
+from mast_opt.solving.exchange import PlanExchange
 from mast_opt.solving.mip_route import Answer
 from mast_opt.solving.solution import Stage
 from mast_opt.solving.solver_params import SubSolvers
@@ -46,19 +47,28 @@ def search_context(
     problem: Problem[Any],
     backend: Backend | None,
     grid_limits: str = "",
+    exchange: PlanExchange | None = None,
 ) -> SearchContext:
     """What a search is given.
 
     Args:
         backend: that of a kind's own method, None for a heuristic.
         grid_limits: see ``SolverInterface``.
+        exchange: where the plans of a heuristic are left for another solver.
     """
     mip_solver = None if backend is None else _AsAsked(backend, asked.options, asked.threads, asked.seed, grid_limits)
     stop = StoppingCriteria(clock.budget_s(), asked.gap, iterations, asked.cancel)
     said = partial(LOG.info, "strategy: %s")
     return SearchContext(
         rng=np.random.default_rng(asked.seed),
-        watch=SearchMonitor(stop, asked.on_event, said, problem.sense, problem.gap_scale),
+        watch=SearchMonitor(
+            stop,
+            asked.on_event,
+            said,
+            problem.sense,
+            problem.gap_scale,
+            None if exchange is None else exchange.offer,
+        ),
         threads=asked.threads if asked.threads is not None else os.cpu_count() or 1,
         backends=inside,
         params=params,

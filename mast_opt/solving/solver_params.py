@@ -55,9 +55,9 @@ def solver_params(kind: Kind[Any, Any], solver: str, given: Params | Mapping[str
 
 def class_of(kind: Kind[Any, Any], solver: str) -> type[Params] | None:
     """The class of a solver's parameters; None where it has none."""
-    if solver == AUTO:
+    if solver == AUTO and kind.solvers.method is None:
         return AutoParams
-    return kind.solvers.method_params if solver in backends.names() else kind.solvers.params.get(solver)
+    return kind.solvers.method_params if solver in (AUTO, *backends.names()) else kind.solvers.params.get(solver)
 
 
 class SubSolvers:

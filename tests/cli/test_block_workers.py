@@ -34,7 +34,7 @@ def test_processes_solve_blocks_and_the_plan_says_so(call: Call, data: Path, tmp
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (("--ray", "auto"), "which highs does not; of those for data-placement these do: tetris"),
+        (("--ray", "auto"), "which auto does not; of those for data-placement these do: tetris"),
         (("--solver", "tetris", "--workers", "fork"), "--workers fork: expected one of: threads, processes, ray"),
         (("--solver", "tetris", "--ray", "10.0.0.1"), "expected auto, HOST:PORT or ray://HOST:PORT"),
         (("--solver", "tetris", "--ray", "auto", "--workers", "processes"), "leave one out"),

@@ -123,7 +123,7 @@ def test_solve_writes_a_plan_that_verifies(call: Call, instance: Path, tmp_path:
     assert "VERIFIED" in verified.out
     record = call("verify", instance, "--plan", plan, "--json").record
     assert record["objective"] == pytest.approx(OPTIMUM)
-    assert record["solver"] == "highs"
+    assert record["solver"] == "auto"
     assert record["status"] == "FEASIBLE"
     assert record["same_instance"] is True
 
@@ -171,12 +171,17 @@ def test_events_replace_an_earlier_log(call: Call, instance: Path, tmp_path: Pat
 
 
 def test_solver_options_reach_the_solver(call: Call, instance: Path) -> None:
-    assert call("solve", instance, "--option", "mip_heuristic_effort=0.2", "--option", "presolve=off").code == 0
-    ended = call("solve", instance, "--option", "mip_heuristic_effrt=0.2")
+    assert (
+        call(
+            "solve", instance, "--solver", "highs", "--option", "mip_heuristic_effort=0.2", "--option", "presolve=off"
+        ).code
+        == 0
+    )
+    ended = call("solve", instance, "--solver", "highs", "--option", "mip_heuristic_effrt=0.2")
     assert ended.code == 2
     assert "mip_heuristic_effrt" in ended.err
-    assert call("solve", instance, "--option", "presolve").code == 2
-    twice = call("solve", instance, "--option", "presolve=off", "--option", "presolve=on")
+    assert call("solve", instance, "--solver", "highs", "--option", "presolve").code == 2
+    twice = call("solve", instance, "--solver", "highs", "--option", "presolve=off", "--option", "presolve=on")
     assert twice.code == 2
     assert "presolve is given twice" in twice.err
 

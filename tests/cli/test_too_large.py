@@ -26,7 +26,11 @@ def little_memory(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
 def test_the_command_names_the_solver_to_use_instead(verb: str, call: Call, instance: Path, tmp_path: Path) -> None:
     scenarios = tmp_path / "what-if.toml"
     scenarios.write_text('[[scenario]]\nname = "east is lost"\nlose_regions = ["east"]\n')
-    options: dict[str, list[str | Path]] = {"pareto": ["--terms", "storage,peak"], "whatif": ["--scenarios", scenarios]}
+    options: dict[str, list[str | Path]] = {
+        "solve": ["--solver", "highs"],
+        "pareto": ["--terms", "storage,peak"],
+        "whatif": ["--scenarios", scenarios],
+    }
     more = options.get(verb, [])
     ended = call(verb, instance, *more, "--json")
     assert ended.code == 2

@@ -141,6 +141,10 @@ def lagrangian(problem: DataPlacement, c: Certificate) -> float:
     )
     floor = bin_packing_peak_bound(p)
     J = range(c.gang.shape[1])
+    dollars = {
+        "stored": weight["running_cost"] * p.regions.storage_price_micro / 1e6,
+        "arriving": weight["migration_cost"] * p.regions.copy_price_micro / 1e6,
+    }
     total = 0.0
     for w in range(len(p.workloads)):
         move = weight["moved_work"] * float(p.demand_mgpu[w]) / float(p.demand_mgpu.sum())
@@ -170,6 +174,8 @@ def lagrangian(problem: DataPlacement, c: Certificate) -> float:
                             lowest = supply * float(floor[k, t])
                             price += rounded(g, d, lowest) * float(c.worst[r, k, t, j]) / max(supply, 1)
                 price -= g * float(c.under[r, k])
+                price += weight["running_cost"] * 730 * g / 1000 * float(p.regions.gpu_price_micro[r, k]) / 1e6
+            price += float(p.workloads.output_mb[w]) / 1e6 * dollars["stored"][r]
             there = [share for v, q, share in today if v == w and q == r]
             if there:
                 price -= move * (1.0 if p.workloads.splittable[w] else sum(there))
@@ -181,8 +187,10 @@ def lagrangian(problem: DataPlacement, c: Certificate) -> float:
         cost = []
         for r in R:
             value = weight["storage"] * size / whole + size * float(c.storage[r]) + float(lift[i, r])
+            value += size / 1e6 * dollars["stored"][r]
             if not p.datasets.stored[i, r]:
                 value += weight["copy"] * size / whole + size * float(c.ingress[r])
+                value += size / 1e6 * dollars["arriving"][r]
             cost.append(value - sum(float(read[n, r]) for n, (_, j) in enumerate(reads) if i == j))
         sets = [sum(cost[r] for r in holders) for holders in Brute(p, 1).holders_of(i)]
         total += min(sets, default=0.0)

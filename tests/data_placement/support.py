@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -75,11 +75,3 @@ def no_solver(mip: object, params: SolveParams) -> Any:
 def serves_nothing_twice(plan: Plan) -> bool:
     """Do the shares of every workload add up to 1 at most?"""
     return bool((np.bincount(plan.run_workload, plan.run_share, 1) <= SHARE).all())
-
-
-def without_money(problem: DataPlacement) -> DataPlacement:
-    """The instance without the terms in dollars, which tetris does not price."""
-    objective = problem.objective
-    unpriced = {term: 0.0 for term in ("running_cost", "migration_cost") if term in objective.weights}
-    order = tuple(term for term in objective.order if term not in unpriced)
-    return replace(problem, objective=replace(objective, weights={**objective.weights, **unpriced}, order=order))

@@ -20,33 +20,34 @@ SMALL = {
     "job-placement": {"jobs": 3},
     "server-assignment": {"servers": 12},
     "task-reassignment": {"processes": 8, "machines": 4},
-    "resource-allocation": {"jobs": 4},
 }
 OWN = {
     "data-placement": "tetris",
     "job-placement": "exhaustive+repair",
     "server-assignment": "ras",
     "task-reassignment": "twine",
-    "resource-allocation": "",
 }
 
 
 @pytest.mark.parametrize(
-    ("columns", "heuristic", "threads", "is_program", "expected"),
+    ("columns", "heuristic", "threads", "limit_s", "expected"),
     [
-        (100, "tetris", 2, True, Portfolio("highs", 1, "tetris", 1, 3.0)),
-        (100, "tetris", 8, True, Portfolio("highs", 1, "tetris", 7, 3.0)),
-        (100_000, "tetris", 2, True, Portfolio("highs", 1, "tetris", 1, 0.0)),
-        (2_000_000, "tetris", 2, True, Portfolio("", 0, "tetris", 2, 0.0)),
-        (100, "tetris", 1, True, Portfolio("highs", 1, "", 0, 0.0)),
-        (100_000, "tetris", 1, True, Portfolio("", 0, "tetris", 1, 0.0)),
-        (100_000, "", 2, True, Portfolio("highs", 2, "", 0, 0.0)),
-        (100, "", 1, False, Portfolio("highs", 1, "", 0, 0.0)),
-        (None, "twine", 4, True, Portfolio("highs", 1, "twine", 3, 0.0)),
+        (100, "tetris", 2, None, Portfolio("highs", 1, "tetris", 1, 3.0)),
+        (100, "tetris", 2, 10.0, Portfolio("highs", 1, "tetris", 1, 1.0)),
+        (100, "tetris", 8, 60.0, Portfolio("highs", 1, "tetris", 7, 3.0)),
+        (100_000, "tetris", 2, 10.0, Portfolio("highs", 1, "tetris", 1, 0.0)),
+        (2_000_000, "tetris", 2, None, Portfolio("", 0, "tetris", 2, 0.0)),
+        (100, "tetris", 1, None, Portfolio("highs", 1, "", 0, 0.0)),
+        (100, "tetris", 1, 10.0, Portfolio("highs", 1, "tetris", 1, 5.0, in_turn=True)),
+        (100_000, "tetris", 1, 10.0, Portfolio("", 0, "tetris", 1, 0.0)),
+        (100_000, "", 2, None, Portfolio("highs", 2, "", 0, 0.0)),
+        (None, "twine", 4, None, Portfolio("highs", 1, "twine", 3, 0.0)),
     ],
 )
-def test_strategy(columns: int | None, heuristic: str, threads: int, is_program: bool, expected: Portfolio) -> None:
-    assert choose_strategy(columns, heuristic, threads, is_program, AutoParams()) == expected
+def test_strategy(
+    columns: int | None, heuristic: str, threads: int, limit_s: float | None, expected: Portfolio
+) -> None:
+    assert choose_strategy(columns, heuristic, threads, AutoParams(), limit_s) == expected
 
 
 @pytest.mark.parametrize("kind", SMALL)
@@ -124,9 +125,59 @@ def test_a_member_that_fails_costs_nothing_but_its_part(monkeypatch: pytest.Monk
     assert found.plan is not None
     assert found.strategy["plan_by"] == "twine"
     assert "highs failed: it is broken" in found.message
-    alone = mast_opt.generate("resource-allocation", None, seed=3, jobs=4)
     with pytest.raises(BackendError, match="it is broken"):
-        mast_opt.solve(alone, "auto")
+        mast_opt.solve(problem, "auto", threads=1)
+
+
+def test_a_kind_without_a_heuristic_is_solved_as_by_its_backend() -> None:
+    problem = mast_opt.generate("resource-allocation", None, seed=3, jobs=4)
+    found = mast_opt.solve(problem, params={"pop": 2}, options={"presolve": "off"})
+    assert found.solver == "highs"
+    assert found.params == {"pop": 2}
+
+
+def test_on_one_thread_the_heuristic_takes_over_what_the_exact_solver_leaves() -> None:
+    """The exact solver has nearly no time, so the plan is the heuristic's."""
+    problem = mast_opt.generate("data-placement", None, seed=1, datasets=30, workloads=40, regions=4)
+    found = mast_opt.solve(problem, "auto", threads=1, time_limit_s=2.0, params={"turn_share": 1e-3})
+    assert found.strategy["in_turn"]
+    assert found.strategy["plan_by"] == "tetris"
+    assert found.objective is not None
+    assert found.objective < 10.0
+
+
+def test_the_exact_solver_is_given_the_plans_of_the_heuristic(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mast_opt.solving.exchange import PlanExchange
+
+    taken: list[Any] = []
+    take = PlanExchange.take
+
+    def spied(self: PlanExchange) -> Any:
+        found = take(self)
+        taken.extend([] if found is None else [found])
+        return found
+
+    monkeypatch.setattr(PlanExchange, "take", spied)
+    problem = mast_opt.generate("data-placement", None, seed=1, datasets=30, workloads=40, regions=4)
+    found = mast_opt.solve(problem, "auto", threads=2, time_limit_s=3.0, params=BOTH)
+    assert taken
+    assert all(mast_opt.verify(problem, plan).ok for plan in taken)
+    assert found.objective is not None
+    assert found.objective <= min(mast_opt.verify(problem, plan).objective for plan in taken)
+
+
+def test_an_exchange_keeps_the_best_plan_and_gives_it_once() -> None:
+    from mast_opt.core.sense import Sense
+    from mast_opt.solving.exchange import PlanExchange
+
+    board = PlanExchange(Sense.MAX)
+    assert board.take() is None
+    for value in (1.0, 3.0, 2.0):
+        board.offer(value, lambda value=value: f"plan {value}")  # type: ignore[misc]
+    assert board.take() == "plan 3.0"
+    assert board.take() is None
+    board.offer(3.0, lambda: "no better")
+    assert board.take() is None
 
 
 @pytest.mark.parametrize(

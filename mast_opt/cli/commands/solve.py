@@ -53,7 +53,7 @@ def command(
     path: Instance,
     /,
     *,
-    solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = "highs",
+    solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = "auto",
     time_limit: Annotated[
         float | None,
         Parameter(
@@ -109,19 +109,18 @@ def command(
 ) -> Answer:
     """Find a plan, prove how good it is, verify it and show it.
 
-    Ctrl-C stops the search and keeps the best plan found so far (exit code 130); a second one leaves at once.
-    --weight and --order change the objective of this solve, --limit its hard limits; the plan states them, and is
-    verified by them.
+    Without --solver, HiGHS and the problem's heuristic run side by side. Ctrl-C stops the search and keeps the best
+    plan found so far (exit code 130); a second one leaves at once. --weight and --order change the objective of this
+    solve, --limit its hard limits; the plan states them, and is verified by them.
 
         mast-opt solve my-instance --time-limit 60 --out my-plan
-        mast-opt solve my-instance --solver auto --time-limit 60
         mast-opt solve my-instance --solver cpsat --gap 0.01 --threads 8
         mast-opt solve my-instance --solver tetris --start my-plan --seed 7
         mast-opt solve my-instance --start my-plan --freeze region=us-east,us-west --freeze dataset=clicks
         mast-opt solve my-instance --weight remote=500 --weight moved_work=1
         mast-opt solve my-instance --limit copied_tb=12 --limit moved_work=0.1
         mast-opt solve my-instance --order overload,remote,storage
-        mast-opt solve my-instance --option mip_heuristic_effort=0.2
+        mast-opt solve my-instance --solver highs --option mip_heuristic_effort=0.2
         mast-opt solve my-fleet --solver ras --param price_steps=80 --param sub_mip.solver=scip
         mast-opt solve my-instance --solver tetris --log
         mast-opt solve my-instance --solver tetris --threads 8 --workers processes

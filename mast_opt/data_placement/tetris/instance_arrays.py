@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.by_reference import by_reference
+from mast_opt.core.units import HOURS_A_MONTH, MB_PER_TB, MICRO, MILLI
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 
 Singles = NDArray[np.float32]
@@ -75,9 +76,15 @@ class TetrisArrays(NamedTuple):
     idle_price: FloatArray
     """[K] per milli-GPU."""
     keep_price: FloatArray
-    """[I] of a replica where one is today."""
+    """[I] of a replica where one is today, in any region."""
     new_price: FloatArray
-    """[I] of a replica where none is today."""
+    """[I] of a replica where none is today, in any region."""
+    gpu_price: FloatArray
+    """[R, K+1] of a milli-GPU in use: dollars by their weight, as the next two; 0 without GPUs."""
+    stored_price: FloatArray
+    """[R] of an MB of replicas and outputs."""
+    arriving_price: FloatArray
+    """[R] of an MB of new replicas."""
     remote_reads: bool
     """Are they allowed? If not, a start may have some, but no incumbent has any."""
     remote_price: float
@@ -115,8 +122,10 @@ def arrays_of(problem: DataPlacement, weights: dict[str, float]) -> TetrisArrays
         read_price = FORBIDDEN_READ * penalty_scale
     twin_class, twin, twin_start = _interchangeable(p)
     new_price = (weights["storage"] + weights["copy"]) * size_share
+    gpu_price, stored_price, arriving_price = _dollars(p, weights)
+    dearest = new_price + p.datasets.size_mb * (stored_price + arriving_price).max(initial=0.0)
     stakes = np.zeros(workloads)
-    np.add.at(stakes, p.reads.workload, volume * read_price + new_price[p.reads.dataset])
+    np.add.at(stakes, p.reads.workload, volume * read_price + dearest[p.reads.dataset])
     arrays = TetrisArrays(
         option_start=np.searchsorted(p.options.workload, np.arange(workloads + 1)),
         option_type=p.options.gpu_type,
@@ -155,6 +164,9 @@ def arrays_of(problem: DataPlacement, weights: dict[str, float]) -> TetrisArrays
         idle_price=weights["idle"] * per_gpu,
         keep_price=weights["storage"] * size_share,
         new_price=new_price,
+        gpu_price=gpu_price,
+        stored_price=stored_price,
+        arriving_price=arriving_price,
         remote_reads=p.remote_reads,
         remote_price=float(read_price),
         relief=RELIEF * penalty_scale,
@@ -179,8 +191,46 @@ def _penalty_scale(p: DataPlacement, weights: dict[str, float]) -> float:
         weights["overload"] * p.tier_weight.max(initial=0.0) / 10,
         *(weights[term] / 10 for term in ("idle", "remote", "copy", "storage", "moved_work")),
         weights["unserved"] / 100 if p.may_refuse else 0.0,
+        _most_dollars(p, weights) / 10,
     ]
     return max(1.0, float(max(largest)) / 10)
+
+
+def _dollars(p: DataPlacement, weights: dict[str, float]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Prices [R, K+1] of a milli-GPU, [R] of an MB stored and [R] of an MB that arrives; links have none here."""
+    running, migration = weights["running_cost"] / MICRO, weights["migration_cost"] / MICRO
+    gpu = np.append(p.regions.gpu_price_micro, np.zeros((len(p.regions), 1), np.int64), axis=1)
+    return (
+        np.multiply(gpu, running * HOURS_A_MONTH / MILLI, dtype=np.float64),
+        np.multiply(p.regions.storage_price_micro, running / MB_PER_TB, dtype=np.float64),
+        np.multiply(p.regions.copy_price_micro, migration / MB_PER_TB, dtype=np.float64),
+    )
+
+
+def _most_dollars(p: DataPlacement, weights: dict[str, float]) -> float:
+    """What everything would cost once at the highest prices, by the weights of the terms in dollars."""
+    gpu, stored, arriving = (price.max(initial=0.0) for price in _dollars(p, weights))
+    mgpu = np.zeros(len(p.workloads))
+    np.maximum.at(mgpu, p.options.workload, p.options.mgpu)
+    data, output = float(p.datasets.size_mb.sum()), float(p.workloads.output_mb.sum())
+    return float(gpu * mgpu.sum() + stored * (data + output) + arriving * data)
+
+
+def unavoidable_dollars(a: TetrisArrays) -> float:
+    """What every plan costs in dollars, by the weights of the terms, but for work that may be left out: the cheapest
+    place of each workload, and as few replicas as there must be where they cost least."""
+    if not (a.gpu_price.any() or a.stored_price.any()):
+        return 0.0
+    owner = np.repeat(np.arange(len(a.tier)), np.diff(a.option_start))
+    regions = len(a.stored_price)
+    cell = a.option_mgpu[:, None] * a.gpu_price.T[a.option_type] + a.output[owner, None] * a.stored_price
+    cell = np.where(a.option_region[:, :regions], cell, np.inf).min(axis=1)
+    least = np.where(a.option_region[:, regions], 0.0, cell)
+    cheapest = np.full(len(a.tier), np.inf)
+    np.minimum.at(cheapest, owner, least)
+    rank = np.minimum(a.copies_min, regions)
+    replicas = np.concatenate([[0.0], np.cumsum(np.sort(a.stored_price))])[rank]
+    return float(cheapest[np.isfinite(cheapest)].sum() + (a.size * replicas).sum())
 
 
 def _one_layout(array: NDArray[Any]) -> NDArray[Any]:

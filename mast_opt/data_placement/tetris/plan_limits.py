@@ -27,6 +27,8 @@ PRICED: Mapping[str, tuple[str, ...]] = {
     "unserved": ("unserved",),
     "unserved_gpus": ("unserved",),
     "overload_gpus": ("overload",),
+    "running_cost": ("running_cost",),
+    "migration_cost": ("migration_cost",),
 }
 """Limit → the terms whose weights are raised where a plan exceeds it."""
 

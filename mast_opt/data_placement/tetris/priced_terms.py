@@ -8,11 +8,13 @@ from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.tetris.params import TetrisParams
 from mast_opt.search.interface import Pricing
 
-_TERMS = ("peak", "overload", "idle", "remote", "egress", "copy", "storage", "moved_work", "unserved")
+_TERMS = ("peak", "overload", "idle", "remote", "copy", "storage", "moved_work", "unserved")
+_DOLLARS = ("egress", "running_cost", "migration_cost")
+"""Terms that count what crosses links."""
 
 
 def _unpriced(problem: DataPlacement, params: TetrisParams | None) -> Mapping[str, str]:
-    """egress, where no MIP solver chooses the sources: the annealing does not price links."""
+    """What links cost, where no MIP solver chooses the sources: the annealing does not price links."""
     p = problem
     if p.links is None or not p.links.price_usd_per_tb.any():
         return {}
@@ -21,11 +23,12 @@ def _unpriced(problem: DataPlacement, params: TetrisParams | None) -> Mapping[st
     links, regions = params.neighbourhoods.link_cells, params.completion.read_cells
     for count, most, what in ((len(p.links), links, "links"), (len(p.regions), regions, "regions")):
         if reads * count > most:
-            return {
-                "egress": f"up to {most:,} reads times {what} only, and this instance has {reads:,} reads and "
-                f"{count:,} {what}"
-            }
+            words = (
+                f"with prices of links up to {most:,} reads times {what} only, and this instance has {reads:,} reads "
+                f"and {count:,} {what}"
+            )
+            return dict.fromkeys(_DOLLARS, words)
     return {}
 
 
-TETRIS = Pricing(frozenset(_TERMS), _unpriced)
+TETRIS = Pricing(frozenset((*_TERMS, *_DOLLARS)), _unpriced)

@@ -228,7 +228,8 @@ def _tree_cuts(
     f: Features, objective: StageObjective, budget: Budget, finish: Finish, search_s: float, params: TetrisParams
 ) -> TreeCuts:
     """Where reads and replicas cost something, and the time for it is there."""
-    replicas = f.replicas_priced and (objective.weights["storage"] > 0 or objective.weights["copy"] > 0)
+    priced = any(objective.weights.get(term, 0.0) > 0 for term in ("storage", "copy", "running_cost", "migration_cost"))
+    replicas = f.replicas_priced and priced
     if not replicas or (f.remote_reads and objective.weights["remote"] == 0):
         return TreeCuts.NEVER
     sub_mips = finish in (Finish.NEIGHBOURHOODS, Finish.WHOLE)

@@ -6,6 +6,7 @@ import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from mast_opt.data_placement.tetris.annealing.parallel import ParallelAnnealing
 from mast_opt.data_placement.tetris.gibbs.sweeps import GibbsSweeps
 from mast_opt.data_placement.tetris.incumbent import Assignment, SearchPlan, assignment_of, decisions, plan_of
 from mast_opt.data_placement.tetris.initial_solution import first_state, given_state
-from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
+from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of, unavoidable_dollars
 from mast_opt.data_placement.tetris.lagrangian.bounding import Bounding, Unbounded
 from mast_opt.data_placement.tetris.lagrangian.spectral import spectrum_of
 from mast_opt.data_placement.tetris.multilevel.start import multilevel_state
@@ -96,7 +97,8 @@ class TetrisSearch:
         self.random = [self.rng.integers(1, 2**63, size=1).astype(np.uint64) for _ in range(self.strategy.chains)]
         self.bounding = self._bounding(bounded) if proving and bounded is not None else Unbounded()
         first_cost = cost(self.a, first)
-        mean = max(first_cost - forbidden(self.a, first) - self._earlier_cost(first), 1e-12) / max(workloads, 1)
+        fixed = forbidden(self.a, first) + self._earlier_cost(first) + unavoidable_dollars(self.a)
+        mean = max(first_cost - fixed, 1e-12) / max(workloads, 1)
         cooling = Cooling(mean, self.strategy.hot, params.cooling)
         slices = KernelRuns(self.a, refuse, len(self.random), params.operators, small=multistart)
         self.method: MultistartAnnealing | ParallelAnnealing | GibbsSweeps
@@ -184,10 +186,15 @@ class TetrisSearch:
         for plan in self.method.plans:
             self._look_at(plan, every)
         bound = self.bounding.bound - self.params.lexicographic_weight * sum(cap.value for cap in self.caps)
+        best = self.best if self.problem.links is None else None
         self.watch.report(
-            objective=self.best_shown if self.best is not None and self.problem.links is None else None,
+            objective=None if best is None else self.best_shown,
             bound=max(0.0, bound) if math.isfinite(bound) else None,
+            plan=None if best is None else partial(self._merged, best),
         )
+
+    def _merged(self, best: Assignment) -> Plan:
+        return self.parts.merged(self.problem, plan_of(self.parts.problem, best))
 
     def _look_at(self, plan: SearchPlan, every: bool) -> None:
         """Copy the plan if it is the best."""
@@ -218,7 +225,7 @@ class TetrisSearch:
         words = f"{self.watch.round} rounds, {len(self.random)} {self.method.name}"
         plan = None
         if self.best is not None:
-            plan = self.parts.merged(self.problem, plan_of(self.parts.problem, self.best))
+            plan = self._merged(self.best)
         with self.bounding.during_sub_mips():
             plan = complete_plan(
                 self.problem,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.core.units import HOURS_A_MONTH, MB_PER_TB, MICRO, MILLI
 from mast_opt.data_placement.problem import SHARE, DataPlacement, Ints
 from mast_opt.data_placement.verification.certificate_tree_cuts import Charges, KeptTrees, charges
 from mast_opt.data_placement.verification.peak_bound import bin_packing_peak_bound
@@ -76,6 +77,7 @@ def cheapest_cells(c: KeptPrices, p: DataPlacement, trees: Charges | None) -> li
     move = c.weights["moved_work"] * p.demand_mgpu / p.demand_mgpu.sum()
     refuse = p.tier_weight[p.workloads.tier] * p.demand_mgpu
     refuse = c.weights["unserved"] * refuse / (refuse.sum() or 1.0)
+    dollars = _dollars(c, p)
     share = p.current_runs.share / SHARE
     read_at = np.searchsorted(p.reads.workload, np.arange(workloads + 1))
     option_at = np.searchsorted(p.options.workload, np.arange(workloads + 1))
@@ -92,10 +94,9 @@ def cheapest_cells(c: KeptPrices, p: DataPlacement, trees: Charges | None) -> li
             base += trees.lift[len(p.datasets) + own]
             mine = np.flatnonzero((trees.read >= rows.start) & (trees.read < rows.stop))
             np.add.at(base, (p.reads.workload[trees.read[mine]] - first, trees.region[mine]), trees.rise[mine])
-        base += (
-            p.workloads.cpu_mcores[own, None] * (c.cpu + quota[p.workloads.app[own]])
-            + p.workloads.output_mb[own, None] * c.storage
-        )
+        base += p.workloads.cpu_mcores[own, None] * (c.cpu + quota[p.workloads.app[own]]) + p.workloads.output_mb[
+            own, None
+        ] * (c.storage + dollars.stored)
         today = np.flatnonzero((p.current_runs.workload >= first) & (p.current_runs.workload < last))
         w, home = p.current_runs.workload[today], p.current_runs.region[today]
         leave = np.bincount(w - first, weights=share[today] * move[w], minlength=last - first)
@@ -107,7 +108,7 @@ def cheapest_cells(c: KeptPrices, p: DataPlacement, trees: Charges | None) -> li
         work, kind = p.options.workload[options], p.options.gpu_type[options]
         key = np.stack([kind, p.workloads.tier[work], p.options.mgpu[options], ~p.workloads.splittable[work]])
         alike, member = np.unique(key, axis=1, return_inverse=True)
-        cell = base[work - first] + _gpu_prices(c, p, floor, *alike)[member.reshape(-1)]
+        cell = base[work - first] + _gpu_prices(c, p, floor, dollars.gpu, *alike)[member.reshape(-1)]
         cell = np.where(p.option_regions[options], cell, np.inf).min(axis=1)
         best = np.full(last - first, np.inf)
         np.minimum.at(best, work - first, cell)
@@ -124,13 +125,13 @@ def cheapest_sets(c: KeptPrices, p: DataPlacement, trees: Charges | None) -> lis
     share = p.datasets.size_mb / max(int(p.datasets.size_mb.sum()), 1)
     order = np.argsort(p.reads.dataset, kind="stable")
     start = np.searchsorted(p.reads.dataset[order], np.arange(datasets + 1))
-    sums = []
+    dollars, sums = _dollars(c, p), []
     for first in range(0, datasets, CHUNK):
         last = min(first + CHUNK, datasets)
         rows = order[start[first] : start[last]]
         own = slice(first, last)
-        price = c.weights["storage"] * share[own, None] + p.datasets.size_mb[own, None] * c.storage
-        new = c.weights["copy"] * share[own, None] + p.datasets.size_mb[own, None] * c.ingress
+        price = c.weights["storage"] * share[own, None] + p.datasets.size_mb[own, None] * (c.storage + dollars.stored)
+        new = c.weights["copy"] * share[own, None] + p.datasets.size_mb[own, None] * (c.ingress + dollars.arriving)
         cost = price + np.where(p.datasets.stored[own], 0.0, new)
         for r in range(regions):
             data = p.reads.dataset[rows] - first
@@ -152,8 +153,29 @@ def cheapest_sets(c: KeptPrices, p: DataPlacement, trees: Charges | None) -> lis
     return sums
 
 
+@dataclass(frozen=True)
+class _Dollars:
+    """Prices of regions, by the weights of the terms in dollars; links have none in this bound."""
+
+    gpu: Floats
+    """[R, K] of a milli-GPU in use."""
+    stored: Floats
+    """[R] of an MB stored."""
+    arriving: Floats
+    """[R] of an MB of new replicas."""
+
+
+def _dollars(c: KeptPrices, p: DataPlacement) -> _Dollars:
+    running, migration = c.weights["running_cost"] / MICRO, c.weights["migration_cost"] / MICRO
+    return _Dollars(
+        np.multiply(p.regions.gpu_price_micro, running * HOURS_A_MONTH / MILLI, dtype=np.float64),
+        np.multiply(p.regions.storage_price_micro, running / MB_PER_TB, dtype=np.float64),
+        np.multiply(p.regions.copy_price_micro, migration / MB_PER_TB, dtype=np.float64),
+    )
+
+
 def _gpu_prices(
-    c: KeptPrices, p: DataPlacement, floor: Floats, kinds: Ints, tiers: Ints, sizes: Ints, whole: Ints
+    c: KeptPrices, p: DataPlacement, floor: Floats, dollars: Floats, kinds: Ints, tiers: Ints, sizes: Ints, whole: Ints
 ) -> Floats:
     """[n, R] price of work of a type, tier and size; the roundings count only what is whole."""
     total = np.zeros((len(kinds), len(p.regions)))
@@ -168,7 +190,7 @@ def _gpu_prices(
                 for j, d in enumerate(c.gang[k].tolist(), start=1):
                     total[mine] += whole[mine, None] * _rounded(size, d, limit % d) * price[:, j] / unit
             if t == len(p.tiers) - 1:
-                total[mine] -= size * c.under[:, k]
+                total[mine] -= size * (c.under[:, k] - dollars[:, k])
     return total
 
 

@@ -77,7 +77,7 @@ class _RepairWithMoves:
         verdict = verify(self.p, plan)
         if verdict.ok and verdict.objective <= self.value:
             self.best, self.value = plan, verdict.objective
-            self.watch.report(objective=self.value)
+            self.watch.report(objective=self.value, plan=lambda: plan)
 
     def _relax(self) -> None:
         mip = relaxation(self.p).mip

@@ -106,7 +106,7 @@ class _RuinAndRecreate:
         value = batch.value(self.prices)
         if value <= self.value + 1e-12:
             self.best, self.value = batch, value
-            self.watch.report(objective=value)
+            self.watch.report(objective=value, plan=batch.plan)
 
     def _offer_plan(self, plan: Plan | None) -> None:
         """Keep a plan that breaks no rule, if it is no worse than the best."""

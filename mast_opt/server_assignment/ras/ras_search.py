@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -239,7 +240,7 @@ class RasSearch:
                 return
             shown = sum(weight * terms[name] for name, weight in self.weights.items() if name not in self.caps)
         self.best, self.cost, self.shown = state.servers.copy(), value, shown
-        self.watch.report(objective=shown)
+        self.watch.report(objective=shown, plan=partial(self._named, self.best))
 
     def _named(self, servers: Ints) -> Plan:
         """Named servers for counts."""

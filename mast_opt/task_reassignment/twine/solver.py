@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from mast_opt.search.interface import SearchContext, SearchResult
+from mast_opt.search.interface import SearchContext, SearchMonitor, SearchResult
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.problem import TaskReassignment
 from mast_opt.task_reassignment.twine.annealing.chain import Chain
@@ -41,7 +41,7 @@ def twine(
     chains = [Chain(problem, fleet, begin, rng, params, strategy.away) for rng in tools.rng.spawn(tools.threads)]
     turns = _CoolingSequence(strategy, params.racing)
     watch, bound = tools.watch, aggregate_bound(problem)
-    watch.report(_objective(chains), bound)
+    _report(watch, chains, bound)
     for chain in chains:
         turns.begin(chain)
     began = _progress(tools, params.rounds)
@@ -56,7 +56,7 @@ def twine(
                 running.result()
             turns.judge(chains)
             watch.round += 1
-            watch.report(_objective(chains), bound)
+            _report(watch, chains, bound)
             if watch.round == 1:  # which loads the kernels
                 began = _progress(tools, params.rounds)
     best = min(chains, key=lambda chain: chain.cost)
@@ -124,9 +124,10 @@ class _CoolingSequence:
         chain.reheat(schedule.reheat_low, schedule.reheat_high, mix, done, 1.0 if last else done + share)
 
 
-def _objective(chains: list[Chain]) -> float | None:
-    cost = min(chain.cost for chain in chains)
-    return cost if np.isfinite(cost) else None
+def _report(watch: SearchMonitor, chains: list[Chain], bound: float) -> None:
+    best = min(chains, key=lambda chain: chain.cost)
+    machine = best.best.copy()
+    watch.report(best.cost if np.isfinite(best.cost) else None, bound, lambda: Plan(machine.astype(np.int64)))
 
 
 def _progress(tools: SearchContext, rounds: int) -> float:

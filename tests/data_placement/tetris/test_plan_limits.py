@@ -71,5 +71,5 @@ def test_an_order_of_terms_is_refused(drawn: DataPlacement) -> None:
 
 
 def test_limits_are_priced_by_terms() -> None:
-    assert PRICED.keys() == LIMITS.keys() - {"egress", "running_cost", "migration_cost"}
+    assert PRICED.keys() == LIMITS.keys() - {"egress"}
     assert {term for terms in PRICED.values() for term in terms} <= set(LIMITED.objective.weights)

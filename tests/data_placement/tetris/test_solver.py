@@ -26,7 +26,7 @@ from mast_opt.mip import Mip
 from mast_opt.search.interface import SearchContext, SearchMonitor, StoppingCriteria
 from mast_opt.solving import Solution
 from tests.data_placement.strategies import problems
-from tests.data_placement.support import RELATIVE, examples, made, no_solver, proven, same_plan, without_money
+from tests.data_placement.support import RELATIVE, examples, made, no_solver, proven, same_plan
 from tests.narrowing import some
 
 ITERATIONS = 8
@@ -72,7 +72,6 @@ def test_the_certificate_proves_the_stated_bound(family: str) -> None:
 @examples(25)
 @given(problem=problems(roomy=True))
 def test_any_small_instance_is_enclosed(problem: DataPlacement) -> None:
-    problem = without_money(problem)
     solution = run(problem, iterations=3)
     relaxed, whole = proven(base(problem).mip), proven(exact_shares(problem).mip)
     if solution.plan is None:

@@ -12,7 +12,7 @@ from mast_opt.data_placement.tetris.blocks.instances import Block
 from mast_opt.data_placement.tetris.incumbent import assignment_of
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
 from mast_opt.data_placement.tetris.replica_repair import repair_replicas
-from mast_opt.data_placement.tetris.state import TetrisState, state_of
+from mast_opt.data_placement.tetris.state import TetrisState, replica_prices, state_of
 from mast_opt.data_placement.verification.certificate import Certificate
 from mast_opt.data_placement.verification.certificate_bound import remote_cap
 from mast_opt.data_placement.verification.certificate_tree_cuts import KeptTrees
@@ -58,8 +58,7 @@ def _state(problem: DataPlacement, a: TetrisArrays, place: Bools, run: Runs) -> 
 def _paying(a: TetrisArrays, s: TetrisState) -> Bools:
     """[I, R] the replicas that save their readers more than they cost, but no fewer or more than there must or may
     be."""
-    price = np.where(a.stored, a.keep_price[:, None], a.new_price[:, None])
-    saving = np.where(s.place, s.volume * a.remote_price - price, -np.inf)
+    saving = np.where(s.place, s.volume * a.remote_price - replica_prices(a), -np.inf)
     saving[a.pinned] = np.inf
     rank = np.empty_like(s.volume)
     order = np.argsort(-saving, axis=1, kind="stable")

@@ -99,7 +99,7 @@ def _price_reads(a: TetrisArrays, b: GibbsState, w: int) -> None:
     regions, here, last = len(b.reads), b.region[w], len(a.read_dataset) - 1
     cores, output = SINGLE(a.cpu_need[w]), SINGLE(a.output[w])
     for r in range(regions):
-        b.reads[r] = cores * b.core[r] + output * b.held[r]
+        b.reads[r] = cores * b.core[r] + output * (b.held[r] + SINGLE(a.stored_price[r]))
     back = NONE
     for n in range(a.read_start[w], a.read_start[w + 1]):
         fetch_row(b.reduced_cost, a.read_dataset[min(n + AHEAD, last)])
@@ -122,7 +122,7 @@ def _price_option(a: TetrisArrays, b: GibbsState, w: int, o: int, temperature: n
     regions, k, p, gpus = len(b.reads), a.option_type[o], a.tier[w], SINGLE(a.option_mgpu[o])
     if k < b.gpus.entry.shape[0]:
         for r in range(regions):
-            price = b.gpus.entry[k, p, r] + gpus * b.gpus.growth[k, p, r]
+            price = b.gpus.entry[k, p, r] + gpus * b.gpus.growth[k, p, r] + SINGLE(a.gpu_price[r, k])
             b.cost[r] = b.reads[r] + gpus * price - temperature * b.noise[noise + r]
         if o == b.option[w] and b.region[w] < regions:
             b.cost[b.region[w]] -= SINGLE(2) * gpus * gpus * b.gpus.growth[k, p, b.region[w]]

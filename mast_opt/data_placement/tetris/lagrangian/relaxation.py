@@ -195,7 +195,8 @@ class Relaxation:
     def _charges(self, prices: Multipliers) -> RowPrices:
         cpu = np.tile(prices.cpu, (len(self._limited), 1))
         cpu[self._limited] += prices.quota[self._a.quota_row[self._limited]]
-        held, new = prices.storage, prices.storage + prices.ingress
+        held = prices.storage + self._a.stored_price
+        new = held + prices.ingress + self._a.arriving_price
         return RowPrices(*(price.astype(SINGLE) for price in (self.gpu_price(prices), cpu, held, new)))
 
     def _note(self, bound: float, prices: Multipliers) -> None:

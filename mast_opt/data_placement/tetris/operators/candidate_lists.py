@@ -24,8 +24,9 @@ def invalidate_cache(surrogate: SurrogateBuffers) -> None:
 
 @kernel
 def _local_reads(a: TetrisArrays, s: TetrisState, w: int, saved: Singles) -> None:
-    """What each region saves because it holds what w reads."""
-    saved[:] = 0.0
+    """What each region saves because it holds what w reads, and w runs there today, less the price of w's output."""
+    for r in range(len(saved)):
+        saved[r] = -np.float32(a.output[w] * a.stored_price[r])
     for n in range(a.read_start[w], a.read_start[w + 1]):
         i, price = a.read_dataset[n], np.float32(a.read_volume[n] * a.remote_price)
         for r in range(len(saved)):

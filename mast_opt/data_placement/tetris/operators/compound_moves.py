@@ -5,11 +5,11 @@ from __future__ import annotations
 from mast_opt.core.jit import kernel
 from mast_opt.data_placement.problem import Ints
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
-from mast_opt.data_placement.tetris.operators.delta_costs import gpu_change, replica_price, stay_worth
+from mast_opt.data_placement.tetris.operators.delta_costs import gpu_change, region_worth
 from mast_opt.data_placement.tetris.operators.induced_moves import apply_induced_moves, undo_induced_moves
 from mast_opt.data_placement.tetris.operators.workload_moves import add_load
 from mast_opt.data_placement.tetris.operators.workspace import CompoundMoveBuffers, Workspace
-from mast_opt.data_placement.tetris.state import TetrisState, set_replica
+from mast_opt.data_placement.tetris.state import TetrisState, replica_price, set_replica
 from mast_opt.search.random_scalar import metropolis_threshold
 
 
@@ -191,7 +191,7 @@ def _move_demand(
     for j in range(workloads):
         w = closure.workloads[j]
         k, g = a.option_type[s.option[w]], a.option_mgpu[s.option[w]]
-        delta += gpu_change(a, s, a.tier[w], r0, k, g, r1, k, g, True) + stay_worth(a, w, r0) - stay_worth(a, w, r1)
+        delta += gpu_change(a, s, a.tier[w], r0, k, g, r1, k, g, True) + region_worth(a, w, r0) - region_worth(a, w, r1)
         add_load(a, s, w, r0, -1)
         add_load(a, s, w, r1, 1)
     return delta

@@ -15,20 +15,15 @@ def penalty_reduction(a: TetrisArrays, used: int, limit: int, amount: int) -> fl
 
 
 @kernel
-def replica_price(a: TetrisArrays, i: int, r: int) -> float:
-    """Price of a replica of dataset i in region r."""
-    price: float = a.keep_price[i] if a.stored[i, r] else a.new_price[i]
-    return price
-
-
-@kernel
-def stay_worth(a: TetrisArrays, w: int, r: int) -> float:
-    """Share of w that runs in r today, as a cost saved by staying."""
+def region_worth(a: TetrisArrays, w: int, r: int) -> float:
+    """What w saves in r whatever its option (R: left out): by the share that stays there, less its output's price."""
     share = 0.0
     for c in range(a.today_start[w], a.today_start[w + 1]):
         if a.today_region[c] == r:
             share += a.today_share[c]
     worth: float = share * a.move_price[w]
+    if r < len(a.stored_price):
+        worth -= a.output[w] * a.stored_price[r]
     return worth
 
 
@@ -71,6 +66,10 @@ def gpu_change(
     leaves = r0 < regions and k0 < kinds and g0 > 0
     enters = r1 < regions and k1 < kinds and g1 > 0
     delta = 0.0
+    if leaves:
+        delta -= g0 * a.gpu_price[r0, k0]
+    if enters:
+        delta += g1 * a.gpu_price[r1, k1]
     for p in range(tier, s.demand.shape[2]):
         if leaves and enters and k0 == k1:
             peak = _new_peak(a, s, k0, p, r0, g0, r1, g1)

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from mast_opt.core.jit import kernel
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
-from mast_opt.data_placement.tetris.operators.delta_costs import penalty_reduction, replica_price
-from mast_opt.data_placement.tetris.state import TetrisState, replica_fits, set_replica
+from mast_opt.data_placement.tetris.operators.delta_costs import penalty_reduction
+from mast_opt.data_placement.tetris.state import TetrisState, replica_fits, replica_price, set_replica
 
 ADD, DROP = 1, 2
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mast_opt.core.jit import kernel
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
-from mast_opt.data_placement.tetris.operators.delta_costs import gpu_change, penalty_reduction, stay_worth
+from mast_opt.data_placement.tetris.operators.delta_costs import gpu_change, penalty_reduction, region_worth
 from mast_opt.data_placement.tetris.operators.induced_moves import (
     apply_induced_moves,
     evaluate_induced_moves,
@@ -72,7 +72,7 @@ def move_workload(
     threshold = metropolis_threshold(s.random, temperature)
     delta = gpu_change(a, s, a.tier[w], r0, k0, g0, r1, k1, g1, False)
     if r0 != r1:
-        delta += stay_worth(a, w, r0) - stay_worth(a, w, r1)
+        delta += region_worth(a, w, r0) - region_worth(a, w, r1)
         if r1 == regions:
             delta += a.refuse_price[w]
         elif r0 == regions:
@@ -129,7 +129,7 @@ def swap_workloads(
         return 0.0
     regions = s.place.shape[1]
     threshold = metropolis_threshold(s.random, temperature)
-    delta = stay_worth(a, w, rw) + stay_worth(a, v, rv) - stay_worth(a, w, rv) - stay_worth(a, v, rw)
+    delta = region_worth(a, w, rw) + region_worth(a, v, rv) - region_worth(a, w, rv) - region_worth(a, v, rw)
     if rw == regions:
         delta += a.refuse_price[v] - a.refuse_price[w]
     elif rv == regions:

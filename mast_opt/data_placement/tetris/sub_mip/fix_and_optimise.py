@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -95,7 +96,7 @@ class FixAndOptimise:
                 best = self._formulation.decode(x[: self._width])
                 verdict = verify(self._problem, best)
                 if verdict.ok and self._objective.within_caps(verdict):
-                    watch.report(objective=self._objective.shown(verdict))
+                    watch.report(objective=self._objective.shown(verdict), plan=partial(_itself, best))
             if self._complete or self._over:
                 break
             if unlimited and failures == self._limits.patience:
@@ -219,3 +220,7 @@ class FixAndOptimise:
         crossing_dataset = self._links.crossing_dataset(x, rng)
         dataset = int(rng.integers(len(p.datasets))) if crossing_dataset is None else crossing_dataset
         return self._decisions.around(dataset, self._most, rng)
+
+
+def _itself(plan: Plan) -> Plan:
+    return plan

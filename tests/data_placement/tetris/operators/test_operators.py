@@ -22,7 +22,7 @@ from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_
 from mast_opt.data_placement.tetris.state import TetrisState, cost, excess, state_of
 from mast_opt.data_placement.verification.verifier import verify
 from tests.data_placement.strategies import problems
-from tests.data_placement.support import examples, without_money
+from tests.data_placement.support import examples
 
 PARAMS = OperatorParams()
 TEMPERATURES = (0.0, 1e-3, 0.1, 10.0)
@@ -158,7 +158,6 @@ def test_many_changes_keep_every_sum_in_every_family(family: str) -> None:
 @examples(60)
 @given(problem=problems(regions=3, datasets=4, workloads=5, links=False, splits=False, roomy=True))
 def test_feasible_states_are_plans_at_their_cost(problem: DataPlacement) -> None:
-    problem = without_money(problem)
     a, s = begin(problem, 7)
     search(problem, a, s, 1000, 0.01)
     assume(excess(a, s, problem.may_refuse) == 0)

@@ -1,0 +1,84 @@
+"""Dollars in tetris: plans and bounds against HiGHS, limits in dollars, what no plan avoids, what links cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import mast_opt
+from mast_opt.data_placement import DataPlacement
+from mast_opt.data_placement.tetris.instance_arrays import arrays_of, unavoidable_dollars
+from mast_opt.data_placement.verification.certificate import certified_bound
+from tests.data_placement.strategies import problems
+from tests.data_placement.support import examples
+
+DOLLARS = ("running_cost", "migration_cost")
+
+
+def priced(seed: int, weights: tuple[float, float]) -> DataPlacement:
+    """An instance of 10 × 12 × 3 with a price for everything."""
+    problem = mast_opt.generate("data-placement", seed=seed, datasets=10, workloads=12, regions=3)
+    rng = np.random.default_rng(seed)
+    regions, types = problem.regions.supply_mgpu.shape
+    objective = problem.objective
+    return replace(
+        problem.with_columns(
+            {
+                "regions.gpu_price_micro": rng.integers(0, 5_000_000, (regions, types)),
+                "regions.storage_price_micro": rng.integers(0, 40_000_000, regions),
+                "regions.copy_price_micro": rng.integers(0, 90_000_000, regions),
+            }
+        ),
+        objective=replace(objective, weights={**objective.weights, **dict(zip(DOLLARS, weights, strict=True))}),
+    )
+
+
+@pytest.mark.parametrize("weights", [(1e-5, 1e-3), (1e-3, 0.0), (0.0, 1.0)])
+def test_plan_and_certified_bound_enclose_the_optimum(weights: tuple[float, float]) -> None:
+    problem = priced(1, weights)
+    exact = mast_opt.solve(problem, "highs", gap=1e-6, threads=1)
+    found = mast_opt.solve(problem, "tetris", iterations=20, threads=1)
+    assert exact.objective is not None
+    assert found.objective is not None
+    assert exact.objective * (1 - 1e-6) <= found.objective <= exact.objective * 1.02
+    assert found.certificate is not None
+    bound = certified_bound(problem, found.certificate.arrays())
+    assert bound == pytest.approx(found.bound)
+    assert 0.9 * exact.objective <= bound <= exact.objective * (1 + 1e-9)
+
+
+def test_a_limit_in_dollars_is_kept_without_a_weight() -> None:
+    problem = priced(1, (0.0, 0.0))
+    free = mast_opt.solve(problem, "tetris", iterations=10, threads=1)
+    cheap = mast_opt.solve(priced(1, (1.0, 0.0)), "tetris", iterations=10, threads=1)
+    assert free.verdict is not None
+    assert cheap.verdict is not None
+    least, most = (one.verdict.terms["running_cost"] for one in (cheap, free) if one.verdict is not None)
+    assert least < 0.97 * most
+    budget = (least + most) / 2
+    kept = mast_opt.solve(problem, "tetris", iterations=10, threads=1, limits={"running_cost": budget})
+    assert kept.verdict is not None
+    assert kept.verdict.terms["running_cost"] <= budget
+
+
+@examples(60)
+@given(problem=problems(links=False, splits=False, roomy=True))
+def test_no_plan_avoids_what_is_unavoidable(problem: DataPlacement) -> None:
+    weights = {**dict.fromkeys(problem.objective.weights, 0.0), "running_cost": 1.0}
+    exact = mast_opt.solve(problem, "highs", weights=weights, order=(), gap=0.0, threads=1)
+    if exact.objective is not None:
+        assert unavoidable_dollars(arrays_of(problem, weights)) <= exact.objective * (1 + 1e-9) + 1e-9
+
+
+def test_dollars_of_links_are_counted_by_the_last_step_and_refused_beyond_it() -> None:
+    problem = mast_opt.generate("data-placement", "links", seed=1, datasets=8, workloads=10, regions=3)
+    assert problem.links is not None
+    assert problem.links.price_usd_per_tb.any()
+    found = mast_opt.solve(problem, "tetris", iterations=5, threads=1, weights={"running_cost": 0.01})
+    assert found.verdict is not None
+    assert found.verdict.terms["running_cost"] >= 0.0
+    with pytest.raises(mast_opt.UsageError, match="tetris does not price running_cost: with prices of links"):
+        mast_opt.solve(problem, "tetris", weights={"running_cost": 0.01}, params={"neighbourhoods.link_cells": 1})

@@ -209,9 +209,16 @@ def _busy(members: list[_Member]) -> bool:
 
 
 def _settles(member: _Member) -> bool:
-    """Whether a member has ended with an answer that the others cannot improve."""
+    """Whether a member has ended with an answer that the others cannot improve, or a refusal of what is asked."""
+    if member.outcome.done() and _refuses(member.outcome.exception()):
+        return True
     solution = member.solution
     return solution is not None and (solution.status is Status.OPTIMAL or solution.status.is_infeasible)
+
+
+def _refuses(error: BaseException | None) -> bool:
+    """Whether what is asked makes no sense for any solver; the subclasses speak of one solver."""
+    return type(error) is UsageError
 
 
 def _within(problem: Problem[Any], gap: float) -> Callable[[float | None, float | None], bool]:
@@ -230,8 +237,9 @@ def _together(
     """The best plan with the tightest bound, and who found them."""
     found = [(one.solver, one.solution) for one in members if one.solution is not None]
     failures = [(one.solver, error) for one in members if (error := one.outcome.exception()) is not None]
-    if not found:
-        raise failures[0][1]
+    refusal = next((error for _, error in failures if _refuses(error)), None)
+    if refusal is not None or not found:
+        raise refusal or failures[0][1]
     for _, error in failures:
         if not isinstance(error, (MastOptError, MemoryError)):
             raise error

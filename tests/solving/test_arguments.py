@@ -45,9 +45,9 @@ def test_iterations_are_at_least_one() -> None:
 
 def test_options_are_a_mapping_or_pairs() -> None:
     for options in ({"presolve": "off"}, (("presolve", "off"),)):
-        assert mast_opt.solve(PROBLEM, options=options).objective == mast_opt.solve(PROBLEM).objective
+        assert mast_opt.solve(PROBLEM, "highs", options=options).objective == mast_opt.solve(PROBLEM, "highs").objective
     for refused in ({"presolv": "off"}, (("presolv", "off"),)):
         with pytest.raises(UsageError, match="presolv"):
-            mast_opt.solve(PROBLEM, options=refused)
+            mast_opt.solve(PROBLEM, "highs", options=refused)
     with pytest.raises(UsageError, match="exhaustive takes no options of its own; presolve is"):
         mast_opt.solve(PROBLEM, "exhaustive", options={"presolve": "off"})

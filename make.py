@@ -3,8 +3,10 @@
 
     python3 make.py demo     solve the real instance and show the plan
     python3 make.py test     run the tests; what follows is handed to pytest
-    python3 make.py lint     ruff, mypy and import-linter
+    python3 make.py coverage run the tests and print line and branch coverage; kernels are interpreted for their part
+    python3 make.py lint     ruff, mypy, import-linter, and the schemas of the workflow files
     python3 make.py docs     build the documentation as a site in site/, warnings as errors
+    python3 make.py wheel    build the wheel, and run the tutorials and notebooks with it in an environment of its own
     python3 make.py bench    run the small suite of benchmarks, a quarter of an hour, or the suite that follows
     python3 make.py shell    say where the environment is that these share
 
@@ -16,8 +18,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import venv
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,6 +32,10 @@ BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 INSTANCE = "instances/data_placement/cloud-regions"
 SOLVE = ("--solver", "tetris", "--time-limit", "10")
 PLAN = "out/cloud-regions"
+KERNELS = ("tests/task_reassignment/twine/operators", "tests/data_placement/tetris/operators")
+READERS_TOOLS = ("pytest", "sybil", "nbclient", "ipykernel", "pandas", "matplotlib")
+READERS_PAGES = ("README.md", "docs/tutorial.md", "docs/tutorial-research.md", "docs/tutorial-scheduler.md",
+                 "docs/how-to/python.md", "tests/test_notebooks.py")  # fmt: skip
 
 
 def demo(arguments: Sequence[str]) -> int:
@@ -40,9 +48,30 @@ def test(arguments: Sequence[str]) -> int:
     return run("pytest", "--numprocesses", "auto", "--maxprocesses", "4", *arguments)
 
 
+def coverage(arguments: Sequence[str]) -> int:
+    """Coverage sees no compiled code, so the tests of kernels run a second time, interpreted; integers wrap there."""
+    install("test", "coverage")
+    measured = ("--cov=mast_opt", "--cov-branch", "--numprocesses", "auto", "--maxprocesses", "4", *arguments)
+    failed = run("pytest", "--cov-report=", *measured)
+    os.environ["NUMBA_DISABLE_JIT"] = "1"
+    kernels = run("pytest", "--cov-append", "--cov-report=term", "-W", "ignore::RuntimeWarning", *measured, *KERNELS)
+    return failed or kernels
+
+
 def lint(arguments: Sequence[str]) -> int:
     install("test", "lint")
-    checks = [("ruff", "check"), ("ruff", "format", "--check"), ("mypy",), ("lint-imports", "--no-cache")]
+    schema, github = ("check-jsonschema", "--builtin-schema"), ROOT / ".github"
+    forms = sorted(str(path) for path in (github / "ISSUE_TEMPLATE").glob("*.yml") if path.name != "config.yml")
+    checks = [
+        ("ruff", "check"),
+        ("ruff", "format", "--check"),
+        ("mypy",),
+        ("lint-imports", "--no-cache"),
+        (*schema, "vendor.github-workflows", *sorted(map(str, (github / "workflows").glob("*.yml")))),
+        (*schema, "vendor.github-issue-forms", *forms),
+        (*schema, "vendor.dependabot", str(github / "dependabot.yml")),
+        (*schema, "vendor.readthedocs", str(ROOT / ".readthedocs.yaml")),
+    ]
     return max([run(*check) for check in checks])
 
 
@@ -57,6 +86,25 @@ def docs(arguments: Sequence[str]) -> int:
     if not failed:
         print(f"The site begins at {ROOT / 'site' / 'index.html'}.")
     return failed
+
+
+def wheel(arguments: Sequence[str]) -> int:
+    """The wheel by itself: what a reader of the tutorials and notebooks does, with nothing of this folder to import."""
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        python = scratch / "venv" / BIN.name / ("python.exe" if os.name == "nt" else "python")
+        venv.create(scratch / "venv", with_pip=True)
+        pip(python, "--upgrade", "pip>=25.1", "build")
+        if subprocess.run([python, "-m", "build", "--outdir", scratch / "dist", ROOT], check=False).returncode:
+            return 1
+        pip(python, str(next(scratch.glob("dist/*.whl"))), *READERS_TOOLS)
+        for name in ("docs", "instances", "README.md", "conftest.py", "tests/test_notebooks.py"):
+            source, target = ROOT / name, scratch / "reader" / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
+        command = [python, "-P", "-m", "pytest", "--override-ini=addopts=", *(arguments or READERS_PAGES)]
+        bare = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        return subprocess.run(command, cwd=scratch / "reader", env=bare, check=False).returncode
 
 
 def shell(arguments: Sequence[str]) -> int:
@@ -102,7 +150,16 @@ def pip(python: Path, *arguments: str) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    tasks = {"demo": demo, "test": test, "lint": lint, "bench": bench, "docs": docs, "shell": shell}
+    tasks = {
+        "demo": demo,
+        "test": test,
+        "lint": lint,
+        "bench": bench,
+        "coverage": coverage,
+        "docs": docs,
+        "wheel": wheel,
+        "shell": shell,
+    }
     if not arguments or arguments[0] not in tasks:
         print(__doc__)
         return 2

@@ -32,10 +32,14 @@ def cached_njit(signatures: Sequence[Any] = (), keep: bool = True, **options: An
         signatures: what to compile for at once; without any, each signature is compiled when it is first called.
         keep: False for what has no machine code of its own, since it becomes part of functions that are kept.
 
+    With numba's setting ``NUMBA_DISABLE_JIT`` the function stays as it is, so that coverage and debuggers see it.
+
     Warns (RuntimeWarning) if what is compiled can be kept nowhere.
     """
 
     def define(function: FunctionT) -> FunctionT:
+        if _config.DISABLE_JIT:
+            return function
         dispatcher = numba.njit(**options)(function)
         if keep:
             _keep_on_disk(dispatcher)

@@ -105,3 +105,11 @@ def test_where_no_folder_can_be_used_a_warning_says_what_to_do(monkeypatch: pyte
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with pytest.warns(RuntimeWarning, match="set NUMBA_CACHE_DIR"):
         kernel_cache._keep_on_disk(Dispatcher())
+
+
+def test_without_compilation_a_function_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def twice(number: int) -> int:
+        return 2 * number
+
+    monkeypatch.setattr(kernel_cache._config, "DISABLE_JIT", 1)
+    assert kernel_cache.cached_njit()(twice) is twice

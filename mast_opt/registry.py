@@ -80,7 +80,8 @@ def check_plan(kind: Kind[Any, PlanT], problem: Problem[PlanT], plan: object) ->
     of another instance."""
     if not isinstance(plan, kind.plan_type):
         ours, theirs = (f"{type_.__module__}.{type_.__name__}" for type_ in (kind.plan_type, type(plan)))
-        raise UsageError(f"a plan for {kind.name} is a {ours}; this is a {theirs}")
+        hint = "; pass its plan, which has this type" if isinstance(getattr(plan, "plan", None), kind.plan_type) else ""
+        raise UsageError(f"a plan for {kind.name} is a {ours}; this is a {theirs}{hint}")
     kind.verification.check_plan(problem, plan)
 
 

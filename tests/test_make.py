@@ -14,7 +14,7 @@ def test_every_task_that_the_help_lists_exists() -> None:
     text = MAKE.read_text(encoding="utf-8")
     listed = re.findall(r"^    python3 make\.py (\w+)", text, re.MULTILINE)
     assert "docs" in listed
-    (tasks,) = re.findall(r"^    tasks = \{(.*)\}$", text, re.MULTILINE)
+    (tasks,) = re.findall(r"^    tasks = \{(.*?)\}$", text, re.MULTILINE | re.DOTALL)
     assert sorted(re.findall(r'"(\w+)":', tasks)) == sorted(listed)
 
 

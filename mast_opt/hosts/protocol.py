@@ -32,8 +32,9 @@ _NEEDS: Mapping[type[Command], Can] = {
 
 
 class Host(Protocol):
-    """Carries out commands and reports what happens. It may see a command again after a restart of the loop, and
-    carries it out once; it may report the same thing twice."""
+    """Carries out commands and reports what happens. It may see a command again, after a restart of the loop or where
+    an answer is missing: it carries it out once, and says again what has become of an attempt that has ended. It may
+    report the same thing twice."""
 
     name: str
     can: frozenset[Can]
@@ -57,7 +58,7 @@ class Host(Protocol):
 
     def observe(self) -> Collection[Attempt]:
         """The attempts that hold servers now, whoever started them: the truth, with which a loop compares its state
-        when it starts."""
+        when it begins and now and then."""
         ...
 
 

@@ -105,8 +105,7 @@ class Engine:
             follow = _FOLLOW.get(type(event))
             if follow is not None:
                 follow(self, event)
-        if self.slow:
-            self._take_steps()
+        self._take_steps()
         if self._is_due(now_ms):
             self._decide(now_ms)
         solves = self._ask(now_ms) if self.slow else ()
@@ -176,9 +175,9 @@ class Engine:
         self.record(ev.PlanAdopted(path.name, ended.plan, found.dropped, found.steps, found.ratios))
 
     def _take_steps(self) -> None:
-        """Begin every step of a plan whose wave has come, or drop it."""
+        """Begin every step of a plan whose wave has come, or drop it. Plans may also come from people."""
         state = self.state
-        for name in self.slow:
+        for name in dict.fromkeys((*self.slow, *state.plans.paths())):
             while steps := state.plans.ready(name):
                 for step in steps:
                     why = misfit(StateView(state, ()), step)

@@ -121,6 +121,8 @@ class _Checker:
         self.residency = residency
         self.limited = set(limited)
         self.work = work
+        self.holders: dict[str, set[str]] = {}
+        """Server → jobs that hold a part of it."""
 
     def wrong(self, what: str, words: str) -> None:
         self.found.append(Violation(self.seq, what, words))
@@ -196,6 +198,8 @@ class _Checker:
         for name in event.victims:
             self._victim(name, event, job)
         job.phase, job.attempt, job.placed, job.ran = "placed", event.attempt, event, False
+        for share in event.shares:
+            self.holders.setdefault(share.server, set()).add(event.job)
         self.places.count(job.spec, event, "claimed", 1)
         self.places.check_capacity(event, "claimed")
         if event.at_once:
@@ -267,8 +271,15 @@ class _Checker:
             faults = self.work.finished(job.spec, event, held, types) if job.ran else iter([without])
         for words in faults:
             self.wrong("work", words)
+        for share in placed.shares:
+            self.holders[share.server].discard(event.job)
         again = isinstance(event, Stopped) and not job.cancelled
         job.phase, job.placed = "waiting" if again else "ended", None
+
+    def _server_down(self, event: ServerDown) -> None:
+        """What ran there is over, though its host may say so later."""
+        for name in self.holders.get(event.server, ()):
+            self._release(self.jobs[name])
 
     # --- places ---
 
@@ -315,6 +326,7 @@ class _Checker:
 
 _HANDLERS: Mapping[type[Event], Callable[[_Checker, Any], None]] = {
     ReplicaDropped: _Checker._dropped,
+    ServerDown: _Checker._server_down,
     QuotaSet: _Checker._quota_set,
     Submitted: _Checker._submitted,
     Bound: _Checker._bound,

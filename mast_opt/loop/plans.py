@@ -30,6 +30,12 @@ class _Path:
     """Checksum of the instance that was solved last."""
     failed: bool = False
     """Whether that brought no plan."""
+    adopted: str = ""
+    """Plan that was adopted last."""
+    taken_on: int = 0
+    """Steps that it had then."""
+    dropped: int = 0
+    """Those of them that were not taken, as they no longer fitted."""
     pending: dict[Key, ev.PlanStep] = field(default_factory=dict)
     """Steps that have not begun, in the order of the plan."""
     under_way: dict[Key, ev.PlanStep] = field(default_factory=dict)
@@ -38,6 +44,22 @@ class _Path:
     @property
     def steps(self) -> tuple[dict[Key, ev.PlanStep], dict[Key, ev.PlanStep]]:
         return self.pending, self.under_way
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the plan that a path adopted last has come."""
+
+    plan: str
+    """Empty if none was adopted."""
+    steps: int
+    """With which it was adopted."""
+    dropped: int
+    """Not taken, as they no longer fitted."""
+    waiting: tuple[ev.PlanStep, ...]
+    """Not begun."""
+    under_way: tuple[ev.PlanStep, ...]
+    """Begun and not ended, those of the plan before included."""
 
 
 class Plans:
@@ -57,6 +79,16 @@ class Plans:
     def failed(self, path: str) -> bool:
         """Whether the last solve for a path brought no plan."""
         return path in self._paths and self._paths[path].failed
+
+    def paths(self) -> tuple[str, ...]:
+        """The paths that have asked for a plan, by the order in which they first did."""
+        return tuple(self._paths)
+
+    def progress(self, path: str) -> Progress:
+        """How far the plan of a path has come."""
+        known = self._paths.get(path) or _Path()
+        steps = tuple(known.pending.values()), tuple(known.under_way.values())
+        return Progress(known.adopted, known.taken_on, known.dropped, *steps)
 
     def ready(self, path: str) -> tuple[ev.PlanStep, ...]:
         """The steps that may begin now: no step of an earlier wave is left."""
@@ -84,12 +116,14 @@ class Plans:
         """A plan takes the place of what is left of the one before; what has begun goes on."""
         known = self._paths.setdefault(event.path, _Path())
         known.pending = {(step.does, step.name, step.target): step for step in event.steps}
+        known.adopted, known.taken_on, known.dropped = event.plan, len(known.pending), 0
 
     def step_dropped(self, event: ev.StepDropped) -> None:
         """A step is not taken."""
         known = self._paths.get(event.path)
         if known is None or known.pending.pop((event.does, event.name, event.target), None) is None:
             raise Unfit(f"no plan of path {event.path} has this step")
+        known.dropped += 1
 
     def begun(self, event: ev.CopyAsked | ev.MoveAsked | ev.ReplicaDropped) -> None:
         """What a step does has begun; a deletion has ended at once. It may also be no step of a plan."""
@@ -120,6 +154,9 @@ class Plans:
                 known.asked,
                 known.solved,
                 known.failed,
+                known.adopted,
+                known.taken_on,
+                known.dropped,
                 *(tuple(map(astuple, steps.values())) for steps in known.steps),
             )
             for path, known in sorted(self._paths.items())

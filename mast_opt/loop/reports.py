@@ -1,4 +1,4 @@
-"""Reports of hosts that come twice, or too late to matter: hosts repeat themselves."""
+"""Reports that come twice, or too late to matter: hosts repeat themselves, and people do the same at the same time."""
 
 from __future__ import annotations
 
@@ -42,6 +42,9 @@ _CHECKS: Mapping[type, Callable[[State, Any], bool]] = {
     ev.ServerDown: lambda state, event: event.server in state.inventory.up,
     ev.ServerUp: lambda state, event: event.server not in state.inventory.up,
     ev.ServerMoved: lambda state, event: state.inventory.moving.get(event.server) == event.cluster,
+    ev.DatasetCreated: lambda state, event: event.dataset not in state.datasets.size_mb,
+    ev.ReplicaDropped: lambda state, event: event.region in state.datasets.whole_in(event.dataset),
+    ev.SolveAsked: lambda state, event: not state.plans.awaited(event.path),
     ev.SolveEnded: lambda state, event: state.plans.awaited(event.path) == event.checksum,
     ev.CopyProgress: _copies,
     ev.CopyEnded: _copies,

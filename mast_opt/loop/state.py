@@ -125,7 +125,8 @@ class State:
         if not self._never_started:
             return ()
         names, self._never_started = self._never_started, []
-        return tuple(self.jobs[name] for name in names)
+        records = (self.jobs.get(name) for name in names)
+        return tuple(record for record in records if record and record.state is JobState.STOPPING)
 
     def at_risk_gpu_hours(self, record: JobRecord) -> float:
         """What a running job would lose if it stopped now: its work since the last checkpoint, times its GPUs."""

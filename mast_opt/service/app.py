@@ -20,15 +20,26 @@ from mast_opt.service.openapi import document
 from mast_opt.service.page import PAGE, POLICY
 from mast_opt.service.problems import Problem
 from mast_opt.service.routes import Api
+from mast_opt.service.solve_routes import SolveApi
+from mast_opt.service.solves import Solves
+from mast_opt.service.streams import Streams
 from mast_opt.service.turn_requests import Unavailable
 from mast_opt.store.errors import StoreError
 from mast_opt.store.protocol import Store
 
 
-def build(live: Live, store: Store, access: Access) -> Starlette:
-    """The application over a loop that has begun, or is about to."""
-    figures = Figures(live)
-    api = Api(live, store, access, figures)
+def build(
+    live: Live, store: Store, access: Access, solves: Solves | None = None, streams: Streams | None = None
+) -> Starlette:
+    """The application over a loop that has begun, or is about to.
+
+    Args:
+        solves: without them nothing is solved.
+        streams: all that there are, for who ends them.
+    """
+    figures, streams = Figures(live), streams or Streams()
+    api = Api(live, store, access, streams)
+    solve_api = SolveApi(live, store, access, streams, solves or Solves(live, store, None))
     described = json.dumps(document(version("mast-opt")))
 
     def page(_: Request) -> Response:
@@ -50,6 +61,7 @@ def build(live: Live, store: Store, access: Access) -> Starlette:
         Route("/metrics", metrics),
         Route("/openapi.json", lambda _: Response(described, media_type="application/json")),
         *api.routes(),
+        *solve_api.routes(),
     ]
     handlers = {
         Problem: _problem,

@@ -19,17 +19,14 @@ from mast_opt.loop import events as ev
 from mast_opt.loop.engine import Engine
 from mast_opt.loop.policy import Policy
 from mast_opt.loop.state import State
-from mast_opt.service.restart import differences, found_in, settled
+from mast_opt.service.restart import Reconciliation, completed, differences, found_in, settled
 from mast_opt.service.turn_requests import (
-    ACCEPTED,
-    EXISTS,
-    UNKNOWN,
-    KeyReused,
     Request,
     Unavailable,
     answer_all,
-    copier,
     fail_all,
+    known_keys,
+    verdicts_on,
 )
 from mast_opt.store.errors import Fenced, LeadHeld, StoreError
 from mast_opt.store.protocol import Store
@@ -52,6 +49,8 @@ class LiveParams:
         snapshot_every: events between two snapshots.
         keep_answers_s: seconds for which a repeated request gets the answer of the first.
         most_waiting: requests that may wait for a turn; further ones are refused.
+        observe_s: seconds between two looks at what the host runs.
+        retry_s: seconds after which a store that has failed is tried again.
     """
 
     holder: str = "mast-opt"
@@ -59,6 +58,8 @@ class LiveParams:
     snapshot_every: int = 100_000
     keep_answers_s: float = 86_400.0
     most_waiting: int = 10_000
+    observe_s: float = 60.0
+    retry_s: float = 0.2
 
 
 class Live:
@@ -69,6 +70,7 @@ class Live:
         policy: makes the policy; it is made again when the state is read again.
         host_of: the host, given what jobs ask for.
         clock: ms since 1970; it may go back, the loop does not.
+        ticks: seconds that never go back.
     """
 
     def __init__(
@@ -79,10 +81,13 @@ class Live:
         host_of: Callable[[Callable[[str], ev.JobSpec]], Host],
         params: LiveParams | None = None,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        ticks: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store, self._opening, self._policy = store, opening, policy
         self._params = params or LiveParams()
-        self._clock = clock
+        self._clock, self._ticks = clock, ticks
+        self._anchor = clock(), ticks()
+        """Time of the clock when it was last ahead, and ticks then."""
         self.host = host_of(lambda job: self._engine.state.jobs[job].spec)
         self._lock = threading.RLock()
         self._wake = threading.Condition()
@@ -104,6 +109,8 @@ class Live:
         self._next_wake: int | None = None
         self._renewed = 0.0
         self._cleared = 0.0
+        self._looked = 0.0
+        self._reconciliation = Reconciliation()
         self._engine: Engine
         self._thread = threading.Thread(target=self._run, name="mast-opt loop", daemon=True)
 
@@ -111,10 +118,14 @@ class Live:
 
     def start(self) -> None:
         """Lead, read the log, and begin. Raises LeadHeld while somebody else leads, StoreError, CorruptStore."""
-        self.epoch = self._store.take_lead(self._params.holder, self._params.ttl_s)
-        self._renewed = time.monotonic()
-        self._recover(first=True)
+        self.begin()
         self._thread.start()
+
+    def begin(self) -> None:
+        """As ``start``, for who calls ``step`` instead of having a thread do so."""
+        self.epoch = self._store.take_lead(self._params.holder, self._params.ttl_s)
+        self._renewed = self._looked = self._ticks()
+        self._recover(first=True)
 
     def close(self) -> None:
         """Take in nothing more, write what has come, keep a snapshot, and let the next one lead."""
@@ -151,6 +162,14 @@ class Live:
                 raise Unavailable(f"the state is not known now: {self.problem}")
             yield self._engine.state
 
+    def now_ms(self) -> int:
+        """The time by which the loop goes: that of the clock, and where that has gone back, what has passed since."""
+        (since_ms, since_s), tick_s, clock_ms = self._anchor, self._ticks(), self._clock()
+        carried_ms = since_ms + int(1000 * (tick_s - since_s))
+        if clock_ms >= carried_ms:
+            self._anchor = clock_ms, tick_s
+        return max(clock_ms, carried_ms, self._engine.state.now_ms)
+
     def on_stored(self, call: Callable[[int], object]) -> Callable[[], None]:
         """Have a function called with the number of the last event after every turn; returns what ends that."""
         self._stored.append(call)
@@ -165,21 +184,27 @@ class Live:
                     self._wake.wait(self._pause_s())
                 if self._stopping and not self._waiting:
                     return
-                taken = self._take()
-            try:
-                self._turn(taken)
-                self._keep_house()
-            except Fenced as error:
-                self._give_up(taken, error)
+            if not self.step():
                 return
-            except Exception as error:  # nothing of the turn is in the log, or all of it
-                with self._wake:
-                    self.problem = f"reading the log again after a failure: {error}"
-                    rest, self._waiting = self._waiting, deque()
-                fail_all(taken, error)
-                fail_all(rest, Unavailable(self.problem))
-                if not self._recovered():
-                    return
+
+    def step(self) -> bool:
+        """One turn with the requests that have come; False if the loop has come to its end."""
+        with self._wake:
+            taken = self._take()
+        try:
+            self._turn(taken)
+            self._keep_house()
+        except Fenced as error:
+            self._give_up(taken, error)
+            return False
+        except Exception as error:  # nothing of the turn is in the log, or all of it
+            with self._wake:
+                self.problem = f"reading the log again after a failure: {error}"
+                rest, self._waiting = self._waiting, deque()
+            fail_all(taken, error)
+            fail_all(rest, Unavailable(self.problem))
+            return self._recovered()
+        return True
 
     def _take(self) -> list[Request]:
         """Requests for one turn."""
@@ -190,17 +215,16 @@ class Live:
         return taken
 
     def _pause_s(self) -> float:
-        now = self._now()
+        if self._reports:
+            return 0.0
+        now = self.now_ms()
         times = [time_ms for time_ms in (self._next_wake, self.host.next_ms()) if time_ms is not None]
         return max(0.0, min([self._params.ttl_s / 3, *((time_ms - now) / 1000 for time_ms in times)]))
 
-    def _now(self) -> int:
-        return max(self._clock(), self._engine.state.now_ms)
-
     def _turn(self, taken: Sequence[Request]) -> None:
-        now, begun = self._now(), time.perf_counter()
-        answered, fresh = self._known_keys(taken)
-        self._reports += self.host.reports(now)
+        now, begun = self.now_ms(), time.perf_counter()
+        answered, fresh = known_keys(self._store, taken)
+        self._reports = completed(self._engine.state, [*self._reports, *self.host.reports(now)])
         reports = tuple(self._reports)
         due = self._next_wake is not None and now >= self._next_wake
         if not (reports or due or fresh):
@@ -209,7 +233,7 @@ class Live:
         with self._lock:
             before = self._engine.state.seq
             self._in_log = False
-            verdicts, inbox = self._verdicts(fresh)
+            verdicts, inbox = verdicts_on(self._engine.state, self._store, fresh)
             for event in inbox:
                 if isinstance(event, (ev.ServerDown, ev.ServerUp)):
                     self._reports += self.host.happened(now, event)
@@ -247,64 +271,29 @@ class Live:
         if events:
             self._last_ms = events[-1].at_ms
 
-    def _known_keys(self, taken: Sequence[Request]) -> tuple[list[tuple[Request, tuple[int, str]]], list[Request]]:
-        """Requests that were answered before, with their answers; and the others, each key once."""
-        answered, fresh, keys = [], [], dict[tuple[str, str], Request]()
-        for request in taken:
-            key = request.key
-            if key is None:
-                fresh.append(request)
-                continue
-            twin = keys.setdefault((key.principal, key.key), request)
-            known = self._store.answer(key.principal, key.key) if twin is request else None
-            digest = known.digest if known is not None else twin.key.digest if twin.key is not None else ""
-            if digest != key.digest:
-                request.done.set_exception(KeyReused(f"the key {key.key} came with another request before"))
-            elif known is not None:
-                answered.append((request, (known.status, known.body)))
-            elif twin is request:
-                fresh.append(request)
-            else:
-                twin.done.add_done_callback(copier(request.done))
-        return answered, fresh
-
-    def _verdicts(self, requests: Sequence[Request]) -> tuple[list[list[str]], list[ev.Event]]:
-        """What becomes of every event, and those that are taken in."""
-        state = self._engine.state
-        asked = [
-            event.job for request in requests for event in request.events
-            if isinstance(event, ev.Submitted) and event.job not in state.jobs
-        ]  # fmt: skip
-        known = self._store.known_jobs(asked)
-        verdicts: list[list[str]] = []
-        inbox: list[ev.Event] = []
-        for request in requests:
-            verdicts.append([])
-            for event in request.events:
-                verdict = ACCEPTED
-                if isinstance(event, ev.Submitted):
-                    verdict = EXISTS if event.job in state.jobs or event.job in known else ACCEPTED
-                    known.add(event.job)
-                elif isinstance(event, ev.Cancelled):
-                    verdict = ACCEPTED if event.job in state.jobs else UNKNOWN
-                verdicts[-1].append(verdict)
-                if verdict == ACCEPTED:
-                    inbox.append(event)
-        return verdicts, inbox
-
     # --- housekeeping ---
 
     def _keep_house(self) -> None:
-        now = time.monotonic()
+        now = self._ticks()
         if now - self._renewed > self._params.ttl_s / 3:
             self._store.renew_lead(self.epoch)
             self._renewed = now
         if self._engine.state.seq - self._snapshot_seq >= self._params.snapshot_every:
             self._save_snapshot()
+        if now - self._looked > self._params.observe_s:
+            self._looked = now
+            self._look()
         if now - self._cleared > 3600:
             self._cleared = now
-            since = self._now() - round(1000 * self._params.keep_answers_s)
+            since = self.now_ms() - round(1000 * self._params.keep_answers_s)
             self._store.retain(self.epoch, events_from=1, answers_from_ms=since)
+
+    def _look(self) -> None:
+        """Compare the state with what the host runs: an answer may have been lost."""
+        found = self._reconciliation.look(self._engine.state, self.host.observe(), self._reports)
+        self._reports += found.events
+        for command in found.commands:
+            self.host.carry_out(self.now_ms(), command)
 
     def _save_snapshot(self) -> None:
         with self.state() as state:
@@ -331,7 +320,7 @@ class Live:
                 return False
             except StoreError as error:
                 self.problem = str(error)
-                time.sleep(0.2)
+                time.sleep(self._params.retry_s)
             else:
                 return True
         return False
@@ -342,9 +331,10 @@ class Live:
             self._in_log = False
             found = found_in(self._store, self._opening)
             self._last_ms = found.state.now_ms
+            self._anchor = max(self._clock(), found.state.now_ms), self._ticks()
             self._engine = Engine(found.state, self._policy())
             self._snapshot_seq = found.snapshot_seq
-            state, now = found.state, self._now()
+            state, now = found.state, self.now_ms()
             differ = differences(state, self.host.observe(), self._reports, found.commands)
             inbox: list[ev.Event] = [*state.opening()] if state.seq == 0 else []
             if first:
@@ -361,7 +351,7 @@ class Live:
             self._written(turn.events)
         self.problem = ""
         gone = set(done)
-        for command in (*differ.stops, *(one for one in found.commands if one.id not in gone), *fresh):
+        for command in (*differ.commands, *(one for one in found.commands if one.id not in gone), *fresh):
             self.host.carry_out(now, command)
 
 

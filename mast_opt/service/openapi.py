@@ -6,7 +6,15 @@ from typing import Any
 
 import msgspec
 
-from mast_opt.service.requests import MOST_JOBS, DatasetRequest, JobRequest, QuotaRequest, ServerRequest
+from mast_opt.service.requests import (
+    MOST_JOBS,
+    DatasetRequest,
+    JobRequest,
+    QuotaRequest,
+    RegionRequest,
+    ServerRequest,
+    SolveRequest,
+)
 
 _PROBLEM = {
     "type": "object",
@@ -29,7 +37,7 @@ _KEY = {
 
 def document(version: str) -> dict[str, Any]:
     """The document."""
-    kinds = (JobRequest, ServerRequest, QuotaRequest, DatasetRequest)
+    kinds = (JobRequest, ServerRequest, QuotaRequest, RegionRequest, DatasetRequest, SolveRequest)
     _, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     ref = {kind: {"$ref": f"#/components/schemas/{kind.__name__}"} for kind in kinds}
     jobs = {"oneOf": [ref[JobRequest], {"type": "array", "items": ref[JobRequest], "maxItems": MOST_JOBS}]}
@@ -53,6 +61,27 @@ def document(version: str) -> dict[str, Any]:
         "/v1/quotas/{tenant}": {"put": _operation("GPUs of a tenant", ref[QuotaRequest], path="tenant", key=True)},
         "/v1/datasets/{dataset}": {
             "put": _operation("A dataset and where it is", ref[DatasetRequest], path="dataset", key=True)
+        },
+        "/v1/regions/{region}": {
+            "put": _operation("What a region can store", ref[RegionRequest], errors=(404,), path="region", key=True)
+        },
+        "/v1/solves": {
+            "post": _operation(
+                "Solve for a plan of data or servers as they are now", ref[SolveRequest], (202,), (409, 501), key=True
+            ),
+            "get": _operation("Solves, the newest first"),
+        },
+        "/v1/solves/{solve}": {
+            "get": _operation("A solve", errors=(404,), path="solve"),
+            "delete": _operation("Stop a solve; its incumbent is kept", None, (200, 202), (404,), path="solve"),
+        },
+        "/v1/solves/{solve}/events": {
+            "get": _operation("Incumbents as they come (server-sent events)", errors=(404,), path="solve")
+        },
+        "/v1/plans": {"get": _operation("Plans, the newest first")},
+        "/v1/plans/{plan}": {"get": _operation("A plan, and the steps that are left", errors=(404,), path="plan")},
+        "/v1/plans/{plan}/adopt": {
+            "post": _operation("Carry out a plan from now on", errors=(404, 409, 501), path="plan", key=True)
         },
         "/v1/events": {"get": _operation("Events of the log", query=("after", "limit"))},
         "/v1/events/stream": {"get": _operation("Events as they come (server-sent events)")},

@@ -21,6 +21,7 @@ TITLES = {
     422: "Faults in the request",
     429: "Too many requests",
     500: "Internal error",
+    501: "Not set up",
     503: "Not available now",
 }
 

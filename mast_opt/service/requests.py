@@ -83,6 +83,30 @@ class DatasetRequest(Struct, forbid_unknown_fields=True, frozen=True):
     namespace: Name | Literal[""] = ""
 
 
+class RegionRequest(Struct, forbid_unknown_fields=True, frozen=True):
+    """What a region can store."""
+
+    storage_tb: Amount
+
+
+class SolveRequest(Struct, forbid_unknown_fields=True, frozen=True):
+    """A plan for data or servers as they are now."""
+
+    path: Literal["data", "servers"]
+    solver: Literal["auto", "tetris", "ras", "highs", "cpsat"] | None = None
+    """Unless given, the one of the path: ``tetris`` or ``ras``."""
+    time_limit_s: Annotated[float, Meta(ge=1, le=86_400)] = 300.0
+    gap: Annotated[float, Meta(ge=0, le=1)] = 1e-4
+    seed: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
+    threads: Annotated[int, Meta(ge=1, le=64)] = 1
+    copy_days: Annotated[int, Meta(ge=1, le=30)] = 4
+    """Time for the copies of a plan of data."""
+    copies_min: Annotated[int, Meta(ge=1, le=100)] = 2
+    """Replicas of what was read in the last seven days, as far as there is room."""
+    ingress_tb_per_day: Annotated[dict[Name, Amount], Meta(max_length=1000)] = {}
+    """Region → what copies may bring in a day; a region that is not there has no limit."""
+
+
 BodyT = TypeVar("BodyT")
 _LIST = msgspec.json.Decoder(Annotated[list[msgspec.Raw], Meta(max_length=MOST_JOBS)])
 

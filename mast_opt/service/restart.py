@@ -12,7 +12,8 @@ from mast_opt.job_placement.live_fleet.types import Server
 from mast_opt.loop import events as ev
 from mast_opt.loop.commands import Command, Start, Stop
 from mast_opt.loop.event_log import record_of
-from mast_opt.loop.job_states import HOLDING
+from mast_opt.loop.job_states import HOLDING, JobState
+from mast_opt.loop.jobs import JobRecord
 from mast_opt.loop.state import State
 from mast_opt.service.requests import TIERS
 from mast_opt.store.protocol import Store
@@ -41,9 +42,9 @@ class Differences:
     """Between a state and what a host runs."""
 
     events: tuple[ev.Event, ...]
-    """What the host does not run any more, though the state has it."""
-    stops: tuple[Stop, ...]
-    """For what it runs and nobody knows."""
+    """That the host has not reported."""
+    commands: tuple[Command, ...]
+    """For what it has not done, and for what it runs and nobody knows."""
 
 
 def opening_of(store: Store, servers: Iterable[Server] = ()) -> Callable[[], State]:
@@ -102,6 +103,66 @@ def differences(
     holding = {(one.name, one.attempt) for one in state.jobs.values() if one.state in HOLDING}
     stops = [Stop(job, number, "nobody asked for it") for job, number in sorted(set(runs) - holding)]
     return Differences(tuple(events), tuple(stops))
+
+
+class Reconciliation:
+    """Looks at a host now and then. What differs for two looks in a row, and has not changed meanwhile, is a
+    difference: an answer or a command was lost, or the host has lost its work. So a look may show what was so a while
+    ago, as long as that is less than the time between two looks."""
+
+    def __init__(self) -> None:
+        self._before: set[tuple[str, int, JobState | None, bool]] = set()
+
+    def look(self, state: State, runs: Collection[Attempt], reports: Sequence[ev.Event]) -> Differences:
+        """What a state and a host differ in.
+
+        Args:
+            runs: attempts that the host runs.
+            reports: of the host, that the state does not have yet.
+        """
+        running, known = set(runs), {(event.job, event.attempt) for event in reports if isinstance(event, _ENDS)}
+        events: list[ev.Event] = []
+        commands: list[Command] = []
+        now: set[tuple[str, int, JobState | None, bool]] = set()
+        for job, attempt in sorted(running - {(one.name, one.attempt) for one in state.jobs.values()}):
+            now.add((job, attempt, None, True))
+            if (job, attempt, None, True) in self._before:
+                commands.append(Stop(job, attempt, "nobody asked for it"))
+        for record in state.jobs.values():
+            of = record.name, record.attempt
+            if record.state not in HOLDING or record.blockers or of in known:
+                continue
+            there = of in running
+            if there and record.state is JobState.RUNNING:
+                continue
+            now.add((*of, record.state, there))
+            if (*of, record.state, there) in self._before:
+                one = _way_out(record, there=there)
+                (events if isinstance(one, ev.Event) else commands).append(one)  # type: ignore[arg-type]
+        self._before = now
+        return Differences(tuple(events), tuple(commands))
+
+
+def _way_out(record: JobRecord, *, there: bool) -> ev.Event | Start | Stop:
+    """What is to be done about an attempt that the host runs, or does not, against what the state has."""
+    if record.state is JobState.STARTING:
+        started = ev.Started(record.name, record.attempt)
+        return started if there else Start(record.name, record.attempt, record.shares)
+    if record.state is JobState.STOPPING and there:
+        return Stop(record.name, record.attempt, "it was asked to stop before")
+    return ev.Stopped(record.name, record.attempt, 0, 0)  # nothing is known of its work
+
+
+def completed(state: State, reports: Iterable[ev.Event]) -> list[ev.Event]:
+    """The reports of a host, with those that others imply: what has finished had started."""
+    found: list[ev.Event] = []
+    for event in reports:
+        if isinstance(event, (ev.Finished, ev.Failed)):
+            record = state.jobs.get(event.job)
+            if record is not None and record.state is JobState.STARTING and record.attempt == event.attempt:
+                found.append(ev.Started(event.job, event.attempt))
+        found.append(event)
+    return found
 
 
 def settled(events: Sequence[ev.Stored]) -> list[str]:

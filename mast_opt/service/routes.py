@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from starlette.requests import Request as Asked
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import Route
 
 from mast_opt.loop import events as ev
 from mast_opt.service import views
-from mast_opt.service.access import Access, Principal
-from mast_opt.service.figures import Figures
-from mast_opt.service.live import Live
+from mast_opt.service.handlers import Handlers, body_of, json_of, number_of
 from mast_opt.service.problems import Problem
 from mast_opt.service.requests import (
-    MOST_BYTES,
-    NAME,
     DatasetRequest,
     JobRequest,
     QuotaRequest,
+    RegionRequest,
     ServerRequest,
     as_job,
     decoded,
@@ -32,23 +28,14 @@ from mast_opt.service.requests import (
     name_in,
     spec_of,
 )
-from mast_opt.service.turn_requests import ACCEPTED, EXISTS, Key, KeyReused, Request, Respond, Unavailable
-from mast_opt.store.errors import StoreError
-from mast_opt.store.protocol import Store
+from mast_opt.service.streams import ALIVE, last_seen, message
+from mast_opt.service.turn_requests import ACCEPTED, EXISTS, Respond
 
 MOST_LIMIT = 1000
-MOST_KEY = 255
-STREAM_PAUSE_S = 15.0
-"""After which a stream says that it is alive."""
-MOST_STREAMS = 100
 
 
-class Api:
-    """The handlers, over one loop."""
-
-    def __init__(self, live: Live, store: Store, access: Access, figures: Figures) -> None:
-        self.live, self.store, self.access, self.figures = live, store, access, figures
-        self._streams = 0
+class Api(Handlers):
+    """The handlers of jobs, fleet and log."""
 
     def routes(self) -> list[Route]:
         """All of them."""
@@ -62,6 +49,7 @@ class Api:
             Route("/v1/fleet", self.fleet, methods=["GET"]),
             Route("/v1/servers/{server:path}", self.server, methods=["PUT"]),
             Route("/v1/quotas/{tenant:path}", self.quota, methods=["PUT"]),
+            Route("/v1/regions/{region:path}", self.region, methods=["PUT"]),
             Route("/v1/datasets/{dataset:path}", self.dataset, methods=["PUT"]),
             Route("/v1/events", self.events, methods=["GET"]),
             Route("/v1/events/stream", self.stream, methods=["GET"]),
@@ -71,8 +59,8 @@ class Api:
 
     async def submit(self, asked: Asked) -> Response:
         """Jobs, one or a list."""
-        who = self._who(asked, "submit")
-        body = await _body(asked)
+        who = self.who(asked, "submit")
+        body = await body_of(asked)
         found, many = jobs_in(body)
         if who.tenant:
             for name, spec in found:
@@ -83,13 +71,13 @@ class Api:
             found = [(name, replace(spec, tenant=who.tenant)) for name, spec in found]
         events = tuple(ev.Submitted(name, spec) for name, spec in found)
         names = [name for name, _ in found]
-        return await self._submitted(asked, who, body, events, _of_list(names) if many else _of_one(names[0]))
+        return await self.submitted(asked, who, body, events, _of_list(names) if many else _of_one(names[0]))
 
     def jobs(self, asked: Asked) -> Response:
         """Jobs whose end is not known, by the order of submission."""
-        self._who(asked, "read")
+        self.who(asked, "read")
         wanted, after = asked.query_params.get("state"), asked.query_params.get("after")
-        limit = _number(asked, "limit", 100, 1, MOST_LIMIT)
+        limit = number_of(asked, "limit", 100, 1, MOST_LIMIT)
         with self.live.state() as state:
             names = list(state.jobs)
             if after is not None and after not in state.jobs:
@@ -103,11 +91,11 @@ class Api:
                     if len(found) == limit:
                         break
             total = len(names)
-        return _json({"jobs": found, "count": total})
+        return json_of({"jobs": found, "count": total})
 
     def job(self, asked: Asked) -> Response:
         """One job; of one that has ended, all of its events."""
-        self._who(asked, "read")
+        self.who(asked, "read")
         name = name_in(asked.path_params, "job")
         with self.live.state() as state:
             record = state.jobs.get(name)
@@ -116,11 +104,11 @@ class Api:
             found = views.ended_object(self.store.of_job(name))
         if found is None:
             raise Problem(404, "no-job", f"there is no job {name}")
-        return _json(found)
+        return json_of(found)
 
     async def cancel(self, asked: Asked) -> Response:
         """A job is wanted no more."""
-        who = self._who(asked, "submit")
+        who = self.who(asked, "submit")
         name = name_in(asked.path_params, "job")
         with self.live.state() as state:
             record = state.jobs.get(name)
@@ -133,11 +121,11 @@ class Api:
                 return 202, json.dumps({"job": name, "result": "cancelled"})
             return 404, Problem(404, "no-job", f"there is no job {name}, or it has ended").body()
 
-        return await self._submitted(asked, who, b"", (ev.Cancelled(name),), respond)
+        return await self.submitted(asked, who, b"", (ev.Cancelled(name),), respond)
 
     def explain(self, asked: Asked) -> Response:
         """Where a waiting job could start, and what rules every other cluster out."""
-        self._who(asked, "read")
+        self.who(asked, "read")
         name = name_in(asked.path_params, "job")
         with self.live.state() as state:
             record = state.jobs.get(name)
@@ -148,35 +136,35 @@ class Api:
                     409, "not-waiting", f"job {name} is {record.state.value}; only a waiting one is explained"
                 )
             found = views.answer_object(state.fleet, record.job)
-        return _json({**found, "why": views.why_waiting(self.store.of_job(name))})
+        return json_of({**found, "why": views.why_waiting(self.store.of_job(name))})
 
     async def what_if(self, asked: Asked) -> Response:
         """Where a job could start if it came now; nothing changes."""
-        self._who(asked, "read")
-        one = decoded(await _body(asked), JobRequest)
+        self.who(asked, "read")
+        one = decoded(await body_of(asked), JobRequest)
         job = as_job(f"what if: {one.job}", spec_of(one))
 
         def look() -> dict[str, Any]:
             with self.live.state() as state:
                 return views.answer_object(state.fleet, job)
 
-        return _json({**await asyncio.to_thread(look), "job": one.job})
+        return json_of({**await asyncio.to_thread(look), "job": one.job})
 
     # --- fleet ---
 
     def fleet(self, asked: Asked) -> Response:
         """Servers and what is used of them, quotas, replicas."""
-        self._who(asked, "read")
+        self.who(asked, "read")
         with self.live.state() as state:
-            return _json(views.fleet_object(state))
+            return json_of(views.fleet_object(state))
 
     async def server(self, asked: Asked) -> Response:
         """A server comes, breaks or comes back."""
-        who = self._who(asked, "operate")
-        name, body = name_in(asked.path_params, "server"), await _body(asked)
+        who = self.who(asked, "operate")
+        name, body = name_in(asked.path_params, "server"), await body_of(asked)
         one = decoded(body, ServerRequest)
         with self.live.state() as state:
-            known = state.inventory.server_of.get(name)
+            known, moves_to = state.inventory.server_of.get(name), state.inventory.moving.get(name)
         if known is None and (
             one.state == "down" or None in (one.region, one.cluster, one.rack, one.gpu_type, one.gpus)
         ):
@@ -185,6 +173,10 @@ class Api:
         event: ev.Event
         if one.state == "down":
             event = ev.ServerDown(name, one.why)
+        elif known is not None and moves_to is not None:
+            if one.cluster != moves_to:
+                raise Problem(409, "moves", f"server {name} moves to cluster {moves_to}; say so when it is there")
+            event = ev.ServerMoved(name, known.region, moves_to)
         elif known is not None:
             place = known.region, known.cluster, known.rack, known.gpu_type
             event = ev.ServerUp(name, *place, known.gpus, known.cpu_mcores, known.memory_mib)
@@ -193,7 +185,7 @@ class Api:
             cpu, memory = round(1000 * one.cpu_cores), round(one.memory_gb * 1e9 / 2**20)
             event = ev.ServerUp(name, *text, one.gpus or 0, cpu, memory)
             self._check_place(event)
-        return await self._submitted(asked, who, body, (event,), _done({"server": name, "state": one.state}))
+        return await self.submitted(asked, who, body, (event,), _done({"server": name, "state": one.state}))
 
     def _check_place(self, event: ev.ServerUp) -> None:
         """A cluster is of one region, a rack of one cluster."""
@@ -207,16 +199,27 @@ class Api:
 
     async def quota(self, asked: Asked) -> Response:
         """GPUs of a tenant."""
-        who = self._who(asked, "operate")
-        name, body = name_in(asked.path_params, "tenant"), await _body(asked)
+        who = self.who(asked, "operate")
+        name, body = name_in(asked.path_params, "tenant"), await body_of(asked)
         gpus = decoded(body, QuotaRequest).gpus
         event = ev.QuotaSet(name, None if gpus is None else round(1000 * gpus))
-        return await self._submitted(asked, who, body, (event,), _done({"tenant": name, "gpus": gpus}))
+        return await self.submitted(asked, who, body, (event,), _done({"tenant": name, "gpus": gpus}))
+
+    async def region(self, asked: Asked) -> Response:
+        """What a region can store."""
+        who = self.who(asked, "operate")
+        name, body = name_in(asked.path_params, "region"), await body_of(asked)
+        one = decoded(body, RegionRequest)
+        with self.live.state() as state:
+            if name not in state.inventory.supply_mgpu:
+                raise Problem(404, "no-region", f"there is no region {name}")
+        event = ev.StorageSet(name, round(1e6 * one.storage_tb))
+        return await self.submitted(asked, who, body, (event,), _done({"region": name, "storage_tb": one.storage_tb}))
 
     async def dataset(self, asked: Asked) -> Response:
         """A dataset, and where it is."""
-        who = self._who(asked, "operate")
-        name, body = name_in(asked.path_params, "dataset"), await _body(asked)
+        who = self.who(asked, "operate")
+        name, body = name_in(asked.path_params, "dataset"), await body_of(asked)
         one = decoded(body, DatasetRequest)
         regions = tuple(dict.fromkeys(one.regions))
         with self.live.state() as state:
@@ -228,35 +231,28 @@ class Api:
             come = (ev.CopyEnded(name, region) for region in regions if region not in known)
             go = (ev.ReplicaDropped(name, region) for region in sorted(known - set(regions)))
             events = (*come, *go)
-        return await self._submitted(asked, who, body, events, _done({"dataset": name, "regions": list(regions)}))
+        return await self.submitted(asked, who, body, events, _done({"dataset": name, "regions": list(regions)}))
 
     # --- log ---
 
     def events(self, asked: Asked) -> Response:
         """Events after one of that number."""
-        self._who(asked, "read")
-        limit = _number(asked, "limit", 100, 1, MOST_LIMIT)
+        self.who(asked, "read")
+        limit = number_of(asked, "limit", 100, 1, MOST_LIMIT)
         last = self.store.last_seq()
-        after = _number(asked, "after", max(0, last - limit), 0, last)
+        after = number_of(asked, "after", max(0, last - limit), 0, last)
         found = [views.event_object(stored) for stored in self.store.read(after, min(last, after + limit))]
-        return _json({"events": found, "last": last})
+        return json_of({"events": found, "last": last})
 
     async def stream(self, asked: Asked) -> Response:
         """Events as they come (server-sent events); ``Last-Event-ID`` is the number of the last one that was seen."""
-        self._who(asked, "read")
-        if self._streams >= MOST_STREAMS:
-            raise Problem(429, "streams", f"there are {MOST_STREAMS} streams already", headers={"Retry-After": "30"})
+        self.who(asked, "read")
         last = self.store.last_seq()
-        header = asked.headers.get("last-event-id", "")
-        after = min(int(header), last) if header.isdecimal() and len(header) < 18 else last
-        return StreamingResponse(
-            self._lines(after), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
-        )
+        return self.streams.answer(self._lines(min(last, last_seen(asked, last))))
 
     async def _lines(self, after: int) -> AsyncIterator[str]:
         loop, news = asyncio.get_running_loop(), asyncio.Event()
         end = self.live.on_stored(lambda _: loop.call_soon_threadsafe(news.set))
-        self._streams += 1
         try:
             while not self.live.problem:
                 news.clear()
@@ -264,75 +260,15 @@ class Api:
                 while after < last:
                     upto = min(last, after + MOST_LIMIT)
                     for stored in await asyncio.to_thread(self._some, after, upto):
-                        yield f"id: {stored.seq}\ndata: {json.dumps(views.event_object(stored))}\n\n"
+                        yield message(views.event_object(stored), stored.seq)
                     after = upto
-                try:
-                    await asyncio.wait_for(news.wait(), STREAM_PAUSE_S)
-                except TimeoutError:
-                    yield ": alive\n\n"
+                if not await self.streams.pause(news):
+                    yield ALIVE
         finally:
-            self._streams -= 1
             end()
 
     def _some(self, after: int, upto: int) -> list[ev.Stored]:
         return list(self.store.read(after, upto))
-
-    # --- common ---
-
-    def _who(self, asked: Asked, scope: str) -> Principal:
-        who = self.access.principal(asked.headers.get("authorization"))
-        who.check(scope)
-        return who
-
-    async def _submitted(
-        self, asked: Asked, who: Principal, body: bytes, events: tuple[ev.Event, ...], respond: Respond
-    ) -> Response:
-        """The answer once the events are in the log."""
-        header = asked.headers.get("idempotency-key")
-        key = None
-        if header is not None:
-            if not 0 < len(header) <= MOST_KEY or not NAME.fullmatch(header):
-                raise Problem(422, "fault", "Idempotency-Key: expected letters, digits and . _ : / @ -, at most 253")
-            digest = hashlib.blake2b(f"{asked.method} {asked.url.path} ".encode() + body, digest_size=16).hexdigest()
-            key = Key(who.name, header, digest)
-        try:
-            status, text = await asyncio.wrap_future(self.live.submit(Request(events, respond, key)))
-        except KeyReused as error:
-            raise Problem(422, "key-reused", str(error)) from None
-        except (Unavailable, StoreError) as error:
-            raise Problem(503, "unavailable", str(error), headers={"Retry-After": "1"}) from None
-        kind = "application/json" if status < 400 else "application/problem+json"
-        return Response(text, status, media_type=kind)
-
-
-async def _body(asked: Asked) -> bytes:
-    """The body. Raises Problem for one that is too large, or said to be no JSON."""
-    kind = asked.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise Problem(415, "media-type", f"the body is {kind[:60]}; expected application/json")
-    length = asked.headers.get("content-length", "")
-    if length.isdecimal() and int(length) > MOST_BYTES:
-        raise Problem(413, "too-large", f"the body has {int(length):,} bytes; expected at most {MOST_BYTES:,}")
-    parts, size = [], 0
-    async for part in asked.stream():
-        size += len(part)
-        if size > MOST_BYTES:
-            raise Problem(413, "too-large", f"the body has more than {MOST_BYTES:,} bytes")
-        parts.append(part)
-    return b"".join(parts)
-
-
-def _number(asked: Asked, name: str, default: int, least: int, most: int) -> int:
-    text = asked.query_params.get(name)
-    if text is None:
-        return default
-    if not text.isdecimal() or not text.isascii() or len(text) > 18 or not least <= int(text) <= most:
-        raise Problem(422, "fault", f"{name} is {text[:30]!r}; expected a whole number from {least:,} to {most:,}")
-    return int(text)
-
-
-def _json(found: object, status: int = 200) -> Response:
-    return Response(json.dumps(found, allow_nan=False), status, media_type="application/json")
 
 
 def _done(found: dict[str, Any]) -> Respond:

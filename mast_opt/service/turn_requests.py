@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 from mast_opt.core.errors import MastOptError
 from mast_opt.loop import events as ev
+from mast_opt.loop.state import State
+from mast_opt.store.protocol import Store
 
 ACCEPTED, EXISTS, UNKNOWN = "accepted", "exists", "unknown"
 """Verdicts on an event of a request."""
@@ -73,3 +75,53 @@ def fail_all(requests: Iterable[Request], error: Exception) -> None:
     for request in requests:
         if not request.done.done():
             request.done.set_exception(error)
+
+
+def known_keys(store: Store, taken: Sequence[Request]) -> tuple[list[tuple[Request, tuple[int, str]]], list[Request]]:
+    """Requests that were answered before, with their answers; and the others, each key once."""
+    answered, fresh, keys = [], [], dict[tuple[str, str], Request]()
+    for request in taken:
+        key = request.key
+        if key is None:
+            fresh.append(request)
+            continue
+        twin = keys.setdefault((key.principal, key.key), request)
+        known = store.answer(key.principal, key.key) if twin is request else None
+        digest = known.digest if known is not None else twin.key.digest if twin.key is not None else ""
+        if digest != key.digest:
+            request.done.set_exception(KeyReused(f"the key {key.key} came with another request before"))
+        elif known is not None:
+            answered.append((request, (known.status, known.body)))
+        elif twin is request:
+            fresh.append(request)
+        else:
+            twin.done.add_done_callback(copier(request.done))
+    return answered, fresh
+
+
+def verdicts_on(state: State, store: Store, requests: Sequence[Request]) -> tuple[list[list[str]], list[ev.Event]]:
+    """What becomes of every event, and those that are taken in."""
+    asked = [
+        event.job for request in requests for event in request.events
+        if isinstance(event, ev.Submitted) and event.job not in state.jobs
+    ]  # fmt: skip
+    known = store.known_jobs(asked)
+    verdicts: list[list[str]] = []
+    inbox: list[ev.Event] = []
+    awaited = {path for path in state.plans.paths() if state.plans.awaited(path)}
+    for request in requests:
+        verdicts.append([])
+        for event in request.events:
+            verdict = ACCEPTED
+            if isinstance(event, ev.Submitted):
+                verdict = EXISTS if event.job in state.jobs or event.job in known else ACCEPTED
+                known.add(event.job)
+            elif isinstance(event, ev.Cancelled):
+                verdict = ACCEPTED if event.job in state.jobs else UNKNOWN
+            elif isinstance(event, ev.SolveAsked):
+                verdict = EXISTS if event.path in awaited else ACCEPTED
+                awaited.add(event.path)
+            verdicts[-1].append(verdict)
+            if verdict == ACCEPTED:
+                inbox.append(event)
+    return verdicts, inbox

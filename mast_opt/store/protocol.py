@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from typing import Protocol
 
 from mast_opt.loop.events import Stored
-from mast_opt.store.records import Answer, Batch, Lead, OpenCommand, Snapshot
+from mast_opt.store.records import Answer, Batch, Lead, OpenCommand, Snapshot, StoredPlan
 
 
 class Store(Protocol):
@@ -75,6 +75,14 @@ class Store(Protocol):
 
     def answer(self, principal: str, key: str) -> Answer | None:
         """What a request was answered; None if it is not known."""
+        ...
+
+    def save_plan(self, epoch: int, plan: StoredPlan) -> None:
+        """Keep what a plan is and where; one of the same id is replaced. Raises Fenced."""
+        ...
+
+    def plans(self) -> list[StoredPlan]:
+        """Every plan, the newest first."""
         ...
 
     def save_snapshot(self, epoch: int, snapshot: Snapshot) -> None:

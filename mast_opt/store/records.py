@@ -58,6 +58,25 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredPlan:
+    """A plan that a solve has brought, and where its files are."""
+
+    id: str
+    path: str
+    """The slow path that it is for."""
+    folder: str
+    """Of its files, relative to the folder of all plans."""
+    checksum: str
+    """Of its files."""
+    instance: str
+    """Checksum of the instance that it is for."""
+    status: str
+    objective: float
+    bound: float | None
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Lead:
     """Who leads."""
 

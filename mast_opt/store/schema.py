@@ -24,6 +24,11 @@ MIGRATIONS: Sequence[Sequence[str]] = (
     ),
     ("CREATE INDEX events_by_job ON events (job, seq) WHERE job IS NOT NULL",),
     ("CREATE INDEX answers_by_time ON answers (at_ms)",),
+    (
+        """CREATE TABLE plans (id TEXT PRIMARY KEY, path TEXT NOT NULL, folder TEXT NOT NULL, checksum TEXT NOT NULL,
+           instance TEXT NOT NULL, status TEXT NOT NULL, objective TEXT NOT NULL, bound TEXT, at_ms BIGINT NOT NULL,
+           digest BYTES NOT NULL)""",
+    ),
 )
 """Statements that lead from each version to the next; BYTES and BIGINT stand for what a database calls them."""
 

@@ -12,7 +12,7 @@ from mast_opt.loop.events import Stored
 from mast_opt.store.codec import START, body_of, chained, digest_of, dumps, event_from
 from mast_opt.store.database import Database
 from mast_opt.store.errors import Conflict, CorruptStore, Fenced, LeadHeld, StoreError
-from mast_opt.store.records import Answer, Batch, Lead, OpenCommand, Snapshot
+from mast_opt.store.records import Answer, Batch, Lead, OpenCommand, Snapshot, StoredPlan
 from mast_opt.store.schema import LOG_FORMAT, MIGRATIONS, VERSION
 from mast_opt.store.writer import GroupWriter, Waiting
 
@@ -22,6 +22,7 @@ MOST_NAMES = 400
 """Names that one statement asks for."""
 SNAPSHOTS = 2
 """How many are kept."""
+PLAN_COLUMNS = ("id", "path", "folder", "checksum", "instance", "status", "objective", "bound", "at_ms", "digest")
 EVENT_COLUMNS = ("seq", "at_ms", "epoch", "format", "kind", "job", "body", "chain")
 
 
@@ -296,7 +297,29 @@ class SqlStore:
             raise CorruptStore(f"the answer to request {key} is not what was written; restore a backup")
         return Answer(*rows[0][:6])
 
-    # --- snapshots, retention ---
+    # --- plans, snapshots, retention ---
+
+    def save_plan(self, epoch: int, plan: StoredPlan) -> None:
+        """See ``Store``."""
+        bound = None if plan.bound is None else repr(plan.bound)
+        row = (*(getattr(plan, name) for name in PLAN_COLUMNS[:6]), repr(plan.objective), bound, plan.at_ms)
+        with self._mutex, self._db.transaction():
+            self._fence(epoch)
+            self._db.execute("DELETE FROM plans WHERE id = ?", (plan.id,))
+            self._db.insert("plans", PLAN_COLUMNS, [(*row, digest_of(*row))])
+
+    def plans(self) -> list[StoredPlan]:
+        """See ``Store``."""
+        with self._mutex:
+            rows = self._db.execute(f"SELECT {', '.join(PLAN_COLUMNS)} FROM plans ORDER BY at_ms DESC, id")
+        for row in rows:
+            if bytes(row[-1]) != digest_of(*row[:-1]):
+                raise CorruptStore(f"plan {row[0]} is not what was written; restore a backup")
+        found = []
+        for name, path, folder, checksum, instance, status, objective, bound, at_ms, _ in rows:
+            lowest = None if bound is None else float(bound)
+            found.append(StoredPlan(name, path, folder, checksum, instance, status, float(objective), lowest, at_ms))
+        return found
 
     def save_snapshot(self, epoch: int, snapshot: Snapshot) -> None:
         """See ``Store``."""
@@ -347,6 +370,7 @@ class SqlStore:
         first = self.first_seq()
         count = sum(1 for _ in self.read(first - 1))
         self.open_commands()
+        self.plans()
         with self._mutex:
             keys = self._db.execute("SELECT principal, key FROM answers")
             words = self._db.damage()

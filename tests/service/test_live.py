@@ -28,7 +28,7 @@ from tests.service.loops import LONG, SERVERS, SHORT, loop, running, submit
 
 
 def until(true: Callable[[], bool]) -> None:
-    for _ in range(3000):
+    for _ in range(20_000):
         if true():
             return
         time.sleep(0.01)

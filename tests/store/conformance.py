@@ -11,7 +11,7 @@ import pytest
 
 from mast_opt.loop.events import Stored, Timer
 from mast_opt.store.errors import Conflict, CorruptStore, Fenced, LeadHeld, StoreError
-from mast_opt.store.records import Answer, Batch, OpenCommand
+from mast_opt.store.records import Answer, Batch, OpenCommand, StoredPlan
 from mast_opt.store.recovery import recovered, snapshot_of
 from mast_opt.store.schema import VERSION
 from mast_opt.store.sql_store import SqlStore
@@ -184,6 +184,21 @@ class Conformance:
 
     # --- snapshots and retention ---
 
+    def test_plans_are_kept(self, opened: Callable[[], SqlStore]) -> None:
+        store = opened()
+        epoch = store.take_lead("one", 1)
+        first = StoredPlan("a", "data", "a", "c1", "c2", "FEASIBLE", 0.1 + 0.2, None, 5)
+        second = dataclasses.replace(first, id="b", bound=0.25, at_ms=6)
+        store.save_plan(epoch, first)
+        store.save_plan(epoch, second)
+        store.save_plan(epoch, first)
+        assert store.plans() == [second, first]
+        with pytest.raises(Fenced):
+            store.save_plan(epoch + 1, first)
+        self.run_sql(opened, "UPDATE plans SET checksum = 'c3' WHERE id = 'b'")
+        with pytest.raises(CorruptStore, match="plan b is not what was written"):
+            store.check()
+
     def test_replay_is_snapshot_and_tail(self, opened: Callable[[], SqlStore]) -> None:
         store = opened()
         epoch = store.take_lead("one", 1)
@@ -278,7 +293,12 @@ class Conformance:
         monkeypatch.undo()
         assert version == [(1,)]
         old.close()
-        statements = ["DROP INDEX events_by_job", "DROP INDEX answers_by_time", "UPDATE meta SET value = 1"]
+        statements = [
+            "DROP INDEX events_by_job",
+            "DROP INDEX answers_by_time",
+            "DROP TABLE plans",
+            "UPDATE meta SET value = 1",
+        ]
         monkeypatch.setattr(SqlStore, "_migrate", lambda self: None)
         for statement in statements:
             self.run_sql(opened, statement)

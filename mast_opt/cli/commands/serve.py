@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
     from mast_opt.job_placement.live_fleet.types import Server
     from mast_opt.service.access import Access
+    from mast_opt.service.streams import Streams
     from mast_opt.store.protocol import Store
 
-TOKENS = "tokens.json"
+TOKENS, PLANS = "tokens.json", "plans"
 
 
 def command(
@@ -49,6 +50,9 @@ def command(
     new_token: Annotated[
         str | None, Parameter(help="NAME=SCOPE,SCOPE[@TENANT]: make a token, print it, and end.")
     ] = None,
+    plans: Annotated[
+        Path | None, Parameter(help="Folder of solves and their plans; plans in the folder of the log unless given.")
+    ] = None,
     rate: Annotated[
         float, Parameter(help="Requests a second of one client in the long run.", validator=Number(gt=0))
     ] = 5000.0,
@@ -58,8 +62,8 @@ def command(
     """Serve a live fleet over HTTP: jobs in, decisions out, everything in a log that survives a crash.
 
     Jobs are placed by mast: one global queue, late binding. What is acknowledged is in the log. A page for operators is
-    at /, the interface at /openapi.json, metrics at /metrics. Ctrl-C or a termination request ends it: what has come is
-    written, and a snapshot is kept.
+    at /, the interface at /openapi.json, metrics at /metrics. Ctrl-C or a termination request ends it: solves stop and
+    keep their incumbents, what has come is written, and a snapshot is kept.
 
         mast-opt serve --state my-state --fleet instances/traces/philly-small
         mast-opt serve --state my-state --new-token ada=submit,read@research
@@ -81,7 +85,8 @@ def command(
         servers = _servers(fleet)
         store = _store(state)
     try:
-        _serve(run, store, servers, access, (address, port), (tls_cert, tls_key))
+        folder = plans if plans is not None else None if _is_url(state) else Path(state) / PLANS
+        _serve(run, store, folder, servers, access, (address, port), (tls_cert, tls_key))
     finally:
         store.close()
     run.record.update(kind="service", host=host)
@@ -91,6 +96,7 @@ def command(
 def _serve(
     run: Run,
     store: Store,
+    plans: Path | None,
     servers: tuple[Server, ...],
     access: Access,
     where: tuple[str, int],
@@ -103,12 +109,15 @@ def _serve(
     from mast_opt.service.app import build
     from mast_opt.service.live import Live, LiveParams, lead
     from mast_opt.service.restart import opening_of
+    from mast_opt.service.solves import Solves
+    from mast_opt.service.streams import Streams
 
     params = LiveParams(holder=f"{socket.gethostname()}/{os.getpid()}")
     live = Live(store, opening_of(store, servers), Mast, SimulatedLiveHost, params)
+    solves, streams = Solves(live, store, plans), Streams()
     given: dict[str, Any] = {} if tls[0] is None else {"ssl_certfile": str(tls[0]), "ssl_keyfile": str(tls[1])}
     config = uvicorn.Config(
-        build(live, store, access),
+        build(live, store, access, solves, streams),
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -126,16 +135,19 @@ def _serve(
     server = uvicorn.Server(config)
     server.capture_signals = nullcontext  # type: ignore[assignment,method-assign] # the command has its own
     with listener, Interrupt(run, "everything that was acknowledged") as interrupt:
-        threading.Thread(target=_stop_when, args=(interrupt.cancel, server), daemon=True).start()
+        threading.Thread(target=_stop_when, args=(interrupt.cancel, server, streams), daemon=True).start()
         if lead(live, interrupt.cancel, lambda words: run.say(f"Waiting: {words}.")):
             scheme = "http" if tls[0] is None else "https"
+            solves.resume()
             run.say(f"Serving on {scheme}://{where[0]}:{listener.getsockname()[1]}/ (epoch {live.epoch}).")
             server.run(sockets=[listener])
+            solves.close()
             live.close()
 
 
-def _stop_when(cancel: threading.Event, server: uvicorn.Server) -> None:
+def _stop_when(cancel: threading.Event, server: uvicorn.Server, streams: Streams) -> None:
     cancel.wait()
+    streams.end()
     server.should_exit = True
 
 

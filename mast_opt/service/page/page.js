@@ -81,6 +81,10 @@ const WORDS = {
   Refused: (e) => `${e.job} waits: ${e.reason}`,
   StopAsked: (e) => `${e.job} is asked to stop: ${e.why}`,
   ServerDown: (e) => `${e.server} is out of service. ${e.why ?? ""}`,
+  PlanAdopted: (e) => `plan ${e.plan} of ${e.path} is carried out from now on: ${(e.steps ?? []).length} steps`,
+  SolveEnded: (e) => `${e.path}: ${e.status}${e.plan ? `, plan ${e.plan}` : ""}`,
+  CopyAsked: (e) => `${e.dataset} is to be copied from ${e.source} to ${e.region}`,
+  ReplicaDropped: (e) => `${e.dataset} is to be deleted in ${e.region}`,
   LeadTaken: (e) => `${e.holder} leads, epoch ${e.epoch}`,
 };
 
@@ -90,10 +94,26 @@ function inWords(event) {
   return [event.job ?? event.server ?? event.dataset ?? event.tenant, event.region].filter(Boolean).join(", ");
 }
 
+function carriedOut(plan) {
+  if (!plan || !plan.progress) return plan ? "no" : "";
+  const { steps, waiting, under_way: underWay, dropped } = plan.progress;
+  return `${Math.max(0, steps - waiting - underWay - dropped)} of ${steps} steps; ${underWay} under way, ${dropped} dropped`;
+}
+
+function showSolves(solves, plans) {
+  const planOf = new Map(plans.map((plan) => [plan.plan, plan]));
+  showRows("solves", solves.slice(0, SHOWN), (solve) => [
+    solve.solve, solve.path, solve.error ? `${solve.status}: ${solve.error}` : solve.status,
+    solve.objective === null ? "" : solve.objective.toPrecision(5),
+    solve.gap === null ? "" : `${(100 * solve.gap).toFixed(2)} %`,
+    carriedOut(planOf.get(solve.plan)),
+  ]);
+}
+
 async function draw() {
   try {
-    const [fleet, jobs, log] = await Promise.all([
-      get("/v1/fleet"), get("/v1/jobs?limit=1000"), get("/v1/events?limit=40"),
+    const [fleet, jobs, log, solves, plans] = await Promise.all([
+      get("/v1/fleet"), get("/v1/jobs?limit=1000"), get("/v1/events?limit=40"), get("/v1/solves"), get("/v1/plans"),
     ]);
     const now = Date.now();
     const waiting = jobs.jobs.filter((job) => WAITING.includes(job.state));
@@ -108,6 +128,7 @@ async function draw() {
     showRows("holding", holding.slice(0, SHOWN), (job) => [
       job.job, job.state, job.region, Object.keys(job.servers).join(", "), span(job.since_ms, now),
     ]);
+    showSolves(solves.solves, plans.plans);
     showRows("events", log.events.reverse(), (event) => [
       `${span(event.at_ms, now)} ago`, event.event, inWords(event),
     ]);

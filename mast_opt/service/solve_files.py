@@ -1,0 +1,24 @@
+"""Files of a solve: what the service and the process that solves leave for each other in a folder."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+INSTANCE, SETTINGS, ASKED = "instance.json", "settings.json", "asked.json"
+"""What is to be solved, how, and who asked."""
+PLAN, OUTCOME, ERRORS = "plan", "outcome.json", "errors.txt"
+"""What the process leaves, with the events of the solve."""
+ALIVE = "alive"
+"""Locked as long as the process lives."""
+FAILED, LOST = "FAILED", "LOST"
+"""Outcomes in addition to those of ``Status``: an error that the outcome states; and none at all."""
+
+
+def files_checksum(folder: Path) -> str:
+    """The same for folders whose files have the same names and contents. Raises OSError."""
+    digest = hashlib.blake2b(digest_size=16)
+    for path in sorted(folder.iterdir()):
+        content = path.read_bytes()
+        digest.update(f"{path.name}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()

@@ -18,6 +18,7 @@ from mast_opt.importers.mapped.instance import preview
 from mast_opt.io.faults import Faults
 from tests.cli.conftest import call as call
 
+DATA = Path(__file__).parent / "data"
 MAPPING = """
 kind = "data-placement"
 name = "mine"
@@ -199,3 +200,61 @@ def test_sinfo(tmp_path: Path) -> None:
     assert sinfo(path, faults) == {}
     assert "JSON" in str(faults.found[0])
     assert isinstance(frame, pl.DataFrame)
+
+
+def test_what_slurm_22_05_prints() -> None:
+    faults = Faults()
+    frame = sinfo(DATA / "sinfo-22.05.json", faults)["nodes"]
+    assert not faults
+    assert frame.rows() == [
+        ("e0", "east", None, "h100", 8.0, 16.0, 62.5, "MIXED"),
+        ("e1", "east", None, "h100", 8.0, 16.0, 62.5, "IDLE"),
+        ("w0", "west", None, "a100", 8.0, 16.0, 62.5, "MIXED"),
+        ("w1", "west", None, "a100", 8.0, 16.0, 62.5, "IDLE"),
+    ]
+
+
+def test_what_prometheus_answers() -> None:
+    faults = Faults()
+    rows = prometheus(DATA / "prometheus-range.json", faults)["series"].to_dicts()
+    assert not faults
+    assert [(row["workload"], row["region"], row["mean"], row["max"], row["points"]) for row in rows] == [
+        ("ranking", "east", 5.2, 6.0, 5),
+        ("vision", "west", 16.0, 16.0, 5),
+    ]
+    for name in ("instant", "error"):
+        assert prometheus(DATA / f"prometheus-{name}.json", faults) == {}
+    assert len(faults.found) == 2
+    assert all("query_range" in str(fault) for fault in faults.found)
+
+
+def test_slurm_and_prometheus_together_become_an_instance(tmp_path: Path) -> None:
+    mapping = f"""
+kind = "data-placement"
+[sources]
+cluster = {{ sinfo = "{(DATA / "sinfo-22.05.json").as_posix()}" }}
+use = {{ prometheus = "{(DATA / "prometheus-range.json").as_posix()}" }}
+[tables.regions]
+query = '''select partition as region, 10 as storage_tb, sum(cpu_cores) as cpu_cores from cluster_nodes
+    group by partition order by partition'''
+[tables.gpu_supply]
+query = '''select partition as region, gpu_type, sum(gpus) as gpus from cluster_nodes
+    group by partition, gpu_type order by partition'''
+[tables.datasets]
+query = "select 'clicks' as dataset, 1 as size_tb"
+[tables.replicas]
+query = "select 'clicks' as dataset, 'east' as region"
+[tables.workloads]
+query = "select workload, 0 as tier, 4 as cpu_cores from use_series"
+[tables.gpu_demand]
+query = "select workload, case region when 'east' then 'h100' else 'a100' end as gpu_type, max as gpus from use_series"
+[tables.reads]
+query = "select workload, 'clicks' as dataset, 1 as tb_per_day from use_series"
+"""
+    (tmp_path / "mapping.toml").write_text(mapping)
+    problem = mast_opt.import_instance("tables", tmp_path / "mapping.toml")
+    assert isinstance(problem, mast_opt.DataPlacement)
+    assert problem.regions.supply_mgpu.sum() == 32_000
+    solution = mast_opt.solve(problem)
+    assert solution.verdict is not None
+    assert solution.verdict.metrics["overload_gpus"] == 0

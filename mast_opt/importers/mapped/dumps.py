@@ -125,15 +125,20 @@ def _series(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def sinfo(path: Path, faults: Faults) -> dict[str, pl.DataFrame]:
-    """Table ``nodes`` of ``sinfo --Node --json``: a row for each node and partition."""
+    """Table ``nodes`` of ``sinfo --Node --json``: a row for each node and partition.
+
+    Slurm 22.05 prints a list ``nodes`` there, as ``scontrol show nodes --json`` does to this day; later versions print
+    a list ``sinfo``.
+    """
     content = _json(path, faults)
     if content is None:
         return {}
-    listed = content.get("sinfo") if isinstance(content, dict) else None
-    if not isinstance(listed, list):
-        faults.add(path.name, "a list 'sinfo', as 'sinfo --Node --json' prints it")
+    reads = {"sinfo": _slurm_nodes, "nodes": _slurm_node}
+    name = next((one for one in reads if isinstance(content, dict) and isinstance(content.get(one), list)), None)
+    if name is None:
+        faults.add(path.name, "a list 'sinfo' or 'nodes', as 'sinfo --Node --json' prints it")
         return {}
-    rows = [row for found in _each(path, faults, listed, _slurm_nodes) for row in found["rows"]]
+    rows = [row for found in _each(path, faults, content[name], reads[name]) for row in found["rows"]]
     return {"nodes": _frame(rows, SLURM)}
 
 
@@ -155,6 +160,20 @@ def _slurm_nodes(item: Mapping[str, Any]) -> dict[str, Any]:
         "state": ",".join(item["node"].get("state") or []),
     }
     return {"rows": [_checked({"node": name, **row}, SLURM) for name in item["nodes"]["nodes"]]}
+
+
+def _slurm_node(item: Mapping[str, Any]) -> dict[str, Any]:
+    found, state = _GRES.search(str(item.get("gres") or "")), item.get("state") or []
+    row = {
+        "node": item["name"],
+        "cluster": item.get("cluster_name"),
+        "gpu_type": None if found is None else found[1],
+        "gpus": 0.0 if found is None else float(found[2]),
+        "cpu_cores": float(item["cpus"]),
+        "memory_gib": float(item["real_memory"]) / 1024,
+        "state": ",".join([state] if isinstance(state, str) else state).upper(),
+    }
+    return {"rows": [_checked({**row, "partition": one}, SLURM) for one in item.get("partitions") or [None]]}
 
 
 def _json(path: Path, faults: Faults) -> Any | None:  # noqa: ANN401 - whatever the file holds

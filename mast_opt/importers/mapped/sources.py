@@ -91,6 +91,7 @@ def _from_database(kind: str, where: str, folder: Path, query: str) -> pl.DataFr
         import psycopg
 
         connection = psycopg.connect(where)
+        connection.read_only = True
     try:
         return pl.read_database(query, connection, infer_schema_length=None)
     finally:

@@ -20,6 +20,7 @@ import mast_opt.core.fork_safety  # noqa: F401 - notices forks from now on
 if TYPE_CHECKING:
     __version__: str
     from mast_opt.analysis.explain import Explanation, explain
+    from mast_opt.analysis.joint_periods import JointPeriods, plan_periods_jointly
     from mast_opt.analysis.marginal_values import Marginals, marginal_values
     from mast_opt.analysis.migration_plan import steps
     from mast_opt.analysis.pareto import Frontier, pareto
@@ -132,6 +133,7 @@ __all__ = [
     "JobPlacement",
     "JobPlacementBuilder",
     "JobTrace",
+    "JointPeriods",
     "Limit",
     "Marginals",
     "MastOptError",
@@ -186,6 +188,7 @@ __all__ = [
     "pareto",
     "plan_from_tables",
     "plan_periods",
+    "plan_periods_jointly",
     "plot_frontier",
     "plot_plan",
     "plot_run",
@@ -218,6 +221,7 @@ _HOMES = {
     "mast_opt.analysis.explain": ("Explanation", "explain"),
     "mast_opt.analysis.marginal_values": ("Marginals", "marginal_values"),
     "mast_opt.analysis.purchases": ("Purchases", "buy"),
+    "mast_opt.analysis.joint_periods": ("JointPeriods", "plan_periods_jointly"),
     "mast_opt.analysis.periods": ("Periods", "plan_periods"),
     "mast_opt.analysis.pareto": ("Frontier", "pareto"),
     "mast_opt.analysis.risk": ("risk",),

@@ -11,9 +11,10 @@ from mast_opt.analysis.common import asked, solve_from
 from mast_opt.analysis.scenario_files import Scenario, check_scenarios, happened
 from mast_opt.core.arguments import a, a_text, checked, each
 from mast_opt.core.errors import UsageError
-from mast_opt.kind.analysis_hooks import AnalysisHooks, Rolling
+from mast_opt.kind.analysis_hooks import AnalysisHooks
 from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import PlanT, Problem
+from mast_opt.kind.rolling import Rolling
 from mast_opt.registry import SolverName
 from mast_opt.solving import Solution
 from mast_opt.solving.kernel_compilation import needed, rehearse
@@ -48,6 +49,11 @@ class Periods(Generic[PlanT]):
         return len(self.periods) == self.planned and self.periods[-1].solution.plan is not None
 
     @property
+    def objective(self) -> float | None:
+        """Sum of the objectives of all periods; None where one has no plan."""
+        return total_objective(self.periods) if self.complete else None
+
+    @property
     def moved(self) -> dict[str, float]:
         """What moves in all periods together."""
         total: dict[str, float] = {}
@@ -55,6 +61,11 @@ class Periods(Generic[PlanT]):
             for unit, amount in period.moved.items():
                 total[unit] = total.get(unit, 0.0) + amount
         return total
+
+
+def total_objective(periods: Sequence[Period[Any]]) -> float:
+    """The sum of the objectives of periods that all have a plan."""
+    return sum(one.solution.objective for one in periods if one.solution.objective is not None)
 
 
 @checked(periods=each(a(Scenario)), solver=a_text)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 if TYPE_CHECKING:
     from mast_opt.analysis.explain import Explanation
+    from mast_opt.analysis.joint_periods import JointPeriods
     from mast_opt.analysis.marginal_values import Marginals
     from mast_opt.analysis.pareto import Frontier
     from mast_opt.analysis.periods import Periods
@@ -230,8 +231,9 @@ def marginal_keys(answer: Marginals) -> Record:
     }
 
 
-def period_keys(answer: Periods[Any]) -> Record:
+def period_keys(answer: Periods[Any], together: JointPeriods[Any] | None = None) -> Record:
     """The JSON object of ``periods``."""
+    joint = None if together is None else _joint_keys(answer, together)
     return {
         "kind": answer.kind,
         "complete": answer.complete,
@@ -248,6 +250,21 @@ def period_keys(answer: Periods[Any]) -> Record:
                 },
             }
             for one in answer.periods
+        ],
+        "joint": joint,
+    }
+
+
+def _joint_keys(answer: Periods[Any], together: JointPeriods[Any]) -> Record:
+    return {
+        "status": together.status.value,
+        "objective": together.objective,
+        "bound": together.bound,
+        "gap": together.gap,
+        "one_after_another": answer.objective,
+        "periods": [
+            {"name": one.name, "objective": one.solution.objective, "moved": dict(one.moved)}
+            for one in together.periods
         ],
     }
 

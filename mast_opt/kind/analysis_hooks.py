@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.verdict import Violation
 from mast_opt.core.wording import listed
+from mast_opt.kind.rolling import Rolling
 from mast_opt.mip import Mip
 
 
@@ -316,20 +317,6 @@ class Expansion:
     """(problem, plan, steps, most steps, ratio, tier) → more steps where the plan is over; None where none are left."""
     stressed: Callable[[Any, Fraction, int], Any]
     """(problem, ratio, tier) → the problem for a heuristic, which then avoids what is over the ratio above all."""
-
-
-@dataclass(frozen=True)
-class Rolling:
-    """How one period of a kind of problem leads to the next."""
-
-    carried: Callable[[Any, Any], Any]
-    """(problem, plan) → the problem in which the plan is the present state."""
-    unhurried: Callable[[Any], Any]
-    """The problem without limits on how fast the plan is reached."""
-    prepared: Callable[[Any, Any], Any]
-    """(problem, plan of the next period) → the problem that has to have ready what takes time to make."""
-    today: Callable[[Any], Any | None]
-    """The present state as a plan; None where it is not known."""
 
 
 @dataclass(frozen=True)

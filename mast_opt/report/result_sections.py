@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from mast_opt.analysis.joint_periods import JointPeriods
 from mast_opt.analysis.marginal_values import Marginals
 from mast_opt.analysis.pareto import Frontier
 from mast_opt.analysis.periods import Periods
 from mast_opt.analysis.plan_diff import Change, Diff, TableDiff
 from mast_opt.analysis.purchases import Purchases
 from mast_opt.analysis.whatif import WhatIf
-from mast_opt.core.number_format import UNKNOWN
+from mast_opt.core.number_format import UNKNOWN, plain
 from mast_opt.kind.migration_plan import Move, Order
 from mast_opt.kind.presentation import Form, Head, Section
 
@@ -235,6 +236,27 @@ def period_sections(answer: Periods[Any]) -> tuple[Section, ...]:
     prepared = [one.name for one in answer.periods if one.prepares]
     note = f"Planned again to have ready what the next period needs: {', '.join(prepared)}." if prepared else ""
     return (Section("Periods", heads, rows, note), Section("Key figures", names, figures))
+
+
+def joint_sections(answer: Periods[Any], together: JointPeriods[Any]) -> tuple[Section, ...]:
+    """A row for each period: its objective in both runs, and what moves where all are planned together."""
+    alone = {one.name: one.solution.objective for one in answer.periods}
+    units = list(dict.fromkeys(unit for one in together.periods for unit in one.moved))
+    heads = (
+        Head("period"),
+        Head("in turn", Form.AMOUNT),
+        Head("together", Form.AMOUNT),
+        *(Head(f"{unit} (together)", Form.AMOUNT) for unit in units),
+    )
+    rows = tuple(
+        (one.name, alone.get(one.name), one.solution.objective, *(one.moved.get(unit) for unit in units))
+        for one in together.periods
+    )
+    rows += (("all", answer.objective, together.objective, *(None for _ in units)),)
+    note = f"{together.status.value}: no plans of these periods have a sum below {plain(together.bound)}."
+    if not together.periods:
+        note = f"No plans of all periods together: {together.status.value}."
+    return (Section("All periods in one program", heads, rows, note),)
 
 
 def purchase_sections(answer: Purchases[Any]) -> tuple[Section, ...]:

@@ -36,3 +36,27 @@ def test_a_period_without_a_plan(tmp_path: Path, call: Call) -> None:
     assert ended.code == 3
     assert ended.record["error"].startswith("The period q2 has no plan")
     assert not ended.record["complete"]
+
+
+def test_all_periods_together(tmp_path: Path, call: Call) -> None:
+    instance, file, plans = tmp_path / "in", tmp_path / "growth.toml", tmp_path / "plans"
+    made = ("generate", "data-placement", instance, "--datasets", 5, "--workloads", 6, "--regions", 3, "--seed", 2)
+    assert call(*made).code == 0
+    file.write_text(GROWTH.replace("1.5", "1.01").replace("1.2", "1.01"))
+    ended = call("periods", instance, "--periods", file, "--joint", "--plans", plans, "--json")
+    assert ended.code == 0, ended.err
+    joint = ended.record["joint"]
+    assert joint["status"] == "OPTIMAL"
+    assert joint["bound"] <= joint["objective"] <= joint["one_after_another"] * (1 + 1e-4)
+    assert [one["name"] for one in joint["periods"]] == ["q1", "q2"]
+    worth = [
+        call("verify", plans / number / "instance", plans / number / "plan", "--json").record["objective"]
+        for number in ("1", "2")
+    ]
+    assert abs(sum(worth) - joint["objective"]) < 1e-6 * joint["objective"]
+    shown = call("periods", instance, "--periods", file, "--joint")
+    assert "All periods in one program" in shown.out
+    assert "together" in shown.out
+    refused = call("periods", instance, "--periods", file, "--joint", "--solver", "tetris")
+    assert refused.code == 2
+    assert "tetris searches for plans" in refused.err

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from mast_opt.analysis.periods import Periods, plan_periods
+from mast_opt.analysis.common import exact_solver
+from mast_opt.analysis.joint_periods import JointPeriods, plan_periods_jointly
+from mast_opt.analysis.periods import Period, Periods, plan_periods
 from mast_opt.analysis.scenario_files import check_scenarios, read_periods, scenario_warnings
 from mast_opt.cli.commands.solve import exit_for
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer
 from mast_opt.cli.json_record import period_keys
-from mast_opt.cli.options import Force, Instance, Json, Strict, TheRun
+from mast_opt.cli.options import Force, Instance, Json, Strict, TheRun, flag
 from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
 from mast_opt.core.errors import UsageError
 from mast_opt.io import validate, write, write_plan
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from mast_opt.kind.presentation import Section
 
 
 def command(
@@ -34,6 +39,10 @@ def command(
     gap: Annotated[float, Parameter(help="Relative gap of every solve.", validator=Number(gte=0))] = 1e-4,
     seed: Annotated[int, Parameter(help="Seed for all random choices.", validator=Number(gte=0))] = 0,
     threads: Annotated[int | None, Parameter(help="Of each solve.", validator=Number(gte=1))] = None,
+    joint: Annotated[
+        bool,
+        flag("Also plan all periods in one program, for small instances and a MIP solver, and state what that gains."),
+    ] = False,
     plans: Annotated[
         Path | None, Parameter(help="Write the instance and the plan of each period to this new folder.")
     ] = None,
@@ -63,6 +72,9 @@ def command(
 
         mast-opt periods my-instance --periods growth.toml --out periods.xlsx
         mast-opt periods my-instance --periods growth.toml --solver tetris --time-limit 60 --plans plans-2027
+        mast-opt periods my-instance --periods growth.toml --joint --plans plans-2027
+
+    With --joint, --plans gets the plans of the program over all periods.
     """
     run.record["solver"] = solver
     check_table_output(out, force)
@@ -72,37 +84,40 @@ def command(
         reading = validate(path)
         problem = reading.problem
         run.record["kind"] = problem.kind
+        if joint:
+            exact_solver(reading.kind, solver)
         described = read_periods(periods)
         check_scenarios(reading.kind, described)
         run.warn([*reading.warnings, *scenario_warnings(reading.kind, described, periods.name)], strict=strict)
     with Interrupt(run, "the periods so far") as interrupt:
         run.compile(problem, solver, interrupt.cancel)
         with run.phase("solve", f"planning {len(described)} periods"):
-            answer = plan_periods(
-                problem,
-                described,
-                solver=solver,
-                time_limit_s=time_limit,
-                gap=gap,
-                seed=seed,
-                threads=threads,
-                cancel=interrupt.cancel,
-            )
-    run.record.update(period_keys(answer))
-    where = _write(answer, plans, {"solver": solver, "seed": seed})
+            limits: dict[str, Any] = {"time_limit_s": time_limit, "gap": gap, "seed": seed, "threads": threads}
+            answer = plan_periods(problem, described, solver=solver, cancel=interrupt.cancel, **limits)
+            together = None
+            if joint and not interrupt.happened:
+                together = plan_periods_jointly(
+                    problem, described, start=answer, solver=solver, cancel=interrupt.cancel, **limits
+                )
+    run.record.update(period_keys(answer, together))
+    found = answer.periods if together is None or not together.periods else together.periods
+    where = _write(found, plans, {"solver": solver, "seed": seed})
     run.record["plans"] = None if plans is None else str(plans)
-    code, words = _ending(answer, interrupted=interrupt.happened)
+    code, words = _ending(answer, together, interrupted=interrupt.happened)
     if code is not Exit.OK:
         run.record["error"] = words
 
-    from mast_opt.report.result_sections import period_sections
+    from mast_opt.report.result_sections import joint_sections, period_sections
 
-    where.append(write_answer(run, f"{problem.name}: periods", period_sections, answer, out))
+    def sections(answer: Periods[Any]) -> tuple[Section, ...]:
+        return (*period_sections(answer), *(() if together is None else joint_sections(answer, together)))
+
+    where.append(write_answer(run, f"{problem.name}: periods", sections, answer, out))
 
     def show(console: Console) -> None:
         from mast_opt.report.terminal.sections import show_section
 
-        for section in period_sections(answer):
+        for section in sections(answer):
             show_section(console, section)
         for one in filter(None, (words, *where)):
             console.print(one, soft_wrap=True, markup=False)
@@ -110,11 +125,11 @@ def command(
     return Answer(code, show)
 
 
-def _write(answer: Periods[Any], plans: Path | None, fields: dict[str, Any]) -> list[str]:
+def _write(periods: Sequence[Period[Any]], plans: Path | None, fields: dict[str, Any]) -> list[str]:
     """Write instance and plan of each period; returns the sentence that says where they are."""
     if plans is None:
         return []
-    for number, period in enumerate(answer.periods, 1):
+    for number, period in enumerate(periods, 1):
         if period.solution.plan is not None:
             folder = plans / f"{number}"
             folder.mkdir(parents=True)
@@ -124,8 +139,8 @@ def _write(answer: Periods[Any], plans: Path | None, fields: dict[str, Any]) -> 
     return [f"Instances and plans are in {plans}/1, {plans}/2, …"]
 
 
-def _ending(answer: Periods[Any], *, interrupted: bool) -> tuple[Exit, str]:
-    if answer.complete:
+def _ending(answer: Periods[Any], together: JointPeriods[Any] | None, *, interrupted: bool) -> tuple[Exit, str]:
+    if answer.complete or (together is not None and together.periods):
         return Exit.OK, ""
     if interrupted:
         return Exit.INTERRUPTED, "interrupted; the periods so far are shown."

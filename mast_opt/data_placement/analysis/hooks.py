@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mast_opt.data_placement.analysis.alternatives import CHOICES
 from mast_opt.data_placement.analysis.elastic_program import relief
+from mast_opt.data_placement.analysis.joint_periods import JOINT
 from mast_opt.data_placement.analysis.losses import adapted, settle_loss
 from mast_opt.data_placement.analysis.purchases import EXPANSION
 from mast_opt.data_placement.analysis.risk import risk
@@ -18,7 +19,8 @@ from mast_opt.data_placement.analysis.scenarios import (
 )
 from mast_opt.data_placement.analysis.two_stage import TWO_STAGE
 from mast_opt.data_placement.plan import today
-from mast_opt.kind.analysis_hooks import AnalysisHooks, Rolling
+from mast_opt.kind.analysis_hooks import AnalysisHooks
+from mast_opt.kind.rolling import Rolling
 
 QUESTIONS = AnalysisHooks(
     relief=relief,
@@ -33,5 +35,5 @@ QUESTIONS = AnalysisHooks(
     loss=settle_loss,
     risk=risk,
     expansion=EXPANSION,
-    rolling=Rolling(carried, unhurried, with_replicas, today),
+    rolling=Rolling(carried, unhurried, with_replicas, today, JOINT),
 )

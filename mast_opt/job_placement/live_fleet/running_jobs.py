@@ -248,7 +248,10 @@ class RunningJobs(ServerInventory):
         whether the fleet had to be laid out again."""
         old, width = self.servers[server.name], self.state.row_device.shape[1]
         if server.gpus == old.gpus or (server.pool and old.pool) or (server.gpus <= width and not old.pool):
+            at = self.position[server.name]
+            blocked = int(self.state.server[S_BLOCKED, at])
             self._set_supply_of(server)
+            self._undoing(lambda: block(self.state, at, blocked))
             self._undoing(lambda: self._set_supply_of(old))
             return False
         places = self.places()

@@ -55,6 +55,19 @@ def test_victims_on_one_server_are_back_after_a_trial(names: tuple[str, ...]) ->
     assert_exact(fleet._books)
 
 
+@pytest.mark.parametrize("cordoned", [True, False])
+def test_a_server_takes_work_after_a_trial_as_before_it(cordoned: bool) -> None:
+    """Also where its capacity changed in the trial, before it was cordoned or opened."""
+    fleet = Fleet([server("s", gpus=3)], tiers=(0, 1))
+    if cordoned:
+        fleet.cordon("s")
+    with fleet.trial():
+        fleet.set_capacity("s", gpus=2)
+        (fleet.uncordon if cordoned else fleet.cordon)("s")
+    assert isinstance(fleet.place(Job("x", 0)), Refused) == cordoned
+    assert_exact(fleet._books)
+
+
 def test_bids_of_before_a_trial_stay_good_and_those_of_a_trial_do_not() -> None:
     fleet = Fleet([server("s"), server("t")], tiers=(0, 1))
     victim = Job("victim", 1, mgpu=4000, preemptible=True)

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mast_opt.hosts.simulated import SimulatedLiveHost
+from mast_opt.job_placement.live_fleet.types import Server
 from mast_opt.loop import events as ev
 from mast_opt.loop.commands import Command, Start
 from mast_opt.loop.log_checker import check_log
@@ -133,7 +134,6 @@ class Run:
         self.pending: dict[str, tuple[Request, Future[tuple[int, str]]]] = {}
         self.acknowledged: list[str] = []
         self.names = itertools.count()
-        self.down: set[str] = set()
         self.lives = 0
         self._begin()
 
@@ -202,16 +202,10 @@ class Run:
                 self.pending[name] = again, self.live.submit(again)
 
     def _servers(self) -> None:
-        name = SERVERS[int(self.rng.integers(len(SERVERS)))].name
-        if name in self.down:
-            self.down.discard(name)
-            one = next(server for server in SERVERS if server.name == name)
-            place = one.region, one.cluster, one.rack, one.gpu_type, one.gpus, one.cpu_mcores, one.memory_mib
-            event: ev.Event = ev.ServerUp(name, *place)
-        else:
-            self.down.add(name)
-            event = ev.ServerDown(name, "test")
-        self.live.submit(Request((event,), lambda verdicts: (200, "")))
+        """A server breaks, or comes back."""
+        server = SERVERS[int(self.rng.integers(len(SERVERS)))]
+        up = server.name in self.live._engine.state.inventory.up
+        self._report(ev.ServerDown(server.name, "test") if up else _up(server))
 
     def turn(self) -> None:
         """Something happens, and the loop takes a turn."""
@@ -238,9 +232,8 @@ class Run:
     def end(self) -> None:
         """Without faults, everything ends."""
         self.odds = NONE
-        for name in sorted(self.down):
-            self._servers_up(name)
         for _ in range(MOST_TO_END):
+            self._repair()
             self.turn()
             if not self.pending and not self.live._engine.state.jobs:
                 break
@@ -252,10 +245,14 @@ class Run:
         assert self.host is not None
         assert not self.host.truth()
 
-    def _servers_up(self, name: str) -> None:
-        self.down = {name}
-        while self.down:
-            self._servers()
+    def _repair(self) -> None:
+        """Servers that are out of service come back."""
+        up = self.live._engine.state.inventory.up
+        self._report(*(_up(server) for server in SERVERS if server.name not in up))
+
+    def _report(self, *events: ev.Event) -> None:
+        if events:
+            self.live.submit(Request(events, lambda verdicts: (200, "")))
 
     def check(self) -> int:
         """Raises AssertionError; returns the number of events."""
@@ -276,6 +273,11 @@ class Run:
         assert len(digests) == 1
         self.store.close()
         return len(log)
+
+
+def _up(one: Server) -> ev.ServerUp:
+    place = one.region, one.cluster, one.rack, one.gpu_type, one.gpus, one.cpu_mcores, one.memory_mib
+    return ev.ServerUp(one.name, *place)
 
 
 def run(seed: int, turns: int) -> tuple[int, int, int]:

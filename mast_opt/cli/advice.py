@@ -31,7 +31,9 @@ def next_step(path: Path, solution: Solution[Any], out: Path | None, *, interrup
         return "The objective has no minimum, which is a fault in mast-opt; please report it."
     if solution.frozen:
         return "Proven infeasible: no plan keeps every limit and the frozen part; keep less of it."
-    explain = join(["mast-opt", "explain", str(path)])
+    stated = (solution.overrides.fields().get("limits") or {}).items()
+    limits = [text for name, most in stated for text in ("--limit", f"{name}={most}")]
+    explain = join(["mast-opt", "explain", str(path), *limits])
     return f"Proven infeasible: no plan keeps every limit. Which ones conflict, and what would help:\n  {explain}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mast_opt.search.params import Params, parameter
@@ -87,3 +88,18 @@ def choose_strategy(
         return Portfolio("", 0, heuristic, threads, 0.0)
     head_start_s = min(params.head_start_s, params.head_start_share * limit_s) if small else 0.0
     return Portfolio(params.exact, 1, heuristic, threads - 1, head_start_s)
+
+
+def solver_text(solver: str, strategy: Mapping[str, object], versions: Mapping[str, str]) -> str:
+    """Name and version of a solver; of ``auto``, also who found the plan and who proved the bound."""
+
+    def versioned(name: object) -> str:
+        return f"{name} {versions.get(str(name), '')}".rstrip()
+
+    planner, prover = strategy.get("plan_by"), strategy.get("bound_by")
+    if solver != AUTO or not (planner or prover):
+        return versioned(solver)
+    if planner == prover:
+        return f"{AUTO} (plan and bound by {versioned(planner)})"
+    words = [f"{what} by {versioned(name)}" for what, name in (("plan", planner), ("bound", prover)) if name]
+    return f"{AUTO} ({', '.join(words)})"

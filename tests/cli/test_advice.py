@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import mast_opt
 from mast_opt.cli.advice import next_step
 from mast_opt.core.solve_result import Status
+from mast_opt.kind.overrides import Overrides
 from mast_opt.solving import Solution
 
 INSTANCE, OUT = Path("my instance"), Path("plan")
@@ -80,3 +82,8 @@ def test_what_is_kept_is_not_promised_by_every_heuristic(proven: Solution[Any]) 
 )
 def test_other_endings(proven: Solution[Any], status: Status, words: str) -> None:
     assert words in next_step(INSTANCE, without_plan(proven, status), OUT, interrupted=False)
+
+
+def test_limits_of_the_solve_are_asked_about_again(proven: Solution[Any]) -> None:
+    limited = replace(without_plan(proven, Status.INFEASIBLE), overrides=Overrides(limits={"storage": Fraction(3, 2)}))
+    assert "--limit storage=1.5" in next_step(INSTANCE, limited, OUT, interrupted=False)

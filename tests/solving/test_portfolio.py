@@ -11,7 +11,7 @@ import mast_opt
 from mast_opt.core.errors import BackendError
 from mast_opt.core.solve_result import Event, Limit, SolveParams, SolveResult, Status
 from mast_opt.mip import Mip
-from mast_opt.solving.auto_strategy import AutoParams, Portfolio, choose_strategy
+from mast_opt.solving.auto_strategy import AutoParams, Portfolio, choose_strategy, solver_text
 from tests.data_placement.workshop import PROBLEM
 
 BOTH = {"head_start_s": 0.0}
@@ -48,6 +48,18 @@ def test_strategy(
     columns: int | None, heuristic: str, threads: int, limit_s: float | None, expected: Portfolio
 ) -> None:
     assert choose_strategy(columns, heuristic, threads, AutoParams(), limit_s) == expected
+
+
+def test_who_found_what_is_said_in_words() -> None:
+    found, versions = {"plan_by": "tetris", "bound_by": "highs"}, {"highs": "1.13"}
+    assert solver_text("auto", found, versions) == "auto (plan by tetris, bound by highs 1.13)"
+    assert (
+        solver_text("auto", {"plan_by": "highs", "bound_by": "highs"}, versions)
+        == "auto (plan and bound by highs 1.13)"
+    )
+    assert solver_text("auto", {"plan_by": "", "bound_by": "highs"}, {}) == "auto (bound by highs)"
+    assert solver_text("auto", {}, {}) == "auto"
+    assert solver_text("highs", found, versions) == "highs 1.13"
 
 
 @pytest.mark.parametrize("kind", SMALL)

@@ -30,6 +30,7 @@ from mast_opt.report.html.answers import story
 from mast_opt.report.html.render import Picture, draw
 from mast_opt.report.terminal.current_state import today_section
 from mast_opt.solving import verify
+from mast_opt.solving.auto_strategy import solver_text
 
 
 def convergence(events: Iterable[Event]) -> Lines | None:
@@ -204,5 +205,7 @@ def headline(report: Report) -> list[tuple[str, str]]:
     if objective is not None and bound is not None:
         stated.append(("gap", percent(relative_gap(float(objective), float(bound), report.sense))))
     stated += [("policy", report.policy)] if report.policy else []
-    stated += [(name, str(fields[name])) for name in ("solver", "status") if fields.get(name) is not None]
+    if fields.get("solver") is not None:
+        stated.append(("solver", solver_text(str(fields["solver"]), fields.get("strategy") or {}, {})))
+    stated += [("status", str(fields["status"]))] if fields.get("status") is not None else []
     return stated

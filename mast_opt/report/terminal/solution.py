@@ -18,6 +18,7 @@ from mast_opt.report.terminal.layout import light_table, print_table, print_word
 from mast_opt.report.terminal.sections import TOP_ROWS, show_section
 from mast_opt.search.params import value_text
 from mast_opt.solving import Solution
+from mast_opt.solving.auto_strategy import solver_text
 
 _STYLES = {Status.OPTIMAL: "bold green", Status.FEASIBLE: "bold cyan"}
 _MEANING = {
@@ -68,8 +69,7 @@ def show_solution(
 
 def _headline(console: Console, problem: Problem[PlanT], solution: Solution[PlanT], elapsed_s: float) -> None:
     status = solution.status
-    version = solution.versions.get(solution.solver, "")
-    solver = f"{solution.solver} {version}".rstrip()
+    solver = solver_text(solution.solver, solution.strategy, solution.versions)
     stopped = "" if solution.limit is None else f"; stopped by {_STOPPED[solution.limit]}"
     console.print(Text.assemble((problem.name, "bold"), f"  {solution.kind}"))
     console.print(Text.assemble((status.value, _STYLES.get(status, "bold red")), f"  {_MEANING[status]}{stopped}"))

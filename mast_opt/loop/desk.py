@@ -28,15 +28,21 @@ class StateDesk:
         self._in_round = False
         self._at_risk_known = False
 
-    def place(self, name: str, regions: Collection[str] | None = None, gpu_type: str | None = None) -> Bid | Refused:
+    def place(
+        self,
+        name: str,
+        regions: Collection[str] | None = None,
+        gpu_type: str | None = None,
+        avoid: Collection[str] = (),
+    ) -> Bid | Refused:
         """See ``policy.Desk.place``."""
         record = self._record(name)
         if record.bound:
             regions = (record.bound,)
         job = record.job if gpu_type is None else record.job.on(gpu_type)
-        answer = self._state.fleet.place(job, regions=regions)
+        answer = self._state.fleet.place(job, regions=regions, avoid=avoid)
         if isinstance(answer, Bid) and answer.victims and self._refresh_at_risk():
-            answer = self._state.fleet.place(job, regions=regions)
+            answer = self._state.fleet.place(job, regions=regions, avoid=avoid)
         return answer
 
     def bids(self, name: str) -> tuple[Bid, ...]:

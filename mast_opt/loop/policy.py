@@ -101,8 +101,15 @@ class View(Protocol):
 class Desk(Protocol):
     """The only way to decide. Every decision becomes an event of the turn."""
 
-    def place(self, name: str, regions: Collection[str] | None = None, gpu_type: str | None = None) -> Bid | Refused:
-        """The best bid for a waiting job in these regions and on this GPU type (None: all of them); changes nothing."""
+    def place(
+        self,
+        name: str,
+        regions: Collection[str] | None = None,
+        gpu_type: str | None = None,
+        avoid: Collection[str] = (),
+    ) -> Bid | Refused:
+        """The best bid for a waiting job in these regions and on this GPU type (None: all of them), on none of the
+        servers to ``avoid``; changes nothing."""
         ...
 
     def bids(self, name: str) -> tuple[Bid, ...]:

@@ -18,6 +18,7 @@ from mast_opt.loop.jobs import JobRecord
 from mast_opt.loop.policy import Desk, View
 from mast_opt.policies.head_of_line import ARRIVALS, CHANGES
 from mast_opt.policies.region_loads import RegionLoads
+from mast_opt.policies.whole_servers import NEVER, PACKINGS, packed_bid
 
 SCOPES = ("global", "region")
 BINDINGS = (LATE, FREE, SHARE, HOME) = ("late", "free", "share", "home")
@@ -39,12 +40,16 @@ class MastParams:
             of those that hold its data and are large enough, with the most GPUs that nobody has asked for, or the
             largest share of them; ``home``: to its home region.
         age_s: how old the loads are by which jobs are bound; 0 for those of now.
+        pack: when a job that takes a part of a server leaves those alone that gangs could have whole: ``never``,
+            ``same-tier`` (if another one has room, at the expense of no more important work) or ``always`` (if another
+            one has room).
     """
 
     scope: str = "global"
     runner_up: bool = False
     bind: str = "late"
     age_s: int = 0
+    pack: str = NEVER
 
     def __post_init__(self) -> None:
         if self.scope not in SCOPES:
@@ -53,6 +58,10 @@ class MastParams:
             raise UsageError(f"bind is {self.bind!r}; expected one of {', '.join(BINDINGS)}")
         if self.age_s < 0:
             raise UsageError(f"age_s is {self.age_s}; expected at least 0")
+        if self.pack not in PACKINGS:
+            raise UsageError(f"pack is {self.pack!r}; expected one of {', '.join(PACKINGS)}")
+        if self.runner_up and self.pack != NEVER:
+            raise UsageError(f"pack is {self.pack!r}; expected {NEVER} with runner_up, which takes the best bid")
 
 
 _Key = tuple[object, ...]
@@ -134,7 +143,7 @@ class Mast:
             if rank != (now := _rank(view.jobs[name], view)):  # its tenant has got something since
                 heapq.heappush(heads, (now, name, key))
                 continue
-            best, second = self._best(name, waiting.regions, desk)
+            best, second = self._best(name, waiting.regions, view, desk)
             if best is None:
                 waiting.refused = rank[0]
                 continue
@@ -213,11 +222,11 @@ class Mast:
                 desk.bind(record.name, region)
                 self._loads.add(record.name, region, record.asked_mgpu)
 
-    def _best(self, name: str, regions: tuple[str, ...], desk: Desk) -> tuple[Bid | None, Bid | None]:
+    def _best(self, name: str, regions: tuple[str, ...], view: View, desk: Desk) -> tuple[Bid | None, Bid | None]:
         """The best bid for a job, and the best one of another region where that is recorded."""
         if not self.params.runner_up:
-            answer = desk.place(name, regions if self.params.scope == "region" else None)
-            return (answer, None) if isinstance(answer, Bid) else (None, None)
+            asked = regions if self.params.scope == "region" else None
+            return packed_bid(view.jobs[name], asked, self.params.pack, view, desk), None
         found = [bid for bid in desk.bids(name) if bid.region in regions]
         return (found[0] if found else None), (found[1] if len(found) > 1 else None)
 

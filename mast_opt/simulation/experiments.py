@@ -45,6 +45,8 @@ class Variant:
 
 PLAN = {"slow.data.keep_origin": "true", "slow.data.copies_min": "1", "slow.data.storage_weight": "0"}
 """Parameters of the data plan: replicas stay as long as there is room, and data stays where it appeared."""
+PACKED = (("same", "same-tier", "if that stops nothing more important"), ("always", "always", "whenever there is room"))
+"""Name of variants, parameter, and words."""
 AFTER = Variant("after", "daily data plan (5 h, copies of days), late binding")
 BEFORE = Variant("before", "jobs run in their home region, data never moves", params={"bind": "home"}, slow=())
 VARIANTS: Mapping[str, Variant] = {
@@ -69,7 +71,21 @@ VARIANTS: Mapping[str, Variant] = {
         ),
         Variant("no-origins", "data may leave where it appeared", params={"slow.data.keep_origin": "false"}),
         Variant("best-fit", "servers are chosen by best fit", params={"placement": "best-fit"}),
+        *(
+            Variant(f"pack-{name}", f"parts of servers are packed: {words}", params={"pack": pack})
+            for name, pack, words in PACKED
+        ),
         Variant("everywhere", "all data everywhere from the start, nothing planned", slow=(), everywhere=True),
+        *(
+            Variant(
+                f"everywhere-pack-{name}",
+                f"as everywhere, parts of servers are packed: {words}",
+                params={"pack": pack},
+                slow=(),
+                everywhere=True,
+            )
+            for name, pack, words in PACKED
+        ),
         Variant("no-preemption", "nothing is stopped", preemption=False),
         *(
             Variant(

@@ -176,17 +176,17 @@ class PartSearch:
         state, layout = self.state, self.layout
         servers = np.flatnonzero((layout.group_region[layout.group] == region) & (state.server[S_BLOCKED] == 0))
         places = self._candidates(servers)
-        _close(state, servers, 1)
+        close_servers(state, servers, 1)
         try:
             for here in places:
-                _close(state, here, 0)
+                close_servers(state, here, 0)
                 found = list(self._in_place(np.isin(np.arange(len(layout.group_cluster)), layout.group[here])))
-                _close(state, here, 1)
+                close_servers(state, here, 1)
                 yield from found
                 if found and not len(found[0].victims):
                     break
         finally:
-            _close(state, servers, 0)
+            close_servers(state, servers, 0)
 
     def _candidates(self, servers: Ints) -> list[Ints]:
         """The servers of each place that has enough of everything for all parts, free or held by what may be stopped;
@@ -214,7 +214,7 @@ class PartSearch:
 
 
 @entry
-def _close(state: EngineState, servers: Ints, closed: int) -> None:
+def close_servers(state: EngineState, servers: Ints, closed: int) -> None:
     """Let these servers take no work (1), or take work again (0)."""
     for at in range(len(servers)):
         block(state, servers[at], closed)

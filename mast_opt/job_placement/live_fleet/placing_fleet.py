@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +12,10 @@ from mast_opt.core.arguments import a, checked
 from mast_opt.core.errors import StaleBid, UsageError
 from mast_opt.job_placement.engine.best_bid import BestBid
 from mast_opt.job_placement.engine.feasibility import Request
+from mast_opt.job_placement.engine.part_search import close_servers
 from mast_opt.job_placement.engine.priced_bid import place_priced
 from mast_opt.job_placement.engine.server_selection import Placement
+from mast_opt.job_placement.engine.state import S_BLOCKED
 from mast_opt.job_placement.live_fleet.booking import are_named
 from mast_opt.job_placement.live_fleet.conversion import bid_of
 from mast_opt.job_placement.live_fleet.diagnosis import explain, why_not
@@ -30,24 +33,49 @@ class PlacingFleet(MovingFleet):
     """A fleet that is asked where jobs should go."""
 
     @checked(job=a(Job))
-    def place(self, job: Job, *, regions: Collection[str] | None = None) -> Bid | Refused:
+    def place(self, job: Job, *, regions: Collection[str] | None = None, avoid: Collection[str] = ()) -> Bid | Refused:
         """The best bid over all clusters of all regions that hold the job's data, or why there is none.
 
         Args:
             regions: the only ones that are asked; None for all.
+            avoid: servers that are not asked. The call costs more the more there are.
 
         Raises:
             UsageError: the job's tier is none of the fleet's, a job of that name runs already, or the fleet has no such
-                region.
+                region or server.
         """
-        with self._lock:
-            answer, placed = self._answer(job, regions)
+        with self._lock, self._closed(avoid):
+            answer, placed = self._answer(job, regions, some=bool(avoid))
             if isinstance(answer, Bid):
                 self._offered = answer, placed
             return answer
 
-    def _answer(self, job: Job, regions: Collection[str] | None) -> tuple[Bid | Refused, Sequence[Placement] | None]:
-        """As ``place``, and the bid in positions; None for one that has to be checked."""
+    @contextmanager
+    def _closed(self, servers: Collection[str]) -> Iterator[None]:
+        """A time in which these servers take no work."""
+        if not servers:
+            yield
+            return
+        books = self._books
+        for server in servers:
+            if server not in books.position:
+                raise UsageError(f"avoid names server {server}; the fleet has none of that name")
+        places = np.array([books.position[server] for server in servers], np.int64)
+        places = places[books.state.server[S_BLOCKED, places] == 0]
+        close_servers(books.state, places, 1)
+        try:
+            yield
+        finally:
+            close_servers(books.state, places, 0)
+
+    def _answer(
+        self, job: Job, regions: Collection[str] | None, *, some: bool = False
+    ) -> tuple[Bid | Refused, Sequence[Placement] | None]:
+        """As ``place``, and the bid in positions; None for one that has to be checked.
+
+        Args:
+            some: not all servers are asked, so that a refusal says nothing about the next call.
+        """
         over, requests = self._requests(job)
         if regions is not None:
             asked = requests[0].open & self._books.regions_in(regions)
@@ -55,14 +83,15 @@ class PlacingFleet(MovingFleet):
                 return Refused(job, "none of the regions that are asked holds all of its data", code="regions"), None
             requests = tuple(request._replace(open=asked) for request in requests)
         if job.parts:
-            return self._place_parts(job, over, requests), None
+            return self._place_parts(job, over, requests, some=some), None
         (request,) = requests
         if self._failures.known(request):
             return Refused(job, *why_not(self._books, job, request), remembered=True), None
         price = self._books.price_of(job)
         offer = self._search(request, price)
         if offer is None:
-            self._failures.remember(request)
+            if not some:
+                self._failures.remember(request)
             return Refused(job, *why_not(self._books, job, request)), None
         bid = bid_of(offer, job, over, price, self._books, self._versions.now, self._versions.name)
         return bid, (offer.placed,)
@@ -129,7 +158,7 @@ class PlacingFleet(MovingFleet):
             _, requests = self._requests(job)
             return explain_parts(self._books, job, requests) if job.parts else explain(self._books, job, requests[0])
 
-    def _place_parts(self, job: Job, over: bool, requests: tuple[Request, ...]) -> Bid | Refused:
+    def _place_parts(self, job: Job, over: bool, requests: tuple[Request, ...], *, some: bool) -> Bid | Refused:
         alone = [not self._failures.known(request) for request in requests]
         remembered = not all(alone)
         if not remembered:
@@ -138,7 +167,7 @@ class PlacingFleet(MovingFleet):
                 return bid
             for at, request in enumerate(requests):
                 alone[at] = self._search(request, None) is not None
-                if not alone[at]:
+                if not alone[at] and not some:
                     self._failures.remember(request)
         reason, part = why_no_part(self._books, job, requests, alone)
         return Refused(job, *reason, remembered=remembered, part=part)

@@ -37,6 +37,7 @@ POLICIES: dict[str, Callable[[], Policy]] = {
     "mast": Mast,
     "mast-regional": lambda: Mast(MastParams(scope="region")),
     "mast-runner-up": lambda: Mast(MastParams(runner_up=True)),
+    "mast-packed": lambda: Mast(MastParams(pack="always")),
     **{rule: partial(EarlyBinding, EarlyBindingParams(rule, age_ms=30)) for rule in RULES},
 }
 

@@ -154,6 +154,25 @@ def test_the_negative_cache_is_dropped_when_capacity_that_could_help_appears() -
     assert isinstance(fleet.place(wants_a), Bid)
 
 
+def test_servers_to_avoid_are_as_good_as_cordoned_and_nothing_changes() -> None:
+    fleet, cordoned = (Fleet([server(name) for name in "abc"], tiers=(0, 1)) for _ in range(2))
+    for one in (fleet, cordoned):
+        admit(one, Job("stays", 0, mgpu=1000))
+        admit(one, Job("stops", 1, mgpu=2000, preemptible=True))
+    (avoided,) = (share.server for share in fleet.shares("stays"))
+    cordoned.cordon(avoided)
+    for job in (Job("one", 0), Job("two", 0, mgpu=2000), Job("one", 1), Job("gang", 0, tasks=5)):
+        before, found, expected = fleet.place(job), fleet.place(job, avoid={avoided}), cordoned.place(job)
+        if isinstance(expected, Bid):
+            assert isinstance(found, Bid)
+            assert (found.shares, found.victims) == (expected.shares, expected.victims)
+        else:
+            assert found == replace(expected, job=job, remembered=False)
+        assert fleet.place(job) == before
+        assert_exact(fleet._books)
+    assert isinstance(before, Bid), "what did not fit without a server has not been remembered"
+
+
 def test_what_is_at_risk_is_set_for_all_these_jobs_or_for_none() -> None:
     fleet = Fleet([server("s", gpus=2)], tiers=(0, 1))
     for name in ("a", "b"):
@@ -255,6 +274,7 @@ def test_hopeless_jobs_get_a_stated_reason(job: Job, words: str) -> None:
     [
         (lambda fleet: fleet.place(Job("x", 7)), "tier 7"),
         (lambda fleet: fleet.place(Job("runs", 0)), "runs already"),
+        (lambda fleet: fleet.place(Job("x", 0), avoid=["s9"]), "avoid names server s9"),
         (lambda fleet: fleet.release("nobody"), "nobody"),
         (lambda fleet: fleet.fail("nowhere"), "nowhere"),
         (lambda fleet: fleet.remove_server("s1"), "still runs runs"),

@@ -1,0 +1,64 @@
+"""Packing of jobs that need a part of a server: what is stopped for them, and what gangs find afterwards."""
+
+from __future__ import annotations
+
+import pytest
+
+from mast_opt.core.errors import UsageError
+from mast_opt.job_placement.live_fleet.types import Server
+from mast_opt.loop import events as ev
+from mast_opt.loop.engine import Engine
+from mast_opt.loop.state import State
+from mast_opt.policies.mast import Mast, MastParams
+from mast_opt.policies.whole_servers import NEVER, PACKINGS
+
+SERVERS = tuple(Server(name, "east", "east-1", "rack", "H100", 8, 0, 0) for name in ("s1", "s2"))
+OLD = {"firm": (0, 4), "dear": (1, 4), "cheap": (2, 8)}
+"""Name → tier and GPUs: s1 has firm and dear, s2 has cheap."""
+
+
+def spec(tier: int, gpus: int) -> ev.JobSpec:
+    return ev.JobSpec(tier=tier, mgpu=gpus * 1000, preemptible=tier > 0, checkpoint_ms=10**9)
+
+
+def placed(pack: str, *newcomers: ev.JobSpec, old: dict[str, tuple[int, int]]) -> dict[str, tuple[str, ...]]:
+    """Newcomer → its servers, of those that start at once; the servers are full of ``old``."""
+    engine = Engine(State(SERVERS, tiers=(0, 1, 2), placement="best-fit"), Mast(MastParams(pack=pack)))
+    now_ms, found = 0, dict[str, tuple[str, ...]]()
+    engine.advance(0, engine.state.opening())
+    arrivals = {**{name: spec(*size) for name, size in old.items()}, **{f"new-{n}": s for n, s in enumerate(newcomers)}}
+    for name, one in arrivals.items():
+        now_ms += 600_000
+        turn = engine.advance(now_ms, [ev.Submitted(name, one)])
+        for stored in turn.events:
+            if isinstance(stored.event, ev.StopAsked):
+                turn = engine.advance(now_ms, [ev.Stopped(stored.event.job, stored.event.attempt, 0, 0)])
+        for record in engine.state.jobs.values():
+            if record.shares and name == record.name:
+                engine.advance(now_ms, [ev.Started(name, record.attempt)])
+                found[name] = tuple(share.server for share in record.shares)
+    return {name: servers for name, servers in found.items() if name.startswith("new")}
+
+
+@pytest.mark.parametrize(("pack", "server"), [("never", "s2"), ("same-tier", "s2"), ("always", "s1")])
+def test_a_small_job_stops_more_important_work_only_where_it_packs_always(pack: str, server: str) -> None:
+    assert placed(pack, spec(0, 4), old=OLD) == {"new-0": (server,)}
+
+
+@pytest.mark.parametrize("pack", PACKINGS)
+def test_a_gang_finds_a_whole_server_where_small_jobs_are_packed(pack: str) -> None:
+    """Both servers have work of the lowest tier; stopping that of the second one loses less."""
+    old = {"firm": (0, 4), "long": (2, 4), "recent": (2, 4), "last": (2, 4)}
+    gang = {} if pack == NEVER else {"new-1": ("s2",)}
+    assert placed(pack, spec(0, 4), spec(0, 8), old=old) == {"new-0": ("s2" if pack == NEVER else "s1",), **gang}
+
+
+def test_whole_servers_are_broken_where_there_is_no_other_room() -> None:
+    assert placed("always", spec(0, 4), old={"firm": (0, 8), "cheap": (2, 8)}) == {"new-0": ("s2",)}
+
+
+def test_wrong_packing_is_named() -> None:
+    with pytest.raises(UsageError, match="pack is 'often'"):
+        MastParams(pack="often")
+    with pytest.raises(UsageError, match="runner_up"):
+        MastParams(pack="always", runner_up=True)

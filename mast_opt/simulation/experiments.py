@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from mast_opt.core.units import MB_PER_TB
+from mast_opt.loop.events import CopyAsked
 from mast_opt.loop.metrics import metrics
 from mast_opt.loop.place_metrics import place_metrics
 from mast_opt.simulation.organisation.params import OrganisationParams
@@ -18,6 +20,7 @@ from mast_opt.simulation.traces.trace import JobTrace
 from mast_opt.simulation.variants import jobs_at
 
 DAY_MS = 86_400_000
+
 WORST_BEFORE = 2.63
 """Published: tier-0 demand over supply in the worst region before."""
 
@@ -69,6 +72,16 @@ VARIANTS: Mapping[str, Variant] = {
             "second copies of what was read, as far as there is room",
             params={"slow.data.copies_min": "2"},
         ),
+        Variant("foresight", "demand of the next days is known", params={"slow.data.forecast": "perfect"}),
+        *(
+            Variant(
+                f"error-{name}",
+                f"forecasts have lognormal errors of σ {sigma}",
+                params={"slow.data.forecast_error": sigma},
+            )
+            for name, sigma in (("50", "0.5"), ("150", "1.5"))
+        ),
+        Variant("free-copies", "plans do not weigh what they copy", params={"slow.data.copy_weight": "0"}),
         Variant("no-origins", "data may leave where it appeared", params={"slow.data.keep_origin": "false"}),
         Variant("best-fit", "servers are chosen by best fit", params={"placement": "best-fit"}),
         *(
@@ -165,7 +178,12 @@ def run_variant(
     since_ms = round(warm_up_days * DAY_MS)
     found = metrics(run.rows, since_ms, until_ms).to_dict()
     found.update(place_metrics(run.events(), since_ms, until_ms).to_dict())
-    return found
+    copied_mb = sum(
+        stored.event.size_mb
+        for stored in run.events()
+        if isinstance(stored.event, CopyAsked) and since_ms <= stored.at_ms < until_ms
+    )
+    return {**found, "copied_tb_per_day": copied_mb / MB_PER_TB / (params.days - warm_up_days)}
 
 
 def calibrated(params: OrganisationParams, *, warm_up_days: float, tolerance: float = 0.05) -> OrganisationParams:

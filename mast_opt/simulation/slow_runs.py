@@ -9,6 +9,7 @@ from typing import Any
 from mast_opt.core.errors import Fault, InstanceError, UsageError
 from mast_opt.core.wording import did_you_mean
 from mast_opt.loop.slow_path import SlowPath
+from mast_opt.simulation.foresight import Foresight
 from mast_opt.simulation.host import MOVE_MS
 from mast_opt.simulation.network import SimulatedNetwork
 from mast_opt.simulation.params import values_of
@@ -16,11 +17,13 @@ from mast_opt.simulation.solves import SimulatedSolver, SolveSettings
 from mast_opt.simulation.traces.trace import JobTrace
 from mast_opt.slow_paths import data_path, servers_path
 from mast_opt.slow_paths.data_path import DataPath, DataPathParams
+from mast_opt.slow_paths.forecasts import Forecast, WithErrors, weighted_mean
 from mast_opt.slow_paths.network_limits import NetworkLimits
 from mast_opt.slow_paths.servers_path import ServersPath, ServersPathParams
 
 PATHS = (data_path.NAME, servers_path.NAME)
 PREFIX = "slow."
+FORECASTS = (MEAN, PERFECT) = ("mean", "perfect")
 
 
 @dataclass(frozen=True)
@@ -30,12 +33,26 @@ class DataRunParams(DataPathParams):
     Args:
         takes_s: virtual time from question to plan.
         iterations: of ``tetris``.
-        seed: of ``tetris``.
+        seed: of ``tetris``, and of the errors of forecasts.
+        forecast: ``mean``: weighted mean of demand so far; ``perfect``: what the trace asks for in ``copy_days``.
+        forecast_error: σ of the logarithm of a forecast's error, see ``WithErrors``.
     """
 
     takes_s: int = 18_000
     iterations: int = 20
     seed: int = 0
+    forecast: str = MEAN
+    forecast_error: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.forecast not in FORECASTS:
+            raise UsageError(f"forecast of the data path is {self.forecast!r}; expected one of {', '.join(FORECASTS)}")
+
+    def forecast_of(self, trace: JobTrace) -> Forecast:
+        """The forecast that these parameters ask for."""
+        plain = weighted_mean if self.forecast == MEAN else Foresight(trace, self.copy_days)
+        return WithErrors(plain, self.forecast_error, self.seed) if self.forecast_error else plain
 
 
 @dataclass(frozen=True)
@@ -100,7 +117,7 @@ def slow_run(trace: JobTrace, names: Collection[str], given: Mapping[str, str]) 
         limits = NetworkLimits(around.ingress_mb_per_day, around.links)
         own = {item.name: getattr(data, item.name) for item in fields(DataPathParams)}
         origins = {name: regions[0] for name, regions in trace.replicas.items() if len(regions) == 1}
-        paths.append(DataPath(limits, DataPathParams(**own), origins))
+        paths.append(DataPath(limits, DataPathParams(**own), origins, data.forecast_of(trace)))
         settings[data_path.NAME] = SolveSettings("tetris", data.iterations, data.takes_s * 1000, data.seed)
         stated |= _stated(data_path.NAME, "tetris", data)
     if servers_path.NAME in of_path:

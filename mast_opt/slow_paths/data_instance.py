@@ -13,6 +13,7 @@ from mast_opt.job_placement.units import WHOLE
 from mast_opt.kind.header import Objective
 from mast_opt.kind.problem_data import Bools, Ints
 from mast_opt.loop.policy import View
+from mast_opt.slow_paths.forecasts import Forecast, weighted_mean
 from mast_opt.slow_paths.network_limits import NetworkLimits
 from mast_opt.slow_paths.planned_work import PlannedWork, planned_work
 
@@ -30,6 +31,7 @@ def data_instance(
     copy_days: int,
     copies_min: int,
     origins: Mapping[str, str] | None = None,
+    forecast: Forecast = weighted_mean,
 ) -> DataPlacement | None:
     """The instance of now; None if no work is to be planned for.
 
@@ -41,11 +43,12 @@ def data_instance(
         copies_min: replicas of what was read in the last days, as far as storage and network have room for that.
         origins: dataset → region where it stays as long as it is there, so that new work finds together what nobody
             has read together before.
+        forecast: of demand.
     """
     data, regions = view.datasets, tuple(sorted(view.supply_mgpu))
     labels = tuple(sorted(name for name in data.size_mb if data.whole_in(name)))
     position = {name: at for at, name in enumerate(labels)}
-    work = [one for one in planned_work(view) if all(name in position for name in one.datasets)]
+    work = [one for one in planned_work(view, forecast) if all(name in position for name in one.datasets)]
     types = tuple(sorted({server.gpu_type for server in view.inventory.server_of.values()} - {NO_GPU}))
     if not work or not types:
         return None

@@ -14,6 +14,7 @@ from mast_opt.loop.events import COPY, DROP, PlanStep
 from mast_opt.loop.policy import View
 from mast_opt.loop.slow_path import CarriedOut, Planned, Question
 from mast_opt.slow_paths.data_instance import data_instance
+from mast_opt.slow_paths.forecasts import Forecast, weighted_mean
 from mast_opt.slow_paths.network_limits import NetworkLimits
 
 NAME = "data"
@@ -36,6 +37,7 @@ class DataPathParams:
             the low tiers first.
         storage_weight: of what is stored, in the objective: the lower, the longer
             replicas stay that may be of use again.
+        copy_weight: of what is copied, in the objective: at 0, nothing keeps a plan near what there is.
         keep_origin: whether a dataset stays in the region where it appeared, if that was one.
         plan_each: how many times it would ask for each time that it does; the first time counts.
     """
@@ -47,6 +49,7 @@ class DataPathParams:
     keep_origin: bool = False
     plan_each: int = 1
     storage_weight: float = TERMS["storage"]
+    copy_weight: float = TERMS["copy"]
 
     def __post_init__(self) -> None:
         for name in ("every_s", "copy_days", "copies_min", "plan_each"):
@@ -65,16 +68,21 @@ class DataPath:
 
     Args:
         origins: dataset → region where it appeared; used with ``keep_origin``.
+        forecast: of demand.
     """
 
     name: str = NAME
 
     def __init__(
-        self, network: NetworkLimits, params: DataPathParams | None = None, origins: Mapping[str, str] | None = None
+        self,
+        network: NetworkLimits,
+        params: DataPathParams | None = None,
+        origins: Mapping[str, str] | None = None,
+        forecast: Forecast = weighted_mean,
     ) -> None:
         self.params = params or DataPathParams()
         self.every_ms: int = self.params.every_s * 1000
-        self._network = network
+        self._network, self._forecast = network, forecast
         self._origins = dict(origins or {}) if self.params.keep_origin else {}
 
     def ask(self, view: View) -> Question | None:
@@ -83,10 +91,16 @@ class DataPath:
             return None
         copies = 1 if view.plans.failed(NAME) else self.params.copies_min
         problem = data_instance(
-            view, self._network, copy_days=self.params.copy_days, copies_min=copies, origins=self._origins
+            view,
+            self._network,
+            copy_days=self.params.copy_days,
+            copies_min=copies,
+            origins=self._origins,
+            forecast=self._forecast,
         )
         if problem is not None:
-            weights = {**problem.objective.weights, "storage": self.params.storage_weight}
+            own = {"storage": self.params.storage_weight, "copy": self.params.copy_weight}
+            weights = {**problem.objective.weights, **own}
             problem = replace(problem, objective=replace(problem.objective, weights=weights))
         if problem is not None and self.params.gpu_limit == HARD:
             problem = with_hard_limits(problem)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mast_opt.loop.demand import DAY_MS, DemandClass
 from mast_opt.loop.job_states import WAITING
 from mast_opt.loop.policy import View
+from mast_opt.slow_paths.forecasts import Forecast, weighted_mean
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class PlannedWork:
     """Whether parts may run in several regions: it is more than one job."""
 
 
-def planned_work(view: View) -> tuple[PlannedWork, ...]:
+def planned_work(view: View, forecast: Forecast = weighted_mean) -> tuple[PlannedWork, ...]:
     """All of it, in an order that does not depend on that of jobs.
 
     A namespace is one workload for each tier: new jobs read any of its datasets that were read in the last days, so it
@@ -34,10 +35,10 @@ def planned_work(view: View) -> tuple[PlannedWork, ...]:
     what they read. Jobs that no region has all data for count once more, with the GPUs that they ask for or, if that is
     more, their GPU-days of waiting: the longer they wait, the more a plan gives up for them.
     """
-    return (*_forecasts(view), *_wishes(view))
+    return (*_forecasts(view, forecast), *_wishes(view))
 
 
-def _forecasts(view: View) -> Iterator[PlannedWork]:
+def _forecasts(view: View, forecast: Forecast) -> Iterator[PlannedWork]:
     groups: dict[tuple[str, str, int, tuple[str, ...], tuple[str, ...]], list[DemandClass]] = {}
     for of in view.demand.classes():
         recurs = of.workload and view.demand.jobs(of) > 1
@@ -45,7 +46,7 @@ def _forecasts(view: View) -> Iterator[PlannedWork]:
         key = of.namespace, of.workload if recurs else "", of.tier, of.gpu_types, of.datasets if own else ()
         groups.setdefault(key, []).append(of)
     for number, ((namespace, workload, tier, gpu_types, _), classes) in enumerate(sorted(groups.items())):
-        mgpu = sum(view.demand.forecast_mgpu(of, view.now_ms) for of in classes)
+        mgpu = sum(forecast(view, of) for of in classes)
         read = {name for of in classes for name in view.demand.read(of, view.now_ms)}
         if mgpu and read:
             label = f"{number}: {workload or namespace or 'jobs'} of tier {tier}"

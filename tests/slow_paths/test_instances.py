@@ -11,15 +11,20 @@ from mast_opt.core.errors import UsageError
 from mast_opt.data_placement.plan import Plan
 from mast_opt.job_placement.live_fleet.types import Server, Share
 from mast_opt.loop import events as ev
+from mast_opt.loop.demand import DemandClass
 from mast_opt.loop.slow_path import Planned
 from mast_opt.loop.state import State
 from mast_opt.loop.view import StateView
 from mast_opt.server_assignment.plan import Plan as ServerPlan
+from mast_opt.simulation.foresight import Foresight
+from mast_opt.simulation.traces.trace import read_trace
 from mast_opt.slow_paths.data_instance import data_instance
 from mast_opt.slow_paths.data_path import DataPath, DataPathParams
+from mast_opt.slow_paths.forecasts import Forecast, WithErrors, weighted_mean
 from mast_opt.slow_paths.network_limits import NetworkLimits
 from mast_opt.slow_paths.planned_work import planned_work
 from mast_opt.slow_paths.servers_path import ServersPath, server_instance
+from tests.simulation.data_trace import COMMITTED
 
 DAY_MS = 86_400_000
 SERVERS = tuple(
@@ -175,3 +180,35 @@ class TestServers:
         for event in state.opening():
             state.apply(state.seq + 1, 0, event)
         assert server_instance(StateView(state, ()), {"s": "m"}) is None
+
+
+class TestForecasts:
+    def test_errors_have_mean_one_and_are_the_same_every_time(self) -> None:
+        view = view_after(*(job(str(n), "d", namespace=f"ns{n}") for n in range(400)))
+        noisy = WithErrors(weighted_mean, 0.5, seed=3)
+        plain = np.array([weighted_mean(view, of) for of in view.demand.classes()])
+        found = np.array([noisy(view, of) for of in view.demand.classes()])
+        assert (found == [noisy(view, of) for of in view.demand.classes()]).all()
+        assert (found / plain).mean() == pytest.approx(1.0, abs=0.1)
+        assert np.log(found / plain).std() == pytest.approx(0.5, abs=0.05)
+        assert [one.mgpu for one in planned_work(view, noisy)] == sorted_like(view, noisy)
+
+    def test_foresight_is_what_the_trace_asks_for(self) -> None:
+        trace = read_trace(COMMITTED)
+        jobs, view = trace.submissions, view_after(at_ms=DAY_MS)
+        asked = sum(
+            Foresight(trace, days=2)(view, of) for of in {DemandClass.of(jobs.spec(j)) for j in range(len(jobs))}
+        )
+        begin, end = jobs.submitted_ms, jobs.submitted_ms + jobs.duration_ms
+        inside = np.clip(np.minimum(end, 3 * DAY_MS) - np.maximum(begin, DAY_MS), 0, None)
+        assert asked == pytest.approx((inside * jobs.gang_mgpu).sum() / (2 * DAY_MS), rel=1e-3)
+
+    @pytest.mark.parametrize("sigma", [-0.1, 6.0])
+    def test_wrong_errors_are_named(self, sigma: float) -> None:
+        with pytest.raises(UsageError, match="expected 0 to 5"):
+            WithErrors(weighted_mean, sigma)
+
+
+def sorted_like(view: StateView, forecast: Forecast) -> list[int]:
+    """What each namespace is planned with: they are one class each."""
+    return [forecast(view, of) for of in view.demand.classes()]

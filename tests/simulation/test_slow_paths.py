@@ -217,6 +217,8 @@ def test_parameters_are_recorded() -> None:
         (["data"], {"slow.data.evry_s": "1"}, "there is no parameter slow.data.evry_s; did you mean 'every_s'?"),
         (["data"], {"slow.servers.every_s": "1"}, "is of a slow path that is not on; on are: data"),
         (["data"], {"slow.data.every_s": "0"}, "every_s of the data path is 0"),
+        (["data"], {"slow.data.forecast": "exact"}, "forecast of the data path is 'exact'"),
+        (["data"], {"slow.data.forecast_error": "-1"}, "the error of a forecast is -1.0"),
         (["servers"], {"slow.servers.iterations": "0"}, "iterations of a solve is 0"),
         (["servers"], {"slow.servers.every_s": "x"}, "parameter slow.servers.every_s is 'x'"),
     ],

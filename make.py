@@ -102,7 +102,7 @@ def wheel(arguments: Sequence[str]) -> int:
             source, target = ROOT / name, scratch / "reader" / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
-        command = [python, "-P", "-m", "pytest", "--override-ini=addopts=", *(arguments or READERS_PAGES)]
+        command = [str(python), "-P", "-m", "pytest", "--override-ini=addopts=", *(arguments or READERS_PAGES)]
         bare = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         return subprocess.run(command, cwd=scratch / "reader", env=bare, check=False).returncode
 

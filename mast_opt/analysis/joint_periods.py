@@ -15,7 +15,7 @@ from mast_opt.analysis.common import asked, exact_solver
 from mast_opt.analysis.periods import Period, Periods, total_objective
 from mast_opt.analysis.scenario_files import Scenario, check_scenarios, happened
 from mast_opt.analysis.two_stage import Extensive, extensive, stated
-from mast_opt.core.arguments import a, a_text, checked, each
+from mast_opt.core.arguments import a, a_text, checked, each, optional
 from mast_opt.core.arrays import FloatArray, labels_of
 from mast_opt.core.errors import UsageError, VerificationError
 from mast_opt.core.solve_result import AGREEMENT, SolveParams, SolveResult, Status, relative_gap
@@ -50,7 +50,7 @@ class JointPeriods(Generic[PlanT]):
         return relative_gap(self.objective, self.bound)
 
 
-@checked(periods=each(a(Scenario)), solver=a_text)
+@checked(periods=each(a(Scenario)), solver=a_text, start=optional(a(Periods)))
 def plan_periods_jointly(
     problem: Problem[PlanT],
     periods: Sequence[Scenario],

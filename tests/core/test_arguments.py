@@ -114,6 +114,7 @@ def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
                 "servers": [],
                 "dataset": "d",
                 "regions": ["eu"],
+                "avoid": [],
                 "tenant": "t",
                 "mgpu": 1000,
                 "gpu_type": None,
@@ -163,6 +164,10 @@ def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
         "plan_from_tables": (
             mast_opt.plan_from_tables,
             {"problem": problem(), "tables": mast_opt.to_tables(problem(), plan)},
+        ),
+        "plan_periods_jointly": (
+            mast_opt.plan_periods_jointly,
+            {"problem": problem(), "periods": [scenario], "gap": 0.9, **work},
         ),
         "plan_periods": (mast_opt.plan_periods, {"problem": problem(), "periods": [scenario], "gap": 0.9, **work}),
         "read_periods": (mast_opt.read_periods, {"path": folder / "periods.toml"}),
@@ -227,7 +232,7 @@ PLAIN = {
 }
 PLAIN |= {"Reading", "SolverInfo", "SolveRun"}
 PLAIN |= {"Stage", "Event", "Order", "Verdict", "Violation", "Conflict", "Bid", "Refused", "Limit", "Status"}
-PLAIN |= {"JobMove", "MovePlan", "JobTrace", "Metrics", "Simulation", "Figure"}
+PLAIN |= {"JobMove", "MovePlan", "JobTrace", "Metrics", "Simulation", "Figure", "JointPeriods"}
 """What mast_opt makes and callers only read."""
 CONSTRUCTORS = {"DataPlacement", "JobPlacement", "ServerAssignment", "TaskReassignment"}
 CONSTRUCTORS |= {"ResourceAllocation"}
@@ -251,6 +256,7 @@ NAMES = [
         "Scenario",
         "buy",
         "plan_periods",
+        "plan_periods_jointly",
         "read_periods",
         "checksum",
         "diff",

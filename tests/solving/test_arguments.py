@@ -41,7 +41,7 @@ def test_a_plan_of_another_kind_is_no_start() -> None:
 def test_a_solution_in_the_place_of_a_plan_is_refused_with_what_to_pass() -> None:
     solution = mast_opt.solve(PROBLEM, "exhaustive")
     with pytest.raises(UsageError, match="Solution; pass its plan"):
-        mast_opt.solve(PROBLEM, start=solution)  # type: ignore[arg-type]
+        mast_opt.solve(PROBLEM, start=solution)
 
 
 def test_iterations_are_at_least_one() -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.core.arguments import a, checked
+from mast_opt.core.arguments import a, checked, texts
 from mast_opt.core.errors import StaleBid, UsageError
 from mast_opt.job_placement.engine.best_bid import BestBid
 from mast_opt.job_placement.engine.feasibility import Request
@@ -32,7 +32,7 @@ from mast_opt.job_placement.live_fleet.types import Bid, ClusterReport, Job, Ref
 class PlacingFleet(MovingFleet):
     """A fleet that is asked where jobs should go."""
 
-    @checked(job=a(Job))
+    @checked(job=a(Job), avoid=texts)
     def place(self, job: Job, *, regions: Collection[str] | None = None, avoid: Collection[str] = ()) -> Bid | Refused:
         """The best bid over all clusters of all regions that hold the job's data, or why there is none.
 

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.hosts.kueue.api_servers import apiserver
+
 BROWSER = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome", "chrome") if (path := shutil.which(name))), None
 )
@@ -43,6 +45,10 @@ NEEDS: Mapping[str, tuple[bool, str]] = {
     "PostgreSQL": (
         POSTGRESQL is not None and find_spec("psycopg") is not None,
         "a PostgreSQL server (Debian: apt install postgresql) and psycopg",
+    ),
+    "kube-apiserver": (
+        apiserver() is not None,
+        "kube-apiserver (tests/hosts/kueue/build_apiserver.sh ~/.cache/mast-opt/kube-apiserver), etcd and openssl",
     ),
     "browser": (BROWSER is not None, "a browser (Debian: apt install chromium)"),
 }

@@ -98,7 +98,15 @@ class LightkubeApi:
                 config=loaded.get(context), namespace="default", timeout=httpx2.Timeout(TIMEOUT_S)
             )
         self._make: dict[bool, Callable[..., Any]] = {True: create_namespaced_resource, False: create_global_resource}
-        self._version = self._known_version()
+        try:
+            self._version = self._known_version()
+        except ApiError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End all connections; what still waits for an answer or for changes gets an error."""
+        self._client.close()
 
     def _known_version(self) -> str:
         for version in VERSIONS:

@@ -11,9 +11,10 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from mast_opt.hosts.kueue.api import ApiError
+from mast_opt.hosts.kueue.dispatcher import OF_WORKERS
 from mast_opt.hosts.kueue.fleet import room, used
 from mast_opt.hosts.kueue.patches import APPLY, Patch
 from mast_opt.hosts.kueue.reading import cluster_view
@@ -100,6 +101,13 @@ class StandIn:
     def get(self, name: str, kind: str = "Workload", namespace: str = "default") -> Object:
         return self.objects[kind, namespace if kind in ("Workload", "LocalQueue") else "", name]
 
+    def has(self, name: str) -> bool:
+        return ("Workload", "default", name) in self.objects
+
+    def remove(self, name: str) -> None:
+        self.objects.pop(("Workload", "default", name), None)
+        self.owners.pop(("Workload", "default", name), None)
+
     # --- KubeApi ---
 
     def list(self, kind: str) -> list[Object]:
@@ -178,15 +186,49 @@ class StandIn:
             raise ApiError(422, wrong)
 
 
+class Api(Protocol):
+    """What Kueue's controllers need of an API server; the stand-in, or a real one."""
+
+    def list(self, kind: str) -> list[Object]:
+        """All objects of a kind."""
+        ...
+
+    def get(self, name: str) -> Object:
+        """A workload."""
+        ...
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a workload."""
+        ...
+
+    def create(self, one: Object) -> None:
+        """Make an object."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Delete a workload, if it is there."""
+        ...
+
+    def patch_status(self, patch: Patch) -> None:
+        """See ``KubeApi``."""
+        ...
+
+
 class Kueue:
     """Kueue's controllers on a manager and its workers, as far as a dispatcher meets them."""
 
-    def __init__(self, manager: StandIn, workers: dict[str, StandIn]) -> None:
+    def __init__(self, manager: Api, workers: Mapping[str, Api]) -> None:
         self.manager, self.workers = manager, workers
+        self._seen: dict[str, Object] = {}
 
-    def apply(self, api: StandIn, name: str, status: Object) -> None:
-        body = {"metadata": {}, "status": status}
-        api.patch_status(Patch("Workload", "default", name, APPLY, "kueue-admission", True, body))
+    def apply(self, api: Api, name: str, status: Object) -> None:
+        found = api.get(name)
+        body = {
+            "apiVersion": found["apiVersion"],
+            "kind": "Workload",
+            "metadata": {"name": name, "namespace": "default"},
+        }
+        api.patch_status(Patch("Workload", "default", name, APPLY, "kueue-admission", True, {**body, "status": status}))
 
     def reserve(self, name: str, *checks: str) -> None:
         """The manager reserves quota; its checks are pending."""
@@ -195,37 +237,62 @@ class Kueue:
         status = {"conditions": [condition("QuotaReserved")], "admission": admission(found), "admissionChecks": entries}
         self.apply(self.manager, name, status)
 
+    def evict(self, name: str) -> None:
+        """The manager takes the reservation back; the remote copies go."""
+        self.apply(self.manager, name, {"conditions": [condition("QuotaReserved", "False"), condition("Evicted")]})
+        for api in self.workers.values():
+            api.remove(name)
+
+    def finish(self, name: str, reason: str = "Succeeded") -> None:
+        """Its job has ended."""
+        status = self._owned(self.manager.get(name)["status"])
+        ended = {**condition("Finished"), "reason": reason}
+        self.apply(self.manager, name, {**status, "conditions": [*status["conditions"], ended]})
+        for api in self.workers.values():
+            api.remove(name)
+
     def turn(self) -> None:
         """Copy what is nominated, admit on workers what fits, name the first cluster."""
         for one in self.manager.list("Workload"):
-            name, status = one["metadata"]["name"], one["status"]
+            name, status = one["metadata"]["name"], one.get("status", {})
+            self._obeys_rules(name, status)
             nominated = status.get("nominatedClusterNames", [])
             if status.get("clusterName"):
                 continue
             for cluster, api in self.workers.items():
-                key = ("Workload", "default", name)
-                if cluster in nominated and key not in api.objects:
-                    api.create({**one, "status": {}, "metadata": {"name": name, "namespace": "default"}})
-                elif cluster not in nominated and key in api.objects:
-                    del api.objects[key]
+                if cluster in nominated and not api.has(name):
+                    copied = {part: one[part] for part in ("apiVersion", "kind", "spec")}
+                    api.create({**copied, "metadata": {"name": name, "namespace": "default"}})
+                elif cluster not in nominated and api.has(name):
+                    api.remove(name)
             first = next((cluster for cluster in nominated if self._admits(self.workers[cluster], name)), None)
             if first is not None:
                 self._remote_is_first(name, status, nominated, first)
 
+    def _obeys_rules(self, name: str, status: Object) -> None:
+        """Kueue's rules in CEL, which an API server of 1.20 does not know: what it lets pass is refused here."""
+        StandIn.validate(self._seen.get(name, {}), status)
+        self._seen[name] = copy.deepcopy(status)
+
+    @staticmethod
+    def _owned(status: Object) -> Object:
+        names = ("conditions", "admission", "admissionChecks", "clusterName")
+        return {part: status[part] for part in names if part in status}
+
     def _remote_is_first(self, name: str, status: Object, nominated: list[str], first: str) -> None:
         for other in nominated:
             if other != first:
-                self.workers[other].objects.pop(("Workload", "default", name), None)
-        kept: Object = {part: status[part] for part in ("conditions", "admission", "admissionChecks") if part in status}
+                self.workers[other].remove(name)
+        kept = self._owned(status)
         kept["conditions"] = [*kept["conditions"], condition("Admitted")]
         kept["admissionChecks"] = [{**check, "state": "Ready"} for check in kept["admissionChecks"]]
         self.apply(self.manager, name, {**kept, "clusterName": first})
+        self._obeys_rules(name, self.manager.get(name)["status"])
 
-    @staticmethod
-    def _admits(api: StandIn, name: str) -> bool:
+    def _admits(self, api: Api, name: str) -> bool:
         """Whether a worker admits a copy, on its only flavor; nobody is stopped for it."""
-        view = cluster_view("worker", api.objects.values())
-        found = api.get(name)
+        objects = [one for kind in OF_WORKERS for one in api.list(kind)]
+        view = cluster_view("worker", objects)
         queue = view.queues["cq"]
         uses = {one.name: used(view, one) for one in view.queues.values()}
         (one,) = (one for one in view.workloads if one.name == name)
@@ -234,8 +301,9 @@ class Kueue:
         asked = sum(pods.count * pods.needs[0] for pods in one.pod_sets)
         if uses["cq"]["h100"][0] + asked > room(view, queue, "h100", uses)[0]:
             return False
-        found["status"] = {
+        status = {
             "conditions": [condition("QuotaReserved"), condition("Admitted")],
-            "admission": admission(found),
+            "admission": admission(api.get(name)),
         }
+        self.apply(api, name, status)
         return True

@@ -33,7 +33,8 @@ def of_kueue(kind: str, name: str, spec: Object, **status: Any) -> Object:
 
 
 def check(name: str = "mk", controller: str = MULTIKUEUE) -> Object:
-    return of_kueue("AdmissionCheck", name, {"controllerName": controller, "parameters": {"name": "config"}})
+    parameters = {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "config"}
+    return of_kueue("AdmissionCheck", name, {"controllerName": controller, "parameters": parameters})
 
 
 def connected(name: str, status: str = "True") -> Object:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         FormulationTooLarge,
         InputError,
         InstanceError,
+        InstanceWarning,
         Interrupted,
         MastOptError,
         PlanError,
@@ -64,7 +65,6 @@ if TYPE_CHECKING:
         plan_from_tables,
         read,
         read_plan,
-        to_tables,
         validate,
         write,
         write_template,
@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from mast_opt.kind.migration_plan import Order
     from mast_opt.loop.metrics import Metrics
     from mast_opt.registry import generate
+    from mast_opt.report.answer_tables import to_tables
     from mast_opt.report.html import write_report
     from mast_opt.report.plan_files import write_plan
     from mast_opt.report.plots import Figure, plot_frontier, plot_plan, plot_run, plot_search
@@ -127,6 +128,7 @@ __all__ = [
     "Frontier",
     "InputError",
     "InstanceError",
+    "InstanceWarning",
     "Interrupted",
     "Job",
     "JobMove",
@@ -244,6 +246,7 @@ _HOMES = {
         "FormulationTooLarge",
         "InputError",
         "InstanceError",
+        "InstanceWarning",
         "Interrupted",
         "MastOptError",
         "PlanError",
@@ -259,7 +262,6 @@ _HOMES = {
         "plan_from_tables",
         "read",
         "read_plan",
-        "to_tables",
         "validate",
         "write",
         "write_template",
@@ -272,6 +274,7 @@ _HOMES = {
     "mast_opt.job_placement.live_fleet.types": ("Bid", "Job", "Part", "Refused", "Server", "Share"),
     "mast_opt.registry": ("generate",),
     "mast_opt.kind.migration_plan": ("Order",),
+    "mast_opt.report.answer_tables": ("to_tables",),
     "mast_opt.report.html": ("write_report",),
     "mast_opt.report.plan_files": ("write_plan",),
     "mast_opt.report.plots": ("Figure", "plot_frontier", "plot_plan", "plot_run", "plot_search"),

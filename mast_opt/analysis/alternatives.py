@@ -1,4 +1,4 @@
-"""Alternatives analysis: why a workload, job or process runs where it runs, and what keeps it from elsewhere."""
+"""Alternatives analysis: why a workload runs, or a dataset is stored, where it is, and what keeps it from elsewhere."""
 
 from __future__ import annotations
 

@@ -99,13 +99,15 @@ def explain(
     Capacities are raised by what can be ordered (whole TB, cores, TB a day, GPUs); ``Repair.exact`` has the amounts
     before that, which the price counts. Every repair is tried out: its instance is solved and the plan verified.
 
-    With a plan: for each named workload, job or process, what else could be done with it while all else stays, with
-    the exact change of every term, and the limits that forbid the rest.
+    With a plan: for each named workload, dataset, job, process or reservation, what else could be done with it while
+    all else stays, with the exact change of every term, and the limits that forbid the rest.
 
     Args:
         problem: an instance.
         plan: a plan of it; None to ask why there is none.
-        names: what to ask about in the plan; the heaviest few unless given.
+        names: what to ask about in the plan, such as ``["rank", "clicks"]``: workloads and datasets of a data
+            placement, jobs, processes or reservations of other kinds. The heaviest few workloads, jobs, … unless given.
+            A name that a workload and a dataset share asks about both.
         solver: a MIP backend.
         time_limit_s: for the conflict and the repairs together; what is not proven by then is said to be not proven.
         prices: factors such as ``{"storage": 3, "pin": float("inf")}``; infinite means never.
@@ -183,17 +185,20 @@ def _repaired(
 
 def _of_plan(kind: Kind[Any, PlanT], problem: Problem[PlanT], plan: PlanT, names: Sequence[str]) -> Explanation:
     _, questions = asked(problem)
-    choices = questions.choices
-    if choices is None:
+    sorts = questions.choices
+    if not sorts:
         raise UsageError(f"plans of {kind.name} cannot be questioned this way; see 'mast-opt solve' for their tables")
-    known = {name: position for position, name in enumerate(choices.names(problem))}
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        near = did_you_mean(unknown[0], known)
-        expected = f"expected some of {listed(list(known))}{near}"
-        raise UsageError(f"{problem.name} has no {choices.noun} called {unknown[0]!r}; {expected}")
+    found = [(sorts[0], int(at)) for at in list(sorts[0].heaviest(problem))[:HEAVIEST]] if not names else []
+    known = [{name: at for at, name in enumerate(choices.names(problem))} for choices in sorts]
+    for name in names:
+        own = [(choices, at[name]) for choices, at in zip(sorts, known, strict=True) if name in at]
+        if not own:
+            every = [label for at in known for label in at]
+            nouns = " or ".join(choices.noun for choices in sorts)
+            expected = f"expected some of {listed(every)}{did_you_mean(name, every)}"
+            raise UsageError(f"{problem.name} has no {nouns} called {name!r}; {expected}")
+        found += own
     status = Status.FEASIBLE if verify(problem, plan).ok else None
-    positions = [known[name] for name in names] or list(choices.heaviest(problem))[:HEAVIEST]
     return Explanation(
-        kind.name, status, reasons=tuple(reasons(kind, choices, problem, plan, int(at)) for at in positions)
+        kind.name, status, reasons=tuple(reasons(kind, choices, problem, plan, at) for choices, at in found)
     )

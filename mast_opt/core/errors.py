@@ -106,6 +106,18 @@ class Fault:
         return f"{where}:{found} expected {shown(self.expected)}"
 
 
+def _grouped(faults: Iterable[Fault]) -> list[str]:
+    """The faults in words; of those that differ in nothing but the row, the first with the number of the others."""
+    alike: dict[tuple[object, ...], list[Fault]] = {}
+    for fault in faults:
+        alike.setdefault((fault.file, fault.column, fault.value, fault.expected), []).append(fault)
+    found = []
+    for first, *others in alike.values():
+        more = f" (and {counted(len(others), 'more row')} like it)" if others else ""
+        found.append(f"{first}{more}")
+    return found
+
+
 class _Faulty(InputError):
     noun = "input"
 
@@ -113,7 +125,7 @@ class _Faulty(InputError):
         """``cause``: a line that explains them, to be read first."""
         self.faults = tuple(faults)
         self.cause = cause
-        lines = "\n".join(f"  {fault}" for fault in self.faults)
+        lines = "\n".join(f"  {words}" for words in _grouped(self.faults))
         count = sum(fault.count for fault in self.faults)
         found = f"{counted(count, 'fault')} in the {self.noun}:\n{lines}"
         super().__init__(f"{shown(cause)}\n{found}" if cause else found)
@@ -130,6 +142,10 @@ class InstanceError(_Faulty):
 
     code = "instance"
     noun = "instance"
+
+
+class InstanceWarning(UserWarning):
+    """A value of tables in memory that is allowed and was probably not meant; see ``from_tables`` and ``validate``."""
 
 
 class PlanError(_Faulty):

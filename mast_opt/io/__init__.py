@@ -6,8 +6,8 @@ Nothing here knows a problem: tables are read, checked and written by the schema
 from mast_opt.io.certificate import read_certificate
 from mast_opt.io.checksum import checksum
 from mast_opt.io.events import read_events
-from mast_opt.io.read import PlanReading, Reading, kind_of_file, read, read_plan, read_plan_of, validate
-from mast_opt.io.tables import from_tables, plan_from_tables, to_tables
+from mast_opt.io.read import PlanReading, Reading, kind_of_file, read, read_plan, read_plan_of
+from mast_opt.io.tables import from_tables, from_tables_with_warnings, labelled_tables, plan_from_tables, validate
 from mast_opt.io.template import write_template
 from mast_opt.io.validation.tables import Rounding
 from mast_opt.io.write import FORMATS, check_plan_target, check_target, write, write_plan
@@ -21,14 +21,15 @@ __all__ = [
     "check_target",
     "checksum",
     "from_tables",
+    "from_tables_with_warnings",
     "kind_of_file",
+    "labelled_tables",
     "plan_from_tables",
     "read",
     "read_certificate",
     "read_events",
     "read_plan",
     "read_plan_of",
-    "to_tables",
     "validate",
     "write",
     "write_plan",

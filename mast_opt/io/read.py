@@ -38,13 +38,14 @@ CHECKSUM_SHOWN = len("sha256:") + 9
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """An instance as it was read: the problem, and what a planner may want to know about the files."""
+    """An instance as it was read: the problem, and what a planner may want to know about the files or tables."""
 
     problem: Any
     kind: Kind[Any, Any]
-    path: Path
+    path: Path | None
+    """None for a problem in memory."""
     format: str
-    """``folder``, ``xlsx`` or ``json``."""
+    """``folder``, ``xlsx``, ``json`` or ``memory``."""
     rows: Mapping[str, int]
     """Table → number of rows, for the tables that are there."""
     missing: tuple[str, ...]
@@ -97,12 +98,12 @@ def read(path: str | PathLike[str]) -> Any:  # noqa: ANN401 - the file says of w
 
     Raises InstanceError, which lists everything that is wrong with the files.
     """
-    return validate(path).problem
+    return reading_of(path).problem
 
 
-@checked(path=_a_path_of_files)
-def validate(path: str | PathLike[str]) -> Reading:
+def reading_of(path: str | PathLike[str]) -> Reading:
     """As ``read``, with warnings, rounded cells, row counts, missing tables and conflicts."""
+    _a_path_of_files("path", path)
     use_tables("read an instance")
     started = time.perf_counter()
     path = Path(path)
@@ -149,8 +150,13 @@ def problem_from(
         problem = kind.tables.problem_from_tables(header, checked.tables)
     except InstanceError as error:
         raise InstanceError([placed(fault, source, checked) for fault in error.faults]) from None
+    return problem, checked, warnings_of(source, kind, checked)
+
+
+def warnings_of(source: Source, kind: Kind[Any, Any], checked: Checked) -> tuple[InputWarning, ...]:
+    """Values of checked tables that were probably not meant, with their places in the source."""
     suspicious = (*kind.tables.warnings(checked.tables), *label_warnings(kind.tables.schema, checked.tables))
-    return problem, checked, tuple(placed(one, source, checked) for one in suspicious)
+    return tuple(placed(one, source, checked) for one in suspicious)
 
 
 def kind_of_file(path: str | PathLike[str]) -> str:

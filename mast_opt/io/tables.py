@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import time
+import warnings
 from collections.abc import Mapping
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, Unpack, overload
 
 import polars as pl
 
 from mast_opt.core.arguments import anything, checked, mapping_of
-from mast_opt.core.errors import UsageError
+from mast_opt.core.errors import InstanceError, InstanceWarning, UsageError
 from mast_opt.core.fork_safety import use_tables
+from mast_opt.core.input_warning import InputWarning
 from mast_opt.core.solve_result import Status
 from mast_opt.io.faults import Faults, one_of
 from mast_opt.io.header import FORMAT
-from mast_opt.io.read import plan_from, problem_from
+from mast_opt.io.read import Reading, checked_tables, plan_from, problem_from, reading_of, warnings_of
 from mast_opt.io.readers.memory import MemorySource
 from mast_opt.io.validation.frames import table_frames, with_numbers
 from mast_opt.kind.problem import PlanT, Problem
@@ -88,10 +92,23 @@ def from_tables(kind: KindName, tables: Mapping[str, Any], **header: Unpack[Head
             ``{"policy": "max-min"}`` for a kind that has policies.
         provenance: where the data come from, in words.
 
+    Warns:
+        InstanceWarning: a value is allowed and was probably not meant, such as a misspelt GPU type; see ``validate``.
+
     Raises:
         InstanceError: lists everything that is wrong, by table, row (counted from 1) and column.
         UsageError: there is no such kind, or an argument is of the wrong type.
     """
+    problem, found = from_tables_with_warnings(kind, tables, header)
+    for one in found:
+        warnings.warn(str(one), InstanceWarning, stacklevel=2)
+    return problem
+
+
+def from_tables_with_warnings(
+    kind: str, tables: Mapping[str, Any], header: Mapping[str, Any]
+) -> tuple[Any, tuple[InputWarning, ...]]:
+    """As ``from_tables``, with the warnings instead of warning of them."""
     use_tables("read an instance")
     mapping_of(anything)("tables", tables)
     stated: dict[str, Any] = {"format": FORMAT, "kind": kind, "name": "instance"}
@@ -102,8 +119,41 @@ def from_tables(kind: KindName, tables: Mapping[str, Any], **header: Unpack[Head
         if value is not None and value != "":
             stated[field] = value
     chosen, faults = kind_named(kind), Faults()
-    problem, _, _ = problem_from(MemorySource(tables, stated, "from_tables", faults), stated, chosen, faults)
-    return problem
+    problem, _, found = problem_from(MemorySource(tables, stated, "from_tables", faults), stated, chosen, faults)
+    return problem, found
+
+
+def validate(given: str | PathLike[str] | Problem[Any]) -> Reading:
+    """An instance with what a planner may want to know of it: warnings, rounded cells, row counts and conflicts.
+
+    Args:
+        given: a folder, an .xlsx workbook, a .json file, or a problem in memory. The rows of a problem are counted as
+            in ``to_tables``.
+
+    Raises:
+        InstanceError: lists everything that is wrong with the files.
+    """
+    if not isinstance(given, Problem):
+        return reading_of(given)
+    use_tables("read an instance")
+    started = time.perf_counter()
+    kind, faults = kind_of(given), Faults()
+    schema, tables = kind.tables.schema, labelled_tables(given)
+    source = MemorySource(tables, {}, "validate", faults)
+    checked_again = checked_tables(source, schema, faults, others=())
+    if checked_again is None or faults:
+        raise InstanceError(faults.found)
+    return Reading(
+        problem=given,
+        kind=kind,
+        path=None,
+        format=source.format,
+        rows={name: len(table) for name, table in tables.items()},
+        missing=tuple(table.name for table in schema.tables if table.name not in tables),
+        roundings=(),
+        warnings=warnings_of(source, kind, checked_again),
+        seconds=time.perf_counter() - started,
+    )
 
 
 @checked(tables=mapping_of(anything))
@@ -121,18 +171,8 @@ def plan_from_tables(problem: Problem[PlanT], tables: Mapping[str, Any]) -> Plan
     return plan_from(problem, MemorySource(tables, {}, "plan_from_tables", faults), instance.axes, faults)
 
 
-def to_tables(problem: Problem[PlanT], plan: PlanT | Planned[PlanT] | None = None) -> dict[str, pl.DataFrame]:
-    """The tables of a problem, or of a plan for it, with labels and in the units of files.
-
-    Args:
-        problem: an instance of any kind.
-        plan: a plan for it, or the solution of ``solve``; the tables are then those of the plan.
-
-    Returns:
-        Name of each table → its polars frame (``.to_pandas()`` and ``.to_arrow()`` convert it). Optional tables that
-        the problem does not have and optional columns without a value are left out. ``from_tables`` and
-        ``plan_from_tables`` give the same problem and plan back. Numbers are Int64, Float64, or Decimal where a float
-        would lose digits.
+def labelled_tables(problem: Problem[PlanT], plan: PlanT | Planned[PlanT] | None = None) -> dict[str, pl.DataFrame]:
+    """The tables of a problem, or of a plan for it, with labels and in the units of files; see ``mast_opt.to_tables``.
 
     Raises:
         UsageError: the solution has no plan, or the plan is of another kind.

@@ -145,7 +145,7 @@ class Decisions:
     """The single decisions of a plan that can be questioned."""
 
     noun: str
-    """``workload``, ``job``, ``process`` or ``reservation``."""
+    """``workload``, ``dataset``, ``job``, ``process`` or ``reservation``."""
     names: Callable[[Any], tuple[str, ...]]
     heaviest: Callable[[Any], Sequence[int]]
     """Positions in ``names``, those with the largest demand first."""
@@ -324,7 +324,8 @@ class AnalysisHooks:
     """Everything that can be asked of a kind of problem; what is empty makes no sense for it."""
 
     relief: Callable[[Any], ElasticProgram] | None = None
-    choices: Decisions | None = None
+    choices: tuple[Decisions, ...] = ()
+    """Sorts of decisions; the first are those that are questioned where nothing is named."""
     resources: tuple[Resource, ...] = ()
     changes: Mapping[str, Change] = field(default_factory=dict)
     priced: Callable[[Any], Any] = lambda problem: problem

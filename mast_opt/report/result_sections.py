@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from mast_opt.analysis.explain import Explanation
 from mast_opt.analysis.joint_periods import JointPeriods
 from mast_opt.analysis.marginal_values import Marginals
 from mast_opt.analysis.pareto import Frontier
@@ -47,6 +48,42 @@ def table_section(table: TableDiff) -> Section:
 
 def _both(before: str | None, after: str | None) -> str | None:
     return after if before == after else f"{before or UNKNOWN} → {after or UNKNOWN}"
+
+
+def explanation_sections(answer: Explanation) -> tuple[Section, ...]:
+    """Of a plan: each alternative of each thing that was questioned. Without one: the conflict and its repairs."""
+    heads = (
+        Head("name"),
+        Head("now"),
+        Head("instead"),
+        Head("change", Form.AMOUNT),
+        Head("of which"),
+        Head("forbidden by"),
+    )
+    options = tuple(
+        (
+            why.name,
+            why.now,
+            option.words,
+            option.change,
+            ", ".join(f"{name} {value:+.4g}" for name, value in (option.parts or option.terms).items()),
+            "; ".join(option.forbidden),
+        )
+        for why in answer.reasons
+        for option in why.options
+    )
+    repairs = tuple(
+        (number, change, repair.price, "yes" if repair.cheapest else "no")
+        for number, repair in enumerate(answer.repairs, 1)
+        for change in repair.changes
+    )
+    fix = (Head("repair", Form.COUNT), Head("change"), Head("price of the repair", Form.AMOUNT), Head("cheapest"))
+    found = (
+        Section("Alternatives", heads, options),
+        Section("Conflict", (Head("limit"),), tuple((words,) for words in answer.conflict)),
+        Section("Repairs", fix, repairs),
+    )
+    return tuple(section for section in found if section.rows)
 
 
 def order_sections(order: Order) -> tuple[Section, ...]:

@@ -135,7 +135,7 @@ def test_every_alternative_moves_the_whole_workload_and_nothing_else(
 
 
 def test_unknown_names_and_broken_plans() -> None:
-    with pytest.raises(mast_opt.UsageError, match="no workload called 'nobody'"):
+    with pytest.raises(mast_opt.UsageError, match="no workload or dataset called 'nobody'"):
         mast_opt.explain(PROBLEM, PLAN, ["nobody"])
     full = replace(PROBLEM, regions=replace(PROBLEM.regions, storage_mb=PROBLEM.regions.storage_mb // 4))
     assert mast_opt.explain(full, PLAN).status is None

@@ -183,8 +183,8 @@ def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
         "simulate": (mast_opt.simulate, {"trace": SMALL_TRACE, "policy": "fifo"}),
         "solve": (mast_opt.solve, {"problem": problem(), "gap": 0.9, **work}),
         "solvers": (mast_opt.solvers, {"kind": "data-placement"}),
-        "to_tables": (mast_opt.to_tables, {"problem": problem(), "plan": plan}),
-        "validate": (mast_opt.validate, {"path": folder / "read"}),
+        "to_tables": (mast_opt.to_tables, {"given": problem(), "plan": plan}),
+        "validate": (mast_opt.validate, {"given": folder / "read"}),
         "write_program": (
             mast_opt.write_program,
             {"mip": mast_opt.formulate(problem()), "path": folder / "program.mps", "force": True},

@@ -137,7 +137,8 @@ def test_conflicts_that_show_without_solving() -> None:
     assert words(many)["residency"] == "dataset images needs 3 copies but its residency is only a and b"
     kept_out = replace(FREE_HOME, workloads=replace(FREE_HOME.workloads, pinned=grid((TRAIN, C))))
     assert words(kept_out)["served"] == (
-        "workload train can run in none of 3 regions: 2 closed by workload_rules, 1 outside the residency of images"
+        "workload train can run in none of the 3 regions: closed by workload_rules in 2, "
+        "outside the residency of images in 1"
     )
     assert proven(base(kept_out).mip).x is None
 

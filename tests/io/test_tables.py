@@ -17,6 +17,9 @@ from mast_opt.core.errors import Fault, InstanceError, PlanError, UsageError
 from mast_opt.io.header import to_fields
 from mast_opt.registry import kind_named, kind_names
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::mast_opt.InstanceWarning"
+)  # a small instance asks for more than there is
 HEADER = ("name", "rules", "objective", "provenance")
 
 

@@ -12,8 +12,8 @@ import pytest
 import mast_opt
 from mast_opt import JobPlacementBuilder
 from mast_opt.core.errors import InstanceError, PlanError, UnsupportedOption, UsageError
+from mast_opt.io import validate
 from mast_opt.io.checksum import checksum
-from mast_opt.io.read import validate
 from mast_opt.job_placement import JobPlacement, Plan
 from mast_opt.job_placement.analysis.hooks import alternatives
 from mast_opt.job_placement.analysis.rejection_reasons import Obstacle, reason_in_words, reasons

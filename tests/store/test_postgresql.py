@@ -77,7 +77,9 @@ def test_a_server_that_restarts_loses_nothing(opened: Callable[[], SqlStore], se
 def test_a_lost_connection_gives_the_lead_away(opened: Callable[[], SqlStore]) -> None:
     old, new = opened(), opened()
     first = old.take_lead("old", 1)
-    new._db.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
+    new._db.execute(
+        "SELECT pg_terminate_backend(pid, 60000) FROM pg_locks WHERE locktype = 'advisory'"
+    )  # waits for its end
     second = new.take_lead("new", 1000)
     assert second == first + 1
     with pytest.raises(StoreError):

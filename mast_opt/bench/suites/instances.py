@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from mast_opt.importers import importer_named
-from mast_opt.io import from_tables, read, to_tables
+from mast_opt.io import from_tables_with_warnings, labelled_tables, read
 from mast_opt.io.header import to_fields
 from mast_opt.kind.problem import Problem
 from mast_opt.registry import generate, kind_of
@@ -59,14 +59,10 @@ class Generated:
         header, _ = kind_of(problem).tables.problem_to_tables(problem)
         stated = to_fields(header)
         objective, rules = self.objective or stated.get("objective"), {**stated.get("rules", {}), **self.rules}
-        changed: Problem[Any] = from_tables(
-            self.kind,
-            to_tables(problem),
-            name=problem.name,
-            objective=objective,
-            rules=rules,
-            provenance=problem.provenance,
-        )
+        fields = {
+            "name": problem.name, "objective": objective, "rules": rules, "provenance": problem.provenance,
+        }  # fmt: skip
+        changed: Problem[Any] = from_tables_with_warnings(self.kind, labelled_tables(problem), fields)[0]
         return changed
 
 

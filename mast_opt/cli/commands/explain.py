@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
 def _about(noun: str) -> Parameter:
     return Parameter(
-        negative=(), help=f"With --plan: a {noun} to ask about, by name. Repeatable; the heaviest few unless given."
+        negative=(),
+        help=f"With --plan: a {noun} to ask about, by name. Repeatable; without any name, the heaviest few are shown.",
     )
 
 
@@ -49,6 +50,7 @@ def command(  # noqa: C901 - one branch for each sort of question
     *,
     plan: Annotated[Path | None, Parameter(help="Ask why this plan does what it does.")] = None,
     workload: Annotated[list[str] | None, _about("workload")] = None,
+    dataset: Annotated[list[str] | None, _about("dataset")] = None,
     job: Annotated[list[str] | None, _about("job")] = None,
     process: Annotated[list[str] | None, _about("process")] = None,
     reservation: Annotated[list[str] | None, _about("reservation")] = None,
@@ -82,8 +84,8 @@ def command(  # noqa: C901 - one branch for each sort of question
 
     Without --plan: limits that contradict one another, of which none can be left out, in words and with amounts, and
     the cheapest repairs, each of them tried out (exit code 3; 0 if there is a plan after all). With --plan: for each
-    workload, job, process or reservation, what else could be done with it, what that would change, and which limits
-    forbid the rest.
+    workload, dataset, job, process or reservation, what else could be done with it, what that would change, and which
+    limits forbid the rest.
 
     A repair pays for each limit that it touches: 1 for making storage, CPU, ingress or a link larger by the size of an
     average one, 1 for giving up a pin or ban, 5 for allowing remote reads or a new GPU type, 10 for leaving work out.
@@ -92,10 +94,11 @@ def command(  # noqa: C901 - one branch for each sort of question
         mast-opt explain my-instance --price storage=3 --price pin=inf
         mast-opt explain my-instance --out repaired-instance
         mast-opt explain my-instance --plan my-plan --workload ranking --workload spam
+        mast-opt explain my-instance --plan my-plan --dataset clicks
         mast-opt explain my-instance --plan my-plan --risk
         mast-opt explain my-instance --json | jq .repairs
     """
-    if risk and (out is not None or price or any((workload, job, process, reservation))):
+    if risk and (out is not None or price or any((workload, dataset, job, process, reservation))):
         raise UsageError("--risk answers for all regions and solves nothing: leave out --out, --price and names")
     if out is not None and (plan is not None or not alternatives):
         raise UsageError("--out writes an instance that was repaired; leave out --plan, and ask for an alternative")
@@ -103,7 +106,7 @@ def command(  # noqa: C901 - one branch for each sort of question
     with run.phase("read", f"reading {path}"):
         problem = read(path)
         run.record.update(kind=problem.kind, solver=None if plan is not None else solver)
-        given = {"workload": workload, "job": job, "process": process, "reservation": reservation}
+        given = {"workload": workload, "dataset": dataset, "job": job, "process": process, "reservation": reservation}
         about = _names(problem, {noun: names for noun, names in given.items() if names})
         asked = None
         if plan is not None:
@@ -172,10 +175,10 @@ def _risk(run: Run, problem: Problem[PlanT], plan: PlanT | None, *, full: bool) 
 def _names(problem: Problem[Any], given: Mapping[str, list[str]]) -> list[str]:
     """The names to ask about. Raises UsageError for an option of another kind of problem."""
     kind = kind_of(problem)
-    choices = kind.analysis.hooks().choices
+    nouns = [choices.noun for choices in kind.analysis.hooks().choices]
     for noun in given:
-        if choices is None or noun != choices.noun:
-            instead = "" if choices is None else f"; its option is --{choices.noun}"
+        if noun not in nouns:
+            instead = f"; use {' or '.join(f'--{own}' for own in nouns)}" if nouns else ""
             raise UsageError(f"--{noun} makes no sense here, since {problem.name} is a {kind.name} instance{instead}")
     return [name for names in given.values() for name in names]
 

@@ -10,7 +10,7 @@ import numpy as np
 from mast_opt.core.verdict import Violation
 from mast_opt.core.wording import listed
 from mast_opt.data_placement.limits import LIMITS
-from mast_opt.data_placement.plan import Plan, fill_copies, fill_remote
+from mast_opt.data_placement.plan import Plan, fill_copies, fill_remote, first_holder
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.data_placement.wording import cores, quantity, tb
 from mast_opt.kind.analysis_hooks import Alternative, Decisions
@@ -127,10 +127,10 @@ def _moved(problem: DataPlacement, plan: Plan, w: int, region: int | None, kind:
     far = (
         np.zeros((0, 2), np.int64)
         if region is None
-        else _sources(p, place, p.reads.dataset[p.reads.workload == w], region)
+        else cheapest_sources(p, place, p.reads.dataset[p.reads.workload == w], region)
     )
     new = np.flatnonzero(place[:, region] & ~plan.place[:, region]) if region is not None else np.zeros(0, np.int64)
-    come = np.zeros((0, 2), np.int64) if region is None else _sources(p, p.datasets.stored, new, region)
+    come = np.zeros((0, 2), np.int64) if region is None else cheapest_sources(p, p.datasets.stored, new, region)
     return replace(
         plan,
         place=place.copy(),
@@ -150,11 +150,14 @@ def _moved(problem: DataPlacement, plan: Plan, w: int, region: int | None, kind:
     )
 
 
-def _sources(problem: DataPlacement, held: Bools, datasets: Ints, region: int) -> Ints:
-    """(dataset, source) of each dataset that the region lacks, over the cheapest link from a region that holds it;
-    datasets that no link brings are left out, for the verifier to find."""
+def cheapest_sources(problem: DataPlacement, held: Bools, datasets: Ints, region: int) -> Ints:
+    """(dataset, source) of each dataset that the region lacks, over the cheapest link from a region that holds it, or
+    from the first such region where every region reaches every other; datasets that nothing brings are left out, for
+    the verifier to find."""
     links = problem.links
-    assert links is not None
+    if links is None:
+        missing = datasets[~held[datasets, region] & held[datasets].any(axis=1)]
+        return np.stack((missing, first_holder(held)[missing]), axis=1)
     into = np.flatnonzero(links.target == region)
     into = into[np.argsort(links.price_usd_per_tb[into], kind="stable")]
     pairs = []
@@ -183,7 +186,7 @@ def _heaviest(problem: DataPlacement) -> list[int]:
     return order
 
 
-CHOICES = Decisions(
+WORKLOAD_CHOICES = Decisions(
     "workload",
     lambda problem: problem.workloads.labels,
     _heaviest,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mast_opt.data_placement.analysis.alternatives import CHOICES
+from mast_opt.data_placement.analysis.alternatives import WORKLOAD_CHOICES
+from mast_opt.data_placement.analysis.dataset_alternatives import DATASET_CHOICES
 from mast_opt.data_placement.analysis.elastic_program import relief
 from mast_opt.data_placement.analysis.joint_periods import JOINT
 from mast_opt.data_placement.analysis.losses import adapted, settle_loss
@@ -24,7 +25,7 @@ from mast_opt.kind.rolling import Rolling
 
 QUESTIONS = AnalysisHooks(
     relief=relief,
-    choices=CHOICES,
+    choices=(WORKLOAD_CHOICES, DATASET_CHOICES),
     resources=RESOURCES,
     changes=CHANGES,
     priced=priced,

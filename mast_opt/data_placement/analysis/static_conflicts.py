@@ -73,6 +73,8 @@ def _of_datasets(view: ReducedDomains) -> Iterator[Conflict]:
                 f"needs {copies(least)} but fits in {int(holds[i])} of the {int(allowed[i])} allowed regions"
                 if holds[i]
                 else f"fits in none of the {int(allowed[i])} allowed regions"
+                if allowed[i] > 1
+                else "does not fit in the only allowed region"
             )
             words = f"{name} ({tb(p.datasets.size_mb[i])}) {fits}: {_counts(_why_not_held(view, i))}"
         yield Conflict("copies", (p.datasets.labels[i],), words)
@@ -83,9 +85,9 @@ def _why_not_held(view: ReducedDomains, i: int) -> list[tuple[str, int]]:
     open_to = ~view.p.closed[i]
     reasons = []
     for words, met in (
-        ("have too little storage after pinned data", view.fits[i]),
-        ("have too little ingress after pinned data", view.arrives[i]),
-        ("have no links that carry it in time", view.reached[i]),
+        ("too little storage after pinned data", view.fits[i]),
+        ("too little ingress after pinned data", view.arrives[i]),
+        ("no links that carry it in time", view.reached[i]),
     ):
         reasons.append((words, int((open_to & ~met).sum())))
         open_to = open_to & met
@@ -116,7 +118,7 @@ def _of_workloads(view: ReducedDomains) -> Iterator[Conflict]:
         yield Conflict("residency", (p.workloads.labels[w],), words)
     for w in np.flatnonzero(~view.possible.any(axis=1) & ~apart).tolist():
         name, reasons = p.workloads.labels[w], _counts(_why_not_run(view, w))
-        yield Conflict("served", (name,), f"workload {name} can run in none of {len(p.regions)} regions: {reasons}")
+        yield Conflict("served", (name,), f"workload {name} can run in none of the {len(p.regions)} regions: {reasons}")
     for w in np.flatnonzero(p.workloads.splittable & view.possible.any(axis=1)).tolist():
         need, most = int(p.workloads.cpu_mcores[w]), view.quota_mcores[view.possible[w], p.workloads.app[w]]
         if need > total(most):
@@ -136,9 +138,12 @@ def _why_not_run(view: ReducedDomains, w: int) -> list[tuple[str, int]]:
     for words, met in (
         ("closed by workload_rules", p.ruled[w]),
         (f"outside the residency of {listed(resident)}" if resident else "", ~p.reads_outside[w]),
-        (f"without its GPU types ({', '.join(accepted)})", view.supplied[w]),
-        (f"without {cores(int(p.workloads.cpu_mcores[w]))} or its application's quota of them", view.room_for_work[w]),
-        ("cannot hold all of its datasets, and remote reads are forbidden", view.has_data[w]),
+        (f"no GPUs of its types ({', '.join(accepted)})", view.supplied[w]),
+        (
+            f"fewer than {cores(int(p.workloads.cpu_mcores[w]))} or too small a quota of its application",
+            view.room_for_work[w],
+        ),
+        ("too little room for all of its datasets, and no remote reads,", view.has_data[w]),
     ):
         reasons.append((words, int((open_to & ~met).sum())))
         open_to = open_to & met
@@ -220,4 +225,4 @@ def _place(p: DataPlacement, i: int, r: int, words: str) -> Conflict:
 
 
 def _counts(reasons: list[tuple[str, int]]) -> str:
-    return ", ".join(f"{count} {words}" for words, count in reasons if count)
+    return ", ".join(f"{words} in {count}" for words, count in reasons if count)

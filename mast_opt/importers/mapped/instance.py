@@ -15,7 +15,7 @@ from mast_opt.importers.base import Importer, Input
 from mast_opt.importers.mapped.mapping import MappedTable, read_mapping
 from mast_opt.importers.mapped.sources import Sources
 from mast_opt.io.faults import Faults
-from mast_opt.io.tables import from_tables
+from mast_opt.io.tables import from_tables_with_warnings
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,8 @@ def build(paths: Sequence[Path], settings: Settings, rng: np.random.Generator) -
     kinds = ", ".join(dict.fromkeys(kind for kind, _ in mapping.sources.values()))
     words = f"Imported by {paths[0].name} ({kinds})."
     try:
-        return from_tables(mapping.kind, frames, name=mapping.name, provenance=words, **mapping.header)
+        header = {"name": mapping.name, "provenance": words, **mapping.header}
+        return from_tables_with_warnings(mapping.kind, frames, header)[0]
     except InstanceError as error:
         raise SourceError(error.faults) from error
 

@@ -147,7 +147,7 @@ def moved(problem: JobPlacement, scenario: JobPlacement, before: Plan, after: Pl
 
 
 QUESTIONS = AnalysisHooks(
-    choices=Decisions("job", lambda problem: problem.jobs.labels, _heaviest, now, alternatives, _phrase),
+    choices=(Decisions("job", lambda problem: problem.jobs.labels, _heaviest, now, alternatives, _phrase),),
     changes=CHANGES,
     moved=moved,
     adapted=adapted,

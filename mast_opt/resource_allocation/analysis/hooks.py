@@ -80,7 +80,7 @@ def _more(problem: ResourceAllocation, at: int, units: int) -> ResourceAllocatio
 
 QUESTIONS = AnalysisHooks(
     relief=relief,
-    choices=Decisions("job", lambda problem: problem.jobs.labels, _slowest, now, alternatives, phrase),
+    choices=(Decisions("job", lambda problem: problem.jobs.labels, _slowest, now, alternatives, phrase),),
     resources=(Resource("capacity", "unit", lambda problem: problem.resources.labels, _more),),
     changes=CHANGES,
     moved=moved,

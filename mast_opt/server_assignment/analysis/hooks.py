@@ -83,8 +83,10 @@ def _largest(problem: ServerAssignment) -> list[int]:
 
 
 QUESTIONS = AnalysisHooks(
-    choices=Decisions(
-        "reservation", lambda problem: problem.reservations.labels, _largest, now, alternatives, phrase, "holds"
+    choices=(
+        Decisions(
+            "reservation", lambda problem: problem.reservations.labels, _largest, now, alternatives, phrase, "holds"
+        ),
     ),
     changes=CHANGES,
     moved=moved,

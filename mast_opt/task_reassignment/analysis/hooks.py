@@ -68,7 +68,7 @@ def _heaviest(problem: TaskReassignment) -> list[int]:
 
 QUESTIONS = AnalysisHooks(
     relief=relief,
-    choices=Decisions("process", lambda problem: problem.processes.labels, _heaviest, now, alternatives, phrase),
+    choices=(Decisions("process", lambda problem: problem.processes.labels, _heaviest, now, alternatives, phrase),),
     changes=CHANGES,
     moved=moved,
 )

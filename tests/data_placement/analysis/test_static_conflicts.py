@@ -60,14 +60,14 @@ CASES: dict[str, tuple[DataPlacement, str, tuple[str, ...], str]] = {
         ("video",),
         (
             "dataset video (9 TB) needs 3 copies but fits in 2 of the 3 allowed regions: "
-            "1 have too little ingress after pinned data"
+            "too little ingress after pinned data in 1"
         ),
     ),
     "storage next to pins": (
         replace(FREE, regions=replace(FREE.regions, storage_mb=ints(8, 16, 8) * TB)),
         "copies",
         ("video",),
-        ("dataset video (9 TB) fits in none of the 3 allowed regions: 3 have too little storage after pinned data"),
+        ("dataset video (9 TB) fits in none of the 3 allowed regions: too little storage after pinned data in 3"),
     ),
     "pinned and forbidden": (
         replace(FREE, datasets=replace(FREE.datasets, forbidden=grid((IMAGES, B)))),
@@ -102,21 +102,24 @@ CASES: dict[str, tuple[DataPlacement, str, tuple[str, ...], str]] = {
         replace(FREE, workloads=replace(FREE.workloads, forbidden=grid((VIEW, C)))),
         "served",
         ("view",),
-        "workload view can run in none of 3 regions: 3 closed by workload_rules",
+        "workload view can run in none of the 3 regions: closed by workload_rules in 3",
     ),
     "a type that is not there": (
         replace(FREE, regions=replace(FREE.regions, supply_mgpu=ints((8, 0), (8, 16), (0, 0)) * 1000)),
         "served",
         ("view",),
-        "workload view can run in none of 3 regions: 2 closed by workload_rules, 1 without its GPU types (a100)",
+        (
+            "workload view can run in none of the 3 regions: closed by workload_rules in 2, "
+            "no GPUs of its types (a100) in 1"
+        ),
     ),
     "too many cores": (
         replace(FREE, workloads=replace(FREE.workloads, cpu_mcores=ints(10, 50, 101) * 1000)),
         "served",
         ("view",),
         (
-            "workload view can run in none of 3 regions: 2 closed by workload_rules, "
-            "1 without 101 cores or its application's quota of them"
+            "workload view can run in none of the 3 regions: closed by workload_rules in 2, "
+            "fewer than 101 cores or too small a quota of its application in 1"
         ),
     ),
     "too many cores in parts": (
@@ -130,8 +133,8 @@ CASES: dict[str, tuple[DataPlacement, str, tuple[str, ...], str]] = {
         "served",
         ("view",),
         (
-            "workload view can run in none of 3 regions: 2 closed by workload_rules, "
-            "1 cannot hold all of its datasets, and remote reads are forbidden"
+            "workload view can run in none of the 3 regions: closed by workload_rules in 2, "
+            "too little room for all of its datasets, and no remote reads, in 1"
         ),
     ),
     "work in one region over its cores": (
@@ -232,8 +235,7 @@ def test_links_must_reach_a_region() -> None:
     problem = replace(PROBLEM, links=one_way, datasets=replace(PROBLEM.datasets, copies_min=ints(2, 1, 1)))
     (conflict,) = (found for found in conflicts(problem) if found.index == ("logs",))
     assert str(conflict) == (
-        "dataset logs (4 TB) needs 2 copies but fits in 1 of the 2 allowed regions: "
-        "1 have no links that carry it in time"
+        "dataset logs (4 TB) needs 2 copies but fits in 1 of the 2 allowed regions: no links that carry it in time in 1"
     )
 
 

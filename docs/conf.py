@@ -18,8 +18,9 @@ project = "mast-opt"
 author = "the mast-opt authors"
 version = release = version_of("mast-opt")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-source_suffix = {".md": "markdown"}
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb"}
+nb_execution_mode = "off"  # the tests run the notebooks; the site shows what they kept
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
 autodoc_typehints = "signature"
@@ -49,14 +50,16 @@ MENU: tuple[tuple[str, tuple[str, ...]], ...] = (
             "security.md",
         ),
     ),
+    ("Notebooks", ("notebooks",)),
     ("How to", ("how-to",)),
     ("Problems", ("problems", "models.md", "instances.md")),
     ("Solvers", ("heuristics", "benchmarks.md", "benchmarks", "research")),
     ("Schedulers", ("papers.md", "policies.md", "policies-sizes.md", "policies-queues.md", "policies-in-time.md")),
-    ("Reference", ("api.md", "groups.md", "policies-reference.md")),
+    ("Reference", ("api.md", "tables.md", "groups.md", "policies-reference.md")),
     ("Decisions", ("decisions/README.md", "decisions")),
 )
 """Section → pages, or folders of pages."""
+PAGES = (".md", ".ipynb")
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 
 
@@ -76,7 +79,7 @@ def _menu(title: str, entries: tuple[str, ...]) -> str:
     pages: list[str] = []
     for entry in entries:
         path = DOCS / entry
-        found = sorted(path.rglob("*.md")) if path.is_dir() else [path]
+        found = sorted(page for page in path.rglob("*") if page.suffix in PAGES) if path.is_dir() else [path]
         pages += [page.relative_to(DOCS).with_suffix("").as_posix() for page in found]
     return "\n".join(["", ":::{toctree}", ":hidden:", f":caption: {title}", "", *dict.fromkeys(pages), ":::", ""])
 
@@ -86,7 +89,7 @@ def _repaired(link: re.Match[str], folder: Path) -> str:
     if "://" in target or image:
         return link[0]
     path = (folder / target).resolve()
-    if not path.exists() or (path.is_relative_to(DOCS) and path.suffix == ".md"):
+    if not path.exists() or (path.is_relative_to(DOCS) and path.suffix in PAGES):
         return link[0]
     name = path.relative_to(ROOT).as_posix()
     return text if text.strip("`/") == name else f"{text} (`{name}`)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 from typing import Any, get_args
 
@@ -37,3 +38,14 @@ def test_every_term_has_a_unit_that_the_page_states(name: str) -> None:
     page = (Path(__file__).parents[1] / "docs" / "how-to" / "objective.md").read_text(encoding="utf-8")
     assert set(kind.units) == set(kind.terms)
     assert all(f"`{term}` ({unit})" in page for term, unit in kind.units.items())
+
+
+def test_the_page_of_tables_is_that_of_the_schemas() -> None:
+    docs = Path(__file__).parents[1] / "docs"
+    found = importlib.util.spec_from_file_location("tables_page", docs / "tables_page.py")
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    again = "python docs/tables_page.py writes it"
+    assert (docs / "tables.md").read_text(encoding="utf-8") == module.page(), again

@@ -199,7 +199,12 @@ _SHARE = need("share", SHARE, maximum=SHARE, help="share, 0–1")
 PLAN_SCHEMA = Schema(
     axes=SCHEMA.axes,
     tables=(
-        Table("placements", (label("dataset", "dataset"), label("region", "region")), key=("dataset", "region")),
+        Table(
+            "placements",
+            (label("dataset", "dataset"), label("region", "region")),
+            key=("dataset", "region"),
+            help="which region holds which dataset after the plan",
+        ),
         Table(
             "runs",
             (
@@ -209,11 +214,13 @@ PLAN_SCHEMA = Schema(
                 _SHARE,
             ),
             key=("workload", "region", "gpu_type"),
+            help="where each workload runs, and on what",
         ),
         Table(
             "copies",
             (label("dataset", "dataset"), label("src", "region"), label("dst", "region"), _SHARE),
             key=("dataset", "src", "dst"),
+            help="where the bytes of each new replica come from; it must be there, and may have no rows",
         ),
         Table(
             "remote_reads",
@@ -225,6 +232,7 @@ PLAN_SCHEMA = Schema(
                 _SHARE,
             ),
             key=("workload", "dataset", "src", "dst"),
+            help="what work reads from another region; it must be there, and may have no rows",
         ),
     ),
 )

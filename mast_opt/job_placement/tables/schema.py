@@ -233,8 +233,9 @@ PLAN_SCHEMA = Schema(
                 label("part", "part", required=False, later=True, help="the part of a job of several parts"),
             ),
             key=("job", "server", "gpu_index", "part"),
+            help="where the tasks of each job that starts run",
         ),
-        Table("preemptions", (label("job", "running"),), key=("job",)),
+        Table("preemptions", (label("job", "running"),), key=("job",), help="running jobs that are stopped"),
         Table(
             "moves",
             (
@@ -247,6 +248,7 @@ PLAN_SCHEMA = Schema(
             key=("job", "server", "gpu_index"),
             required=False,
             later=True,
+            help="where the tasks of running jobs go that are moved",
         ),
     ),
 )

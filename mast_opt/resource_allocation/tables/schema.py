@@ -110,6 +110,7 @@ PLAN_SCHEMA = Schema(
             "shares",
             (label("configuration", "configuration"), real("share", help="of the time; no row = 0")),
             key=("configuration",),
+            help="the part of the time that each configuration runs",
         ),
         Table(
             "rates",
@@ -119,6 +120,7 @@ PLAN_SCHEMA = Schema(
                 real("kept", maximum=1, required=False, help="the part that a mechanism leaves; empty = 1"),
             ),
             key=("job",),
+            help="the rate of each job under these shares",
         ),
     ),
 )

@@ -77,5 +77,12 @@ SCHEMA = Schema(
 
 PLAN_SCHEMA = Schema(
     axes=SCHEMA.axes,
-    tables=(Table("assignments", (label("server", "server"), label("reservation", "reservation")), key=("server",)),),
+    tables=(
+        Table(
+            "assignments",
+            (label("server", "server"), label("reservation", "reservation")),
+            key=("server",),
+            help="the reservation of each server; a server without a row is in none",
+        ),
+    ),
 )

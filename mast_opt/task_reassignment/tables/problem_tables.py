@@ -132,7 +132,14 @@ SCHEMA = Schema(
 
 PLAN_SCHEMA = Schema(
     axes=SCHEMA.axes,
-    tables=(Table("assignments", (label("process", "process"), label("machine", "machine")), key=("process",)),),
+    tables=(
+        Table(
+            "assignments",
+            (label("process", "process"), label("machine", "machine")),
+            key=("process",),
+            help="the machine of each process",
+        ),
+    ),
 )
 
 

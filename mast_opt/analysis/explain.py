@@ -49,7 +49,7 @@ class Explanation(Summarised):
     conflict: tuple[str, ...] = ()
     """Limits that contradict one another, in the words of the domain."""
     limits: Mapping[str, tuple[int, ...]] | None = None
-    """The same as positions by sort of limit, for programs; None where only ``seen`` is known."""
+    """The same as positions by kind of limit, for programs; None where only ``seen`` is known."""
     minimal: bool = False
     """Is it proven that without any one of these limits the others can be kept?"""
     proven: int = 0
@@ -95,7 +95,7 @@ def explain(
     Without a plan: an irreducible set of limits that contradict one another (each was left out once, and a plan for
     the others was found), and the cheapest repairs. A repair pays for every limit that it moves or gives up: enlarging
     storage, cores, ingress or a link by the size of an average one costs 1, giving up a pin or a ban 1, allowing remote
-    reads or a new GPU type in a region 5, leaving out a workload 10; ``prices`` multiplies these by sort of limit.
+    reads or a new GPU type in a region 5, leaving out a workload 10; ``prices`` multiplies these by kind of limit.
     Capacities are raised by what can be ordered (whole TB, cores, TB a day, GPUs); ``Repair.exact`` has the amounts
     before that, which the price counts. Every repair is tried out: its instance is solved and the plan verified.
 

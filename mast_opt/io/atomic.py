@@ -64,7 +64,9 @@ def check_free(target: Path, *, force: bool) -> None:
     if target.is_dir():
         raise InputError(f"{target} exists already, as a folder; choose the name of a file")
     if target.exists() and not force:
-        raise InputError(f"{target} exists already; choose another path, or overwrite it (--force)")
+        raise InputError(
+            f"{target} exists already; choose another path, or overwrite it (--force; in Python, force=True)"
+        )
 
 
 def check_writable(target: Path) -> None:

@@ -184,6 +184,8 @@ def _only(stem: str, schema: Schema, force: bool) -> Callable[[Path], None]:
             shown = printable(one_of((foreign or content)[:3]))
             raise InputError(f"{target} holds {shown}, which is no part of an earlier {stem}; choose another path")
         if not force:
-            raise InputError(f"{target} exists already; choose another path, or overwrite it (--force)")
+            raise InputError(
+                f"{target} exists already; choose another path, or overwrite it (--force; in Python, force=True)"
+            )
 
     return check

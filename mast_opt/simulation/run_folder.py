@@ -72,7 +72,9 @@ def check_replaceable(target: Path, force: bool) -> None:
     if not target.is_dir() or any(name not in FILES for name in names):
         raise InputError(f"{target} is no folder of an earlier run; choose another path")
     if names and not force:
-        raise InputError(f"{target} exists already; choose another path, or overwrite it (--force)")
+        raise InputError(
+            f"{target} exists already; choose another path, or overwrite it (--force; in Python, force=True)"
+        )
 
 
 def write_run(

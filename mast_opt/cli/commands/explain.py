@@ -66,7 +66,7 @@ def command(  # noqa: C901 - one branch for each sort of question
         list[str] | None,
         Parameter(
             negative=(),
-            help="LIMIT=FACTOR: make repairs of one sort of limit more expensive, or inf: never. Repeatable.",
+            help="LIMIT=FACTOR: make repairs of one kind of limit more expensive, or inf: never. Repeatable.",
         ),
     ] = None,
     alternatives: Annotated[int, Parameter(help="How many repairs to look for.", validator=Number(gte=0))] = 3,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from html import escape
+from textwrap import wrap
 
 from mast_opt.core.number_format import plain
 from mast_opt.report.html.content import Report
@@ -15,6 +16,8 @@ from mast_opt.report.html.vega_specs import FONT
 MARGIN, GAP = 32, 24
 SCALE = 2
 """Pixels of the picture for each unit of the drawing."""
+NOTE_CHARACTERS = 150
+"""Characters of a note that fit a line of the sheet."""
 _SIZE = re.compile(r'<svg [^>]*?width="([0-9.]+)" height="([0-9.]+)"')
 
 
@@ -40,6 +43,9 @@ def sheet(pictures: Iterable[Picture], title: str = "", words: str = "") -> str:
     for picture in pictures:
         y += GAP + 18
         parts.append(_text(MARGIN, y, picture.title, 17, "ink", bold=True))
+        for line in wrap(" ".join((picture.note, picture.left_out)).strip(), NOTE_CHARACTERS):
+            y += 18
+            parts.append(_text(MARGIN, y, line, 12, "soft"))
         y += 8
         x, lowest = float(MARGIN), y
         for mark, name in picture.legend:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from mast_opt.core.errors import UsageError
 from mast_opt.job_placement.live_fleet.fleet import Fleet
 from mast_opt.job_placement.live_fleet.types import Server
 from mast_opt.job_placement.units import WHOLE
@@ -34,6 +35,8 @@ class Inventory:
         self.used_mgpu: dict[str, int] = {}
         """Region → what starts and runs there."""
         self._was_down: set[str] = set()
+        self.shrinking: dict[str, Server] = {}
+        """Server that holds more than it is to have → what it is to be. It takes no job until then."""
         for server in servers:
             self._know(server)
 
@@ -58,6 +61,39 @@ class Inventory:
         self.supply_mgpu[server.region] += server.gpus * WHOLE
         self._reclaimable.add(server.name, server.region, server.gpus * WHOLE)
 
+    def resized(self, event: ev.CapacitySet) -> None:
+        """A server is to have other amounts; where more is held there, as soon as that has ended."""
+        if not self.resizes(event):
+            raise Unfit(f"server {event.server} cannot be resized: it moves, is not in service, or has that already")
+        if self.shrinking.pop(event.server, None) is None:
+            self._fleet.cordon(event.server)
+        self.shrinking[event.server] = replace(
+            self.server_of[event.server], gpus=event.gpus, cpu_mcores=event.cpu_mcores, memory_mib=event.memory_mib
+        )
+        self.shrink(event.server)
+
+    def resizes(self, event: ev.CapacitySet) -> bool:
+        """Whether a server can get these amounts, and does not have them."""
+        if event.server not in self.up or event.server in self.moving:
+            return False
+        now = self.shrinking.get(event.server, self.server_of[event.server])
+        return (now.gpus, now.cpu_mcores, now.memory_mib) != (event.gpus, event.cpu_mcores, event.memory_mib)
+
+    def shrink(self, server: str) -> None:
+        """Give a server the amounts that it is to have, if no more is held there."""
+        new, old = self.shrinking.get(server), self.server_of[server]
+        if new is None:
+            return
+        try:
+            self._fleet.set_capacity(server, gpus=new.gpus, cpu_mcores=new.cpu_mcores, memory_mib=new.memory_mib)
+        except UsageError:  # more is held
+            return
+        del self.shrinking[server]
+        self._fleet.uncordon(server)
+        self._know(new)
+        self.supply_mgpu[new.region] += (new.gpus - old.gpus) * WHOLE
+        self._reclaimable.resize(server, (new.gpus - old.gpus) * WHOLE)
+
     def breaks(self, event: ev.ServerDown) -> tuple[str, ...]:
         """A server is out of service; returns the jobs that it takes along."""
         if event.server not in self.up:
@@ -65,6 +101,7 @@ class Inventory:
         self.up.discard(event.server)
         self._was_down.add(event.server)
         self.moving.pop(event.server, None)
+        self.shrinking.pop(event.server, None)
         server = self.server_of[event.server]
         self.supply_mgpu[server.region] -= server.gpus * WHOLE
         return self._fleet.fail(event.server)

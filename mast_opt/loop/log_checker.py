@@ -12,8 +12,10 @@ from typing import Any
 
 from mast_opt.loop.data_checker import DataCheck
 from mast_opt.loop.events import (
+    Adopted,
     Bound,
     Cancelled,
+    CapacitySet,
     CopyAsked,
     CopyEnded,
     DatasetCreated,
@@ -205,6 +207,27 @@ class _Checker:
         if event.at_once:
             self._start(job, event)
 
+    def _adopted(self, event: Adopted) -> None:
+        """Its host says that it runs there, whether there is room or not."""
+        job = self._job(event.job)
+        if job is None:
+            return
+        if job.phase != "waiting" or event.attempt != job.attempt + 1:
+            self.wrong("attempt", f"attempt {event.attempt} of job {event.job} is adopted after attempt {job.attempt}")
+            return
+        placed = Placed(event.job, event.attempt, event.region, event.cluster, event.shares, at_once=True)
+        if sum(share.tasks for share in event.shares) != job.spec.tasks:
+            self.wrong("gang", f"not all {job.spec.tasks} tasks of job {event.job} are adopted")
+        job.phase, job.attempt, job.placed, job.ran, job.began_ms = "running", event.attempt, placed, True, self.now
+        for share in event.shares:
+            self.holders.setdefault(share.server, set()).add(event.job)
+            if share.server not in self.servers:
+                self.wrong("server", f"job {event.job} is adopted on {share.server}, which nobody knows")
+        for what in ("claimed", "used"):
+            self.places.count(job.spec, placed, what, 1)
+        for share in event.shares:
+            self.places.excuse(share.server)
+
     def _victim(self, name: str, event: Placed, by: _Job) -> None:
         victim = self._job(name)
         if victim is None:
@@ -332,6 +355,7 @@ _HANDLERS: Mapping[type[Event], Callable[[_Checker, Any], None]] = {
     Bound: _Checker._bound,
     Cancelled: _Checker._cancelled,
     Placed: _Checker._placed,
+    Adopted: _Checker._adopted,
     StopAsked: _Checker._attempt,
     Started: _Checker._attempt,
     Stopped: _Checker._attempt,
@@ -341,6 +365,7 @@ _HANDLERS: Mapping[type[Event], Callable[[_Checker, Any], None]] = {
 _SERVERS: Mapping[type[Event], Callable[[ServerCheck, Any], None]] = {
     ServerUp: ServerCheck.server_up,
     ServerDown: ServerCheck.server_down,
+    CapacitySet: ServerCheck.capacity_set,
     MoveAsked: ServerCheck.move_asked,
     ServerMoved: ServerCheck.server_moved,
 }

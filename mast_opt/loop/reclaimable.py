@@ -51,6 +51,11 @@ class Reclaimable:
         self._region[server] = region
         self._grow(server)
 
+    def resize(self, server: str, mgpu: int) -> None:
+        """A server has so much more, or less, than before; its processors and memory may have grown too."""
+        self._free[server] += mgpu
+        self._grow(server)
+
     def remove(self, server: str) -> None:
         """A server is out of service; what ran there has been taken off before."""
         self._free[server] = 0

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mast_opt.loop import events as ev
-from mast_opt.loop.job_states import HOLDING, JobState
+from mast_opt.loop.job_states import HOLDING, WAITING, JobState
 from mast_opt.loop.state import State
 
 
@@ -28,6 +28,13 @@ def _ended(state: State, event: ev.Stopped | ev.Finished | ev.Failed) -> bool:
     return record is not None and record.attempt == event.attempt and record.state in HOLDING
 
 
+def _adopted(state: State, event: ev.Adopted) -> bool:
+    record = state.jobs.get(event.job)
+    if record is None or record.state not in WAITING or event.attempt != record.attempt + 1:
+        return False
+    return all(share.server in state.inventory.up for share in event.shares)
+
+
 def _copies(state: State, event: ev.CopyProgress | ev.CopyEnded) -> bool:
     return state.datasets.fits(event)
 
@@ -35,6 +42,8 @@ def _copies(state: State, event: ev.CopyProgress | ev.CopyEnded) -> bool:
 _CHECKS: Mapping[type, Callable[[State, Any], bool]] = {
     ev.Submitted: lambda state, event: event.job not in state.jobs,
     ev.Cancelled: lambda state, event: event.job in state.jobs,
+    ev.Adopted: _adopted,
+    ev.CapacitySet: lambda state, event: state.inventory.resizes(event),
     ev.Started: _started,
     ev.Stopped: _ended,
     ev.Finished: _ended,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from mast_opt.loop.events import JobSpec, MoveAsked, Placed, ServerDown, ServerMoved, ServerUp
+from mast_opt.loop.events import CapacitySet, JobSpec, MoveAsked, Placed, ServerDown, ServerMoved, ServerUp
 
 GPU_MILLI = 1000
 MOST_NUMBERED = 4096
@@ -26,8 +26,13 @@ class CheckedServer:
     """By jobs that start or run, and were not asked to stop."""
     used: list[int] = field(default_factory=lambda: [0, 0, 0])
     """By jobs that have started and have not stopped."""
+    beyond: bool = False
+    """Whether its host has reported work beyond what it has, or less than its work takes, and that is still so: no job
+    may be placed there then, and jobs that were placed before may start."""
     gpus: Counter[int] = field(default_factory=Counter)
     """GPU → milli-GPUs that started jobs hold, where the log numbers GPUs."""
+    claimed_gpus: Counter[int] = field(default_factory=Counter)
+    """GPU → milli-GPUs that are claimed."""
 
     @property
     def amounts(self) -> tuple[int, int, int]:
@@ -63,6 +68,32 @@ class ServerCheck:
         else:
             server.in_service, server.moves_to = False, ""
 
+    def capacity_set(self, event: CapacitySet) -> None:
+        """A server has other amounts."""
+        server = self.servers.get(event.server)
+        if server is None or not server.in_service or server.moves_to:
+            self._wrong("server", f"server {event.server} is resized: it moves, or is not in service")
+            return
+        server.up = replace(server.up, gpus=event.gpus, cpu_mcores=event.cpu_mcores, memory_mib=event.memory_mib)
+        self.excuse(event.server)
+
+    def excuse(self, name: str) -> None:
+        """What a host has reported may be beyond what a server has."""
+        server = self.servers.get(name)
+        if server is not None:
+            server.beyond = server.beyond or self._is_beyond(server)
+
+    @staticmethod
+    def _is_beyond(server: CheckedServer) -> bool:
+        for total, gpus in ((server.claimed, server.claimed_gpus), (server.used, server.gpus)):
+            if any(amount > most for amount, most in zip(total, server.amounts, strict=True)):
+                return True
+            if server.up.gpus <= MOST_NUMBERED and any(
+                held > GPU_MILLI or (held and at >= server.up.gpus) for at, held in gpus.items()
+            ):
+                return True
+        return False
+
     def move_asked(self, event: MoveAsked) -> None:
         """A server takes no job from now on."""
         server = self.servers.get(event.server)
@@ -94,15 +125,19 @@ class ServerCheck:
             total = server.claimed if what == "claimed" else server.used
             for at, need in enumerate(need_of(spec, server.up.gpu_type)):
                 total[at] += sign * share.tasks * need
-            if what == "used":
-                for gpu, milli in share.gpus.items():
-                    server.gpus[gpu] += sign * milli
+            held = server.claimed_gpus if what == "claimed" else server.gpus
+            for gpu, milli in share.gpus.items():
+                held[gpu] += sign * milli
+            if server.beyond:
+                server.beyond = self._is_beyond(server)
 
     def check_capacity(self, placed: Placed, what: str) -> None:
         """Whether the servers of a job have what is ``claimed`` or ``used``."""
         for share in placed.shares:
             server = self.servers.get(share.server)
             if server is None:
+                continue
+            if server.beyond and what == "used":
                 continue
             total = server.claimed if what == "claimed" else server.used
             for used, most, unit in zip(total, server.amounts, UNITS, strict=True):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from mast_opt.core.errors import MastOptError
 from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.types import Bid, Server
+from mast_opt.job_placement.live_fleet.types import Bid, Server, Share
 from mast_opt.job_placement.units import WHOLE
 from mast_opt.loop import events as ev
 from mast_opt.loop.cluster_use import ClusterUse
@@ -21,6 +20,7 @@ from mast_opt.loop.job_states import HOLDING, WAITING, JobState
 from mast_opt.loop.jobs import JobClasses, JobRecord
 from mast_opt.loop.plans import Plans
 from mast_opt.loop.reclaimable import Reclaimable
+from mast_opt.loop.state_digest import digest_of
 from mast_opt.loop.tenants import Tenants
 
 HOUR_MS = 3_600_000
@@ -116,9 +116,7 @@ class State:
             return ()
         names, self._startable = self._startable, []
         records = (self.jobs.get(name) for name in names)
-        return tuple(
-            record for record in records if record and record.state is JobState.STARTING and not record.blockers
-        )
+        return tuple(one for one in records if one and one.state is JobState.STARTING and not one.blockers)
 
     def take_never_started(self) -> tuple[JobRecord, ...]:
         """The jobs that were asked to stop before anybody was asked to start them, since the last call."""
@@ -142,16 +140,7 @@ class State:
 
     def digest(self) -> str:
         """The same for equal states: of a log that was lived through and of one that was read again."""
-        digest = hashlib.blake2b(digest_size=16)
-        for name in sorted(self.jobs):
-            digest.update(repr((name, *_fields(self.jobs[name]))).encode())
-        inventory = self.inventory
-        for mapping in (inventory.supply_mgpu, inventory.used_mgpu, inventory.moving):
-            digest.update(repr(sorted(mapping.items())).encode())
-        for part in (self.tenants, self.datasets, self.demand, self.use, self.plans):
-            digest.update(repr(part.fields()).encode())
-        digest.update(repr((self.seq, self.now_ms, self.submitted, sorted(inventory.up), self.rules)).encode())
-        return digest.hexdigest()
+        return digest_of(self)
 
     # --- jobs ---
 
@@ -185,12 +174,7 @@ class State:
         self._in(event.job, *WAITING).bound = event.region
 
     def _placed(self, event: ev.Placed, bid: Bid | None) -> None:
-        record = self._in(event.job, *WAITING)
-        if event.attempt != record.attempt + 1:
-            raise self._corrupt(f"attempt {event.attempt} of job {event.job} follows attempt {record.attempt}")
-        on_each = [sum(share.gpus.values()) for share in event.shares]
-        mgpu = sum(on_each)
-        over = self.tenants.is_over(record.spec.tenant, mgpu)
+        record, over = self._next_attempt(event)
         if bid is not None:
             self.fleet.commit(bid)
         else:  # victims go last, as they count towards the quota of their tenant when the bid is made
@@ -199,6 +183,32 @@ class State:
                 self.fleet.release(victim)
         for victim in event.victims:
             self._stop(self._in(victim, JobState.STARTING, JobState.RUNNING))
+        self._hold(record, event, over=over)
+        if self._handovers.begin(record):
+            self._startable.append(record.name)
+
+    def _adopted(self, event: ev.Adopted) -> None:
+        """Reality wins: it runs, whether there is room for it or not."""
+        record, over = self._next_attempt(event)
+        try:
+            self.fleet.adopt(record.job, event.shares)
+        except MastOptError as error:
+            raise self._corrupt(str(error)) from None
+        self._hold(record, event, over=over)
+        record.queued_ms += self.now_ms - record.since_ms
+        record.state, record.since_ms = JobState.RUNNING, self.now_ms
+
+    def _next_attempt(self, event: ev.Placed | ev.Adopted) -> tuple[JobRecord, bool]:
+        """The job, which has to wait; and whether it takes its tenant over the quota."""
+        record = self._in(event.job, *WAITING)
+        if event.attempt != record.attempt + 1:
+            raise self._corrupt(f"attempt {event.attempt} of job {event.job} follows attempt {record.attempt}")
+        return record, self.tenants.is_over(record.spec.tenant, sum(map(_mgpu, event.shares)))
+
+    def _hold(self, record: JobRecord, event: ev.Placed | ev.Adopted, *, over: bool) -> None:
+        """A job takes its room."""
+        on_each = [_mgpu(share) for share in event.shares]
+        mgpu = sum(on_each)
         record.state, record.attempt = JobState.STARTING, event.attempt
         record.region, record.shares, record.mgpu = event.region, event.shares, mgpu
         self.inventory.used_mgpu[event.region] += mgpu
@@ -209,8 +219,6 @@ class State:
             self.reclaimable.take(share.server, there, record.stoppable_tier)
             self._use(share.server, there)
         self.tenants.change(record.spec.tenant, mgpu, self.now_ms, over=over)
-        if self._handovers.begin(record):
-            self._startable.append(record.name)
 
     def _started(self, event: ev.Started) -> None:
         record = self._attempt(event.job, event.attempt, JobState.STARTING)
@@ -262,9 +270,8 @@ class State:
         self.tenants.change(record.spec.tenant, -record.mgpu, self.now_ms, over=record.over_quota)
         self._handovers.stopping(record)
         for share in record.shares:
-            mgpu = sum(share.gpus.values())
-            self.reclaimable.give(share.server, mgpu, record.stoppable_tier)
-            self._use(share.server, -mgpu)
+            self.reclaimable.give(share.server, _mgpu(share), record.stoppable_tier)
+            self._use(share.server, -_mgpu(share))
 
     def _use(self, server: str, mgpu: int) -> None:
         where = self.inventory.server_of[server]
@@ -276,6 +283,8 @@ class State:
 
     def _leave(self, record: JobRecord) -> None:
         self._startable += self._handovers.stopped(record)
+        for share in record.shares:
+            self.inventory.shrink(share.server)
         record.region, record.shares, record.mgpu = "", (), 0
         record.stoppable_tier, record.over_quota = None, False
 
@@ -356,6 +365,8 @@ class State:
 _HANDLERS: Mapping[type, Callable[[State, Any], None]] = {
     ev.Submitted: State._submitted,
     ev.Cancelled: State._cancelled,
+    ev.Adopted: State._adopted,
+    ev.CapacitySet: lambda state, event: state.inventory.resized(event),
     ev.Refused: State._refused,
     ev.Queued: State._queued,
     ev.Bound: State._bound,
@@ -383,10 +394,6 @@ _HANDLERS: Mapping[type, Callable[[State, Any], None]] = {
 """Event → what it changes; the others change nothing."""
 
 
-def _fields(record: JobRecord) -> tuple[object, ...]:
-    names = (name for name in JobRecord.__slots__ if name not in ("job", "spec", "demand"))
-    return tuple(_canonical(getattr(record, name)) for name in names)
-
-
-def _canonical(value: object) -> object:
-    return sorted(value) if isinstance(value, (set, frozenset)) else value
+def _mgpu(share: Share) -> int:
+    """Milli-GPUs of a share."""
+    return sum(share.gpus.values())

@@ -16,7 +16,7 @@ from mast_opt.loop.policy import Desk, View
 CHANGES: frozenset[type] = frozenset(
     {
         *(ev.Submitted, ev.Stopped, ev.Finished, ev.Failed, ev.Queued, ev.ServerUp, ev.ServerMoved, ev.QuotaSet),
-        *(ev.CopyEnded, ev.DatasetCreated),
+        *(ev.CopyEnded, ev.DatasetCreated, ev.CapacitySet),
     }
 )
 """Events after which a waiting job may start."""

@@ -27,7 +27,7 @@ from mast_opt.loop.job_states import JobState
 from mast_opt.loop.jobs import JobClass, JobClasses, JobRecord
 from mast_opt.loop.state import State
 
-MAGIC = b"mast-opt state 1\n"
+MAGIC = b"mast-opt state 2\n"
 DIGEST = 16
 
 

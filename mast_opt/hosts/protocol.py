@@ -40,7 +40,8 @@ class Host(Protocol):
     can: frozenset[Can]
 
     def carry_out(self, now_ms: int, command: Command) -> None:
-        """Begin to do what a command says; what comes of it is reported. It may not block for long."""
+        """Begin to do what a command says; what comes of it is reported. It may not block for long. Nothing is reported
+        of a ``Drop``: the host has taken care of it when this returns."""
         ...
 
     def reports(self, now_ms: int) -> Sequence[Event]:

@@ -11,6 +11,9 @@ from mast_opt.loop.job_events import JobSpec
 DAY_MS = 86_400_000
 DAYS = 7
 """Span of the exponentially weighted mean: a new day counts 2 / (DAYS + 1)."""
+KEPT_DAYS = 28
+"""For so long a class without jobs is kept, where it may recur or belongs to a namespace; for ``DAYS`` otherwise, as
+nothing is planned for data that nobody has read since then. After 28 days without jobs 0.03% of the mean is left."""
 
 
 class DemandClass(NamedTuple):
@@ -42,6 +45,8 @@ class _Demand:
     """Weighted mean of the days that are over; None before the first one is."""
     jobs: int = 0
     """Submitted so far."""
+    present: int = 0
+    """Of them, those that have not ended."""
     largest_mgpu: int = 0
     """What the largest of them asks for."""
     read: dict[str, int] = field(default_factory=dict)
@@ -63,6 +68,11 @@ class _Demand:
         self.at_ms = now_ms
         self.mgpu += mgpu
 
+    def forget_before(self, day: int) -> None:
+        """Forget what was last read before this day."""
+        if any(last < day for last in self.read.values()):
+            self.read = {name: last for name, last in self.read.items() if last >= day}
+
 
 class Demand:
     """Milli-GPUs that jobs ask for, from their submission to their end. Only ``State.apply`` changes it.
@@ -73,21 +83,40 @@ class Demand:
 
     def __init__(self) -> None:
         self._classes: dict[DemandClass, _Demand] = {}
+        self._day = 0
+        """On which what is old was last forgotten."""
 
     def submitted(self, of: DemandClass, mgpu: int, reads: Iterable[str], now_ms: int) -> None:
         """A job of this class asks for so much from now on, and reads these datasets."""
+        self._forget(now_ms // DAY_MS)
         known = self._classes.get(of)
         if known is None:
             known = self._classes[of] = _Demand(at_ms=now_ms // DAY_MS * DAY_MS)
         known.change(mgpu, now_ms)
         known.jobs += 1
+        known.present += 1
         known.largest_mgpu = max(known.largest_mgpu, mgpu)
         for dataset in reads:
             known.read[dataset] = now_ms // DAY_MS
 
     def ended(self, of: DemandClass, mgpu: int, now_ms: int) -> None:
         """A job that asked for so much asks for nothing any more."""
-        self._classes[of].change(-mgpu, now_ms)
+        self._forget(now_ms // DAY_MS)
+        known = self._classes[of]
+        known.change(-mgpu, now_ms)
+        known.present -= 1
+
+    def _forget(self, day: int) -> None:
+        """Once a day: classes whose last job ended long ago, and what nobody has read for ``DAYS`` days."""
+        if day == self._day:
+            return
+        self._day = day
+        for of, known in list(self._classes.items()):
+            kept = KEPT_DAYS if of.workload or of.namespace else DAYS
+            if not known.present and known.at_ms // DAY_MS < day - kept:
+                del self._classes[of]
+            else:
+                known.forget_before(day - DAYS)
 
     def classes(self) -> tuple[DemandClass, ...]:
         """All there are, sorted."""
@@ -122,6 +151,7 @@ class Demand:
                 known.at_ms,
                 known.mean_mgpu,
                 known.jobs,
+                known.present,
                 known.largest_mgpu,
                 sorted(known.read.items()),
             )

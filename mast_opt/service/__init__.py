@@ -2,6 +2,7 @@
 
 live          the loop in a thread: requests and reports in, a turn, the log, commands out
 restart       what a loop finds when it begins
+open_steps    what a host was asked to do with data and servers and has not done
 turn_requests what a client wants in the log, and the answer that it waits for
 solves        plans that people ask for, each solved by a process of its own (solve_child, solve_files)
 requests      what clients send, and what of it is wrong

@@ -9,16 +9,18 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from mast_opt.hosts.protocol import Host, within_abilities
 from mast_opt.loop import events as ev
+from mast_opt.loop.commands import Command
 from mast_opt.loop.engine import Engine
 from mast_opt.loop.policy import Policy
 from mast_opt.loop.state import State
+from mast_opt.service.open_steps import OpenSteps
 from mast_opt.service.restart import Reconciliation, completed, differences, found_in, settled
 from mast_opt.service.turn_requests import (
     Request,
@@ -111,6 +113,7 @@ class Live:
         self._cleared = 0.0
         self._looked = 0.0
         self._reconciliation = Reconciliation()
+        self._steps = OpenSteps()
         self._engine: Engine
         self._thread = threading.Thread(target=self._run, name="mast-opt loop", daemon=True)
 
@@ -242,31 +245,38 @@ class Live:
             self._next_wake = turn.next_wake_ms
             commands = within_abilities(self.host, turn.commands)
             answers = [(request, *request.respond(verdicts[at])) for at, request in enumerate(fresh)]
+            self._steps.add(commands)
             batch = Batch(
                 before,
                 turn.events,
                 [OpenCommand.of(command) for command in commands],
-                settled(turn.events),
+                [*settled(turn.events), *self._steps.settled(self._engine.state)],
                 [
                     Answer(request.key.principal, request.key.key, request.key.digest, status, body, now)
                     for request, status, body in answers
                     if request.key is not None
                 ],
             )
-            if batch.events or batch.answers:
+            if batch.events or batch.answers or batch.settled:
                 self._store.append(self.epoch, batch)
             self._reports.clear()
             self._written(turn.events)
         self.turn_s.append(time.perf_counter() - begun)
         answer_all(answered)
         answer_all([(request, (status, body)) for request, status, body in answers])
-        for command in commands:
-            self.host.carry_out(now, command)
+        self._give(now, commands)
         for call in tuple(self._stored):
             call(self._engine.state.seq)
 
+    def _give(self, now_ms: int, commands: Iterable[Command]) -> None:
+        """Commands leave for the host."""
+        for command in commands:
+            self.host.carry_out(now_ms, command)
+            self._steps.taken(command)
+
     def _written(self, events: Sequence[ev.Stored]) -> None:
         self._in_log = True
+        self._steps.written()
         self.recent.extend(events)
         if events:
             self._last_ms = events[-1].at_ms
@@ -292,8 +302,7 @@ class Live:
         """Compare the state with what the host runs: an answer may have been lost."""
         found = self._reconciliation.look(self._engine.state, self.host.observe(), self._reports)
         self._reports += found.events
-        for command in found.commands:
-            self.host.carry_out(self.now_ms(), command)
+        self._give(self.now_ms(), found.commands)
 
     def _save_snapshot(self) -> None:
         with self.state() as state:
@@ -344,15 +353,23 @@ class Live:
             self._next_wake = turn.next_wake_ms
             fresh = within_abilities(self.host, turn.commands)
             given = [OpenCommand.of(command) for command in fresh]
-            done = (*found.settled, *settled(turn.events))
+            again = within_abilities(self.host, found.commands)
+            able = {one.id for one in again}
+            self._steps = OpenSteps()
+            self._steps.add((*again, *fresh))
+            done = (
+                *found.settled,
+                *(one.id for one in found.commands if one.id not in able),
+                *settled(turn.events),
+                *self._steps.settled(state),
+            )
             before = turn.events[0].seq - 1 if turn.events else state.seq
             self._store.append(self.epoch, Batch(before, turn.events, given, done))
             self._reports.clear()
             self._written(turn.events)
         self.problem = ""
         gone = set(done)
-        for command in (*differ.commands, *(one for one in found.commands if one.id not in gone), *fresh):
-            self.host.carry_out(now, command)
+        self._give(now, (*differ.commands, *(one for one in again if one.id not in gone), *fresh))
 
 
 def lead(live: Live, stop: threading.Event, on_wait: Callable[[str], None] = lambda words: None) -> bool:

@@ -10,7 +10,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.hosts.protocol import Attempt
 from mast_opt.job_placement.live_fleet.types import Server
 from mast_opt.loop import events as ev
-from mast_opt.loop.commands import Command, Start, Stop
+from mast_opt.loop.commands import Command, Copy, Drop, Move, Start, Stop
 from mast_opt.loop.event_log import record_of
 from mast_opt.loop.job_states import HOLDING, JobState
 from mast_opt.loop.jobs import JobRecord
@@ -21,7 +21,9 @@ from mast_opt.store.records import OpenCommand
 from mast_opt.store.recovery import recovered
 
 _ENDS = (ev.Stopped, ev.Finished, ev.Failed)
-_KINDS: Mapping[str, type[Start] | type[Stop]] = {"Start": Start, "Stop": Stop}
+_KINDS: Mapping[str, type[Start | Stop | Copy | Drop | Move]] = {
+    cls.__name__: cls for cls in (Start, Stop, Copy, Drop, Move)
+}
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.job_placement.live_fleet.types import Server
 from mast_opt.loop import events as ev
 from mast_opt.loop.cluster_use import INTERVAL_MS, ClusterUse
-from mast_opt.loop.demand import DAY_MS, Demand, DemandClass
+from mast_opt.loop.demand import DAY_MS, KEPT_DAYS, Demand, DemandClass
 from mast_opt.loop.engine import Engine
 from mast_opt.loop.log_checker import check_log
 from mast_opt.loop.plan_steps import misfit
@@ -188,6 +188,26 @@ class TestForecasts:
         demand.ended(of, 8000, 2 * DAY_MS)
         assert demand.forecast_mgpu(of, 3 * DAY_MS) == 5000 - 5000 // 4
         assert (demand.read(of, 7 * DAY_MS), demand.read(of, 8 * DAY_MS)) == (("d",), ())
+
+    def test_what_nobody_asks_for_any_more_is_forgotten(self) -> None:
+        demand = Demand()
+        once = [DemandClass.of(ev.JobSpec(datasets=(f"d{day}",))) for day in range(60)]
+        recurs = DemandClass.of(ev.JobSpec(namespace="ads", workload="nightly", datasets=("d",)))
+        stays = DemandClass.of(ev.JobSpec(tier=1, datasets=("e",)))
+        demand.submitted(stays, 1000, ("e",), 0)
+        demand.submitted(recurs, 1000, ("d",), 0)
+        demand.ended(recurs, 1000, DAY_MS)
+        counts = []
+        for day, of in enumerate(once):
+            demand.submitted(of, 1000, (f"d{day}",), day * DAY_MS)
+            demand.ended(of, 1000, day * DAY_MS + 1)
+            counts.append(len(demand.classes()))
+            assert (recurs in demand.classes()) == (day <= 1 + KEPT_DAYS)
+        assert counts[8:29] == [8 + 2] * 21  # those of today and of the seven days before, and the two others
+        assert counts[30:] == [8 + 1] * 30
+        assert stays in demand.classes()
+        assert demand.read(stays, 60 * DAY_MS) == ()
+        assert all(demand.read(of, 59 * DAY_MS) for of in demand.classes() if of != stays)
 
     @pytest.mark.parametrize("seed", range(4))
     def test_p95_of_use(self, seed: int) -> None:

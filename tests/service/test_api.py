@@ -244,6 +244,29 @@ def test_tokens_scopes_and_tenants(tmp_path: Path) -> None:
         assert ask("", "GET", "/livez") == ask("", "GET", "/") == 200
 
 
+@pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer ", "Bearer wrong", "Basic wrong", "Bearer w\xf6rng"])
+def test_a_wrong_token_is_refused_with_the_reason(tmp_path: Path, header: str | None) -> None:
+    access = Access(tmp_path / "tokens.json")
+    token = access.add("ada", ["submit", "read"])
+    headers = {} if header is None else {b"Authorization": header.encode("latin-1")}
+    with running(tmp_path / "state") as (live, store):
+        client = TestClient(build(live, store, access))
+        for method, path in (("GET", "/v1/jobs"), ("POST", "/v1/jobs"), ("PUT", "/v1/quotas/a"), ("GET", "/metrics")):
+            answer = client.request(method, path, headers=headers, json=None if method == "GET" else {"job": "a"})
+            assert answer.status_code == 401
+            assert answer.headers["www-authenticate"] == "Bearer"
+            assert answer.headers["content-type"] == "application/problem+json"
+            assert answer.json() | {"title": ""} == {
+                "type": "urn:mast-opt:token",
+                "title": "",
+                "status": 401,
+                "detail": "expected an Authorization header with Bearer and a token that is known",
+            }
+        assert client.get("/v1/jobs", headers={"Authorization": f"Basic {token}"}).status_code == 401
+        assert client.get("/v1/jobs", headers={"Authorization": f"bearer {token}"}).json()["count"] == 0
+        assert token not in client.get("/v1/jobs", headers={"Authorization": f"Bearer {token}x"}).text
+
+
 def test_who_asks_too_often_waits(tmp_path: Path) -> None:
     now = 0.0
     access = Access(None, rate=2, burst=3, clock=lambda: now)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from mast_opt.core.errors import UsageError
+from mast_opt.hosts.protocol import Can
 from mast_opt.hosts.simulated import SimulatedLiveHost
 from mast_opt.loop import events as ev
-from mast_opt.loop.commands import Command, Start, Stop
+from mast_opt.loop.commands import Command, Copy, Drop, Move, Start, Stop
 from mast_opt.loop.job_states import JobState
 from mast_opt.loop.log_checker import check_log
 from mast_opt.policies.mast import Mast
@@ -21,6 +23,7 @@ from mast_opt.service.live import Live, lead
 from mast_opt.service.restart import opening_of
 from mast_opt.service.turn_requests import KeyReused, Request, Unavailable
 from mast_opt.store.errors import StoreError
+from mast_opt.store.records import Batch
 from mast_opt.store.recovery import recovered
 from mast_opt.store.sql_store import SqlStore
 from mast_opt.store.sqlite import SqliteDatabase, open_sqlite
@@ -250,3 +253,88 @@ def test_commands_that_the_host_cannot_carry_out_do_not_reach_it(tmp_path: Path)
     assert [type(command) for command in given] == [Start]
     assert [one.kind for one in store.open_commands()] in (["Start"], [])
     store.close()
+
+
+class Careful(SimulatedLiveHost):
+    """Copies data and moves servers when it is told to finish, and keeps what it was given."""
+
+    can = frozenset(Can)
+
+    def __init__(self, spec_of: Callable[[str], ev.JobSpec]) -> None:
+        super().__init__(spec_of)
+        self.given: list[Command] = []
+        self.done: list[ev.Event] = []
+
+    def carry_out(self, now_ms: int, command: Command) -> None:
+        self.given.append(command)
+
+    def reports(self, now_ms: int) -> Sequence[ev.Event]:
+        found, self.done = self.done, []
+        return found
+
+
+def asked(live: Live, *events: ev.Event) -> None:
+    """Events of a client are in the log, and the loop has given its commands."""
+    live.submit(Request(events, lambda verdicts: (200, ""), None))
+    assert live.step()
+
+
+@contextmanager
+def stepped(folder: Path) -> Iterator[tuple[Live, Careful, SqlStore]]:
+    """A loop that takes a turn when it is asked to, and ends as if it were killed."""
+    store = open_sqlite(folder)
+    live = loop(store, Careful)
+    live.begin()
+    assert isinstance(live.host, Careful)
+    yield live, live.host, store
+    store.close()
+
+
+def test_copies_and_moves_are_given_again_until_they_are_done(tmp_path: Path) -> None:
+    with stepped(tmp_path) as (live, host, store):
+        created = [ev.DatasetCreated(name, 1, ("east",)) for name in "de"]
+        asked(live, *created, ev.CopyAsked("d", "east", "west", 1), ev.CopyAsked("e", "east", "west", 1))
+        asked(live, ev.MoveAsked("s0", "east-2"), ev.MoveAsked("s1", "east-2"))
+        first = [one.id for one in host.given]
+        assert [type(one) for one in host.given] == [Copy, Copy, Move, Move]
+        host.done = [ev.CopyEnded("d", "west")]
+        assert live.step()
+        asked(live, ev.ServerDown("s1"))
+        assert [one.id for one in store.open_commands()] == [first[1], first[2]]
+    for _ in range(2):
+        with stepped(tmp_path) as (live, host, store):
+            assert [one.id for one in host.given] == [first[1], first[2]]
+    with stepped(tmp_path) as (live, host, store):
+        host.done = [ev.CopyEnded("e", "west", whole=False), ev.ServerMoved("s0", "east", "east-2")]
+        assert live.step()
+        assert store.open_commands() == []
+        asked(live, ev.CopyAsked("e", "east", "west", 1))
+        assert len(store.open_commands()) == 1
+
+
+def test_a_deletion_is_given_again_unless_the_host_has_taken_it_or_the_replica_is_back(tmp_path: Path) -> None:
+    with stepped(tmp_path) as (live, host, store):
+        asked(live, ev.DatasetCreated("d", 1, ("east", "west")), ev.ReplicaDropped("d", "west"))
+        assert [type(one) for one in host.given] == [Drop]
+        (kept,) = store.open_commands()
+    with stepped(tmp_path) as (live, host, store):  # it ended before the log said so
+        assert [one.id for one in host.given] == [kept.id]
+        asked(live, ev.DatasetCreated("e", 1, ("east",)))
+        assert store.open_commands() == []
+    with stepped(tmp_path) as (live, host, store):
+        assert host.given == []
+        asked(live, ev.CopyAsked("d", "east", "west", 1))
+        host.done = [ev.CopyEnded("d", "west")]
+        assert live.step()
+        store.append(live.epoch, Batch(store.last_seq(), commands=[kept]))
+    with stepped(tmp_path) as (live, host, store):
+        assert (host.given, store.open_commands()) == ([], [])
+
+
+def test_what_another_host_cannot_do_is_not_given_again(tmp_path: Path) -> None:
+    with stepped(tmp_path) as (live, _, store):
+        asked(live, ev.DatasetCreated("d", 1, ("east",)), ev.CopyAsked("d", "east", "west", 1))
+        assert len(store.open_commands()) == 1
+    with running(tmp_path) as (live, store):
+        assert store.open_commands() == []
+        assert ("d", "west") in live._engine.state.datasets.copying

@@ -10,6 +10,7 @@ wall clock, and processor time of the process where it says so.
 from __future__ import annotations
 
 import argparse
+import gc
 import resource
 import shutil
 import statistics
@@ -17,6 +18,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from mast_opt.cli.commands.serve import COLLECT_AFTER
 from mast_opt.job_placement.live_fleet.types import Server
 from mast_opt.loop import events as ev
 from mast_opt.loop.engine import Engine
@@ -87,6 +89,7 @@ def main() -> None:
         store.append(epoch, Batch(at, made[at : at + GROUP]))
     show_rate(f"appends in groups of {GROUP:,}", len(made) - 500, since)
     del made
+    gc.set_threshold(*COLLECT_AFTER)  # as the service does
     since = clock()
     show_rate("read", sum(1 for _ in store.read()), since)
     since = clock()

@@ -14,6 +14,7 @@ from mast_opt.loop.cluster_use import ClusterUse
 from mast_opt.loop.datasets import Datasets
 from mast_opt.loop.demand import Demand
 from mast_opt.loop.event import Unfit
+from mast_opt.loop.fleet_work import FleetWork
 from mast_opt.loop.handovers import Handovers
 from mast_opt.loop.inventory import Inventory
 from mast_opt.loop.job_states import HOLDING, WAITING, JobState
@@ -62,6 +63,7 @@ class State:
     ) -> None:
         servers, tiers = tuple(servers), tuple(tiers)
         self.fleet = Fleet(servers, tiers=tiers, replicas=replicas, quotas=quotas, placement=placement)
+        self.work = FleetWork(self.fleet)
         self.seq = 0
         """Number of the last event."""
         self.now_ms = 0
@@ -178,9 +180,9 @@ class State:
         if bid is not None:
             self.fleet.commit(bid)
         else:  # victims go last, as they count towards the quota of their tenant when the bid is made
-            self.fleet.adopt(record.job, event.shares)
+            self.work.adopt(record.job, event.shares)
             for victim in event.victims:
-                self.fleet.release(victim)
+                self.work.release(victim)
         for victim in event.victims:
             self._stop(self._in(victim, JobState.STARTING, JobState.RUNNING))
         self._hold(record, event, over=over)
@@ -191,7 +193,7 @@ class State:
         """Reality wins: it runs, whether there is room for it or not."""
         record, over = self._next_attempt(event)
         try:
-            self.fleet.adopt(record.job, event.shares)
+            self.work.adopt(record.job, event.shares)
         except MastOptError as error:
             raise self._corrupt(str(error)) from None
         self._hold(record, event, over=over)
@@ -234,13 +236,13 @@ class State:
         if record.state is JobState.STOPPING:  # a victim, or on a server that is gone: its room is taken already
             return
         self._in(event.job, JobState.STARTING, JobState.RUNNING)
-        self.fleet.release(record.name)
+        self.work.release(record.name)
         self._stop(record)
 
     def _stopped(self, event: ev.Stopped) -> None:
         record = self._attempt(event.job, event.attempt, *HOLDING)
         if record.state is not JobState.STOPPING:
-            self.fleet.release(record.name)
+            self.work.release(record.name)
             self._stop(record)
         self._leave(record)
         record.work_ms += event.work_ms
@@ -252,7 +254,7 @@ class State:
     def _ended(self, event: ev.Finished | ev.Failed) -> None:
         record = self._attempt(event.job, event.attempt, *HOLDING)
         if record.state is not JobState.STOPPING:
-            self.fleet.release(record.name)
+            self.work.release(record.name)
             self._stop(record)
         self._leave(record)
         self._forget(record)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mast_opt.core.errors import MastOptError
-from mast_opt.loop.state import State
+from mast_opt.loop.replay import replay
+from mast_opt.loop.state import CorruptLog, State
 from mast_opt.store.errors import CorruptStore, StoreError
 from mast_opt.store.protocol import Store
 from mast_opt.store.records import Snapshot
@@ -51,11 +51,10 @@ def recovered(store: Store, opening: Callable[[], State]) -> Recovered:
 
 def _replayed(store: Store, state: State) -> Recovered:
     begun = state.seq
-    for stored in store.read(begun):
-        try:
-            state.apply(stored.seq, stored.at_ms, stored.event)
-        except MastOptError as error:
-            raise CorruptStore(f"event {stored.seq} does not fit those before it: {error}") from error
+    try:
+        replay(state, store.read(begun))
+    except CorruptLog as error:
+        raise CorruptStore(f"event {error.seq} does not fit those before it: {error}") from error
     state.take_startable()  # their commands are in the store, with the events that led to them
     state.take_never_started()
     return Recovered(state, begun, state.seq - begun)

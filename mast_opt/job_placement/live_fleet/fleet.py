@@ -144,13 +144,16 @@ class Fleet(PlacingFleet):
         return fleet
 
     @checked(job=a(Job))
-    def adopt(self, job: Job, shares: tuple[Share, ...]) -> tuple[str, ...]:
+    def adopt(self, job: Job, shares: tuple[Share, ...], *, arrives: bool = True) -> tuple[str, ...]:
         """A job runs where its host says, whatever the fleet knew of it and even where there is no room. So a fleet
         learns of work that it did not place, and of work that is elsewhere than it thought. What it knows already
         changes nothing.
 
         Where it runs, how far apart and at whose expense is not judged; whether it is over its tenant's quota is. A job
         of a new name counts as an arrival in the mix.
+
+        Args:
+            arrives: False for a job that ``count_arrival`` has counted.
 
         Returns:
             The servers of the job on which more runs now than they have, see ``over_booked``. They take no work until
@@ -172,11 +175,17 @@ class Fleet(PlacingFleet):
                 if old is not None:
                     books.end(job.name)
                 books.hold(running, merged(held))
-                if old is None:
+                if old is None and arrives:
                     books.count_arrival(job)
                 touched = (*shares, *(() if old is None else old.shares))
                 self._versions.servers_changed(share.server for share in touched)
             return tuple(server for server in running.servers if server in books.over_booked)
+
+    @checked(job=a(Job))
+    def count_arrival(self, job: Job) -> None:
+        """Count a job in the mix of arrivals, as if it had come and ended."""
+        with self._lock:
+            self._books.count_arrival(job)
 
     @checked(name=a_text)
     def resize(self, name: str, tasks: int) -> tuple[Share, ...] | Refused:

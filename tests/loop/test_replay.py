@@ -24,7 +24,7 @@ SERVERS = tuple(Server(f"s{n}", "east" if n < 4 else "west", f"c{n // 2}", "r", 
 
 
 def content(state: State) -> dict[str, Any]:
-    """What a fleet holds, but for the places of jobs in its arrays and their numbers, of which only the order counts."""
+    """What a fleet holds, but for the places of jobs in its arrays and for their numbers, whose order counts."""
     found: dict[str, Any] = json.loads(zlib.decompress(state.fleet.snapshot_bytes()[HEAD + DIGEST :]))
     del found["places"], found["started"]
     numbers = [run.pop() for run in found["runs"]]
@@ -73,9 +73,8 @@ def busy_log(seed: int) -> list[ev.Stored]:
             inbox.append(ev.CapacitySet(server, int(rng.integers(4, 9))))
         if rng.random() < 0.1:
             inbox.append(ev.ServerDown(server))
-        for down in set(engine.state.inventory.server_of) - engine.state.inventory.up:
-            if rng.random() < 0.2:
-                inbox.append(ev.ServerUp(down, "", "", "", "H100", 8))
+        downs = sorted(set(engine.state.inventory.server_of) - engine.state.inventory.up)
+        inbox += [ev.ServerUp(down, "", "", "", "H100", 8) for down in downs if rng.random() < 0.2]
         if turn == 150 and seed % 2:
             inbox.append(ev.QuotaSet("t0", 4000, "H100" if seed % 4 == 1 else ""))
         found += engine.advance(turn, inbox).events

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from mast_opt.store.protocol import Store
 
 COLLECT_AFTER = 50_000, 20, 100
-"""Objects, and collections of the generations before, after which the garbage collector looks at each generation: almost
-nothing of it is cyclic. With the default (700, 10, 10) a turn takes a fifth longer, and so does reading the log."""
+"""Objects, and collections of the generations before, after which the garbage collector looks at each generation:
+almost nothing of it is cyclic. With the default (700, 10, 10) a turn takes a fifth longer, and so does reading the log."""
 TOKENS, PLANS = "tokens.json", "plans"
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 COLLECT_AFTER = 50_000, 20, 100
 """Objects, and collections of the generations before, after which the garbage collector looks at each generation:
-almost nothing of it is cyclic. With the default (700, 10, 10) a turn takes a fifth longer, and so does reading the log."""
+almost nothing of it is cyclic. With the default (700, 10, 10) a turn takes a fifth longer, and reading the log too."""
 TOKENS, PLANS = "tokens.json", "plans"
 
 

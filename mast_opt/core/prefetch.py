@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import types
+from numba import config, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
@@ -34,7 +34,11 @@ def _line(context: Any, array: Any, row: Any, column: Any) -> Any:
     return types.void(array, row, column), generate
 
 
-_fetch: Any = intrinsic(_line)
+def _nothing(array: NDArray[Any], row: int, column: int) -> None:
+    """In the place of a prefetch where kernels are interpreted."""
+
+
+_fetch: Any = _nothing if config.DISABLE_JIT else intrinsic(_line)
 
 
 @kernel

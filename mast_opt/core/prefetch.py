@@ -38,7 +38,8 @@ def _nothing(array: NDArray[Any], row: int, column: int) -> None:
     """In the place of a prefetch where kernels are interpreted."""
 
 
-_fetch: Any = _nothing if config.DISABLE_JIT else intrinsic(_line)
+_settings: Any = config
+_fetch: Any = _nothing if _settings.DISABLE_JIT else intrinsic(_line)
 
 
 @kernel

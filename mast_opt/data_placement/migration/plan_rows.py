@@ -24,6 +24,8 @@ def migration_plan(problem: DataPlacement, plan: Plan) -> Order:
             p.regions.labels[blocked.region],
             f"{_tb(blocked.missing_mb)} of storage are missing there"
             if blocked.missing_mb
+            else "remote reads take all of the links that could bring it"
+            if blocked.full
             else "it waits for another dataset, or no region that holds it reaches this one",
         )
         for blocked in found.blocked

@@ -25,7 +25,9 @@ class Blocked:
     dataset: int
     region: int
     missing_mb: int
-    """0 where no region that holds the dataset reaches this one."""
+    """0 where storage is not what is missing."""
+    full: bool = False
+    """Do remote reads take all of the links that could bring it?"""
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def steps(problem: DataPlacement, plan: Plan) -> Steps:
     ways = []
     if exact.ops is not None:
         ways.append(Calendar(moving, loads, exact.ops).run())
-    if exact.ops is None or exact.cost[0]:
+    if exact.ops is None or exact.cost[0] or not ways[0].complete:
         ways.append(_with_stops(plain))
     ways = [way for way in ways if way.complete]
     if ways:
@@ -158,7 +160,9 @@ def _deadlocked(moving: Moving, loads: Loads, plain: Calendar) -> Steps:
         proven = False
     left = {*plain.copies, *(transfer.pair for transfers in plain.transfers.under_way for transfer in transfers)}
     free_mb = [amount // SHARE for amount in plain.world.free]
-    blocked = tuple(Blocked(i, r, max(moving.size_mb[i] - free_mb[r], 0)) for i, r in sorted(left))
+    blocked = tuple(
+        Blocked(i, r, max(moving.size_mb[i] - free_mb[r], 0), plain.world.links_full(i, r)) for i, r in sorted(left)
+    )
     return _answer(plain, proven, deadlock=stuck or blocked, room=room, blocked=blocked)
 
 

@@ -142,6 +142,12 @@ class MigrationState:
                 return False
         return True
 
+    def links_full(self, i: int, r: int) -> bool:
+        """Whether reads take all of each link over which a copy of the dataset could come."""
+        remote = self.remote
+        links = [] if remote is None else [q for q in self.held[i] if remote.link_kb.get((q, r), 0)]
+        return remote is not None and bool(links) and all(remote.spare(q, r) <= 0 for q in links)
+
     def enter(self, u: int) -> bool:
         """Begin to run where the plan has it, if there is room, data and a way for remote reads."""
         load = self.loads.loads[u]

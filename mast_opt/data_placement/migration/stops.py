@@ -41,7 +41,8 @@ class Stoppable:
 
 
 def cheapest_stop(wanted: Stoppable) -> tuple[int, ...]:
-    """The parts that cost least among those whose stop lets some step be made; none where no stop helps."""
+    """The parts that cost least among those whose stop lets some step be made, or takes reads off a link that a copy
+    waits for; none where no stop helps."""
     choices = [*islice(_for_work(wanted), MOST_TRIED), *islice(_for_copies(wanted), MOST_TRIED)]
     choices += islice(_for_deletions(wanted), MOST_TRIED)
     return min(choices, default=(0, ()))[1]
@@ -64,6 +65,7 @@ def _for_copies(wanted: Stoppable) -> Iterator[Choice]:
     for i, r in sorted(wanted.copies):
         if world.m.sources(i, r, world.held[i]) is not None:
             choice = _without(wanted, ((r, SHARE * world.m.size_mb[i] + wanted.reserved[r]),), but=-1)
+            choice = choice or _cheapest(wanted, _readers_in_the_way(wanted, i, r))
             if choice is not None:
                 yield choice
 
@@ -126,6 +128,18 @@ def _far_readers(wanted: Stoppable, regions: Iterable[int]) -> Iterator[int]:
         for r in sorted(regions):
             for i in world.remote.flow[r]:
                 yield from world.loads.reading_now.get((i, r), ())
+
+
+def _readers_in_the_way(wanted: Stoppable, i: int, r: int) -> Iterator[int]:
+    """Parts of today that read over the links which a copy could take, where reads leave it no room."""
+    world = wanted.world
+    if world.remote is None or not world.links_full(i, r):
+        return
+    for j, sources in world.remote.flow[r].items():
+        if world.held[i] & sources.keys():
+            yield from world.loads.reading_now.get((j, r), ())
+    for j in world.remote.short[r]:
+        yield from world.loads.reading_now.get((j, r), ())
 
 
 def _cheapest(wanted: Stoppable, parts: Iterable[int]) -> Choice | None:

@@ -6,6 +6,7 @@ import heapq
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 import mast_opt
 from mast_opt.data_placement import DataPlacement, Plan
 from mast_opt.data_placement.migration.planner import steps
+from mast_opt.data_placement.plan import today
 from mast_opt.report.result_sections import stops_section
 from tests.data_placement.migration.handmade import EAST, NONE, TB, WEST, bools, crowd, two_regions
 from tests.data_placement.migration.strategies import exchanges, migrations
@@ -199,3 +201,39 @@ def test_every_row_of_an_exchange_keeps_every_limit(case: tuple[DataPlacement, P
     problem, plan = case
     order = steps(problem, plan)
     replay(problem, plan, order)
+
+
+def congested() -> tuple[DataPlacement, Plan]:
+    """rank and spam read 3 TB of clicks a day in west over a link that carries 2; the plan brings clicks to west."""
+    builder = mast_opt.DataPlacementBuilder("congested", remote_reads="price", days=5)
+    builder.add_region("east", storage_tb=20, cpu_cores=100, gpus={"h100": 8})
+    builder.add_region("west", storage_tb=20, cpu_cores=100, gpus={"h100": 8})
+    builder.add_link("east", "west", tb_per_day=2).add_link("west", "east", tb_per_day=2)
+    builder.add_dataset("clicks", size_tb=5, replicas=["east"])
+    for name, gpus, volume in (("rank", 4, 2), ("spam", 1, 1)):
+        builder.add_workload(name, tier=0, cpu_cores=1, gpus={"h100": gpus}, reads={"clicks": volume})
+        builder.add_current_run(name, "west", gpu_type="h100")
+    problem = builder.build()
+    tables = mast_opt.to_tables(problem, today(problem))
+    tables["placements"] = pl.DataFrame({"dataset": ["clicks"], "region": ["west"]})
+    tables["copies"] = pl.DataFrame({"dataset": ["clicks"], "src": ["east"], "dst": ["west"], "share": [1]})
+    tables["remote_reads"] = tables["remote_reads"].clear()
+    return problem, mast_opt.plan_from_tables(problem, tables)
+
+
+def test_work_stops_whose_reads_leave_no_room_on_a_link() -> None:
+    """Without spam, rank still reads all that the link carries; without rank, spam leaves 1 TB a day."""
+    problem, plan = congested()
+    assert mast_opt.verify(problem, plan).ok
+    order = steps(problem, plan)
+    replay(problem, plan, order)
+    assert [(problem.workloads.labels[stop.part.workload], stop.mgpu) for stop in order.stops] == [("rank", 4000)]
+    assert order.days == 6
+
+
+def test_what_is_stuck_behind_reads_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, plan = congested()
+    monkeypatch.setattr("mast_opt.data_placement.migration.planner._with_stops", lambda stuck: stuck)
+    (stuck, *_) = mast_opt.steps(problem, plan).stuck
+    assert (stuck.what, stuck.target) == ("clicks", "west")
+    assert stuck.reason == "remote reads take all of the links that could bring it"

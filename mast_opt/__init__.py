@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mast_opt.analysis.pareto import Frontier, pareto
     from mast_opt.analysis.periods import Periods, plan_periods
     from mast_opt.analysis.plan_diff import Diff, diff
-    from mast_opt.analysis.purchases import Purchases, buy
+    from mast_opt.analysis.purchases import BuyParams, Purchases, buy
     from mast_opt.analysis.risk import risk
     from mast_opt.analysis.scenario_files import Scenario, read_periods, read_scenarios
     from mast_opt.analysis.whatif import WhatIf, whatif
@@ -112,6 +112,7 @@ __all__ = [
     "BackendError",
     "BackendUnavailable",
     "Bid",
+    "BuyParams",
     "Conflict",
     "DataPlacement",
     "DataPlacementBuilder",
@@ -222,7 +223,7 @@ __all__ = [
 _HOMES = {
     "mast_opt.analysis.explain": ("Explanation", "explain"),
     "mast_opt.analysis.marginal_values": ("Marginals", "marginal_values"),
-    "mast_opt.analysis.purchases": ("Purchases", "buy"),
+    "mast_opt.analysis.purchases": ("BuyParams", "Purchases", "buy"),
     "mast_opt.analysis.joint_periods": ("JointPeriods", "plan_periods_jointly"),
     "mast_opt.analysis.periods": ("Periods", "plan_periods"),
     "mast_opt.analysis.pareto": ("Frontier", "pareto"),

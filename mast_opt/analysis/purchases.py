@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Generic
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from mast_opt import backends
 from mast_opt.analysis.common import asked, solve_from
-from mast_opt.core.arguments import a_finite, a_text, a_whole, checked, optional
+from mast_opt.core.arguments import a_finite, a_text, a_whole, checked, optional, refuse
 from mast_opt.core.errors import UsageError
 from mast_opt.core.number_format import plain
 from mast_opt.core.solve_result import SolveParams, Status
@@ -21,17 +21,45 @@ from mast_opt.kind.analysis_hooks import Expansion, Offer, Steps
 from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import SolverName, check_plan
+from mast_opt.search.params import Params, parameter
 from mast_opt.solving import verify
 from mast_opt.solving.clock import Clock
 from mast_opt.solving.kernel_compilation import needed, rehearse
 from mast_opt.solving.mip_route import ExactSolve
 
-HEURISTIC_ROUNDS = 8
-"""Plans that a heuristic makes, each with what the last one lacked."""
-RELAXATION_SHARE = 0.2
-"""Share of a heuristic's time for its bound."""
 SLACK = 1e-6
 """Part of the price by which a bound may be above it through rounding."""
+
+
+@dataclass(frozen=True)
+class BuyParams(Params):
+    """Parameters of ``buy``: how its time is divided, and how its heuristic searches."""
+
+    purchase_share: float = parameter(
+        0.7,
+        "Part of the time limit that a MIP solver has for the purchases; the plan gets the rest.",
+        "Set by hand: the plan is the easier program, as its purchases are fixed.",
+        above=0.0,
+        high=1.0,
+    )
+    plan_gap: float = parameter(
+        1e-3,
+        "Least gap to which the plan for the purchases is solved.",
+        "Set by hand: the plan shows that the purchases suffice; how good it is otherwise is for 'solve'.",
+        low=0.0,
+    )
+    rounds: int = parameter(
+        8, "Plans that a heuristic makes, each with what the last one lacked.", "Set by hand.", low=1
+    )
+    bound_share: float = parameter(
+        0.2, "Part of the time limit that a heuristic's bound has.", "Set by hand.", above=0.0, high=1.0
+    )
+    overload_weight: float = parameter(
+        1000.0,
+        "Weight of overload while a heuristic looks for a plan at the target.",
+        "Set by hand, so that it outweighs every other term of the default weights but remote reads and refused work.",
+        above=0.0,
+    )
 
 
 @dataclass(frozen=True)
@@ -79,6 +107,8 @@ class Purchases(Summarised, Generic[PlanT]):
     plan: PlanT | None
     """A plan of that instance at the target."""
     message: str = ""
+    params: BuyParams = field(default_factory=BuyParams)
+    """What the question was answered with."""
 
     def _summary(self) -> Summary:
         facts = (
@@ -114,6 +144,7 @@ def buy(  # noqa: PLR0913 - one question, with the limits of its solves
     seed: int = 0,
     threads: int | None = None,
     start: PlanT | None = None,
+    params: BuyParams | Mapping[str, object] | None = None,
     cancel: threading.Event | None = None,
 ) -> Purchases[PlanT]:
     """The cheapest purchases with which no demand is more than ``target`` times its supply, and a plan that shows it.
@@ -134,6 +165,7 @@ def buy(  # noqa: PLR0913 - one question, with the limits of its solves
         seed: of every random choice.
         threads: of each solve; all there are unless given.
         start: a plan of the instance to begin from.
+        params: how time is divided and how a heuristic searches: ``BuyParams``, or a mapping as in ``{"rounds": 4}``.
         cancel: set it from any thread to stop.
 
     Raises:
@@ -143,19 +175,28 @@ def buy(  # noqa: PLR0913 - one question, with the limits of its solves
     if hooks.expansion is None:
         raise UsageError(f"{kind.name} has nothing to buy; ask 'mast-opt whatif' instead")
     ratio, budget = _positive("target", target), None if budget_usd is None else _amount("budget_usd", budget_usd)
-    question = _Question(kind, hooks.expansion, problem, ratio, tier, budget, within_days)
+    chosen = _params(params)
+    question = _Question(kind, hooks.expansion, problem, ratio, tier, budget, within_days, chosen)
     if start is not None:
         check_plan(kind, problem, start)
     before = None if start is None else hooks.expansion.worst(problem, start, question.tier)
-    params = SolveParams(
+    limits = SolveParams(
         time_limit_s=time_limit_s, gap=gap, seed=seed, threads=threads, cancel=cancel or threading.Event()
     )
-    rehearse(kind, needed(kind, solver, problem), params.cancel)
+    rehearse(kind, needed(kind, solver, problem), limits.cancel)
     if solver in kind.solvers.heuristics:
-        found = _heuristic(question, solver, params, start)
+        found = _heuristic(question, solver, limits, start)
     else:
-        found = _exact(question, solver, params)
-    return replace(found, worst_before=before)
+        found = _exact(question, solver, limits)
+    return replace(found, worst_before=before, params=chosen)
+
+
+def _params(given: BuyParams | Mapping[str, object] | None) -> BuyParams:
+    if given is None or isinstance(given, BuyParams):
+        return given or BuyParams()
+    if not isinstance(given, Mapping):
+        raise refuse("params", given, 'BuyParams, or a mapping as in {"rounds": 4}')
+    return BuyParams.of(given)
 
 
 class _Question:
@@ -170,8 +211,10 @@ class _Question:
         tier: int | None,
         budget: Fraction | None,
         within_days: int | None,
+        params: BuyParams,
     ) -> None:
         self.kind, self.hooks, self.stated, self.ratio, self.budget = kind, hooks, problem, ratio, budget
+        self.params = params
         self.problem = hooks.served(problem)
         self.tier = hooks.tier(problem, tier)
         self.offers = hooks.offers(problem)
@@ -238,7 +281,7 @@ def _exact(question: _Question, solver: str, params: SolveParams) -> Purchases[A
     backend = backends.get(solver)
     for exact_shares in (False, True):
         program = q.hooks.program(q.problem, q.most_steps, q.ratio, q.tier, exact_shares)
-        result = backend.solve(program.mip, replace(params, time_limit_s=clock.budget_s(0.7)))
+        result = backend.solve(program.mip, replace(params, time_limit_s=clock.budget_s(q.params.purchase_share)))
         if result.status.is_infeasible:
             words = "the target is out of reach, even with everything that may be bought"
             return q.nothing(Status.INFEASIBLE, words)
@@ -255,7 +298,9 @@ def _plan_within(question: _Question, steps: Steps, solver: str, params: SolvePa
     """A plan of the instance with these steps whose worst ratio is at the target; None where none was found."""
     q = question
     after = q.hooks.bought(q.problem, steps)
-    route = ExactSolve(q.kind, after, backends.get(solver), replace(params, gap=max(params.gap, 1e-3)), clock)
+    route = ExactSolve(
+        q.kind, after, backends.get(solver), replace(params, gap=max(params.gap, q.params.plan_gap)), clock
+    )
     found = route.run(lambda problem: q.hooks.within(problem, q.ratio, q.tier), None)
     good = found.plan is not None and found.verdict is not None and found.verdict.ok
     return found.plan if good and q.hooks.worst(after, found.plan, q.tier) <= q.ratio else None
@@ -265,14 +310,14 @@ def _heuristic(question: _Question, solver: str, params: SolveParams, start: obj
     """Buy what a plan lacks, and plan again; then give back steps that a plan does without."""
     q, clock = question, Clock(params.time_limit_s)
     small = q.hooks.relaxation(q.problem, q.most_steps, q.ratio, q.tier)
-    result = backends.get("highs").solve(small.mip, replace(params, time_limit_s=clock.budget_s(RELAXATION_SHARE)))
+    result = backends.get("highs").solve(small.mip, replace(params, time_limit_s=clock.budget_s(q.params.bound_share)))
     if result.status.is_infeasible:
         return q.nothing(Status.INFEASIBLE, "the target is out of reach, even with everything that may be bought")
     bound = 0.0 if result.bound is None else result.bound
     steps: Steps = np.zeros(len(q.offers), np.int64)
     best: tuple[Steps, Any] | None = None
     plan: Any = start
-    for left in range(HEURISTIC_ROUNDS, 0, -1):
+    for left in range(q.params.rounds, 0, -1):
         plan = _searched(q, steps, solver, params, plan, clock.budget_s(1 / left))
         if plan is None:
             break
@@ -299,7 +344,7 @@ def _given_back(
         while best[0][at] > 0 and not params.cancel.is_set() and clock.remaining_s > 0:
             fewer = best[0].copy()
             fewer[at] -= 1
-            plan = _searched(q, fewer, solver, params, best[1], clock.budget_s(1 / HEURISTIC_ROUNDS))
+            plan = _searched(q, fewer, solver, params, best[1], clock.budget_s(1 / q.params.rounds))
             after = q.hooks.bought(q.problem, fewer)
             if plan is None or not verify(after, plan).ok or q.hooks.worst(after, plan, q.tier) > q.ratio:
                 break
@@ -311,7 +356,7 @@ def _searched(
     question: _Question, steps: Steps, solver: str, params: SolveParams, start: object, seconds: float | None
 ) -> Any | None:  # noqa: ANN401 - a plan of any kind
     q = question
-    instance = q.hooks.stressed(q.hooks.bought(q.problem, steps), q.ratio, q.tier)
+    instance = q.hooks.stressed(q.hooks.bought(q.problem, steps), q.ratio, q.tier, q.params.overload_weight)
     limits: Mapping[str, Any] = {
         "time_limit_s": seconds,
         "gap": params.gap,

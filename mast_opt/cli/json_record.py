@@ -278,6 +278,7 @@ def purchase_keys(answer: Purchases[Any]) -> Record:
     return {
         "kind": answer.kind,
         "status": answer.status.value,
+        "params": answer.params.values(),
         "target": float(answer.target),
         "budget_usd": number(answer.budget_usd),
         "usd": number(answer.usd),

@@ -315,8 +315,9 @@ class Expansion:
     """The problem in which no work may be refused."""
     next_steps: Callable[[Any, Any, Steps, Steps, Fraction, int], Steps | None]
     """(problem, plan, steps, most steps, ratio, tier) → more steps where the plan is over; None where none are left."""
-    stressed: Callable[[Any, Fraction, int], Any]
-    """(problem, ratio, tier) → the problem for a heuristic, which then avoids what is over the ratio above all."""
+    stressed: Callable[[Any, Fraction, int, float], Any]
+    """(problem, ratio, tier, weight of overload) → the problem for a heuristic, which then avoids above all what is
+    over the ratio."""
 
 
 @dataclass(frozen=True)

@@ -180,6 +180,10 @@ def test_a_heuristic_buys_enough_and_proves_a_bound() -> None:
     assert exact.bound_usd is not None
     assert float(found.usd) >= exact.bound_usd - 1e-6
     assert found.usd <= 2 * exact.usd + 30
+    assert found.params == mast_opt.BuyParams()
+    once = mast_opt.buy(problem, solver="tetris", time_limit_s=4, threads=1, params={"rounds": 1})
+    assert once.params.rounds == 1
+    assert once.usd in (None, 0)  # one plan, and nothing bought after it
 
 
 def test_marginal_values_agree() -> None:
@@ -212,6 +216,8 @@ def test_what_cannot_be_asked() -> None:
             mast_opt.buy(GPU_SHORT, **wrong)
     with pytest.raises(UsageError, match="no work has tier 7; expected one of: 0 and 1"):
         mast_opt.buy(GPU_SHORT, tier=7)
+    with pytest.raises(UsageError, match=r"BuyParams has no parameter 'round'.*rounds"):
+        mast_opt.buy(GPU_SHORT, params={"round": 2})
     with pytest.raises(UsageError, match="task-reassignment has nothing to buy"):
         mast_opt.buy(mast_opt.generate("task-reassignment"))
     with pytest.raises(InstanceError, match="a GPU type for the candidate x"):

@@ -47,7 +47,7 @@ FLEETS = (
     *("place", "bids", "explain", "commit", "release", "set_at_risk", "fail", "cordon", "uncordon", "drain"),
     *("add_servers", "remove_server", "set_replicas", "restore", "shares"),
     *("job", "jobs_on", "place_and_commit", "set_quota", "adopt", "resize", "set_capacity"),
-    *("set_search_limits", "defragment", "apply"),
+    *("set_search_limits", "defragment", "apply", "count_arrival"),
 )
 KINDS = ("data-placement", "job-placement", "server-assignment", "task-reassignment")
 """Those whose problems have heuristics of their own, which take parameters."""
@@ -115,6 +115,7 @@ def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
                 "dataset": "d",
                 "regions": ["eu"],
                 "avoid": [],
+                "arrives": True,
                 "tenant": "t",
                 "mgpu": 1000,
                 "gpu_type": None,
@@ -241,7 +242,7 @@ CONSTRUCTORS |= {f"{name}Builder" for name in CONSTRUCTORS}
 OTHERS = {"import_instance", "import_trace", "start", "FillSampling", "SearchLimits", "Share"}
 """Takes files of many sorts, see ``tests/importers``; takes the arguments of ``solve``; are checked by ``Fleet``."""
 PARAMS = sorted({cls.__name__ for name in KINDS for cls in kind_named(name).solvers.params.values()})
-PARAMS += ["AllocationParams", "AutoParams"]
+PARAMS += ["AllocationParams", "AutoParams", "BuyParams"]
 """Classes of the parameters of solvers."""
 NAMES = [
     *PARAMS,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from mast_opt.analysis.purchases import Purchases, buy
+from mast_opt.analysis.purchases import BuyParams, Purchases, buy
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Run
@@ -42,6 +42,15 @@ def command(
     gap: Annotated[float, Parameter(help="Relative gap of the price.", validator=Number(gte=0))] = 1e-4,
     seed: Annotated[int, Parameter(help="Seed for all random choices.", validator=Number(gte=0))] = 0,
     threads: Annotated[int | None, Parameter(help="Of each solve.", validator=Number(gte=1))] = None,
+    param: Annotated[
+        list[str] | None,
+        Parameter(
+            negative=(),
+            help="NAME=VALUE: how time is divided and the heuristic searches: "
+            + ", ".join(f"{name}={one.default}" for name, one in BuyParams.parameters().items())
+            + ". Repeatable.",
+        ),
+    ] = None,
     instance_out: Annotated[
         Path | None, Parameter(help="Write the instance after the purchase to this folder, .xlsx or .json file.")
     ] = None,
@@ -64,6 +73,7 @@ def command(
         mast-opt buy my-instance --solver tetris --time-limit 120
     """
     run.record["solver"] = solver
+    chosen = BuyParams.parse(param or (), {})
     check_table_output(out, force)
     with run.phase("read", f"reading {path}"):
         problem = read(path)
@@ -86,6 +96,7 @@ def command(
                 seed=seed,
                 threads=threads,
                 start=start,
+                params=chosen,
                 cancel=interrupt.cancel,
             )
     run.record.update(purchase_keys(answer))

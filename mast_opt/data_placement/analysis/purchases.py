@@ -79,13 +79,13 @@ def next_steps(
     return None if np.array_equal(more, steps) else more
 
 
-def stressed(problem: DataPlacement, ratio: Fraction, tier: int) -> DataPlacement:
+def stressed(problem: DataPlacement, ratio: Fraction, tier: int, overload_weight: float) -> DataPlacement:
     """The instance for a heuristic: supply times the ratio, overload of the tiers that count above all else."""
     supply = np.array(
         [[int(ratio * int(mgpu)) for mgpu in row] for row in problem.regions.supply_mgpu.tolist()], np.int64
     ).reshape(problem.regions.supply_mgpu.shape)
     late = dict.fromkeys(problem.tiers[tier + 1 :], 0.0)
-    weights = dict(problem.objective.weights) | {"overload": 1000.0}
+    weights = dict(problem.objective.weights) | {"overload": overload_weight}
     objective = replace(problem.objective, weights=weights, tier_weights=dict(problem.objective.tier_weights) | late)
     return replace(problem, regions=replace(problem.regions, supply_mgpu=supply), objective=objective)
 

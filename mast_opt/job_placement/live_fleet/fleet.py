@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from mast_opt.core.arguments import a, a_price, a_text, anything, checked, mapping_of, optional
+from mast_opt.core.arguments import a, a_flag, a_price, a_text, anything, checked, mapping_of, optional
 from mast_opt.core.errors import UnsupportedOption, UsageError
 from mast_opt.job_placement.engine.arrival_mix import ArrivalMix
 from mast_opt.job_placement.engine.limits import DEFAULT_SAMPLING, FillSampling, SearchLimits
@@ -143,7 +143,7 @@ class Fleet(PlacingFleet):
         fleet._begin(*decoded(bytes(data)))
         return fleet
 
-    @checked(job=a(Job))
+    @checked(job=a(Job), arrives=a_flag)
     def adopt(self, job: Job, shares: tuple[Share, ...], *, arrives: bool = True) -> tuple[str, ...]:
         """A job runs where its host says, whatever the fleet knew of it and even where there is no room. So a fleet
         learns of work that it did not place, and of work that is elsewhere than it thought. What it knows already

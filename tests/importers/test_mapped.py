@@ -166,6 +166,23 @@ def test_kubectl(tmp_path: Path) -> None:
     assert [quantity(text) for text in ("1500m", "64Gi", "2", "1e3", "3k")] == [1.5, 64 * 2**30, 2, 1000, 3000]
 
 
+def test_kubectl_of_a_real_api_server() -> None:
+    """See ``data/README.md``. A node that is cordoned or not ready is not ready; a pod has its containers' sums."""
+    faults = Faults()
+    found = kubectl(DATA / "kubectl-1.32.json", faults)
+    assert not faults
+    assert found["nodes"].rows() == [
+        ("cpu-1", "us-east", "us-east-a", None, 0.0, 15.89, 63.0, False),
+        ("gpu-1", "eu-central", "eu-central-a", "NVIDIA-H100-80GB-HBM3", 8.0, 95.5, 1056.0, True),
+        ("gpu-2", "eu-central", "eu-central-a", "NVIDIA-A100-SXM4-80GB", 8.0, 95.0, 1056.0, False),
+    ]
+    assert found["pods"].rows() == [
+        ("ml", "clean-9-fghij", "cpu-1", "clean-9", "Running", 1000, 0.0, 4.25, 64.25),
+        ("ml", "eval-1-abcde", None, "eval-1", "Pending", 1000, 2.0, 0.75, 64.25),
+        ("ml", "train-0-x7k2p", "gpu-1", "train-0", "Running", 1000, 4.0, 4.25, 64.25),
+    ]
+
+
 def test_prometheus(tmp_path: Path) -> None:
     path, faults = tmp_path / "use.json", Faults()
     series = {"metric": {"__name__": "gpus", "job": "train"}, "values": [[0, "1"], [60, "2"], [120, "6"]]}

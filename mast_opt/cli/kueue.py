@@ -1,16 +1,66 @@
-"""``mast-opt simulate --kueue``: which workloads of a folder of YAML would start where, without a cluster."""
+"""Kueue in commands: advice for a folder of YAML (``simulate --kueue``), contexts of workers, the host of a service."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer, Run
+from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import counted, shown
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from mast_opt.hosts.kueue.host import KueueHost
+
+
+def contexts_of(worker: Sequence[str]) -> dict[str, str]:
+    """Cluster → context, from NAME=CONTEXT. Raises UsageError."""
+    contexts: dict[str, str] = {}
+    for text in worker:
+        name, _, context = text.partition("=")
+        if not name or not context or name in contexts:
+            raise UsageError(f"--worker {text!r}; expected NAME=CONTEXT, each name once")
+        contexts[name] = context
+    return contexts
+
+
+def kueue_host(
+    kubeconfig: Path | None,
+    manager: str | None,
+    contexts: Mapping[str, str],
+    replicas: Path | None,
+    rounds: tuple[float, int],
+    *,
+    shadow: bool,
+) -> KueueHost:
+    """The host of a service.
+
+    Args:
+        kubeconfig: None: as for kubectl.
+        manager: its context; None for the current one.
+        contexts: cluster → context.
+        rounds: seconds after which one cluster more is nominated, and how many at most.
+
+    Raises:
+        ApiError, BackendUnavailable, InputError: it cannot be.
+    """
+    from mast_opt.hosts.kueue.api import LightkubeApi
+    from mast_opt.hosts.kueue.host import KueueHost
+    from mast_opt.hosts.kueue.manifests import read_replicas
+    from mast_opt.hosts.kueue.nomination import DispatchParams
+
+    file = None if kubeconfig is None else str(kubeconfig)
+    return KueueHost(
+        LightkubeApi(file, manager, name="the manager"),
+        {name: LightkubeApi(file, context, name=name) for name, context in contexts.items()},
+        DispatchParams(*rounds),
+        replicas=None if replicas is None else read_replicas(replicas, set(contexts)),
+        shadow=shadow,
+    )
 
 
 def advise_folder(run: Run, folder: Path) -> Answer:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from mast_opt.loop.commands import Command, Copy, Drop, Move, Stop
 from mast_opt.loop.events import Event
+from mast_opt.loop.jobs import JobRecord
 
 Attempt = tuple[str, int]
 """A job, and the number of its attempt."""
@@ -24,11 +25,18 @@ class Can(enum.Enum):
     COPY = "copy"
     """It copies datasets between regions, and deletes replicas."""
     MOVE_SERVERS = "move-servers"
+    MAKE_ROOM = "make-room"
+    """It stops whom it has to for a job that is to start, and may choose others than the loop. So it is asked to start
+    a job before the victims have stopped; where it is asked to stop one, it notes that, and may let it go on."""
 
 
-_NEEDS: Mapping[type[Command], Can] = {
-    Stop: Can.STOP, Copy: Can.COPY, Drop: Can.COPY, Move: Can.MOVE_SERVERS,
-}  # fmt: skip
+_NEEDS: Mapping[type[Command], frozenset[Can]] = {
+    Stop: frozenset({Can.STOP, Can.MAKE_ROOM}),
+    Copy: frozenset({Can.COPY}),
+    Drop: frozenset({Can.COPY}),
+    Move: frozenset({Can.MOVE_SERVERS}),
+}
+"""Command → abilities, of which one is enough."""
 
 
 class Host(Protocol):
@@ -38,6 +46,19 @@ class Host(Protocol):
 
     name: str
     can: frozenset[Can]
+
+    def resume(self, jobs: Iterable[JobRecord]) -> None:
+        """Jobs as a log has them, before anything else is asked: when a loop begins, and when it has read its log
+        again. Raises MastOptError if the host cannot be reached."""
+        ...
+
+    def listen(self, call: Callable[[], None]) -> None:
+        """Call this function whenever there are reports before ``next_ms``; from any thread."""
+        ...
+
+    def close(self) -> None:
+        """End what goes on in this process for the host; jobs go on."""
+        ...
 
     def carry_out(self, now_ms: int, command: Command) -> None:
         """Begin to do what a command says; what comes of it is reported. It may not block for long. Nothing is reported
@@ -66,4 +87,4 @@ class Host(Protocol):
 def within_abilities(host: Host, commands: Iterable[Command]) -> list[Command]:
     """The commands that a host is able to carry out. The others are for people to do and to report: a host that copies
     no data neither makes nor deletes a replica."""
-    return [command for command in commands if type(command) not in _NEEDS or _NEEDS[type(command)] in host.can]
+    return [one for one in commands if type(one) not in _NEEDS or not host.can.isdisjoint(_NEEDS[type(one)])]

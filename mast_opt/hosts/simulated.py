@@ -3,13 +3,14 @@ the process; what ran then is reported as stopped when the loop starts again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from mast_opt.core.errors import UsageError
 from mast_opt.hosts.protocol import Attempt, Can
 from mast_opt.loop.commands import Command, Start, Stop
 from mast_opt.loop.events import Event, JobSpec
+from mast_opt.loop.jobs import JobRecord
 from mast_opt.simulation.host import SimulatedHost, Work
 
 DEFAULT_MS = 60_000
@@ -30,6 +31,15 @@ class SimulatedLiveHost:
         self._spec_of, self._default_ms = spec_of, default_ms
         self._work: dict[str, Work] = {}
         self._host = SimulatedHost(self._work)
+
+    def resume(self, jobs: Iterable[JobRecord]) -> None:
+        """See ``Host``. What ran before ended with its process."""
+
+    def listen(self, call: Callable[[], None]) -> None:
+        """See ``Host``. Nothing happens here that ``next_ms`` does not say."""
+
+    def close(self) -> None:
+        """See ``Host``. There is nothing but the jobs."""
 
     def carry_out(self, now_ms: int, command: Command) -> None:
         """See ``Host``."""

@@ -21,7 +21,7 @@ from mast_opt.loop.engine import Engine
 from mast_opt.loop.policy import Policy
 from mast_opt.loop.state import State
 from mast_opt.service.open_steps import OpenSteps
-from mast_opt.service.restart import Reconciliation, completed, differences, found_in, settled
+from mast_opt.service.restart import Reconciliation, completed, differences, early_starts, found_in, settled
 from mast_opt.service.turn_requests import (
     Request,
     Unavailable,
@@ -91,6 +91,7 @@ class Live:
         self._anchor = clock(), ticks()
         """Time of the clock when it was last ahead, and ticks then."""
         self.host = host_of(lambda job: self._engine.state.jobs[job].spec)
+        self.host.listen(self._look_up)
         self._lock = threading.RLock()
         self._wake = threading.Condition()
         self._waiting: deque[Request] = deque()
@@ -141,6 +142,7 @@ class Live:
             with suppress(StoreError, Unavailable):  # the log has everything
                 self._save_snapshot()
                 self._store.release_lead(self.epoch)
+        self.host.close()
         self.problem = "stopped"
 
     def submit(self, request: Request) -> Future[tuple[int, str]]:
@@ -179,6 +181,10 @@ class Live:
         return lambda: self._stored.remove(call)
 
     # --- the thread ---
+
+    def _look_up(self) -> None:
+        with self._wake:
+            self._wake.notify()
 
     def _run(self) -> None:
         while True:
@@ -264,7 +270,7 @@ class Live:
         self.turn_s.append(time.perf_counter() - begun)
         answer_all(answered)
         answer_all([(request, (status, body)) for request, status, body in answers])
-        self._give(now, commands)
+        self._give(now, (*early_starts(self.host, self._engine.state, turn.events), *commands))
         for call in tuple(self._stored):
             call(self._engine.state.seq)
 
@@ -317,6 +323,7 @@ class Live:
             self.problem = str(error)
             rest, self._waiting = [*taken, *self._waiting], deque()
         fail_all(rest, Unavailable(self.problem))
+        self.host.close()
 
     def _recovered(self) -> bool:
         """Read the state again after a failure, as often as it takes; False if another process leads by then."""
@@ -344,6 +351,7 @@ class Live:
             self._engine = Engine(found.state, self._policy())
             self._snapshot_seq = found.snapshot_seq
             state, now = found.state, self.now_ms()
+            self.host.resume(state.jobs.values())
             differ = differences(state, self.host.observe(), self._reports, found.commands)
             inbox: list[ev.Event] = [*state.opening()] if state.seq == 0 else []
             if first:
@@ -369,7 +377,8 @@ class Live:
             self._written(turn.events)
         self.problem = ""
         gone = set(done)
-        self._give(now, (*differ.commands, *(one for one in again if one.id not in gone), *fresh))
+        again = [one for one in again if one.id not in gone]
+        self._give(now, (*differ.commands, *again, *early_starts(self.host, state, turn.events), *fresh))
 
 
 def lead(live: Live, stop: threading.Event, on_wait: Callable[[str], None] = lambda words: None) -> bool:

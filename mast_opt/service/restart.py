@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mast_opt.core.errors import UsageError
-from mast_opt.hosts.protocol import Attempt
+from mast_opt.hosts.protocol import Attempt, Can, Host
 from mast_opt.job_placement.live_fleet.types import Server
 from mast_opt.loop import events as ev
 from mast_opt.loop.commands import Command, Copy, Drop, Move, Start, Stop
@@ -153,6 +153,19 @@ def _way_out(record: JobRecord, *, there: bool) -> ev.Event | Start | Stop:
     if record.state is JobState.STOPPING and there:
         return Stop(record.name, record.attempt, "it was asked to stop before")
     return ev.Stopped(record.name, record.attempt, 0, 0)  # nothing is known of its work
+
+
+def early_starts(host: Host, state: State, events: Sequence[ev.Stored]) -> list[Start]:
+    """Of a host that makes room itself: starts of jobs that were placed just now where others have to stop first. They
+    are not kept as commands without an answer: the state says which jobs are to start."""
+    if Can.MAKE_ROOM not in host.can:
+        return []
+    placed = [stored.event for stored in events if isinstance(stored.event, ev.Placed)]
+    return [
+        Start(one.job, one.attempt, one.shares)
+        for one in placed
+        if one.job in state.jobs and state.jobs[one.job].blockers
+    ]
 
 
 def completed(state: State, reports: Iterable[ev.Event]) -> list[ev.Event]:

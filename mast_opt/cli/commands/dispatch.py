@@ -13,6 +13,7 @@ from cyclopts.validators import Number
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer
+from mast_opt.cli.kueue import contexts_of
 from mast_opt.cli.options import Json, TheRun
 from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import counted, shown
@@ -63,7 +64,7 @@ def command(
 
     if json and not once:
         raise UsageError("--json prints one object; expected --once with it")
-    contexts = _contexts(worker)
+    contexts = contexts_of(worker)
     known = None if replicas is None else read_replicas(replicas, set(contexts))
     file = None if kubeconfig is None else str(kubeconfig)
     dispatcher = Dispatcher(
@@ -81,16 +82,6 @@ def command(
     with Interrupt(run, "what was nominated") as interrupt:
         dispatcher.run(interrupt.cancel, _printer(seen), every)
     return Answer(Exit.OK, lambda console: console.print(f"Stopped; {counted(len(seen), 'workload')} seen."))
-
-
-def _contexts(worker: Sequence[str]) -> dict[str, str]:
-    contexts = {}
-    for text in worker:
-        name, _, context = text.partition("=")
-        if not name or not context or name in contexts:
-            raise UsageError(f"--worker {text!r}; expected NAME=CONTEXT, each name once")
-        contexts[name] = context
-    return contexts
 
 
 def _as_record(one: Decision) -> dict[str, Any]:

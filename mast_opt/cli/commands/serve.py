@@ -17,13 +17,18 @@ from cyclopts.validators import Number
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Run
+from mast_opt.cli.kueue import contexts_of, kueue_host
 from mast_opt.cli.options import Json, TheRun
 from mast_opt.core.errors import BackendUnavailable, UsageError
 from mast_opt.core.wording import shown
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import uvicorn
 
+    from mast_opt.hosts.kueue.host import KueueHost
+    from mast_opt.hosts.protocol import Host
     from mast_opt.job_placement.live_fleet.types import Server
     from mast_opt.service.access import Access
     from mast_opt.service.streams import Streams
@@ -38,7 +43,10 @@ TOKENS, PLANS = "tokens.json", "plans"
 def command(
     *,
     state: Annotated[str, Parameter(help="Folder of the log (made if missing), or postgresql://…")],
-    host: Annotated[Literal["sim"], Parameter(help="What runs the jobs: sim, for as long as they say.")] = "sim",
+    host: Annotated[
+        Literal["sim", "kueue"],
+        Parameter(help="What runs the jobs: sim, for as long as they say; or Kueue, whose workloads they are."),
+    ] = "sim",
     fleet: Annotated[
         Path | None, Parameter(help="Servers of a new log: a folder, .xlsx or .json of the kind job-trace.")
     ] = None,
@@ -60,6 +68,28 @@ def command(
     rate: Annotated[
         float, Parameter(help="Requests a second of one client in the long run.", validator=Number(gt=0))
     ] = 5000.0,
+    kubeconfig: Annotated[
+        Path | None, Parameter(help="Kueue: file of all contexts; unless given, as for kubectl.")
+    ] = None,
+    manager: Annotated[
+        str | None, Parameter(help="Kueue: context of the manager; the current one unless given.")
+    ] = None,
+    worker: Annotated[
+        list[str] | None,
+        Parameter(help="Kueue: NAME=CONTEXT, a cluster of MultiKueueConfig, and its context. Repeatable.", negative=()),
+    ] = None,
+    replicas: Annotated[Path | None, Parameter(help="Kueue: CSV dataset,cluster: where data is.")] = None,
+    round: Annotated[
+        float,
+        Parameter(
+            help="Kueue: seconds after which one cluster more is nominated for a workload.", validator=Number(gt=0)
+        ),
+    ] = 300.0,
+    most: Annotated[
+        int,
+        Parameter(help="Kueue: clusters that a workload is nominated for at once.", validator=Number(gte=1, lte=20)),
+    ] = 3,
+    shadow: Annotated[bool, Parameter(help="Kueue: look and decide, and change nothing.", negative=())] = False,
     json: Json = False,
     run: TheRun,
 ) -> Answer:
@@ -70,6 +100,7 @@ def command(
     keep their incumbents, what has come is written, and a snapshot is kept.
 
         mast-opt serve --state my-state --fleet instances/traces/philly-small
+        mast-opt serve --state my-state --host kueue --worker east=east-admin --worker west=west-admin --shadow
         mast-opt serve --state my-state --new-token ada=submit,read@research
         mast-opt serve --state postgresql:///mast --listen 0.0.0.0:8765 --behind-proxy --tokens tokens.json
     """
@@ -85,12 +116,14 @@ def command(
             raise UsageError(f"--listen {listen} is not this machine alone; expected --tls-cert or --behind-proxy")
         if access.open:
             raise UsageError(f"--listen {listen} is not this machine alone, and there are no tokens; see --new-token")
+    kueue = _kueue(host, fleet, worker)
     with run.phase("read"):
         servers = _servers(fleet)
+        over = kueue_host(kubeconfig, manager, kueue, replicas, (round, most), shadow=shadow) if kueue else None
         store = _store(state)
     try:
         folder = plans if plans is not None else None if _is_url(state) else Path(state) / PLANS
-        _serve(run, store, folder, servers, access, (address, port), (tls_cert, tls_key))
+        _serve(run, store, folder, servers, access, (address, port), (tls_cert, tls_key), over)
     finally:
         store.close()
     run.record.update(kind="service", host=host)
@@ -105,6 +138,7 @@ def _serve(
     access: Access,
     where: tuple[str, int],
     tls: tuple[Path | None, Path | None],
+    kueue: KueueHost | None,
 ) -> None:
     import uvicorn
 
@@ -118,7 +152,10 @@ def _serve(
     from mast_opt.service.streams import Streams
 
     params = LiveParams(holder=f"{socket.gethostname()}/{os.getpid()}")
-    live = Live(store, opening_of(store, servers), Mast, SimulatedLiveHost, params)
+    host_of: Callable[..., Host] = SimulatedLiveHost
+    if kueue is not None:
+        host_of, servers = lambda _: kueue, () if store.last_seq() else kueue.servers()
+    live = Live(store, opening_of(store, servers), Mast, host_of, params)
     solves, streams = Solves(live, store, plans), Streams()
     given: dict[str, Any] = {} if tls[0] is None else {"ssl_certfile": str(tls[0]), "ssl_keyfile": str(tls[1])}
     config = uvicorn.Config(
@@ -144,11 +181,26 @@ def _serve(
         if lead(live, interrupt.cancel, lambda words: run.say(f"Waiting: {words}.")):
             scheme = "http" if tls[0] is None else "https"
             solves.resume()
+            if kueue is not None:
+                kueue.begin()
             _spare_the_collector()
             run.say(f"Serving on {scheme}://{where[0]}:{listener.getsockname()[1]}/ (epoch {live.epoch}).")
             server.run(sockets=[listener])
             solves.close()
             live.close()
+
+
+def _kueue(host: str, fleet: Path | None, worker: list[str] | None) -> dict[str, str]:
+    """Cluster → context; empty for another host."""
+    if host != "kueue":
+        if worker:
+            raise UsageError("--worker goes with --host kueue")
+        return {}
+    if fleet is not None:
+        raise UsageError("--fleet: the servers of Kueue are the quotas of its workers; leave it away")
+    if not worker:
+        raise UsageError("--host kueue needs --worker NAME=CONTEXT, for each cluster of MultiKueueConfig")
+    return contexts_of(worker)
 
 
 def _spare_the_collector() -> None:

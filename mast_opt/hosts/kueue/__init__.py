@@ -8,5 +8,9 @@ nomination  the bids for each workload that waits, and which clusters to nominat
 patches     changes of a status that Kueue accepts
 manifests   a folder of YAML, as a picture of clusters
 api         what is needed of an API server; lightkube carries it out (extra ``kueue``)
+sight       what the API servers of a manager and its workers say now
+jobs        workloads as jobs of a loop
+book        what a loop and the clusters say about the same workloads, and what has to be reported
+host        Kueue behind the protocol of hosts: mast-opt serve --host kueue
 dispatcher  the loop: look, decide, act, or only say what it would do (shadow)
 """

@@ -63,6 +63,10 @@ class KubeApi(Protocol):
         """Record an Event about an object."""
         ...
 
+    def close(self) -> None:
+        """End all connections; what still waits for an answer or for changes gets an error."""
+        ...
+
 
 class LightkubeApi:
     """See ``KubeApi``.
@@ -105,7 +109,7 @@ class LightkubeApi:
             raise
 
     def close(self) -> None:
-        """End all connections; what still waits for an answer or for changes gets an error."""
+        """See ``KubeApi``."""
         self._client.close()
 
     def _known_version(self) -> str:

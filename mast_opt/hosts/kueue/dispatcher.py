@@ -11,23 +11,17 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mast_opt.core.errors import InputError
 from mast_opt.hosts.kueue import patches
 from mast_opt.hosts.kueue.api import ApiError, KubeApi
-from mast_opt.hosts.kueue.fleet import holds_quota
 from mast_opt.hosts.kueue.nomination import Advice, DispatchParams, advise
 from mast_opt.hosts.kueue.objects import ClusterView, Workload
 from mast_opt.hosts.kueue.patches import Patch
-from mast_opt.hosts.kueue.reading import Object, at, cluster_view, workload
+from mast_opt.hosts.kueue.reading import Object
+from mast_opt.hosts.kueue.sight import CHECK, PENDING, is_active, look
 
-MULTIKUEUE = "kueue.x-k8s.io/multikueue"
-"""Controller of the checks whose clusters are nominated."""
 DISPATCHER = "mast-opt.io/dispatcher"
 """What ``multiKueue.dispatcherName`` of Kueue's configuration has to be."""
-CHECK = "mast-opt.io/admission-check"
-"""Controller of our own checks."""
-OF_WORKERS = ("ClusterQueue", "LocalQueue", "ResourceFlavor", "Workload")
-PENDING, READY = "Pending", "Ready"
+READY = "Ready"
 
 
 @dataclass(frozen=True)
@@ -141,38 +135,21 @@ class Dispatcher:
 
     def look(self) -> World:
         """What the API servers say now."""
-        checks = {at(one, "metadata", "name", kind=str): one for one in self._manager.list("AdmissionCheck")}
-        configs = {
-            at(one, "metadata", "name", kind=str): tuple(at(one, "spec", "clusters", kind=list))
-            for one in self._manager.list("MultiKueueConfig")
-        }
-        connected = {
-            at(one, "metadata", "name", kind=str): _is_active(one) for one in self._manager.list("MultiKueueCluster")
-        }
-        kinds = {name: at(one, "spec", "controllerName", kind=str) for name, one in checks.items()}
-        multikueue = frozenset(name for name, kind in kinds.items() if kind == MULTIKUEUE)
-        ours = {name: checks[name] for name, kind in kinds.items() if kind == CHECK}
-        waiting, objects, candidates = [], {}, {}
-        for one in self._manager.list("Workload"):
-            read = _read(one)
-            if read is None or not _waits(read, multikueue, ours):
-                continue
-            waiting.append(read)
-            objects[read.key] = one
-            allowed = [
-                configs.get(at(checks[name], "spec", "parameters", "name", kind=str), tuple(self._workers))
-                for name in read.checks
-                if name in multikueue or name in ours
-            ]
-            candidates[read.key] = tuple(name for name in allowed[0] if all(name in others for others in allowed))
-        keys = set(objects)
-        clusters, lost = [], {}
-        for name, api in self._workers.items():
-            view, why = _worker(name, api, connected.get(name, True), keys)
-            clusters.append(view)
-            if why:
-                lost[name] = why
-        return World(tuple(clusters), tuple(waiting), objects, candidates, multikueue, ours, lost)
+        sight = look(self._manager, self._workers)
+        waiting = {key: one for key, one in sight.managed.items() if one.waits}
+        clusters = tuple(  # copies of workloads that still wait count for nothing
+            replace(view, workloads=tuple(one for one in view.workloads if one.key not in waiting))
+            for view in sight.clusters.values()
+        )
+        return World(
+            clusters,
+            tuple(one.workload for one in waiting.values()),
+            {key: one.found for key, one in waiting.items()},
+            {key: one.allowed for key, one in waiting.items()},
+            sight.multikueue,
+            sight.ours,
+            sight.lost,
+        )
 
     # --- deciding ---
 
@@ -221,7 +198,7 @@ class Dispatcher:
         message = words[: patches.MOST_MESSAGE]
         if state == PENDING and message in (one.messages.get(check), self._said.get(one.key)):
             return decision
-        found, now = world.objects[one.key], _text(self._now())
+        found, now = world.objects[one.key], text_of(self._now())
         decision = self._carry_out(decision, patches.check_state(found, check, state, message, now, controller=CHECK))
         if decision.done:
             self._said[one.key] = message
@@ -241,45 +218,16 @@ class Dispatcher:
     def _answer_for_checks(self, world: World) -> None:
         """Say that our checks have a controller, where that is not said yet."""
         for found in world.ours.values():
-            if not self._shadow and not _is_active(found):
-                self._manager.patch_status(patches.check_is_active(found, _text(self._now()), controller=CHECK))
+            if not self._shadow and not is_active(found):
+                self._manager.patch_status(patches.check_is_active(found, text_of(self._now()), controller=CHECK))
 
     def _record(self, about: Object, reason: str, message: str) -> None:
         try:
-            self._manager.record(about, reason, message, _text(self._now()))
+            self._manager.record(about, reason, message, text_of(self._now()))
         except ApiError:  # an Event is for readers; the nomination stands without it
             return
 
 
-def _worker(name: str, api: KubeApi, connected: bool, waiting: Collection[str]) -> tuple[ClusterView, str]:
-    """A cluster without the copies of workloads that still wait, and why it could not be read."""
-    try:
-        view = cluster_view(name, (one for kind in OF_WORKERS for one in api.list(kind)), active=connected)
-    except (ApiError, InputError) as error:
-        return ClusterView(name, {}, {}, {}, (), active=False), str(error)
-    return replace(view, workloads=tuple(one for one in view.workloads if one.key not in waiting)), ""
-
-
-def _read(found: Object) -> Workload | None:
-    """A workload; None for one that cannot be read, which Kueue itself would not admit."""
-    try:
-        return workload(found)
-    except InputError:
-        return None
-
-
-def _waits(one: Workload, multikueue: Collection[str], ours: Collection[str]) -> bool:
-    """Whether it is our turn."""
-    if one.ended or not holds_quota(one) or "Admitted" in one.conditions:
-        return False
-    pending = {name for name, state in one.checks.items() if state == PENDING}
-    return (not one.cluster and not pending.isdisjoint(multikueue)) or not pending.isdisjoint(ours)
-
-
-def _is_active(found: Object) -> bool:
-    conditions = at(found, "status", "conditions", kind=list)
-    return any(one.get("type") == "Active" and one.get("status") == "True" for one in conditions)
-
-
-def _text(time: datetime.datetime) -> str:
+def text_of(time: datetime.datetime) -> str:
+    """A time as Kubernetes writes it."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ")

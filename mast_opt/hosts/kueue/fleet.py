@@ -9,14 +9,14 @@ at: topology, nodes, and who lends to whom when all want something.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from mast_opt.hosts.kueue.objects import ClusterQueue, ClusterView, Flavor, Needs, PodSet, Taint, Workload
 from mast_opt.hosts.kueue.quantities import MOST
 from mast_opt.job_placement.live_fleet.fleet import Fleet
 from mast_opt.job_placement.live_fleet.types import Job, Part, Server, Share
-from mast_opt.job_placement.units import MOST_GPUS, MOST_POOLED, WHOLE
+from mast_opt.job_placement.units import MOST_POOLED, WHOLE
 
 RESOURCES = ("gpu", "cpu", "memory")
 UNLIMITED = int(MOST)
@@ -113,6 +113,17 @@ def tolerated(taint: Taint, pods: PodSet) -> bool:
     )
 
 
+def places_of(cluster: ClusterView) -> Iterator[tuple[Place, Server]]:
+    """The flavors of the queues of a cluster, each as a server as large as what the queue can use of it."""
+    uses = {queue.name: used(cluster, queue) for queue in cluster.queues.values()}
+    for queue in cluster.queues.values():
+        for flavor in queue.quotas:
+            place = Place(cluster.name, queue.name, flavor)
+            mgpu, cpu, memory = map(max, room(cluster, queue, flavor, uses), uses[queue.name][flavor])
+            where = cluster.name, place.group, place.server, place.server
+            yield place, Server(place.server, *where, min(mgpu // WHOLE, MOST_POOLED), cpu, memory)
+
+
 class WorkerFleet:
     """Clusters as one fleet.
 
@@ -145,16 +156,10 @@ class WorkerFleet:
     def _servers(self) -> list[Server]:
         servers = []
         for cluster in self.clusters.values():
-            uses = {queue.name: used(cluster, queue) for queue in cluster.queues.values()}
-            for queue in cluster.queues.values():
-                for flavor in queue.quotas:
-                    place = Place(cluster.name, queue.name, flavor)
-                    mgpu, cpu, memory = map(max, room(cluster, queue, flavor, uses), uses[queue.name][flavor])
-                    gpus = min(mgpu // WHOLE, MOST_POOLED)
-                    self.places[place.server] = place
-                    self._gpus[place.server] = gpus if gpus <= MOST_GPUS else None
-                    where = cluster.name, place.group, place.server, place.server
-                    servers.append(Server(place.server, *where, gpus, cpu, memory))
+            for place, server in places_of(cluster):
+                self.places[place.server] = place
+                self._gpus[place.server] = None if server.pool else server.gpus
+                servers.append(server)
         return servers
 
     def _adopt(self, cluster: ClusterView, one: Workload) -> None:

@@ -72,6 +72,11 @@ class Workload:
     """What it reads (annotation ``mast-opt.io/datasets``)."""
     version: str = ""
     """``resourceVersion``."""
+    uid: str = ""
+    reserved_at: str = ""
+    """When its quota was reserved; empty while it is not."""
+    outcome: str = ""
+    """Reason of the condition Finished."""
 
     @property
     def key(self) -> str:

@@ -89,7 +89,18 @@ def _workload(found: Object) -> Workload:
         cluster=at(status, "clusterName", kind=str),
         datasets=datasets_of(meta),
         version=at(meta, "resourceVersion", kind=str),
+        uid=at(meta, "uid", kind=str),
+        reserved_at=_of_condition(status, "QuotaReserved", "lastTransitionTime"),
+        outcome=_of_condition(status, "Finished", "reason"),
     )
+
+
+def _of_condition(status: Object, kind: str, field: str) -> str:
+    """A field of a condition that is true; empty if it is not."""
+    for one in at(status, "conditions", kind=list):
+        if one.get("type") == kind and one.get("status") == "True":
+            return str(one.get(field) or "")
+    return ""
 
 
 def datasets_of(meta: Object) -> tuple[str, ...]:

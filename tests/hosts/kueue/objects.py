@@ -49,8 +49,12 @@ def pods(gpus: int | None = 8, count: int = 1, name: str = "main", **pod: Any) -
     return {"name": name, "count": count, "template": {"spec": {"containers": [container], **pod}}}
 
 
-def workload(name: str, *pod_sets: Object, priority: int = 0, datasets: str = "", **status: Any) -> Object:
+def workload(
+    name: str, *pod_sets: Object, priority: int = 0, datasets: str = "", uid: str = "", **status: Any
+) -> Object:
     meta: Object = {"name": name, "namespace": "default", "creationTimestamp": NOW}
+    if uid:
+        meta["uid"] = uid
     if datasets:
         meta["annotations"] = {"mast-opt.io/datasets": datasets}
     return {

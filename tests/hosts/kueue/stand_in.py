@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from mast_opt.hosts.kueue.api import ApiError
-from mast_opt.hosts.kueue.dispatcher import OF_WORKERS
 from mast_opt.hosts.kueue.fleet import room, used
 from mast_opt.hosts.kueue.patches import APPLY, Patch
 from mast_opt.hosts.kueue.reading import cluster_view
+from mast_opt.hosts.kueue.sight import OF_WORKERS
 from tests.hosts.kueue.objects import NOW, Object, admission, condition
 
 Path = tuple[str, ...]
@@ -68,6 +68,7 @@ class StandIn:
         self.events: list[tuple[str, str, str]] = []
         self.clears = clears
         self.down = ""
+        self.closed = False
         self.version = 0
         for one in objects:
             self.create(one)
@@ -123,6 +124,9 @@ class StandIn:
 
     def record(self, about: Mapping[str, Any], reason: str, message: str, now: str) -> None:
         self.events.append((about["metadata"]["name"], reason, message))
+
+    def close(self) -> None:
+        self.closed = True
 
     def patch_status(self, patch: Patch) -> None:
         self._reach()

@@ -1,0 +1,122 @@
+"""Workloads of Kueue as jobs of a loop, and what they hold as shares.
+
+A loop has gangs of equal tasks, and a quota is an amount and not a machine. So a workload is the gang of its pods with
+GPUs, on a single flavor; what its other pods take of processors and memory is spread over that gang. Where pods with
+GPUs are not all equal, a task is the largest number of GPUs of which all of them are multiples.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Mapping
+
+from mast_opt.hosts.kueue.fleet import Place, accepts
+from mast_opt.hosts.kueue.objects import ClusterView, PodSet, Workload
+from mast_opt.job_placement.live_fleet.types import Share
+from mast_opt.job_placement.units import MOST_GPUS, WHOLE
+from mast_opt.loop.events import JobSpec
+
+PRIORITIES = (1_000_000, 100_000, 10_000, 1_000, 100, 10, 1, 0, -1_000)
+"""The least priority of each tier of a loop but the last, the most important tier first."""
+
+
+def tier_of(priority: int) -> int:
+    """The tier of a priority."""
+    return sum(priority < least for least in PRIORITIES)
+
+
+def job_name(one: Workload, spec: JobSpec | None = None) -> str:
+    """The name of a job for a workload: another one for every object, and for what is asked for when that changes."""
+    rest = "" if spec is None else _digest(f"{one.reserved_at} {spec}", 4)
+    return f"{one.key}.{_digest(one.uid, 8)}{rest}"
+
+
+def _digest(text: str, length: int) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()[:length]
+
+
+def places_for(one: Workload, clusters: Iterable[ClusterView]) -> dict[str, bool]:
+    """The flavors where a workload may run, by their name as a server, and whether it may be stopped there."""
+    found = {}
+    sets = _gang_sets(one)
+    for cluster in clusters:
+        queue = cluster.queues.get(cluster.local_queues.get(f"{one.namespace}/{one.queue}", ""))
+        if queue is None or queue.stopped or not cluster.active:
+            continue
+        for flavor in queue.quotas:
+            known = cluster.flavors.get(flavor)
+            if known is not None and all(accepts(known, pods) for pods in sets):
+                found[Place(cluster.name, queue.name, flavor).server] = queue.preempts
+    return found
+
+
+def place_of(one: Workload, cluster: ClusterView) -> str:
+    """The flavor that a cluster has admitted a workload on, by its name as a server; empty if there is none."""
+    queue = cluster.queues.get(one.admitted_by)
+    flavor = next((one.flavors[pods.name] for pods in _gang_sets(one) if pods.name in one.flavors), "")
+    return Place(cluster.name, queue.name, flavor).server if queue is not None and flavor in queue.quotas else ""
+
+
+def spec_of(one: Workload, places: Mapping[str, bool]) -> JobSpec | None:
+    """What a workload asks of a loop; None if it may run nowhere, or has no pods."""
+    sets = [pods for pods in one.pod_sets if pods.count]
+    if not sets or not places:
+        return None
+    tasks, mgpu = _gang(_gang_sets(one))
+    cpu, memory = (-(-sum(pods.count * pods.needs[k] for pods in sets) // tasks) for k in (1, 2))
+    return JobSpec(
+        tier=tier_of(one.priority),
+        tasks=tasks,
+        mgpu=mgpu,
+        cpu_mcores=cpu,
+        memory_mib=memory,
+        gpu_types=dict.fromkeys(sorted(places), mgpu),
+        datasets=one.datasets,
+        within="server",
+        tenant=f"{one.namespace}/{one.queue}",
+        preemptible=all(places.values()),
+        workload=one.key,
+        namespace=one.namespace,
+    )
+
+
+def _gang_sets(one: Workload) -> list[PodSet]:
+    """Pods with GPUs; all, where none has any."""
+    sets = [pods for pods in one.pod_sets if pods.count]
+    return [pods for pods in sets if pods.needs[0]] or sets
+
+
+def _gang(sets: Iterable[PodSet]) -> tuple[int, int]:
+    """Tasks, and milli-GPUs of each."""
+    each = [(pods.count, pods.needs[0]) for pods in sets]
+    unit = math.gcd(*(need for _, need in each))
+    if unit > WHOLE and unit % WHOLE:  # no job has so much of a GPU
+        total = sum(count * -(-need // WHOLE) for count, need in each)
+        return total, WHOLE
+    if not unit:
+        return sum(count for count, _ in each), 0
+    return sum(count * (need // unit) for count, need in each), unit
+
+
+def shares_at(spec: JobSpec, server: str, gpus: int, held: Mapping[int, int]) -> tuple[Share, ...]:
+    """All tasks of a job at a server.
+
+    Args:
+        gpus: of the server.
+        held: GPU → milli-GPUs that others hold. Quotas have no GPUs; those with the least on them are taken.
+    """
+    need = (spec.gpu_types or {}).get(server, spec.mgpu)
+    if not need:
+        return (Share(server, spec.tasks, {}),)
+    if gpus > MOST_GPUS:
+        return (Share(server, spec.tasks, {0: spec.tasks * need}),)
+    load = {at: held.get(at, 0) for at in range(gpus)}
+    taken: dict[int, int] = {}
+    part = min(need, WHOLE)
+    for _ in range(spec.tasks * max(1, need // WHOLE)):
+        fitting = [at for at, amount in load.items() if amount + part <= WHOLE]
+        chosen = max(fitting, key=lambda at: (load[at], -at)) if fitting else min(load, key=lambda at: (load[at], at))
+        load[chosen] += part
+        taken[chosen] = taken.get(chosen, 0) + part
+    return (Share(server, spec.tasks, taken),)

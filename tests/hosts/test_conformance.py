@@ -1,0 +1,159 @@
+"""The conformance suite over the simulated host and over Kueue (with the stand-in for its API servers and itself)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from mast_opt.hosts.kueue.host import KueueHost
+from mast_opt.hosts.protocol import Host
+from mast_opt.hosts.simulated import SimulatedLiveHost
+from mast_opt.job_placement.live_fleet.types import Server
+from mast_opt.loop import events as ev
+from mast_opt.service.turn_requests import Request
+from tests.hosts.conformance import Conformance, World
+from tests.hosts.kueue.objects import pods, queue, workload
+from tests.hosts.kueue.test_dispatcher import Clusters
+
+FOREVER_MS = 10**12
+REGIONS = ("east", "west")
+
+
+class SimulatedWorld(World):
+    """Jobs come through requests, and end with the process."""
+
+    adopts = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.starts: Counter[tuple[str, int]] = Counter()
+        self.of: SimulatedLiveHost
+
+    def host(self, spec_of: Callable[[str], ev.JobSpec]) -> Host:
+        starts = self.starts
+
+        class Counting(SimulatedLiveHost):
+            def reports(self, now_ms: int) -> list[ev.Event]:
+                found = list(super().reports(now_ms))
+                starts.update((one.job, one.attempt) for one in found if isinstance(one, ev.Started))
+                return found
+
+        self.of = Counting(spec_of, FOREVER_MS)
+        return self.of
+
+    def servers(self) -> tuple[Server, ...]:
+        return tuple(Server(name, name, f"{name}-1", f"{name}-r", "H100", 8, 64_000, 512_000) for name in REGIONS)
+
+    def submit(self, name: str, gpus: int) -> None:
+        spec = ev.JobSpec(tier=1, mgpu=1000 * gpus, preemptible=True)
+        self.live.submit(Request((ev.Submitted(name, spec),), lambda verdicts: (201, "")))
+
+    def turn(self) -> None:
+        pass
+
+    def _report(self, event: ev.Event) -> None:
+        """Something happens that the host reports."""
+        self.of._host._running.pop(event.job)  # type: ignore[attr-defined]
+        self.live._reports.append(event)
+
+    def _attempt(self, name: str) -> int:
+        return next(attempt for job, attempt in self.of.observe() if job == name)
+
+    def end(self, name: str) -> None:
+        self._report(ev.Finished(name, self._attempt(name)))
+
+    def lose(self, name: str) -> None:
+        self._report(ev.Stopped(name, self._attempt(name), 0, 0))
+
+    def resize(self, server: int, gpus: int) -> None:
+        self.live._reports.append(ev.CapacitySet(REGIONS[server], gpus, 64_000, 512_000))
+
+    def restart(self) -> None:
+        for name in sorted(self.truly_running()):
+            self.of._host._running.pop(name)  # and nobody hears of it
+
+    def truly_running(self) -> dict[str, str]:
+        running = {job for job, _ in self.of.observe()}
+        jobs = self.live._engine.state.jobs
+        return {name: jobs[name].region if name in jobs else "" for name in running}
+
+    def most_starts(self) -> int:
+        return max(self.starts.values())
+
+
+class KueueWorld(World):
+    """Workloads come through Kueue, and go on without us."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clusters = Clusters(dict.fromkeys(REGIONS, 8))
+        self.of: KueueHost
+        self.ended: list[str] = []
+
+    def host(self, spec_of: Callable[[str], ev.JobSpec]) -> Host:
+        self.of = KueueHost(self.clusters.manager, self.clusters.workers, ticks=lambda: self.now_ms / 1000)
+        return self.of
+
+    def servers(self) -> tuple[Server, ...]:
+        return KueueHost(self.clusters.manager, self.clusters.workers).servers()
+
+    def submit(self, name: str, gpus: int) -> None:
+        self.clusters.submit(workload(name, pods(gpus), uid=f"uid of {name}"))
+
+    def turn(self) -> None:
+        for name in self.ended[:-4]:  # as Kueue does after a while
+            self.clusters.manager.remove(name)
+        del self.ended[:-4]
+        self.of.step()
+        self.clusters.kueue.turn()
+        for one in self.clusters.manager.list("Workload"):  # what was evicted gets its quota back
+            kinds = {part["type"] for part in one["status"].get("conditions", []) if part["status"] == "True"}
+            if "QuotaReserved" not in kinds:
+                self.clusters.kueue.reserve(one["metadata"]["name"], "mk")
+        self.of.step()
+
+    def end(self, name: str) -> None:
+        self.clusters.kueue.finish(name)
+        self.ended.append(name)
+
+    def lose(self, name: str) -> None:
+        self.clusters.kueue.evict(name)
+
+    def resize(self, server: int, gpus: int) -> None:
+        self.clusters.workers[REGIONS[server]].create(queue(gpus=gpus))
+
+    def restart(self) -> None:
+        for api in self.clusters.workers.values():
+            api.down = "connection refused"
+        self.of.step()
+        self.live.step()
+        for api in self.clusters.workers.values():
+            api.down = ""
+
+    def truly_running(self) -> dict[str, str]:
+        found = {}
+        for one in self.clusters.manager.list("Workload"):
+            kinds = {part["type"] for part in one["status"].get("conditions", [])}
+            if one["status"].get("clusterName") and "Finished" not in kinds:
+                found[one["metadata"]["name"]] = one["status"]["clusterName"]
+        return found
+
+    def most_starts(self) -> int:
+        return max(Counter(name for name, reason, _ in self.clusters.manager.events if reason == "Nominated").values())
+
+    def plain(self, job: str) -> str:
+        return job.partition("/")[2].rpartition(".")[0]
+
+
+class TestSimulated(Conformance):
+    @pytest.fixture
+    def world(self) -> World:
+        return SimulatedWorld()
+
+
+class TestKueue(Conformance):
+    @pytest.fixture
+    def world(self) -> World:
+        return KueueWorld()

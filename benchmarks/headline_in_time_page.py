@@ -1,98 +1,253 @@
-"""Tables and picture of the headline in time, from the files of ``benchmarks.headline_in_time``.
+"""Tables and pictures of the headline in time, from the results of ``benchmarks.headline_in_time``.
 
-    python -m benchmarks.headline_in_time_page headline-in-time docs/benchmarks/images/headline-in-time.svg
+    python -m benchmarks.headline_in_time_page benchmarks/results/headline-in-time.jsonl docs/benchmarks
 
-Prints one row a variant: the median over seeds, least to most. Differences are paired by seed with ``after``, with the
-95% interval of their mean by bootstrap where there are three seeds or more.
+Writes the tables between the marks of ``headline-in-time.md`` and the pictures into ``images``. A cell is the median
+over seeds, least to most in brackets. Differences are paired by seed with another variant (``base_of``): their mean,
+with the 95% interval of a bootstrap where there are three seeds or more.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 
-from mast_opt.simulation.experiments import AFTER, VARIANTS, WORST_BEFORE
+from benchmarks.headline_in_time import read
+from mast_opt.simulation.experiments import WORST_BEFORE
+from mast_opt.simulation.headline_variants import AFTER, VARIANTS
 
-HOUR_S = 3600
-Figure = Callable[[dict[str, Any]], float]
-FIGURES: dict[str, Figure] = {
-    "tier-0 ratio": lambda m: m["worst_ratio"]["0"]["mean"],
-    "allocation": lambda m: m["allocation"],
-    "waited for data, %": lambda m: 100 * m["not_collocated"],
-    "more storage, %": lambda m: 100 * (m["storage_overhead"] or 0.0),
-    "wait of tier 0, h": lambda m: m["queue_s_by_tier"]["0"] / HOUR_S,
-    "wait of tier 4, h": lambda m: m["queue_s_by_tier"]["4"] / HOUR_S,
-    "preemptions": lambda m: m["preemptions"],
-    "starved": lambda m: m["starved"],
-}
+Figures = Mapping[str, float | None]
+Runs = Mapping[str, Mapping[int, Figures]]
+"""Variant → seed → figures."""
 DRAWS = 10_000
+DASH = "–"
+PAGE = "headline-in-time.md"
+TIERS = range(5)
+STORAGE = {"storage-110": 1.1, "storage-150": 1.5, "storage-200": 2.0, "after": 2.25, "storage-250": 2.5}
+EARLY_OF = {"after": "early-share"}
+"""Variant → the one with early binding, where that is not its name with ``-early``."""
 
 
-def read(folder: Path) -> dict[str, dict[int, dict[str, Any]]]:
-    """Variant → seed → metrics."""
-    found: dict[str, dict[int, dict[str, Any]]] = {}
-    for file in sorted(folder.glob("*.json")):
-        stated = json.loads(file.read_text())
-        found.setdefault(stated["variant"], {})[stated["organisation"]["seed"]] = stated["metrics"]
-    return {name: found[name] for name in VARIANTS if name in found}
+@dataclass(frozen=True)
+class Column:
+    """A column of every table."""
+
+    head: str
+    figure: str
+    factor: float = 1.0
+    spread: bool = False
+    difference: bool = False
+    """It is followed by the paired difference."""
 
 
-def spread(values: list[float]) -> str:
+COLUMNS = (
+    Column("tier-0 ratio", "ratio", spread=True, difference=True),
+    Column("tier 0 waits, h", "wait_0_h", difference=True),
+    Column("tier 4 waits, h", "wait_4_h", difference=True),
+    Column("allocated, %", "allocation", 100.0),
+    Column("waited for data, %", "for_data_percent"),
+    Column("more storage, %", "storage_percent"),
+    Column("copied a day, %", "copied_percent_per_day"),
+    Column("preemptions", "preemptions"),
+    Column("starved (tier 0)", "starved"),
+)
+TABLES: Mapping[str, Sequence[str]] = {
+    "headline": ("before", "after", "before-packed", "everywhere"),
+    "binding": ("after", "early-share", "early-stale", "early-free", "load-70", "load-70-early"),
+    "time": ("after", "instant", "frozen-7", "frozen-30", "copy-on-submission", "no-plan"),
+    "scope": ("after", "regional"),
+    "storage": (
+        *("storage-110", "storage-110-early", "storage-150", "storage-150-early", "storage-200", "storage-200-early"),
+        *("after", "early-share", "storage-250", "storage-250-early", "two-copies", "no-origins"),
+    ),
+    "priorities": ("after", "no-preemption"),
+    "length": ("short", "short-early", "after", "early-share", "long", "long-early"),
+    "first-time": ("first-time-0", "first-time-30", "after", "first-time-95"),
+    "feedback": ("after", "foresight", "error-50", "error-150", "free-copies"),
+    "limits": ("after", "hard", "soft"),
+    "servers": ("no-servers", "servers", "lost-no-servers", "lost-with-servers"),
+    "gangs": (
+        *("pack-never", "pack-same", "after", "best-fit", "reserve-4h", "reserve-12h", "reserve-4h-pack-never"),
+        *("gang-limit", "everywhere-pack-never", "everywhere"),
+    ),
+}
+_BASES = {"before-packed": "before", "servers": "no-servers", "lost-with-servers": "lost-no-servers"}
+_BASES |= {"reserve-4h-pack-never": "pack-never", "everywhere-pack-never": "pack-never"}
+
+
+def runs_of(file: Path) -> Runs:
+    """The runs of a file, in the order of ``VARIANTS``."""
+    found: dict[str, dict[int, Figures]] = {}
+    for run in read(file)[1]:
+        found.setdefault(run["variant"], {})[run["seed"]] = run["figures"]
+    return {name: dict(sorted(found[name].items())) for name in VARIANTS if name in found}
+
+
+def base_of(name: str) -> str:
+    """The variant with which another one is compared."""
+    if name in _BASES:
+        return _BASES[name]
+    return name.removesuffix("-early") if name.endswith("-early") else AFTER.name
+
+
+def spread(values: Sequence[float], *, ends: bool = True) -> str:
     """Median, and least to most."""
+    if not values:
+        return DASH
     text = f"{np.median(values):.3g}"
-    return text if len(values) < 2 else f"{text} ({min(values):.3g} to {max(values):.3g})"
+    return text if len(values) < 2 or not ends else f"{text} ({min(values):.3g} to {max(values):.3g})"
 
 
-def interval(differences: list[float]) -> str:
+def interval(differences: Sequence[float]) -> str:
     """Mean of paired differences, with its interval."""
-    mean = f"{np.mean(differences):+.2f}"
+    if not differences:
+        return ""
+    mean = _signed(float(np.mean(differences)))
     if len(differences) < 3:
         return f"{mean} ({len(differences)} pairs)"
     rng = np.random.default_rng(1)
     means = rng.choice(np.array(differences), (DRAWS, len(differences))).mean(axis=1)
     low, high = np.percentile(means, (2.5, 97.5))
-    return f"{mean} ({low:+.2f} to {high:+.2f})"
+    return f"{mean} ({_signed(low)} to {_signed(high)})"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "\N{MINUS SIGN}")
+
+
+def values(runs: Runs, name: str, figure: str) -> dict[int, float]:
+    """Seed → figure, where there is one."""
+    found = {seed: figures.get(figure) for seed, figures in runs.get(name, {}).items()}
+    return {seed: value for seed, value in found.items() if value is not None}
+
+
+def table(runs: Runs, names: Sequence[str]) -> str:
+    """The rows of these variants."""
+    heads = [head for column in COLUMNS for head in ((column.head, "Δ") if column.difference else (column.head,))]
+    lines = [f"| variant | seeds | {' | '.join(heads)} |", f"|---|--:|{'--:|' * len(heads)}"]
+    for name in names:
+        if name not in runs:
+            continue
+        cells = []
+        for column in COLUMNS:
+            found = values(runs, name, column.figure)
+            cells.append(spread([value * column.factor for value in found.values()], ends=column.spread))
+            if column.figure == "starved":
+                cells[-1] += f" ({spread(list(values(runs, name, 'urgent_starved').values()), ends=False)})"
+            if column.difference:
+                base = {} if base_of(name) == name else values(runs, base_of(name), column.figure)
+                cells.append(interval([found[seed] - base[seed] for seed in found if seed in base]))
+        lines.append(f"| `{name}` | {len(runs[name])} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def gangs(runs: Runs, names: Sequence[str]) -> str:
+    """Waits of tier 0 by size."""
+    head = ("whole servers wait, h", "Δ", "parts wait, h", "Δ", "ratio, P95", "ratio of all tiers")
+    lines = [f"| variant | {' | '.join(head)} |", f"|---|{'--:|' * len(head)}"]
+    for name in names:
+        if name not in runs:
+            continue
+        cells = []
+        for figure in ("urgent_whole_h", "urgent_part_h"):
+            found, base = values(runs, name, figure), values(runs, base_of(name), figure)
+            cells.append(spread(list(found.values())))
+            pairs = [found[seed] - base[seed] for seed in found if seed in base]
+            cells.append("" if base_of(name) == name else interval(pairs))
+        cells += [spread(list(values(runs, name, figure).values())) for figure in ("ratio_p95", "ratio_all")]
+        lines.append(f"| `{name}` | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def written(page: str, runs: Runs) -> str:
+    """The page with its tables, each between ``<!-- table: NAME -->`` and ``<!-- end -->``."""
+    tables: dict[str, Callable[[], str]] = {
+        name: lambda names=names: table(runs, names)  # type: ignore[misc]
+        for name, names in TABLES.items()
+    }
+    tables["gang-waits"] = lambda: gangs(runs, TABLES["gangs"])
+
+    def block(found: re.Match[str]) -> str:
+        return f"{found[1]}\n{tables[found[2]]()}\n{found[3]}"
+
+    return re.sub(r"(<!-- table: ([a-z-]+) -->)\n.*?(<!-- end -->)", block, page, flags=re.DOTALL)
+
+
+def draw_variants(runs: Runs, picture: Path) -> None:
+    """One point a run: ratio, waits of the first and the last tier."""
+    from matplotlib import pyplot as plt
+
+    figures = {"ratio": "tier-0 ratio", "wait_0_h": "wait of tier 0, h", "wait_4_h": "wait of tier 4, h"}
+    figure, axes = plt.subplots(1, 3, figsize=(11, 0.2 * len(runs) + 1), sharey=True)
+    for axis, (key, label) in zip(axes, figures.items(), strict=True):
+        for row, name in enumerate(runs):
+            found = list(values(runs, name, key).values())
+            axis.plot(found, [row] * len(found), "o", alpha=0.4, color="C0", markersize=4)
+            axis.plot([np.median(found)], [row], "|", markersize=9, color="C1", markeredgewidth=2)
+        axis.set_xlabel(label)
+        axis.grid(alpha=0.3)
+    axes[0].set_xscale("log")
+    axes[0].set_xticks([0.5, 1, 2, 4, 8], ["0.5", "1", "2", "4", "8"])
+    axes[0].minorticks_off()
+    axes[0].axvline(1.0, color="grey", linewidth=0.8)
+    axes[0].axvline(WORST_BEFORE, color="grey", linewidth=0.8, linestyle=":")
+    axes[0].set_yticks(range(len(runs)), list(runs), fontsize=8)
+    axes[0].set_ylim(len(runs) - 0.5, -0.5)
+    _save(figure, picture)
+
+
+def draw_questions(runs: Runs, picture: Path) -> None:
+    """Ratio over storage under late and early binding; waits of all tiers."""
+    from matplotlib import pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6))
+    for early, colour in ((False, "C0"), (True, "C1")):
+        points = {
+            copies: list(values(runs, EARLY_OF.get(name, f"{name}-early") if early else name, "ratio").values())
+            for name, copies in STORAGE.items()
+        }
+        points = {copies: found for copies, found in points.items() if found}
+        for copies, found in points.items():
+            left.plot([copies] * len(found), found, "o", alpha=0.4, color=colour, markersize=4)
+        medians = [np.median(found) for found in points.values()]
+        left.plot(list(points), medians, color=colour, label="early (share)" if early else "late")
+    left.axhline(1.0, color="grey", linewidth=0.8)
+    left.set(xlabel="storage, copies of everything", ylabel="tier-0 ratio")
+    left.legend(title="binding", frameon=False)
+    for name in ("before", "after", "early-share", "no-preemption", "copy-on-submission"):
+        means = [np.median(list(values(runs, name, f"wait_{tier}_h").values()) or [np.nan]) for tier in TIERS]
+        right.plot(list(TIERS), means, "o-", label=name, markersize=4)
+    right.set(xlabel="tier", ylabel="wait, h (median of the means)", xticks=list(TIERS))
+    right.legend(frameon=False)
+    for axis in (left, right):
+        axis.grid(alpha=0.3)
+    _save(figure, picture)
+
+
+def _save(figure: mpl.figure.Figure, picture: Path) -> None:
+    figure.tight_layout()
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(picture, metadata={"Date": None})
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("picture", type=Path)
+    parser.add_argument("results", type=Path)
+    parser.add_argument("docs", type=Path)
     given = parser.parse_args()
-    found = read(given.folder)
-    print(f"| variant | seeds | {' | '.join(FIGURES)} | ratio against `{AFTER.name}` |")
-    print(f"|---|--:|{'--:|' * (len(FIGURES) + 1)}")
-    for name, runs in found.items():
-        cells = [spread([figure(m) for m in runs.values()]) for figure in FIGURES.values()]
-        ratio, base = FIGURES["tier-0 ratio"], found.get(AFTER.name, {})
-        pairs = [ratio(runs[seed]) - ratio(base[seed]) for seed in runs if seed in base]
-        against = "" if name == AFTER.name or not pairs else interval(pairs)
-        print(f"| `{name}` | {len(runs)} | {' | '.join(cells)} | {against} |")
     mpl.use("svg")
     mpl.rcParams["svg.hashsalt"] = "mast-opt"
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(1, 3, figsize=(11, 0.3 * len(found) + 1.2), sharey=True)
-    for axis, label in zip(axes, ("tier-0 ratio", "allocation", "wait of tier 0, h"), strict=True):
-        for row, runs in enumerate(found.values()):
-            values = [FIGURES[label](m) for m in runs.values()]
-            axis.plot(values, [row] * len(values), "o", alpha=0.5, color="C0")
-            axis.plot([np.median(values)], [row], "|", markersize=14, color="C1")
-        axis.set_xlabel(label)
-        axis.grid(axis="x", alpha=0.3)
-    axes[0].axvline(1.0, color="grey", linewidth=0.8)
-    axes[0].axvline(WORST_BEFORE, color="grey", linewidth=0.8, linestyle=":")
-    axes[0].set_yticks(range(len(found)), list(found))
-    axes[0].invert_yaxis()
-    figure.tight_layout()
-    given.picture.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(given.picture, metadata={"Date": None})
+    runs = runs_of(given.results)
+    page = given.docs / PAGE
+    page.write_text(written(page.read_text(), runs))
+    draw_variants(runs, given.docs / "images" / "headline-in-time.svg")
+    draw_questions(runs, given.docs / "images" / "headline-in-time-questions.svg")
 
 
 if __name__ == "__main__":

@@ -87,6 +87,25 @@ class StateDesk:
             )
         self._take(ev.Bound(name, region))
 
+    def copy(self, dataset: str, region: str) -> None:
+        """See ``policy.Desk.copy``."""
+        data = self._state.datasets
+        sources = data.whole_in(dataset)
+        if not sources or dataset not in data.size_mb:
+            raise UsageError(f"dataset {dataset} cannot be copied; no region holds it whole, or its size is not known")
+        if region in sources or (dataset, region) in data.copying:
+            raise UsageError(f"dataset {dataset} is in {region} already, or on its way")
+        if not data.has_room(region, data.size_mb[dataset]):
+            raise UsageError(f"dataset {dataset} cannot be copied to {region}, which has no room for it")
+        self._take(ev.CopyAsked(dataset, min(sources), region, data.size_mb[dataset]))
+
+    def drop(self, dataset: str, region: str) -> None:
+        """See ``policy.Desk.drop``."""
+        whole = self._state.datasets.whole_in(dataset)
+        if region not in whole or len(whole) < 2:
+            raise UsageError(f"dataset {dataset} cannot be deleted in {region}; it is not there, or nowhere else")
+        self._take(ev.ReplicaDropped(dataset, region))
+
     def hold(self, name: str, why: str, code: str) -> None:
         """See ``policy.Desk.hold``."""
         self._take(ev.Refused(name, why, code))

@@ -3,7 +3,6 @@ by the events alone, for figures that need more than the times of jobs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from mast_opt.loop import events as ev
@@ -72,6 +71,8 @@ class Past:
         self.stored_mb = 0
         """What all replicas and copies under way take."""
         self._supply: dict[tuple[str, str], int] | None = None
+        self._room: dict[tuple[object, ...], tuple[str, ...]] = {}
+        """What a job asks for → regions with room for it, since servers last changed."""
 
     def take(self, stored: ev.Stored) -> None:
         """Take in an event."""
@@ -119,6 +120,7 @@ class Past:
 
     def _server(self, event: ev.ServerUp | ev.ServerDown | ev.ServerMoved | ev.MoveAsked) -> None:
         self._supply = None
+        self._room.clear()
         if isinstance(event, ev.ServerUp):
             free = [event.gpus * GPU_MILLI, event.cpu_mcores, event.memory_mib]
             idle = [GPU_MILLI] * event.gpus if event.gpus <= MOST_NUMBERED else []
@@ -147,6 +149,7 @@ class Past:
             self._claim(job, 1)
 
     def _claim(self, job: PastJob, sign: int) -> None:
+        self._room.clear()
         for share in job.placed.shares if job.placed is not None else ():
             server = self.servers[share.server]
             for at, need in enumerate(job.need(server.up.gpu_type)):
@@ -173,8 +176,16 @@ class Past:
             return None
         return set.intersection(*(self.whole.get(name, set()) for name in datasets))
 
-    def regions_with_room(self, job: PastJob) -> Iterator[str]:
+    def regions_with_room(self, job: PastJob) -> tuple[str, ...]:
         """Regions in which the job fits without a stop, wherever its data is."""
+        spec = job.spec
+        kinds = None if spec.gpu_types is None else tuple(sorted(spec.gpu_types.items()))
+        asked = spec.tasks, spec.mgpu, kinds, spec.cpu_mcores, spec.memory_mib, spec.within
+        if asked not in self._room:
+            self._room[asked] = self._found_room(job)
+        return self._room[asked]
+
+    def _found_room(self, job: PastJob) -> tuple[str, ...]:
         room: dict[tuple[str, ...], int] = {}
         for server in self.servers.values():
             up = server.up
@@ -184,4 +195,4 @@ class Past:
             within = {"server": (up.rack, up.server), "rack": (up.rack,)}.get(job.spec.within, ())
             group = up.region, up.cluster, *within
             room[group] = room.get(group, 0) + max(0, tasks)
-        yield from sorted({group[0] for group, tasks in room.items() if tasks >= job.spec.tasks})
+        return tuple(sorted({group[0] for group, tasks in room.items() if tasks >= job.spec.tasks}))

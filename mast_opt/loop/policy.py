@@ -128,6 +128,14 @@ class Desk(Protocol):
         """From now on the job may run in this region only."""
         ...
 
+    def copy(self, dataset: str, region: str) -> None:
+        """Ask for a replica of a dataset in a region, from one that holds it whole."""
+        ...
+
+    def drop(self, dataset: str, region: str) -> None:
+        """Delete the replica of a dataset in a region."""
+        ...
+
     def hold(self, name: str, why: str, code: str) -> None:
         """Take a waiting job out of the queue until ``let_go``. ``code`` is that of ``Refused``."""
         ...

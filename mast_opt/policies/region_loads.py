@@ -57,6 +57,13 @@ class RegionLoads:
 
         return max(regions, key=left) if regions else None
 
+    def by_share(self, record: JobRecord, view: View) -> list[str]:
+        """Regions that are large enough for a job, wherever its data is, the largest share left first."""
+        need, supply = record.asked_mgpu, view.supply_mgpu
+        asked = self._of_some_time_ago(view.now_ms)
+        regions = [region for region in supply if supply[region] >= need]
+        return sorted(regions, key=lambda region: (asked.get(region, 0) / supply[region], region))
+
     def _of_some_time_ago(self, now_ms: int) -> Mapping[str, int]:
         if not self._age_ms:
             return self._asked

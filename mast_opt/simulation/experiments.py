@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from mast_opt.core.units import MB_PER_TB
 from mast_opt.loop.events import CopyAsked
 from mast_opt.loop.metrics import metrics
 from mast_opt.loop.place_metrics import place_metrics
+from mast_opt.simulation.headline_variants import BEFORE, DEFAULTS, Variant
 from mast_opt.simulation.organisation.params import OrganisationParams
+from mast_opt.simulation.organisation.structure import GPUS_PER_SERVER
 from mast_opt.simulation.organisation.trace import organisation_trace
 from mast_opt.simulation.run import run_trace
 from mast_opt.simulation.traces.surroundings import Happening
 from mast_opt.simulation.traces.trace import JobTrace
+from mast_opt.simulation.urgent_work import least_ratio, urgent_waits
 from mast_opt.simulation.variants import jobs_at
 
 DAY_MS = 86_400_000
@@ -25,125 +27,10 @@ WORST_BEFORE = 2.63
 """Published: tier-0 demand over supply in the worst region before."""
 
 
-@dataclass(frozen=True)
-class Variant:
-    """One way to run an organisation. What is not listed is as in ``AFTER``."""
-
-    name: str
-    says: str
-    """What differs, in words."""
-    policy: str = "mast"
-    params: Mapping[str, str] = field(default_factory=dict)
-    slow: tuple[str, ...] = ("data",)
-    organisation: Mapping[str, Any] = field(default_factory=dict)
-    """Changed parameters of the organisation."""
-    preemption: bool = True
-    instant: bool = False
-    """Copies take no time."""
-    everywhere: bool = False
-    """All data is in every region from the start."""
-    lost_switchboard: bool = False
-    """A switchboard is down for a day in the middle of the window."""
-
-
-PLAN = {"slow.data.keep_origin": "true", "slow.data.copies_min": "1", "slow.data.storage_weight": "0"}
-"""Parameters of the data plan: replicas stay as long as there is room, and data stays where it appeared."""
-PACKED = (("same", "same-tier", "if that stops nothing more important"), ("always", "always", "whenever there is room"))
-"""Name of variants, parameter, and words."""
-AFTER = Variant("after", "daily data plan (5 h, copies of days), late binding")
-BEFORE = Variant("before", "jobs run in their home region, data never moves", params={"bind": "home"}, slow=())
-VARIANTS: Mapping[str, Variant] = {
-    one.name: one
-    for one in (
-        BEFORE,
-        AFTER,
-        Variant("early-share", "bound on arrival by the share that is left", params={"bind": "share"}),
-        Variant("early-free", "bound on arrival by the GPUs that are left", params={"bind": "free"}),
-        Variant("early-stale", "as early-share, loads are 5 minutes old", params={"bind": "share", "age_s": "300"}),
-        Variant("regional", "as before, with the data plan: no scope decoupling", params={"bind": "home"}),
-        Variant("no-plan", "late binding, data never moves", slow=()),
-        Variant("hard", "V0: no plan may exceed GPU supply", params={"slow.data.gpu_limit": "hard"}),
-        Variant("soft", "V1: storage of regions does not follow GPUs", organisation={"storage_by": "chance"}),
-        Variant("instant", "plans and copies take no time", params={"slow.data.takes_s": "0"}, instant=True),
-        Variant("frozen-7", "a data plan each seventh day", params={"slow.data.plan_each": "7"}),
-        Variant("frozen-30", "one data plan, after a day", params={"slow.data.plan_each": "30"}),
-        Variant(
-            "two-copies",
-            "second copies of what was read, as far as there is room",
-            params={"slow.data.copies_min": "2"},
-        ),
-        Variant("foresight", "demand of the next days is known", params={"slow.data.forecast": "perfect"}),
-        *(
-            Variant(
-                f"error-{name}",
-                f"forecasts have lognormal errors of σ {sigma}",
-                params={"slow.data.forecast_error": sigma},
-            )
-            for name, sigma in (("50", "0.5"), ("150", "1.5"))
-        ),
-        Variant("free-copies", "plans do not weigh what they copy", params={"slow.data.copy_weight": "0"}),
-        Variant("no-origins", "data may leave where it appeared", params={"slow.data.keep_origin": "false"}),
-        Variant("best-fit", "servers are chosen by best fit", params={"placement": "best-fit"}),
-        *(
-            Variant(f"pack-{name}", f"parts of servers are packed: {words}", params={"pack": pack})
-            for name, pack, words in PACKED
-        ),
-        Variant("everywhere", "all data everywhere from the start, nothing planned", slow=(), everywhere=True),
-        *(
-            Variant(
-                f"everywhere-pack-{name}",
-                f"as everywhere, parts of servers are packed: {words}",
-                params={"pack": pack},
-                slow=(),
-                everywhere=True,
-            )
-            for name, pack, words in PACKED
-        ),
-        Variant("no-preemption", "nothing is stopped", preemption=False),
-        *(
-            Variant(
-                f"storage-{percent}",
-                f"storage {percent / 100:g} times one copy",
-                organisation={"storage_percent": percent},
-            )
-            for percent in (110, 150, 200, 250)
-        ),
-        *(
-            Variant(
-                f"first-time-{percent}", f"{percent}% first-time work", organisation={"first_time_percent": percent}
-            )
-            for percent in (0, 30, 95)
-        ),
-        Variant("short", "jobs a third as long", organisation={"median_hours": 2.0}),
-        Variant("long", "jobs twice as long", organisation={"median_hours": 12.0}),
-        Variant("load-70", "demand of all tiers 0.7 of the default", organisation={"load": 0.7}),
-        Variant(
-            "servers",
-            "two clusters in each region, servers move",
-            slow=("data", "servers"),
-            organisation={"clusters": 2},
-        ),
-        Variant("no-servers", "two clusters in each region, servers stay", organisation={"clusters": 2}),
-        Variant(
-            "lost-with-servers",
-            "as servers, a switchboard is lost for a day",
-            slow=("data", "servers"),
-            organisation={"clusters": 2},
-            lost_switchboard=True,
-        ),
-        Variant(
-            "lost-no-servers",
-            "as no-servers, a switchboard is lost for a day",
-            organisation={"clusters": 2},
-            lost_switchboard=True,
-        ),
-    )
-}
-
-
 def trace_of(variant: Variant, params: OrganisationParams) -> JobTrace:
     """The trace that a variant runs."""
-    trace = organisation_trace(replace(params, **variant.organisation))
+    changed = {"median_hours": params.median_hours * variant.hours, **variant.organisation}
+    trace = organisation_trace(replace(params, **changed))
     if not variant.preemption:
         jobs = trace.submissions
         trace = replace(trace, submissions=replace(jobs, preemptible=np.zeros(len(jobs), np.bool_)))
@@ -171,7 +58,7 @@ def run_variant(
     """
     trace = trace_of(variant, params)
     off = tuple(f"slow.{name}." for name in ("data", "servers") if name not in variant.slow)
-    stated = {**PLAN, **given}
+    stated = {**DEFAULTS, **given}
     known = {name: text for name, text in stated.items() if not name.startswith(off)}
     until_ms = params.days * DAY_MS
     run = run_trace(trace, variant.policy, {**known, **variant.params}, slow=variant.slow, until_ms=until_ms)
@@ -183,7 +70,11 @@ def run_variant(
         for stored in run.events()
         if isinstance(stored.event, CopyAsked) and since_ms <= stored.at_ms < until_ms
     )
-    return {**found, "copied_tb_per_day": copied_mb / MB_PER_TB / (params.days - warm_up_days)}
+    all_mb = sum(one.size_mb for one in trace.surroundings.datasets.values())
+    found["copied_percent_per_day"] = 100 * copied_mb / all_mb / (params.days - warm_up_days)
+    found["urgent"] = urgent_waits(run.events(), GPUS_PER_SERVER, since_ms, until_ms).to_dict()
+    found["least_ratio"] = least_ratio(trace, since_ms, until_ms)
+    return found
 
 
 def calibrated(params: OrganisationParams, *, warm_up_days: float, tolerance: float = 0.05) -> OrganisationParams:

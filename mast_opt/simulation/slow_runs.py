@@ -36,6 +36,8 @@ class DataRunParams(DataPathParams):
         seed: of ``tetris``, and of the errors of forecasts.
         forecast: ``mean``: weighted mean of demand so far; ``perfect``: what the trace asks for in ``copy_days``.
         forecast_error: σ of the logarithm of a forecast's error, see ``WithErrors``.
+        exact_shares: whether a MIP solver ends each solve with the best shares of work over regions. They change the
+            planned ratios and the order of copies, but no replica, and take most of the time of a small solve.
     """
 
     takes_s: int = 18_000
@@ -43,6 +45,7 @@ class DataRunParams(DataPathParams):
     seed: int = 0
     forecast: str = MEAN
     forecast_error: float = 0.0
+    exact_shares: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -118,7 +121,8 @@ def slow_run(trace: JobTrace, names: Collection[str], given: Mapping[str, str]) 
         own = {item.name: getattr(data, item.name) for item in fields(DataPathParams)}
         origins = {name: regions[0] for name, regions in trace.replicas.items() if len(regions) == 1}
         paths.append(DataPath(limits, DataPathParams(**own), origins, data.forecast_of(trace)))
-        settings[data_path.NAME] = SolveSettings("tetris", data.iterations, data.takes_s * 1000, data.seed)
+        params = {} if data.exact_shares else {"completion.read_cells": 0}
+        settings[data_path.NAME] = SolveSettings("tetris", data.iterations, data.takes_s * 1000, data.seed, params)
         stated |= _stated(data_path.NAME, "tetris", data)
     if servers_path.NAME in of_path:
         servers = values_of(ServersRunParams, of_path[servers_path.NAME], f"{PREFIX}{servers_path.NAME}.")

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from mast_opt.core.errors import UsageError
 from mast_opt.loop import events as ev
@@ -25,12 +26,14 @@ class SolveSettings:
         iterations: of the solver.
         takes_ms: virtual time between question and plan.
         seed: of the solver.
+        params: of the solver, by name, as in ``mast_opt.solve``.
     """
 
     solver: str
     iterations: int
     takes_ms: int
     seed: int = 0
+    params: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, least in (("iterations", 1), ("takes_ms", 0), ("seed", 0)):
@@ -57,7 +60,14 @@ class SimulatedSolver:
     def begin(self, now_ms: int, command: Solve) -> None:
         """A solve begins."""
         chosen = self._settings[command.path]
-        found = solve(command.problem, chosen.solver, iterations=chosen.iterations, seed=chosen.seed, threads=1)
+        found = solve(
+            command.problem,
+            chosen.solver,
+            iterations=chosen.iterations,
+            seed=chosen.seed,
+            threads=1,
+            params=chosen.params or None,
+        )
         reference = ""
         if found.plan is not None and found.verdict is not None and found.verdict.ok:
             reference = f"{command.path}-{command.seq}"

@@ -11,7 +11,7 @@ from mast_opt.job_placement.live_fleet.types import Share
 from mast_opt.loop import events as ev
 from mast_opt.loop.fragmentation import TaskShape, fragmented_mgpu
 from mast_opt.loop.hall import worst_ratio
-from mast_opt.loop.past import PastServer
+from mast_opt.loop.past import Past, PastServer
 from mast_opt.loop.place_metrics import PlaceMetrics, place_metrics
 
 HOUR_MS = 3_600_000
@@ -124,3 +124,21 @@ def test_fragmentation_as_in_fgd() -> None:
     assert fragmented_mgpu([server], {shape: 1, TaskShape(2000, 0, 0, None): 1}) == (200 + 700) / 2
     assert fragmented_mgpu([server], {TaskShape(4000, 0, 0, None): 1}) == 2700
     assert fragmented_mgpu([server], {TaskShape(1000, 0, 0, frozenset({"a100"})): 1}) == 2700
+
+
+def test_room_is_looked_for_again_when_servers_change() -> None:
+    past = Past()
+    first, second = (event for name in ("1", "2") for _, event in [job(name, 0)])
+    events = [up("s", "a"), first, second]
+    for seq, event in enumerate(events):
+        past.take(ev.Stored(seq + 1, 0, event))
+    asked = past.jobs["2"]
+    assert past.regions_with_room(asked) == ("a",)
+    past.take(ev.Stored(4, 0, placed("1", 0, "s", "a")[1]))
+    assert past.regions_with_room(asked) == ()
+    past.take(ev.Stored(5, 0, up("t", "b")))
+    assert past.regions_with_room(asked) == ("b",)
+    past.take(ev.Stored(6, 0, ev.Finished("1", 1)))
+    assert past.regions_with_room(asked) == ("a", "b")
+    past.take(ev.Stored(7, 0, ev.ServerDown("t")))
+    assert past.regions_with_room(asked) == ("a",)

@@ -12,7 +12,8 @@ from mast_opt.core.errors import UsageError
 from mast_opt.loop import events as ev
 from mast_opt.loop.log_checker import check_log
 from mast_opt.policies.mast import MastParams
-from mast_opt.simulation.experiments import BEFORE, VARIANTS, calibrated, run_variant, trace_of
+from mast_opt.simulation.experiments import calibrated, run_variant, trace_of
+from mast_opt.simulation.headline_variants import BEFORE, VARIANTS
 from mast_opt.simulation.organisation.params import TIER_LOADS, OrganisationParams
 from mast_opt.simulation.organisation.structure import structure
 from mast_opt.simulation.organisation.trace import organisation_trace
@@ -72,7 +73,9 @@ def test_bad_parameters_are_named(name: str, value: Any) -> None:
         replace(SMALL, **{name: value})
 
 
-@pytest.mark.parametrize("name", ["before", "after", "early-share", "early-stale", "hard", "no-preemption"])
+@pytest.mark.parametrize(
+    "name", ["before", "after", "early-stale", "hard", "no-preemption", "copy-on-submission", "reserve-4h"]
+)
 def test_logs_of_variants(name: str) -> None:
     variant = VARIANTS[name]
     trace = trace_of(variant, SMALL)
@@ -106,6 +109,18 @@ def test_data_stays_where_it_appeared() -> None:
     dropped = [stored.event for stored in run.events() if isinstance(stored.event, ev.ReplicaDropped)]
     assert copied
     assert all(origin[event.dataset] != event.region for event in dropped)
+
+
+def test_shares_that_are_not_optimised_change_no_replica() -> None:
+    trace = trace_of(VARIANTS["after"], SMALL)
+    steps = []
+    for exact in ("true", "false"):
+        given = {"slow.data.iterations": "3", "slow.data.exact_shares": exact, "tick_s": "600"}
+        run = run_trace(trace, "mast", given, slow=("data",), until_ms=2 * 86_400_000)
+        adopted = [stored.event for stored in run.events() if isinstance(stored.event, ev.PlanAdopted)]
+        steps.append({(step.does, step.name, step.target) for step in adopted[0].steps})
+    assert steps[0]
+    assert steps[0] == steps[1]
 
 
 @pytest.mark.parametrize(("name", "value"), [("bind", "soon"), ("age_s", -1)])

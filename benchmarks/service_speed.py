@@ -18,7 +18,7 @@ import statistics
 import time
 from pathlib import Path
 
-from tests.service.kills import Service
+from tests.service.processes import Service
 
 
 async def post(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body: bytes) -> int:

@@ -1,6 +1,7 @@
 """A live loop behind HTTP: what is acknowledged is in its log (extra ``serve``).
 
 live          the loop in a thread: requests and reports in, a turn, the log, commands out
+leading       waits until nobody else leads, while the service already answers
 restart       what a loop finds when it begins
 open_steps    what a host was asked to do with data and servers and has not done
 turn_requests what a client wants in the log, and the answer that it waits for

@@ -30,7 +30,7 @@ from mast_opt.service.turn_requests import (
     known_keys,
     verdicts_on,
 )
-from mast_opt.store.errors import Fenced, LeadHeld, StoreError
+from mast_opt.store.errors import Fenced, StoreError
 from mast_opt.store.protocol import Store
 from mast_opt.store.records import Answer, Batch, OpenCommand
 from mast_opt.store.recovery import snapshot_of
@@ -130,6 +130,11 @@ class Live:
         self.epoch = self._store.take_lead(self._params.holder, self._params.ttl_s)
         self._renewed = self._looked = self._ticks()
         self._recover(first=True)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the thread is there; it ends when the loop is closed, or when another process leads."""
+        return self._thread.is_alive()
 
     def close(self) -> None:
         """Take in nothing more, write what has come, keep a snapshot, and let the next one lead."""
@@ -379,16 +384,3 @@ class Live:
         gone = set(done)
         again = [one for one in again if one.id not in gone]
         self._give(now, (*differ.commands, *again, *early_starts(self.host, state, turn.events), *fresh))
-
-
-def lead(live: Live, stop: threading.Event, on_wait: Callable[[str], None] = lambda words: None) -> bool:
-    """Start a loop as soon as nobody else leads; False if ``stop`` is set before."""
-    while not stop.is_set():
-        try:
-            live.start()
-        except LeadHeld as held:
-            on_wait(str(held))
-            stop.wait(0.5)
-        else:
-            return True
-    return False

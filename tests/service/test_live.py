@@ -19,7 +19,8 @@ from mast_opt.loop.commands import Command, Copy, Drop, Move, Start, Stop
 from mast_opt.loop.job_states import JobState
 from mast_opt.loop.log_checker import check_log
 from mast_opt.policies.mast import Mast
-from mast_opt.service.live import Live, lead
+from mast_opt.service.leading import lead
+from mast_opt.service.live import Live
 from mast_opt.service.restart import opening_of
 from mast_opt.service.turn_requests import KeyReused, Request, Unavailable
 from mast_opt.store.errors import StoreError

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import urllib.request
 from pathlib import Path
@@ -11,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.platforms import BROWSER, needs
-from tests.service.kills import Service, run
+from tests.service.kills import run
+from tests.service.outages import database, pauses, restarts, status_of, until
+from tests.service.processes import Service
 
 
 @needs("signals")
@@ -40,3 +43,37 @@ def test_the_page_in_a_browser(tmp_path: Path, width: int) -> None:
     assert "too-large" in shown
     assert shown.count('class="cell"') > 10
     assert 'id="problem" class="bad" role="status"></p>' in shown
+
+
+@needs("signals")
+def test_a_leader_that_hangs_is_followed_and_writes_no_more(tmp_path: Path) -> None:
+    assert "1 pauses of the leader" in pauses(1, 1, tmp_path / "state")
+
+
+@needs("signals")
+@needs("PostgreSQL")
+def test_a_database_that_restarts_loses_nothing() -> None:
+    with database() as server:
+        assert "2 restarts of PostgreSQL" in restarts(2, 1, server)
+
+
+@needs("signals")
+def test_a_process_that_waits_says_so(tmp_path: Path) -> None:
+    first = Service(tmp_path / "state")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    second = Service(tmp_path / "state", waits=True, port=port)
+    try:
+        assert second.announced("Waiting: ")
+        url = f"http://127.0.0.1:{port}/"
+        until(lambda: status_of(url + "livez") == 200)
+        for path in ("readyz", "metrics", "v1/jobs", "v1/fleet"):
+            assert status_of(url + path) == 503, path
+        assert status_of(first.url + "readyz") == 200
+        assert first.end(signal.SIGTERM) == 0
+        second.announced()
+        assert status_of(second.url + "readyz") == 200
+        assert second.end(signal.SIGTERM) == 0
+    finally:
+        for one in (first, second):
+            one.process.kill()

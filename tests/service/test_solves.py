@@ -31,8 +31,8 @@ from mast_opt.service.turn_requests import Request
 from mast_opt.store.sql_store import SqlStore
 from mast_opt.store.sqlite import open_sqlite
 from tests.platforms import needs
-from tests.service.kills import Service
 from tests.service.loops import SERVERS, running
+from tests.service.processes import Service
 from tests.service.test_live import until
 
 WORK = {"gpus": 8, "duration_s": 864_000}

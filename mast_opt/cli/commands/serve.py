@@ -6,7 +6,6 @@ import gc
 import ipaddress
 import os
 import socket
-import threading
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -25,13 +24,11 @@ from mast_opt.core.wording import shown
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import uvicorn
-
     from mast_opt.hosts.kueue.host import KueueHost
     from mast_opt.hosts.protocol import Host
     from mast_opt.job_placement.live_fleet.types import Server
+    from mast_opt.loop.state import State
     from mast_opt.service.access import Access
-    from mast_opt.service.streams import Streams
     from mast_opt.store.protocol import Store
 
 COLLECT_AFTER = 50_000, 20, 100
@@ -90,6 +87,14 @@ def command(
         Parameter(help="Kueue: clusters that a workload is nominated for at once.", validator=Number(gte=1, lte=20)),
     ] = 3,
     shadow: Annotated[bool, Parameter(help="Kueue: look and decide, and change nothing.", negative=())] = False,
+    lease: Annotated[
+        float,
+        Parameter(
+            help="Seconds after which another process leads if this one hangs.",
+            name="--lease-s",
+            validator=Number(gte=1),
+        ),
+    ] = 15.0,
     json: Json = False,
     run: TheRun,
 ) -> Answer:
@@ -97,7 +102,8 @@ def command(
 
     Jobs are placed by mast: one global queue, late binding. What is acknowledged is in the log. A page for operators is
     at /, the interface at /openapi.json, metrics at /metrics. Ctrl-C or a termination request ends it: solves stop and
-    keep their incumbents, what has come is written, and a snapshot is kept.
+    keep their incumbents, what has come is written, and a snapshot is kept. A second process on the same log waits, and
+    leads when the first has ended or hangs; a process that was overtaken ends.
 
         mast-opt serve --state my-state --fleet instances/traces/philly-small
         mast-opt serve --state my-state --host kueue --worker east=east-admin --worker west=west-admin --shadow
@@ -123,7 +129,7 @@ def command(
         store = _store(state)
     try:
         folder = plans if plans is not None else None if _is_url(state) else Path(state) / PLANS
-        _serve(run, store, folder, servers, access, (address, port), (tls_cert, tls_key), over)
+        _serve(run, store, folder, servers, access, (address, port), (tls_cert, tls_key), over, lease)
     finally:
         store.close()
     run.record.update(kind="service", host=host)
@@ -139,6 +145,7 @@ def _serve(
     where: tuple[str, int],
     tls: tuple[Path | None, Path | None],
     kueue: KueueHost | None,
+    lease_s: float,
 ) -> None:
     import uvicorn
 
@@ -146,16 +153,23 @@ def _serve(
     from mast_opt.hosts.simulated import SimulatedLiveHost
     from mast_opt.policies.mast import Mast
     from mast_opt.service.app import build
-    from mast_opt.service.live import Live, LiveParams, lead
+    from mast_opt.service.leading import Leading
+    from mast_opt.service.live import Live, LiveParams
     from mast_opt.service.restart import opening_of
     from mast_opt.service.solves import Solves
     from mast_opt.service.streams import Streams
 
-    params = LiveParams(holder=f"{socket.gethostname()}/{os.getpid()}")
+    params = LiveParams(holder=f"{socket.gethostname()}/{os.getpid()}", ttl_s=lease_s)
     host_of: Callable[..., Host] = SimulatedLiveHost
     if kueue is not None:
-        host_of, servers = lambda _: kueue, () if store.last_seq() else kueue.servers()
-    live = Live(store, opening_of(store, servers), Mast, host_of, params)
+        host_of = lambda _: kueue  # noqa: E731
+
+    def opened() -> Callable[[], State]:
+        begins = servers if kueue is None or store.last_seq() else kueue.servers()
+        return opening_of(store, begins)
+
+    opened()  # an empty log needs a fleet
+    live = Live(store, lambda: opened()(), Mast, host_of, params)
     solves, streams = Solves(live, store, plans), Streams()
     given: dict[str, Any] = {} if tls[0] is None else {"ssl_certfile": str(tls[0]), "ssl_keyfile": str(tls[1])}
     config = uvicorn.Config(
@@ -177,17 +191,29 @@ def _serve(
     server = uvicorn.Server(config)
     server.capture_signals = nullcontext  # type: ignore[assignment,method-assign] # the command has its own
     with listener, Interrupt(run, "everything that was acknowledged") as interrupt:
-        threading.Thread(target=_stop_when, args=(interrupt.cancel, server, streams), daemon=True).start()
-        if lead(live, interrupt.cancel, lambda words: run.say(f"Waiting: {words}.")):
-            scheme = "http" if tls[0] is None else "https"
+
+        def begun() -> None:
             solves.resume()
             if kueue is not None:
                 kueue.begin()
             _spare_the_collector()
+            scheme = "http" if tls[0] is None else "https"
             run.say(f"Serving on {scheme}://{where[0]}:{listener.getsockname()[1]}/ (epoch {live.epoch}).")
-            server.run(sockets=[listener])
+
+        def ended() -> None:
+            streams.end()
+            server.should_exit = True
+
+        leading = Leading(live, interrupt.cancel, lambda words: run.say(f"Waiting: {words}."), begun, ended)
+        leading.start()
+        server.run(sockets=[listener])
+        interrupt.cancel.set()
+        leading.join()
+        if leading.led:
             solves.close()
             live.close()
+        if leading.error is not None:
+            raise leading.error
 
 
 def _kueue(host: str, fleet: Path | None, worker: list[str] | None) -> dict[str, str]:
@@ -207,12 +233,6 @@ def _spare_the_collector() -> None:
     """What is there stays, and is not looked through again."""
     gc.collect()
     gc.freeze()
-
-
-def _stop_when(cancel: threading.Event, server: uvicorn.Server, streams: Streams) -> None:
-    cancel.wait()
-    streams.end()
-    server.should_exit = True
 
 
 def _is_url(state: str) -> bool:

@@ -34,7 +34,7 @@ def commands() -> list[list[str]]:
 
 
 def test_commands_have_options_that_there_are(call: Call) -> None:
-    assert len(commands()) == 3
+    assert len(commands()) == 4
     for name, *tokens in commands():
         assert name in COMMANDS
         options = call(name, "--help").out

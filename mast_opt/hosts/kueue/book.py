@@ -77,7 +77,7 @@ class Book:
     servers: dict[str, Server] = field(default_factory=dict)
     """In service."""
     _answers: list[ev.Event] = field(default_factory=list)
-    _told_of_data: bool = False
+    _data_reported: bool = False
 
     # --- what the loop says ---
 
@@ -85,7 +85,7 @@ class Book:
         """Begin with what a log leads to."""
         self.tasks.clear()
         self._answers.clear()
-        self._told_of_data = False
+        self._data_reported = False
         for one in records:
             home, _, key = one.name.rpartition(":")
             key = (key or one.name).rpartition(".")[0]
@@ -131,8 +131,8 @@ class Book:
         events = [*self._answers]
         self._answers.clear()
         events += self._server_reports(sight)
-        if not self._told_of_data:
-            self._told_of_data = True
+        if not self._data_reported:
+            self._data_reported = True
             events += (ev.DatasetCreated(name, 0, tuple(sorted(of))) for name, of in sorted(self.replicas.items()))
         for phase in (Phase.RUNNING, Phase.WANTED, Phase.WAITING):  # room is given before it is taken
             for task in [one for one in self.tasks.values() if one.phase is phase]:

@@ -170,6 +170,21 @@ def test_the_role_of_the_manifests_is_enough_and_no_more(real: Real) -> None:
                         api.server.call("DELETE", f"{collection('rbac.authorization.k8s.io/v1', kind)}/{one}")
 
 
+def test_the_manifests_are_accepted(servers: Servers) -> None:
+    """As objects of their kinds; nothing runs here that would carry them out."""
+    made = servers.cluster.start("manifests")
+    try:
+        made.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-system"}})
+        until(lambda: "items" in made.call("GET", "/api/v1/namespaces/default/configmaps"))
+        for path in sorted(DEPLOY.rglob("*.yaml")):
+            for one in yaml.safe_load_all(path.read_text()):
+                cluster_wide = one["kind"].startswith("Cluster")
+                namespace = "" if cluster_wide else one["metadata"].get("namespace", "default")
+                made.call("POST", collection(one["apiVersion"], one["kind"], namespace), one)
+    finally:
+        servers.cluster.stop("manifests")
+
+
 def _allowed(kubeconfig: str) -> bool:
     try:
         LightkubeApi(kubeconfig).close()

@@ -34,13 +34,14 @@ class StateDesk:
         regions: Collection[str] | None = None,
         gpu_type: str | None = None,
         avoid: Collection[str] = (),
+        preempt: bool = True,
     ) -> Bid | Refused:
         """See ``policy.Desk.place``."""
         record = self._record(name)
         if record.bound:
             regions = (record.bound,)
         job = record.job if gpu_type is None else record.job.on(gpu_type)
-        answer = self._state.fleet.place(job, regions=regions, avoid=avoid)
+        answer = self._state.fleet.place(job, regions=regions, avoid=avoid, preempt=preempt)
         if isinstance(answer, Bid) and answer.victims and self._refresh_at_risk():
             answer = self._state.fleet.place(job, regions=regions, avoid=avoid)
         return answer

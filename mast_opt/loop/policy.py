@@ -107,9 +107,10 @@ class Desk(Protocol):
         regions: Collection[str] | None = None,
         gpu_type: str | None = None,
         avoid: Collection[str] = (),
+        preempt: bool = True,
     ) -> Bid | Refused:
         """The best bid for a waiting job in these regions and on this GPU type (None: all of them), on none of the
-        servers to ``avoid``; changes nothing."""
+        servers to ``avoid``, and without ``preempt`` with no victims; changes nothing."""
         ...
 
     def bids(self, name: str) -> tuple[Bid, ...]:

@@ -98,8 +98,8 @@ class Pai:
 
     def _place(self, record: JobRecord, regions: Sequence[str], desk: Desk) -> bool:
         for kind in self.plan(record):
-            bid = desk.place(record.name, regions, kind)
-            if isinstance(bid, Bid) and not bid.victims:
+            bid = desk.place(record.name, regions, kind, preempt=False)
+            if isinstance(bid, Bid):
                 desk.commit(bid)
                 return True
         return False

@@ -326,8 +326,8 @@ class Rounds:
         waiting = [name for name in self._target if view.jobs[name].waits]
         for name in sorted(waiting, key=lambda name: -view.jobs[name].asked_mgpu):
             region, kind = self._target[name]
-            bid = desk.place(name, (region,), self._types[kind])
-            if isinstance(bid, Bid) and not bid.victims:
+            bid = desk.place(name, (region,), self._types[kind], preempt=False)
+            if isinstance(bid, Bid):
                 desk.commit(bid)
             else:  # nowhere do its tasks fit together; it has its turn again in the next round
                 del self._target[name]

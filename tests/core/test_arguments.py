@@ -116,6 +116,7 @@ def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
                 "regions": ["eu"],
                 "avoid": [],
                 "arrives": True,
+                "preempt": True,
                 "tenant": "t",
                 "mgpu": 1000,
                 "gpu_type": None,

@@ -11,7 +11,7 @@ from mast_opt.job_placement.engine.best_bid import BestBid
 from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.free_capacity_search import load_of
 from mast_opt.job_placement.engine.part_search import PartsBid, PartSearch
-from mast_opt.job_placement.engine.priced_bid import place_priced
+from mast_opt.job_placement.engine.priced_bid import place_free, place_priced
 from mast_opt.job_placement.engine.server_selection import Placement
 from mast_opt.job_placement.engine.state import VICTIM
 from mast_opt.job_placement.live_fleet.booking import level_of
@@ -24,14 +24,18 @@ from mast_opt.job_placement.units import CLUSTER, LEVELS, WHOLE_JOB_LEVELS, Bool
 
 
 def best_bid_for_parts(
-    books: FleetInventory, job: Job, requests: Sequence[Request], style: int, fresh: bool
+    books: FleetInventory, job: Job, requests: Sequence[Request], style: int, fresh: bool, *, preempt: bool = True
 ) -> PartsBid | None:
-    """The best place for all parts that the search finds; None if it finds none."""
+    """The best place for all parts that the search finds; None if it finds none. ``preempt``: whether it may have
+    victims."""
     price = books.price_of(job)
     books.make_room(len(requests), sum(min(request.tasks, len(books.servers)) for request in requests))
 
     def offer(part: int, groups: Bools) -> BestBid | None:
-        return place_priced(books.state, requests[part], groups, style, price if part == 0 else None, books.limits)
+        own = price if part == 0 else None
+        if not preempt:
+            return place_free(books.state, requests[part], groups, style, own)
+        return place_priced(books.state, requests[part], groups, style, own, books.limits)
 
     within = WHOLE_JOB_LEVELS.index(job.within)
     return PartSearch(books.state, books.layout, requests, within, price, offer, fresh).best()

@@ -13,7 +13,7 @@ import pytest
 from mast_opt.core.errors import StaleBid, UsageError
 from mast_opt.job_placement.generate import FAMILIES
 from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused, Server
+from mast_opt.job_placement.live_fleet.types import Bid, Job, Part, Refused, Server
 from tests.job_placement.engine.test_search import best_bid
 from tests.job_placement.fleets import bid_for, crowded, refused_for
 from tests.job_placement.operations import any_job, new_job, random_operation, small_fleet
@@ -171,6 +171,30 @@ def test_servers_to_avoid_are_as_good_as_cordoned_and_nothing_changes() -> None:
         assert fleet.place(job) == before
         assert_exact(fleet._books)
     assert isinstance(before, Bid), "what did not fit without a server has not been remembered"
+
+
+def test_without_preemption_nobody_stops_and_nothing_is_remembered() -> None:
+    fleet = Fleet([server("a", gpus=2), server("b", gpus=2)], tiers=(0, 1))
+    admit(fleet, Job("small", 1, mgpu=1000, preemptible=True, gpu_hours_at_risk=5.0))
+    free = Job("fits", 0, tasks=3, mgpu=1000)
+    assert fleet.place(free, preempt=False) == fleet.place(free)
+    gang = Job("gang", 0, tasks=4, mgpu=1000)
+    refused = fleet.place(gang, preempt=False)
+    assert isinstance(refused, Refused)
+    assert (refused.code, refused.remembered) == ("in-use", False)
+    assert refused.reason == "no cluster has room for it without stopping other work"
+    assert bid_for(fleet, gang).victims == ("small",)
+    parts = Job("parts", 0, parts=(Part("ps", 1, mgpu=2000), Part("worker", 2, mgpu=1000)))
+    refused = fleet.place(parts, preempt=False)
+    assert isinstance(refused, Refused)
+    assert refused.code == "together"
+    assert bid_for(fleet, parts).victims == ("small",)
+    assert_exact(fleet._books)
+    too_large = Job("huge", 0, tasks=5, mgpu=1000)
+    assert isinstance(fleet.place(too_large), Refused)
+    known = fleet.place(too_large, preempt=False)
+    assert isinstance(known, Refused)
+    assert (known.code, known.remembered) == ("size", True)
 
 
 def test_what_is_at_risk_is_set_for_all_these_jobs_or_for_none() -> None:

@@ -20,7 +20,7 @@ from mast_opt.resource_allocation.methods.params import AllocationParams
 from mast_opt.resource_allocation.methods.pop import pop
 from mast_opt.resource_allocation.methods.prices import gain_of_shares
 from mast_opt.resource_allocation.methods.solves import Solves, Stopped
-from mast_opt.resource_allocation.methods.subproblems import without_job
+from mast_opt.resource_allocation.methods.subproblems import equal_jobs, without_job
 from mast_opt.resource_allocation.methods.whole import raise_levels, whole
 from mast_opt.resource_allocation.plan import Plan
 from mast_opt.resource_allocation.policies import (
@@ -59,11 +59,16 @@ def solve_policy(problem: ResourceAllocation, tools: SearchContext, start: Plan 
 def _partial(
     problem: ResourceAllocation, tools: SearchContext, result: SearchResult[Plan], plan: Plan
 ) -> SearchResult[Plan]:
-    """The result with the parts that the jobs keep; it takes one more allocation for each job."""
+    """The result with the parts that the jobs keep; it takes one more allocation for each job, or each set of equal
+    jobs."""
     gap = tools.params_as(AllocationParams).iteration_gap
     stop = replace(tools.watch.stop, gap=min(tools.watch.stop.gap, gap))
     rates: list[Floats] = []
+    like = equal_jobs(problem).tolist() if problem.objective.policy == NASH else list(range(len(problem.jobs)))
     for job, label in enumerate(problem.jobs.labels if len(problem.jobs) > 1 else ()):
+        if like[job] < job:
+            rates.append(_exchanged(rates[like[job]], like[job], job))
+            continue
         left = None if stop.time_limit_s is None else max(tools.watch.remaining_s, 0.01)
         watch = SearchMonitor(replace(stop, time_limit_s=left), sense=problem.sense, gap_scale=problem.gap_scale)
         try:
@@ -78,6 +83,14 @@ def _partial(
         rates.append(other.plan.rate)
     kept = partial_allocation(problem.jobs.weight, plan.rate, rates.__getitem__) if rates else plan.kept
     return replace(result, plan=Plan.of_shares(problem, plan.share, kept))
+
+
+def _exchanged(rate: Floats, one: int, other: int) -> Floats:
+    """[J − 1] the rates without the one job as those without the other, which is equal to it."""
+    every = np.insert(rate, one, 0.0)
+    every[one] = every[other]
+    without: Floats = np.delete(every, other)
+    return without
 
 
 def _known(watch: SearchMonitor, weights: float, gap: float) -> bool:

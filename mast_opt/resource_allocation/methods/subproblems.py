@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -66,6 +67,28 @@ def without_job(problem: ResourceAllocation, job: int) -> ResourceAllocation:
     masks = (np.arange(len(p.jobs)) != job, stays, stays[p.members.configuration], stays[p.uses.configuration])
     rest = subproblem(p, Rows(*(np.flatnonzero(mask) for mask in masks)))
     return replace(rest, objective=replace(p.objective, mechanism=""))
+
+
+def equal_jobs(problem: ResourceAllocation) -> Ints:
+    """[J] the first job that the policies cannot tell from each: of the same weight and limits, with configurations of
+    the same rates and uses. Each job is its own where some configuration packs several."""
+    p = problem
+    first = np.arange(len(p.jobs))
+    if (np.bincount(p.members.configuration, minlength=len(p.configurations)) > 1).any():
+        return first
+    uses = np.lexsort((p.uses.resource, p.uses.configuration))
+    cuts = np.searchsorted(p.uses.configuration[uses], np.arange(len(p.configurations) + 1))
+    resource, amount = p.uses.resource[uses], p.uses.amount[uses]
+    held = [(resource[low:high].tobytes(), amount[low:high].tobytes()) for low, high in pairwise(cuts.tolist())]
+    ways: list[list[tuple[float, bytes, bytes]]] = [[] for _ in first]
+    members = zip(p.members.job.tolist(), p.members.configuration.tolist(), p.members.rate.tolist(), strict=True)
+    for job, configuration, rate in members:
+        ways[job].append((rate, *held[configuration]))
+    own = zip(p.jobs.weight.tolist(), p.jobs.required.tolist(), p.jobs.min_rate.tolist(), p.jobs.group.tolist())
+    seen: dict[object, int] = {}
+    for job, (stated, configurations) in enumerate(zip(own, ways, strict=True)):
+        first[job] = seen.setdefault((stated, tuple(sorted(configurations))), job)
+    return first
 
 
 def parts_of(problem: ResourceAllocation, job_part: Ints, count: int) -> list[Rows]:

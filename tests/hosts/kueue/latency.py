@@ -91,8 +91,8 @@ def measure(rate: float, seconds: float, folder: Path) -> np.ndarray:
     assert program is not None, "see tests/hosts/kueue/build_apiserver.sh"
     with cluster(folder, program) as made:
         manager, east, west = (made.start(name) for name in ("manager", "east", "west"))
-        for one in (manager, east, west):
-            one.load_crds()
+        for server in (manager, east, west):
+            server.load_crds()
         active = {"conditions": [condition("Active")]}
         connected = [of_kueue("MultiKueueCluster", name, SOURCE, **active) for name in ("east", "west")]
         for one in (check(), config("east", "west"), *connected):
@@ -101,7 +101,7 @@ def measure(rate: float, seconds: float, folder: Path) -> np.ndarray:
             for one in (queue(gpus=100_000), flavor(), local_queue()):
                 worker.create(one)
         path = folder / "kubeconfig"
-        path.write_text(kubeconfig({one.name: one.credentials("admin") for one in (manager, east, west)}))
+        path.write_text(kubeconfig({server.name: server.credentials("admin") for server in (manager, east, west)}))
         command = ["serve", "--state", str(folder / "state"), "--host", "kueue", "--kubeconfig", str(path)]
         command += ["--worker", "east=east", "--worker", "west=west", "--listen", "127.0.0.1:0"]
         process = subprocess.Popen([sys.executable, "-m", "mast_opt", *command], stderr=subprocess.PIPE, text=True)

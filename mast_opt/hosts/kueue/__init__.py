@@ -8,6 +8,7 @@ nomination  the bids for each workload that waits, and which clusters to nominat
 patches     changes of a status that Kueue accepts
 manifests   a folder of YAML, as a picture of clusters
 api         what is needed of an API server; lightkube carries it out (extra ``kueue``)
+watched     an API server whose workloads are kept at hand by a watch
 sight       what the API servers of a manager and its workers say now
 jobs        workloads as jobs of a loop
 book        what a loop and the clusters say about the same workloads, and what has to be reported

@@ -23,7 +23,11 @@ PLURALS = {
     "MultiKueueCluster": "multikueueclusters",
 }
 NAMESPACED = frozenset({"Workload", "LocalQueue"})
+Objects = list[dict[str, Any]]
+"""As an API server has them, each with its kind."""
 TIMEOUT_S = 30.0
+WATCH_S = 300
+"""After which a watch is asked for again."""
 
 
 class ApiError(MastOptError):
@@ -49,6 +53,11 @@ class KubeApi(Protocol):
 
     def changes(self, kind: str, seconds: float) -> Iterator[None]:
         """One item for every change of an object of a kind, for so long."""
+        ...
+
+    def follow(self, kind: str) -> Iterator[tuple[str, Objects]]:
+        """All objects of a kind, with an empty text, and then without end each one that changes, with ``ADDED``,
+        ``MODIFIED`` or ``DELETED``."""
         ...
 
     def patch_status(self, patch: Patch) -> None:
@@ -141,6 +150,17 @@ class LightkubeApi:
         with self._explained():
             for _ in self._client.watch(self._resource(kind), server_timeout=max(1, int(seconds)), **where):
                 yield
+
+    def follow(self, kind: str) -> Iterator[tuple[str, Objects]]:
+        """See ``KubeApi``."""
+        where = {"namespace": "*"} if kind in NAMESPACED else {}
+        head = {"kind": kind, "apiVersion": f"{GROUP}/{self._version}"}
+        with self._explained():
+            listed = self._client.list(self._resource(kind), chunk_size=500, **where)
+            yield "", [{**one.to_dict(), **head} for one in listed]
+            since = {"resource_version": listed.resourceVersion, **where}
+            for change, one in self._client.watch(self._resource(kind), server_timeout=WATCH_S, **since):
+                yield str(change), [{**one.to_dict(), **head}]
 
     def patch_status(self, patch: Patch) -> None:
         """See ``KubeApi``."""

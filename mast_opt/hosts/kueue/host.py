@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 
 from mast_opt.core.errors import UsageError
@@ -21,7 +22,8 @@ from mast_opt.hosts.kueue.dispatcher import READY, text_of
 from mast_opt.hosts.kueue.fleet import places_of
 from mast_opt.hosts.kueue.nomination import DispatchParams, advise
 from mast_opt.hosts.kueue.patches import Patch
-from mast_opt.hosts.kueue.sight import CHECK, PENDING, Managed, Sight, is_active, look
+from mast_opt.hosts.kueue.sight import CHECK, PENDING, Managed, Reader, Sight, is_active, look
+from mast_opt.hosts.kueue.watched import WatchedApi
 from mast_opt.hosts.protocol import Attempt, Can
 from mast_opt.job_placement.live_fleet.types import Server
 from mast_opt.loop.commands import Command, Start, Stop
@@ -30,9 +32,6 @@ from mast_opt.loop.jobs import JobRecord
 
 WRITERS = 4
 """Patches that are under way at the same time."""
-WATCH_S = 60.0
-POLL_MS = 1000
-"""Between two questions for reports in which nothing is said to have changed."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +75,7 @@ class KueueHost:
         self._replicas = replicas or {}
         self._book = Book(self._replicas)
         self._lock = threading.RLock()
+        self._reader = Reader()
         self._sight: Sight | None = None
         self._fresh = False
         self._nominations: dict[str, _Nomination] = {}
@@ -87,6 +87,8 @@ class KueueHost:
         self._changed = threading.Event()
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._events: ThreadPoolExecutor | None = None
+        """Writes what is for readers only; without it, it is written at once."""
 
     def servers(self) -> tuple[Server, ...]:
         """What the workers offer now, for a new log. Raises ApiError, UsageError."""
@@ -113,8 +115,12 @@ class KueueHost:
 
     def begin(self) -> None:
         """Look and act in threads from now on, until ``close``."""
-        watched = [self._manager, *self._workers.values()]
-        self._threads = [threading.Thread(target=self._watch, args=(api,), daemon=True) for api in watched]
+        manager = WatchedApi(self._manager, self._note, self._every_s)
+        workers = {name: WatchedApi(api, self._note, self._every_s) for name, api in self._workers.items()}
+        self._manager, self._workers = manager, dict(workers)
+        watches = (manager, *workers.values())
+        self._threads = [threading.Thread(target=api.follow_on, daemon=True) for api in watches]
+        self._events = ThreadPoolExecutor(1)
         self._threads.append(threading.Thread(target=self._run, name="mast-opt kueue", daemon=True))
         for thread in self._threads:
             thread.start()
@@ -125,6 +131,8 @@ class KueueHost:
         self._due.set()
         for thread in self._threads[-1:]:
             thread.join()
+        if self._events is not None:
+            self._events.shutdown(cancel_futures=True)
         for api in (self._manager, *self._workers.values()):
             api.close()
 
@@ -164,7 +172,7 @@ class KueueHost:
     # --- looking ---
 
     def _looked(self) -> Sight:
-        sight = look(self._manager, self._workers)
+        sight = look(self._manager, self._workers, self._reader)
         with self._lock:
             self._sight, self._fresh, self.problem = sight, True, ""
         return sight
@@ -196,16 +204,10 @@ class KueueHost:
                 self._changed.set()
                 self._due.set()
 
-    def _watch(self, api: KubeApi) -> None:
-        while not self._stop.is_set():
-            try:
-                for _ in api.changes("Workload", WATCH_S):
-                    self._changed.set()
-                    self._due.set()
-                    if self._stop.is_set():
-                        return
-            except ApiError:  # looks go on without it
-                self._stop.wait(self._every_s)
+    def _note(self) -> None:
+        """A workload has changed."""
+        self._changed.set()
+        self._due.set()
 
     # --- acting ---
 
@@ -235,8 +237,7 @@ class KueueHost:
         with ThreadPoolExecutor(WRITERS) as pool:
             for done in pool.map(lambda work: work(), writes):
                 if not done:  # somebody was faster: look again
-                    self._changed.set()
-                    self._due.set()
+                    self._note()
 
     def _names(self, task: Task, sight: Sight, managed: Managed) -> tuple[str, ...]:
         """The clusters to nominate now: the one that the loop has chosen, and after every round one more."""
@@ -278,13 +279,16 @@ class KueueHost:
 
     def _nominate(self, managed: Managed, names: tuple[str, ...]) -> bool:
         done = self._patch(patches.nomination(managed.found, names, clears=bool(self._clears)))
-        if done:
-            try:
-                words = f"nominated for {', '.join(names) or 'no cluster'}"
-                self._manager.record(managed.found, "Nominated", words, self._now())
-            except ApiError:  # an Event is for readers; the nomination stands without it
-                return True
+        if done and self._events is None:
+            self._record(managed, names)
+        elif done and self._events is not None and not self._stop.is_set():
+            self._events.submit(self._record, managed, names)
         return done
+
+    def _record(self, managed: Managed, names: tuple[str, ...]) -> None:
+        with suppress(ApiError):  # an Event is for readers; the nomination stands without it
+            words = f"nominated for {', '.join(names) or 'no cluster'}"
+            self._manager.record(managed.found, "Nominated", words, self._now())
 
     def _patch(self, patch: Patch) -> bool:
         """Whether it was taken; not if the object has changed or gone since. Raises ApiError for other troubles."""

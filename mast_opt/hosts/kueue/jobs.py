@@ -7,6 +7,7 @@ GPUs are not all equal, a task is the largest number of GPUs of which all of the
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
 from collections.abc import Iterable, Mapping
@@ -32,6 +33,7 @@ def job_name(one: Workload, spec: JobSpec | None = None) -> str:
     return f"{one.key}.{_digest(one.uid, 8)}{rest}"
 
 
+@functools.lru_cache(maxsize=100_000)
 def _digest(text: str, length: int) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()[:length]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from mast_opt.core.errors import InputError
@@ -220,7 +220,9 @@ def flavor(found: Object) -> Flavor:
     )
 
 
-def cluster_view(name: str, objects: Iterable[Object], *, active: bool = True) -> ClusterView:
+def cluster_view(
+    name: str, objects: Iterable[Object], *, active: bool = True, read: Callable[[Object], Workload] = workload
+) -> ClusterView:
     """A cluster from all of its objects; those of other kinds are passed over. Raises InputError."""
     queues, local, flavors, workloads = {}, {}, {}, []
     for one in objects:
@@ -233,5 +235,5 @@ def cluster_view(name: str, objects: Iterable[Object], *, active: bool = True) -
         elif kind == "ResourceFlavor":
             flavors[at(one, "metadata", "name", kind=str)] = flavor(one)
         elif kind == "Workload":
-            workloads.append(workload(one))
+            workloads.append(read(one))
     return ClusterView(name, queues, local, flavors, tuple(workloads), active)

@@ -47,8 +47,34 @@ class Sight:
     """Cluster → why it could not be read."""
 
 
-def look(manager: KubeApi, workers: Mapping[str, KubeApi]) -> Sight:
-    """Look at everything, without workers that cannot be reached. Raises ApiError if the manager cannot be."""
+class Reader:
+    """Workloads as they are read; an object that is the same one as at the last look is not read again."""
+
+    def __init__(self) -> None:
+        self._before: dict[int, tuple[Object, Workload]] = {}
+        self._now: dict[int, tuple[Object, Workload]] = {}
+
+    def begin(self) -> None:
+        """A new look."""
+        self._before, self._now = self._now, {}
+
+    def read(self, found: Object) -> Workload:
+        """See ``workload``."""
+        known = self._before.get(id(found))
+        if known is None or known[0] is not found:
+            known = found, workload(found)
+        self._now[id(found)] = known
+        return known[1]
+
+
+def look(manager: KubeApi, workers: Mapping[str, KubeApi], reader: Reader | None = None) -> Sight:
+    """Look at everything, without workers that cannot be reached. Raises ApiError if the manager cannot be.
+
+    Args:
+        reader: of the last look.
+    """
+    reader = reader or Reader()
+    reader.begin()
     checks = {at(one, "metadata", "name", kind=str): one for one in manager.list("AdmissionCheck")}
     configs = {
         at(one, "metadata", "name", kind=str): tuple(at(one, "spec", "clusters", kind=list))
@@ -60,8 +86,9 @@ def look(manager: KubeApi, workers: Mapping[str, KubeApi]) -> Sight:
     ours = {name: checks[name] for name, kind in kinds.items() if kind == CHECK}
     managed = {}
     for found in manager.list("Workload"):
-        one = _read(found)
-        if one is None:
+        try:
+            one = reader.read(found)
+        except InputError:  # Kueue itself would not admit it
             continue
         allowed = [
             configs.get(at(checks[name], "spec", "parameters", "name", kind=str), tuple(workers))
@@ -72,26 +99,19 @@ def look(manager: KubeApi, workers: Mapping[str, KubeApi]) -> Sight:
         managed[one.key] = Managed(one, found, _waits(one, multikueue, ours), common)
     clusters, lost = {}, {}
     for name, api in workers.items():
-        clusters[name], why = _worker(name, api, connected=connected.get(name, True))
+        clusters[name], why = _worker(name, api, reader, connected=connected.get(name, True))
         if why:
             lost[name] = why
     return Sight(clusters, managed, multikueue, ours, lost)
 
 
-def _worker(name: str, api: KubeApi, *, connected: bool) -> tuple[ClusterView, str]:
+def _worker(name: str, api: KubeApi, reader: Reader, *, connected: bool) -> tuple[ClusterView, str]:
     """A cluster, and why it could not be read."""
     try:
-        return cluster_view(name, (one for kind in OF_WORKERS for one in api.list(kind)), active=connected), ""
+        objects = (one for kind in OF_WORKERS for one in api.list(kind))
+        return cluster_view(name, objects, active=connected, read=reader.read), ""
     except (ApiError, InputError) as error:
         return ClusterView(name, {}, {}, {}, (), active=False), str(error)
-
-
-def _read(found: Object) -> Workload | None:
-    """A workload; None for one that cannot be read, which Kueue itself would not admit."""
-    try:
-        return workload(found)
-    except InputError:
-        return None
 
 
 def _waits(one: Workload, multikueue: Collection[str], ours: Collection[str]) -> bool:

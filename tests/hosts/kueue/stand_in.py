@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from mast_opt.hosts.kueue.api import ApiError
+from mast_opt.hosts.kueue.api import ApiError, Objects
 from mast_opt.hosts.kueue.fleet import room, used
 from mast_opt.hosts.kueue.patches import APPLY, Patch
 from mast_opt.hosts.kueue.reading import cluster_view
@@ -68,6 +68,8 @@ class StandIn:
         self.events: list[tuple[str, str, str]] = []
         self.clears = clears
         self.down = ""
+        self.coming: list[tuple[str, list[Object]]] = []
+        """What a watch brings after everything that is there; then it ends."""
         self.closed = False
         self.version = 0
         for one in objects:
@@ -118,6 +120,10 @@ class StandIn:
     def changes(self, kind: str, seconds: float) -> Iterator[None]:
         self._reach()
         return iter(())
+
+    def follow(self, kind: str) -> Iterator[tuple[str, Objects]]:
+        yield "", self.list(kind)
+        yield from self.coming
 
     def clears_nominations(self) -> bool:
         return self.clears

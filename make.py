@@ -8,6 +8,7 @@
     python3 make.py docs     build the documentation as a site in site/, warnings as errors
     python3 make.py wheel    build the wheel, and run the tutorials and notebooks with it in an environment of its own
     python3 make.py bench    run the small suite of benchmarks, a quarter of an hour, or the suite that follows
+    python3 make.py guarantees  test what the service promises, in full: an hour; --short takes some minutes
     python3 make.py shell    say where the environment is that these share
 
 Each makes a virtual environment in .venv (or where MAST_OPT_VENV says) when there is none, and installs mast-opt
@@ -78,6 +79,11 @@ def lint(arguments: Sequence[str]) -> int:
 def bench(arguments: Sequence[str]) -> int:
     install("test")
     return run("mast-opt", "bench", *(arguments or ("small",)))
+
+
+def guarantees(arguments: Sequence[str]) -> int:
+    install("test", "schema")
+    return run("python", "-m", "benchmarks.guarantees", *arguments)
 
 
 def docs(arguments: Sequence[str]) -> int:

@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mast_opt.service.access import Access
@@ -84,9 +84,13 @@ def _unavailable(_: Request, error: Exception) -> Response:
     return Problem(503, "unavailable", str(error), headers={"Retry-After": "1"}).response()
 
 
-def _other(_: Request, error: Exception) -> Response:
+def _other(asked: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     headers = dict(error.headers or {})
+    if error.status_code == 405:
+        matching = [one for one in asked.app.routes if one.matches(asked.scope)[0] is not Match.NONE]
+        same = (one for one in matching if one.path == matching[0].path)
+        headers["Allow"] = ", ".join(sorted({method for one in same for method in one.methods}))
     return Problem(error.status_code, "http", str(error.detail), headers=headers).response()
 
 

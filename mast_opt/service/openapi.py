@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from mast_opt.service.requests import (
     MOST_JOBS,
+    MOST_LIMIT,
+    PATTERN,
     DatasetRequest,
     JobRequest,
     QuotaRequest,
@@ -27,10 +30,18 @@ _PROBLEM = {
         "faults": {"type": "array", "items": {"type": "string"}},
     },
 }
+_NAME = {"type": "string", "minLength": 1, "maxLength": 253, "pattern": PATTERN}
+_QUERY: Mapping[str, dict[str, Any]] = {
+    "state": {"type": "string"},
+    "job": _NAME,
+    "event": {"type": "integer", "minimum": 0, "maximum": 10**18 - 1},
+    "limit": {"type": "integer", "minimum": 1, "maximum": MOST_LIMIT},
+}
+"""What a parameter of the query is → its schema."""
 _KEY = {
     "name": "Idempotency-Key",
     "in": "header",
-    "schema": {"type": "string", "maxLength": 253},
+    "schema": _NAME,
     "description": "The same key with the same body gets the answer of the first request, for a day.",
 }
 
@@ -44,7 +55,9 @@ def document(version: str) -> dict[str, Any]:
     paths = {
         "/v1/jobs": {
             "post": _operation("Submit a job, or a list of jobs", jobs, (201, 207), (409,), key=True),
-            "get": _operation("Jobs whose end is not known", query=("state", "after", "limit")),
+            "get": _operation(
+                "Jobs whose end is not known", query={"state": "state", "after": "job", "limit": "limit"}
+            ),
         },
         "/v1/jobs/{job}": {
             "get": _operation("A job; of one that has ended, its events", errors=(404,), path="job"),
@@ -83,7 +96,7 @@ def document(version: str) -> dict[str, Any]:
         "/v1/plans/{plan}/adopt": {
             "post": _operation("Carry out a plan from now on", errors=(404, 409, 501), path="plan", key=True)
         },
-        "/v1/events": {"get": _operation("Events of the log", query=("after", "limit"))},
+        "/v1/events": {"get": _operation("Events of the log", query={"after": "event", "limit": "limit"})},
         "/v1/events/stream": {"get": _operation("Events as they come (server-sent events)")},
     }
     return {
@@ -105,7 +118,7 @@ def _operation(
     errors: tuple[int, ...] = (),
     *,
     path: str = "",
-    query: tuple[str, ...] = (),
+    query: Mapping[str, str] = {},
     key: bool = False,
 ) -> dict[str, Any]:
     problem = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
@@ -119,10 +132,8 @@ def _operation(
     }
     parameters: list[dict[str, Any]] = []
     if path:
-        parameters.append({"name": path, "in": "path", "required": True, "schema": {"type": "string"}})
-    for name in query:
-        kind = "string" if name == "state" or (name == "after" and "state" in query) else "integer"
-        parameters.append({"name": name, "in": "query", "schema": {"type": kind}})
+        parameters.append({"name": path, "in": "path", "required": True, "schema": _NAME})
+    parameters += [{"name": name, "in": "query", "schema": _QUERY[what]} for name, what in query.items()]
     if key:
         parameters.append(_KEY)
     if parameters:

@@ -17,6 +17,8 @@ from mast_opt.service.problems import Problem
 
 MOST_BYTES = 8 * 2**20
 MOST_JOBS = 10_000
+MOST_LIMIT = 1000
+"""Jobs or events of one answer."""
 MOST_LISTED = 20
 """Faults that are listed."""
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._:/@-]{0,251}[A-Za-z0-9])?")
@@ -24,7 +26,13 @@ NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._:/@-]{0,251}[A-Za-z0-9])?")
 TIERS = range(10)
 """Tiers that a live loop has; 0 is the most important."""
 
-Name = Annotated[str, Meta(min_length=1, max_length=253, pattern=f"^{NAME.pattern}$")]
+_END = r"$(?!\n)"
+"""The end of a text, also where a pattern takes the end of its last line for one."""
+PATTERN = f"^(?:{NAME.pattern}){_END}"
+
+Name = Annotated[str, Meta(min_length=1, max_length=253, pattern=PATTERN)]
+NoName = Annotated[str, Meta(max_length=253, pattern=f"^(?:{NAME.pattern})?{_END}")]
+"""A name, or nothing."""
 Names = Annotated[tuple[Name, ...], Meta(max_length=1000)]
 Whole = Annotated[int, Meta(ge=0, le=10**9)]
 Amount = Annotated[float, Meta(ge=0, le=1e9)]
@@ -45,14 +53,14 @@ class JobRequest(Struct, forbid_unknown_fields=True, frozen=True):
     datasets: Names = ()
     within: Literal["server", "rack", "cluster"] = "cluster"
     prefer: Literal["server", "rack", "cluster"] = "server"
-    tenant: Name | Literal[""] = ""
+    tenant: NoName = ""
     preemptible: bool | None = None
     """Whether more important work may stop it; unless given, jobs of every tier but 0 may be stopped."""
     checkpoint_s: Amount = 0.0
     restart_s: Amount = 0.0
     duration_s: Amount | None = None
-    workload: Name | Literal[""] = ""
-    namespace: Name | Literal[""] = ""
+    workload: NoName = ""
+    namespace: NoName = ""
 
 
 class ServerRequest(Struct, forbid_unknown_fields=True, frozen=True):
@@ -80,7 +88,7 @@ class DatasetRequest(Struct, forbid_unknown_fields=True, frozen=True):
 
     regions: Names
     size_tb: Amount = 0.0
-    namespace: Name | Literal[""] = ""
+    namespace: NoName = ""
 
 
 class RegionRequest(Struct, forbid_unknown_fields=True, frozen=True):

@@ -17,6 +17,7 @@ from mast_opt.service import views
 from mast_opt.service.handlers import Handlers, body_of, json_of, number_of
 from mast_opt.service.problems import Problem
 from mast_opt.service.requests import (
+    MOST_LIMIT,
     DatasetRequest,
     JobRequest,
     QuotaRequest,
@@ -30,8 +31,6 @@ from mast_opt.service.requests import (
 )
 from mast_opt.service.streams import ALIVE, last_seen, message
 from mast_opt.service.turn_requests import ACCEPTED, EXISTS, Respond
-
-MOST_LIMIT = 1000
 
 
 class Api(Handlers):

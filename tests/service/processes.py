@@ -37,7 +37,10 @@ class Service:
     def __init__(self, state: Path | str, *more: str, waits: bool = False, port: int = 0) -> None:
         tokens = ("serve", "--state", state, "--fleet", FLEET, "--listen", f"127.0.0.1:{port}", *more)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "mast_opt", *map(str, tokens)], stderr=subprocess.PIPE, text=True
+            [sys.executable, "-m", "mast_opt", *map(str, tokens)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         self.url = "" if waits else self.announced()
 

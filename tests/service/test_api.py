@@ -122,6 +122,8 @@ def test_servers_data_and_quotas(client: TestClient) -> None:
         (b'{"job": "a", "gpu": 3}', 422, "unknown field `gpu`"),
         (b'{"job": "a b"}', 422, "regex"),
         (b'{"job": "../x"}', 422, "regex"),
+        (b'{"job": "a\\n"}', 422, "regex"),
+        (b'{"job": "a", "tenant": "a\\n"}', 422, "regex"),
         (b'{"job": "a", "tier": 10}', 422, "<= 9"),
         (b'{"job": "a", "gpus": 1.5}', 422, "expected whole GPUs"),
         (b'{"job": "a", "gpus": -1}', 422, ">= 0"),
@@ -164,6 +166,26 @@ def test_other_requests_that_cannot_be_honoured(client: TestClient) -> None:
         assert answer.json()["type"].startswith("urn:mast-opt:")
     answer = client.post("/v1/jobs", content=b"job=a", headers={"content-type": "text/plain"})
     assert answer.status_code == 415
+
+
+def test_what_has_no_name_may_be_said(client: TestClient) -> None:
+    body = long("a", tenant="", workload="", namespace="")
+    assert client.post("/v1/jobs", json=body).status_code == 201
+    assert client.put("/v1/datasets/d", json={"regions": ["east"], "namespace": ""}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/v1/jobs", "GET, HEAD, POST"),
+        ("/v1/jobs/a", "DELETE, GET, HEAD"),
+        ("/v1/solves", "GET, HEAD, POST"),
+        ("/v1/servers/a", "PUT"),
+    ],
+)
+def test_a_method_that_is_not_allowed_gets_those_that_are(client: TestClient, path: str, allowed: str) -> None:
+    answer = client.patch(path)
+    assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
 
 
 def test_idempotency_keys(client: TestClient) -> None:

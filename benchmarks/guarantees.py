@@ -1,0 +1,130 @@
+"""What the service promises, tested in full: kills, outages, random faults, damage, its document.
+
+    python -m benchmarks.guarantees --out out/guarantees.md
+    python -m benchmarks.guarantees --short --only kill
+
+Every test is a process of its own, one after another; the last line that it prints is its result. The exit code is 1 if
+one fails. Needs the dependency groups ``test`` and ``schema``, and PostgreSQL for what is about it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """A test of a promise.
+
+    Args:
+        name: for ``--only``.
+        promise: in words.
+        module: that is run.
+        full, short: its arguments.
+    """
+
+    name: str
+    promise: str
+    module: str
+    full: str
+    short: str
+
+
+GUARANTEES = (
+    Guarantee(
+        "kill",
+        "`kill -9` while four clients submit: what was acknowledged is in the log, once",
+        "tests.service.kills",
+        "--points 200 --seed 1",
+        "--points 3 --seed 1",
+    ),
+    Guarantee(
+        "outage",
+        "a leader paused past its lease writes no more; PostgreSQL restarts and crashes under load",
+        "tests.service.outages",
+        "--times 20 --seed 1",
+        "--times 1 --seed 1",
+    ),
+    Guarantee(
+        "random",
+        "lost, doubled and late answers, stale looks, failed commits, a clock that goes back, under one seed",
+        "tests.service.random_runs",
+        "--seeds 1000 --turns 500",
+        "--seeds 10 --turns 150",
+    ),
+    Guarantee(
+        "damage",
+        "a byte flipped and the tail cut at every page, a full disk, two writers: refused by name",
+        "pytest",
+        "-q tests/store",
+        "-q tests/store",
+    ),
+    Guarantee(
+        "document",
+        "requests as the OpenAPI document allows and forbids them: the right status, a reason, no 5xx",
+        "tests.service.schema_run",
+        "--examples 200 --seed 1",
+        "--examples 10 --seed 1",
+    ),
+    Guarantee(
+        "interface",
+        "bad input, tokens, keys, restarts, commands given again, solves that keep their incumbents",
+        "pytest",
+        "-q tests/service",
+        "-q tests/service/test_api.py tests/service/test_live.py",
+    ),
+    Guarantee("hosts", "every host passes one conformance suite", "pytest", "-q tests/hosts", "-q tests/hosts"),
+)
+
+
+def tested(one: Guarantee, short: bool) -> tuple[bool, str, float]:
+    """Whether it holds, the result in words, and wall seconds."""
+    arguments = (one.short if short else one.full).split()
+    begun = time.perf_counter()
+    found = subprocess.run(
+        [sys.executable, "-m", one.module, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    holds = found.returncode == 0
+    if not holds:
+        print(found.stdout + found.stderr, file=sys.stderr)
+    said = [line for line in found.stdout.splitlines() if line.strip()]
+    lines = said[-1:] if one.module == "pytest" else said
+    return holds, "; ".join(lines) if holds else "**does not hold**", time.perf_counter() - begun
+
+
+def table(rows: Sequence[tuple[Guarantee, str, float]]) -> str:
+    lines = ["| promise | result | minutes |", "|---|---|---|"]
+    lines += [f"| {one.promise} | {words} | {seconds / 60:.1f} |" for one, words, seconds in rows]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--only", nargs="*", choices=[one.name for one in GUARANTEES])
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    rows, failed = [], False
+    for one in GUARANTEES:
+        if given.only and one.name not in given.only:
+            continue
+        holds, words, seconds = tested(one, given.short)
+        failed |= not holds
+        rows.append((one, words, seconds))
+        print(f"{one.name}: {words} ({seconds:.0f} s)", flush=True)
+        if given.out is not None:
+            given.out.parent.mkdir(parents=True, exist_ok=True)
+            given.out.write_text(table(rows))
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

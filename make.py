@@ -157,6 +157,7 @@ def pip(python: Path, *arguments: str) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     tasks = {
+        "guarantees": guarantees,
         "demo": demo,
         "test": test,
         "lint": lint,

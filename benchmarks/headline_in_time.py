@@ -26,7 +26,7 @@ SMALL = {"days": 9, "gpus": 400, "regions": 5, "datasets": 300, "median_hours": 
 SMALL_WARM_UP_DAYS = 6.0
 SIZES = tuple(SMALL)
 HOUR_S = 3600
-DIGITS = 5
+DIGITS = 4
 """Significant digits of a figure in the file."""
 
 
@@ -54,7 +54,12 @@ def figures_of(found: Mapping[str, Any]) -> dict[str, float | None]:
         "jobs": found["jobs"],
     }
     figures |= {f"wait_{tier}_h": waited / HOUR_S for tier, waited in waits.items()}
-    return {name: None if value is None else float(f"{value:.{DIGITS}g}") for name, value in figures.items()}
+    return {name: None if value is None else _rounded(value) for name, value in figures.items()}
+
+
+def _rounded(value: float) -> float:
+    short = float(f"{value:.{DIGITS}g}")
+    return int(short) if short == int(short) else short
 
 
 def read(file: Path) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:

@@ -60,24 +60,25 @@ COLUMNS = (
 TABLES: Mapping[str, Sequence[str]] = {
     "headline": ("before", "after", "before-packed", "everywhere"),
     "binding": ("after", "early-share", "early-stale", "early-free", "load-70", "load-70-early"),
-    "time": ("after", "instant", "frozen-7", "frozen-30", "copy-on-submission", "no-plan"),
-    "scope": ("after", "regional"),
+    "time": ("after", "instant", "frozen-7", "frozen-30", "copy-on-submission", "no-plan", "regional"),
     "storage": (
         *("storage-110", "storage-110-early", "storage-150", "storage-150-early", "storage-200", "storage-200-early"),
         *("after", "early-share", "storage-250", "storage-250-early", "two-copies", "no-origins"),
     ),
     "priorities": ("after", "no-preemption"),
-    "length": ("short", "short-early", "after", "early-share", "long", "long-early"),
+    "length": ("short", "short-early", "long", "long-early"),
     "first-time": ("first-time-0", "first-time-30", "after", "first-time-95"),
     "feedback": ("after", "foresight", "error-50", "error-150", "free-copies"),
     "limits": ("after", "hard", "soft"),
     "servers": ("no-servers", "servers", "lost-no-servers", "lost-with-servers"),
     "gangs": (
         *("pack-never", "pack-same", "after", "best-fit", "reserve-4h", "reserve-12h", "reserve-4h-pack-never"),
-        *("gang-limit", "everywhere-pack-never", "everywhere"),
+        *("gang-limit", "everywhere-pack-never", "everywhere", "short-pack-never", "short", "short-reserve-4h"),
     ),
 }
+GANG_WAITS = ("pack-never", "after", "reserve-4h", "reserve-12h", "everywhere", "short-pack-never", "short")
 _BASES = {"before-packed": "before", "servers": "no-servers", "lost-with-servers": "lost-no-servers"}
+_BASES |= {"short-pack-never": "short", "short-reserve-4h": "short"}
 _BASES |= {"reserve-4h-pack-never": "pack-never", "everywhere-pack-never": "pack-never"}
 
 
@@ -100,8 +101,12 @@ def spread(values: Sequence[float], *, ends: bool = True) -> str:
     """Median, and least to most."""
     if not values:
         return DASH
-    text = f"{np.median(values):.3g}"
-    return text if len(values) < 2 or not ends else f"{text} ({min(values):.3g} to {max(values):.3g})"
+    text = _plain(float(np.median(values)))
+    return text if len(values) < 2 or not ends else f"{text} ({_plain(min(values))} to {_plain(max(values))})"
+
+
+def _plain(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def interval(differences: Sequence[float]) -> str:
@@ -171,7 +176,7 @@ def written(page: str, runs: Runs) -> str:
         name: lambda names=names: table(runs, names)  # type: ignore[misc]
         for name, names in TABLES.items()
     }
-    tables["gang-waits"] = lambda: gangs(runs, TABLES["gangs"])
+    tables["gang-waits"] = lambda: gangs(runs, GANG_WAITS)
 
     def block(found: re.Match[str]) -> str:
         return f"{found[1]}\n{tables[found[2]]()}\n{found[3]}"
@@ -180,18 +185,18 @@ def written(page: str, runs: Runs) -> str:
 
 
 def draw_variants(runs: Runs, picture: Path) -> None:
-    """One point a run: ratio, waits of the first and the last tier."""
+    """Median, and least to most over the seeds: ratio, waits of the first and the last tier."""
     from matplotlib import pyplot as plt
 
     figures = {"ratio": "tier-0 ratio", "wait_0_h": "wait of tier 0, h", "wait_4_h": "wait of tier 4, h"}
     figure, axes = plt.subplots(1, 3, figsize=(11, 0.2 * len(runs) + 1), sharey=True)
     for axis, (key, label) in zip(axes, figures.items(), strict=True):
-        for row, name in enumerate(runs):
-            found = list(values(runs, name, key).values())
-            axis.plot(found, [row] * len(found), "o", alpha=0.4, color="C0", markersize=4)
-            axis.plot([np.median(found)], [row], "|", markersize=9, color="C1", markeredgewidth=2)
+        found = [list(values(runs, name, key).values()) for name in runs]
+        axis.hlines(range(len(runs)), list(map(min, found)), list(map(max, found)), color="C0", alpha=0.5, linewidth=3)
+        axis.plot(list(map(np.median, found)), range(len(runs)), "|", markersize=9, color="C1", markeredgewidth=2)
         axis.set_xlabel(label)
-        axis.grid(alpha=0.3)
+        axis.grid(axis="x", alpha=0.3)
+        axis.tick_params(axis="y", length=0)
     axes[0].set_xscale("log")
     axes[0].set_xticks([0.5, 1, 2, 4, 8], ["0.5", "1", "2", "4", "8"])
     axes[0].minorticks_off()
@@ -213,11 +218,20 @@ def draw_questions(runs: Runs, picture: Path) -> None:
             for name, copies in STORAGE.items()
         }
         points = {copies: found for copies, found in points.items() if found}
-        for copies, found in points.items():
-            left.plot([copies] * len(found), found, "o", alpha=0.4, color=colour, markersize=4)
+        left.plot(
+            [copies for copies, found in points.items() for _ in found],
+            [value for found in points.values() for value in found],
+            "o",
+            alpha=0.4,
+            color=colour,
+            markersize=4,
+        )
         medians = [np.median(found) for found in points.values()]
         left.plot(list(points), medians, color=colour, label="early (share)" if early else "late")
     left.axhline(1.0, color="grey", linewidth=0.8)
+    left.set_yscale("log")
+    left.set_yticks([1, 1.5, 2, 3, 4], ["1", "1.5", "2", "3", "4"])
+    left.minorticks_off()
     left.set(xlabel="storage, copies of everything", ylabel="tier-0 ratio")
     left.legend(title="binding", frameon=False)
     for name in ("before", "after", "early-share", "no-preemption", "copy-on-submission"):
@@ -242,7 +256,7 @@ def main() -> None:
     parser.add_argument("docs", type=Path)
     given = parser.parse_args()
     mpl.use("svg")
-    mpl.rcParams["svg.hashsalt"] = "mast-opt"
+    mpl.rcParams.update({"svg.hashsalt": "mast-opt", "svg.fonttype": "none"})
     runs = runs_of(given.results)
     page = given.docs / PAGE
     page.write_text(written(page.read_text(), runs))

@@ -186,6 +186,8 @@ def a(kind: type) -> Check:
 
 
 def _is_number(value: object) -> bool:
+    if type(value) is float:  # the usual case, which abstract classes make slow
+        return True
     if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
         return False
     try:

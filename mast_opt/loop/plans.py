@@ -40,6 +40,8 @@ class _Path:
     """Steps that have not begun, in the order of the plan."""
     under_way: dict[Key, ev.PlanStep] = field(default_factory=dict)
     """Steps that have begun and not ended."""
+    ready: tuple[ev.PlanStep, ...] | None = None
+    """Those that may begin now; None where steps have changed since they were looked for."""
 
     @property
     def steps(self) -> tuple[dict[Key, ev.PlanStep], dict[Key, ev.PlanStep]]:
@@ -95,8 +97,10 @@ class Plans:
         if path not in self._paths or not self._paths[path].pending:
             return ()
         known = self._paths[path]
-        wave = min(step.last_wave for steps in known.steps for step in steps.values())
-        return tuple(step for step in known.pending.values() if step.first_wave <= wave)
+        if known.ready is None:
+            wave = min(step.last_wave for steps in known.steps for step in steps.values())
+            known.ready = tuple(step for step in known.pending.values() if step.first_wave <= wave)
+        return known.ready
 
     def asked(self, event: ev.SolveAsked) -> None:
         """A solve has begun."""
@@ -117,6 +121,7 @@ class Plans:
         known = self._paths.setdefault(event.path, _Path())
         known.pending = {(step.does, step.name, step.target): step for step in event.steps}
         known.adopted, known.taken_on, known.dropped = event.plan, len(known.pending), 0
+        known.ready = None
 
     def step_dropped(self, event: ev.StepDropped) -> None:
         """A step is not taken."""
@@ -124,11 +129,13 @@ class Plans:
         if known is None or known.pending.pop((event.does, event.name, event.target), None) is None:
             raise Unfit(f"no plan of path {event.path} has this step")
         known.dropped += 1
+        known.ready = None
 
     def begun(self, event: ev.CopyAsked | ev.MoveAsked | ev.ReplicaDropped) -> None:
         """What a step does has begun; a deletion has ended at once. It may also be no step of a plan."""
         key = key_of(event)
         for known in self._paths.values():
+            known.ready = None
             step = known.pending.pop(key, None) if key else None
             if step is not None and key is not None and step.does != ev.DROP:
                 known.under_way[key] = step
@@ -137,12 +144,14 @@ class Plans:
         """What a step does has ended."""
         key = key_of(event)
         for known in self._paths.values():
+            known.ready = None
             if key is not None:
                 known.under_way.pop(key, None)
 
     def server_down(self, server: str) -> None:
         """A server breaks; if it was to move, it does not."""
         for known in self._paths.values():
+            known.ready = None
             for key in [key for key in known.under_way if key[:2] == (ev.MOVE, server)]:
                 del known.under_way[key]
 

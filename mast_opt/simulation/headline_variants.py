@@ -134,6 +134,8 @@ VARIANTS: Mapping[str, Variant] = {
             for name, words, hours in (("short", "a third", 1 / 3), ("long", "twice", 2.0))
             for of, how, params in BINDINGS
         ),
+        Variant("short-pack-never", "short, parts are not packed", params={"pack": "never"}, hours=1 / 3),
+        Variant("short-reserve-4h", "short, with reserve-4h", params={"reserve_s": "14400"}, hours=1 / 3),
         *(
             Variant(f"load-70{of}", f"0.7 of the demand{how}", params=params, organisation={"load": 0.7})
             for of, how, params in BINDINGS

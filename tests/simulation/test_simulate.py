@@ -98,3 +98,13 @@ def test_a_run_that_is_stopped_keeps_its_log(trace: mast_opt.JobTrace) -> None:
     cancelled.set()
     with pytest.raises(Interrupted, match="while fifo was replayed"):
         mast_opt.simulate(trace, "fifo", cancel=cancelled)
+
+
+def test_the_sixty_jobs_of_tiresias_in_a_pool_of_16_gpus() -> None:
+    """First in, first out: an independent replay has these figures."""
+    run = mast_opt.simulate(Path(__file__).parents[2] / "instances" / "traces" / "tiresias-60", "fifo")
+    found = run.metrics
+    assert found.jobs == found.finished == 60
+    assert found.jct_s.mean == pytest.approx(200.8167, abs=1e-4)
+    assert found.queue_s.mean == pytest.approx(22.4)
+    assert found.makespan_s == 3335

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import os
 import ssl
 import subprocess
 import sys
@@ -85,6 +86,12 @@ def watch(server: ApiServer, nominated: dict[str, float], stop: threading.Event)
             nominated.setdefault(one["metadata"]["name"], time.monotonic())
 
 
+def cpu_s(pid: int) -> float:
+    """CPU seconds that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def measure(rate: float, seconds: float, folder: Path) -> np.ndarray:
     """Seconds from reservation to nomination of every submission."""
     program = apiserver()
@@ -108,8 +115,12 @@ def measure(rate: float, seconds: float, folder: Path) -> np.ndarray:
         assert process.stderr is not None
         while "Serving on" not in process.stderr.readline():
             assert process.poll() is None
+        pids = {"service": process.pid, "API server of the manager": made._processes["manager"].pid}
+        before = {name: cpu_s(pid) for name, pid in pids.items()}
         try:
-            return _submissions(manager, rate, round(rate * seconds))
+            found = _submissions(manager, rate, round(rate * seconds))
+            print("CPU:", ", ".join(f"{name} {cpu_s(pid) - before[name]:.1f} s" for name, pid in pids.items()))
+            return found
         finally:
             process.terminate()
             process.wait()

@@ -31,7 +31,8 @@ class RealApi:
             raise ApiError(error.status, str(error)) from error
 
     def clear(self) -> None:
-        """Delete everything of Kueue's."""
+        """Delete everything of Kueue's, and Events."""
+        self.call("DELETE", "/api/v1/namespaces/default/events")
         for kind in PLURALS:
             self.call("DELETE", path_of(kind))
 

@@ -77,6 +77,7 @@ def event_of(name: str, stated: Mapping[str, Any]) -> Event:
     return record_of(cls, stated)
 
 
+_SCALARS = frozenset((str, int, float, bool, type(None)))
 RecordT = TypeVar("RecordT")
 
 
@@ -99,6 +100,8 @@ def _stated(value: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever a field holds
+    if type(value) in _SCALARS:
+        return value
     if is_dataclass(value):
         return _stated(value)
     if isinstance(value, Mapping):

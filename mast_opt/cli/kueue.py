@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +36,7 @@ def kueue_host(
     rounds: tuple[float, int],
     *,
     shadow: bool,
+    say: Callable[[str], object],
 ) -> KueueHost:
     """The host of a service.
 
@@ -43,6 +44,7 @@ def kueue_host(
         kubeconfig: None: as for kubectl.
         manager: its context; None for the current one.
         contexts: cluster → context.
+        say: takes a line when the manager cannot be reached, and when it can be again.
         rounds: seconds after which one cluster more is nominated, and how many at most.
 
     Raises:
@@ -60,6 +62,7 @@ def kueue_host(
         DispatchParams(*rounds),
         replicas=None if replicas is None else read_replicas(replicas, set(contexts)),
         shadow=shadow,
+        on_problem=lambda words: say(f"Kueue: {words}." if words else "Kueue: the manager can be reached again."),
     )
 
 

@@ -24,6 +24,9 @@ from mast_opt.core.wording import shown
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import uvicorn
+    from starlette.applications import Starlette
+
     from mast_opt.hosts.kueue.host import KueueHost
     from mast_opt.hosts.protocol import Host
     from mast_opt.job_placement.live_fleet.types import Server
@@ -125,7 +128,11 @@ def command(
     kueue = _kueue(host, fleet, worker)
     with run.phase("read"):
         servers = _servers(fleet)
-        over = kueue_host(kubeconfig, manager, kueue, replicas, (round, most), shadow=shadow) if kueue else None
+        over = (
+            kueue_host(kubeconfig, manager, kueue, replicas, (round, most), shadow=shadow, say=run.say)
+            if kueue
+            else None
+        )
         store = _store(state)
     try:
         folder = plans if plans is not None else None if _is_url(state) else Path(state) / PLANS
@@ -171,18 +178,7 @@ def _serve(
     opened()  # an empty log needs a fleet
     live = Live(store, lambda: opened()(), Mast, host_of, params)
     solves, streams = Solves(live, store, plans), Streams()
-    given: dict[str, Any] = {} if tls[0] is None else {"ssl_certfile": str(tls[0]), "ssl_keyfile": str(tls[1])}
-    config = uvicorn.Config(
-        build(live, store, access, solves, streams),
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_keep_alive=30,
-        limit_concurrency=1000,
-        h11_max_incomplete_event_size=64 * 1024,
-        timeout_graceful_shutdown=10,
-        **given,
-    )
+    config = _web(build(live, store, access, solves, streams), tls)
     listener = listening(where)
     server = uvicorn.Server(config)
     server.capture_signals = nullcontext  # type: ignore[assignment,method-assign] # the command has its own
@@ -210,6 +206,23 @@ def _serve(
             live.close()
         if leading.error is not None:
             raise leading.error
+
+
+def _web(app: Starlette, tls: tuple[Path | None, Path | None]) -> uvicorn.Config:
+    import uvicorn
+
+    given: dict[str, Any] = {} if tls[0] is None else {"ssl_certfile": str(tls[0]), "ssl_keyfile": str(tls[1])}
+    return uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=30,
+        limit_concurrency=1000,
+        h11_max_incomplete_event_size=64 * 1024,
+        timeout_graceful_shutdown=10,
+        **given,
+    )
 
 
 def listening(where: tuple[str, int]) -> socket.socket:

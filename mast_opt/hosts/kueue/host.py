@@ -52,6 +52,7 @@ class KueueHost:
         replicas: dataset → clusters that hold it.
         shadow: look and let the loop decide, and change nothing.
         every_s: seconds between two looks in which nothing is said to have changed.
+        on_problem: called with why the manager cannot be looked at, and with an empty text when it can be again.
         ticks: seconds that never go back.
     """
 
@@ -67,6 +68,7 @@ class KueueHost:
         replicas: Mapping[str, Collection[str]] | None = None,
         shadow: bool = False,
         every_s: float = 5.0,
+        on_problem: Callable[[str], object] = lambda words: None,
         ticks: Callable[[], float] = time.monotonic,
     ) -> None:
         self._manager, self._workers = manager, dict(workers)
@@ -82,6 +84,7 @@ class KueueHost:
         self._clears: bool | None = None
         self.problem = ""
         """Why the manager cannot be looked at; empty while it can."""
+        self._on_problem = on_problem
         self._call: Callable[[], None] = lambda: None
         self._due = threading.Event()
         self._changed = threading.Event()
@@ -174,8 +177,14 @@ class KueueHost:
     def _looked(self) -> Sight:
         sight = look(self._manager, self._workers, self._reader)
         with self._lock:
-            self._sight, self._fresh, self.problem = sight, True, ""
+            self._sight, self._fresh = sight, True
+        self._note_problem("")
         return sight
+
+    def _note_problem(self, words: str) -> None:
+        if words != self.problem:
+            self.problem = words
+            self._on_problem(words)
 
     def step(self) -> None:
         """Look once, and write what is due. Raises ApiError if the manager cannot be reached."""
@@ -199,7 +208,8 @@ class KueueHost:
                     self.act()
                 failures = 0
             except ApiError as error:
-                self.problem, failures = str(error), failures + 1
+                failures += 1
+                self._note_problem(str(error))
                 self._stop.wait(min(60.0, self._every_s * 2 ** (failures - 1)))
                 self._changed.set()
                 self._due.set()

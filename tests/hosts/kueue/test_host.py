@@ -21,6 +21,7 @@ from mast_opt.loop.job_states import JobState
 from mast_opt.loop.log_checker import check_log
 from mast_opt.store.sql_store import SqlStore
 from mast_opt.store.sqlite import open_sqlite
+from tests.hosts.kueue.api_servers import until
 from tests.hosts.kueue.objects import condition, pods, queue, running, workload
 from tests.hosts.kueue.test_dispatcher import Clusters, check, connected
 from tests.hosts.test_conformance import KueueWorld
@@ -246,6 +247,22 @@ def test_jobs_of_others_fail() -> None:
     assert book._answers == [ev.Failed("mine", 1, "Kueue has no such workload")]
     with pytest.raises(UsageError, match="makes room"):
         host.carry_out(0, Drop(1, "logs", "east"))
+
+
+def test_a_manager_that_is_away_is_said_once_and_waited_for() -> None:
+    clusters = Clusters({"east": 8})
+    said: list[str] = []
+    host = KueueHost(clusters.manager, clusters.workers, every_s=0.01, on_problem=said.append)
+    host.resume(())
+    clusters.manager.down = "connection refused"
+    host.begin()
+    until(lambda: bool(said))
+    clusters.manager.down = ""
+    until(lambda: len(said) == 2)
+    host.close()
+    assert said == ["connection refused", ""]
+    assert clusters.manager.closed
+    assert clusters.workers["east"].closed
 
 
 def test_without_a_worker_there_is_no_beginning() -> None:

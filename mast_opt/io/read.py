@@ -14,6 +14,7 @@ from mast_opt.core.arguments import a_path, checked
 from mast_opt.core.errors import Fault, InstanceError, PlanError, UsageError
 from mast_opt.core.fork_safety import use_tables
 from mast_opt.core.input_warning import InputWarning
+from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Conflict
 from mast_opt.core.wording import shown
 from mast_opt.io.checksum import checksum_of
@@ -36,8 +37,8 @@ CHECKSUM_SHOWN = len("sha256:") + 9
 """Characters of a checksum that are enough to distinguish two."""
 
 
-@dataclass(frozen=True, eq=False)
-class Reading:
+@dataclass(frozen=True, eq=False, repr=False)
+class Reading(Summarised):
     """An instance as it was read: the problem, and what a planner may want to know about the files or tables."""
 
     problem: Any
@@ -61,6 +62,15 @@ class Reading:
     def conflicts(self) -> tuple[Conflict, ...]:
         """Limits that contradict one another: the files are well-formed, but no plan can meet them."""
         return self.kind.analysis.conflicts(self.problem)
+
+    def _summary(self) -> Summary:
+        facts = (("kind", self.kind.name), ("name", self.problem.name), ("warnings", f"{len(self.warnings):,}"))
+        rows = (
+            *(("warning", str(one)) for one in self.warnings),
+            *(("conflict", one.message) for one in self.conflicts),
+            *(("note", note) for note in self.notes),
+        )
+        return Summary("Reading", (*facts, ("conflicts", f"{len(self.conflicts):,}")), ("", ""), rows)
 
     @property
     def notes(self) -> tuple[str, ...]:

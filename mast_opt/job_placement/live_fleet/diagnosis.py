@@ -13,7 +13,7 @@ from mast_opt.job_placement.engine.server_selection import TIGHT
 from mast_opt.job_placement.engine.state import A_CPU, A_FREE, A_MEMORY, C_CPU, C_MEMORY, C_MGPU
 from mast_opt.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.job_placement.live_fleet.types import ClusterReport, Job
-from mast_opt.job_placement.units import LEVELS, WHOLE, Bools, Ints
+from mast_opt.job_placement.units import CPU, GPU, LEVELS, MEMORY, WHOLE, Bools, Ints
 
 Coded = tuple[str, str]
 """A reason in words, and its code."""
@@ -93,11 +93,14 @@ def why_not(books: FleetInventory, job: Job, request: Request) -> Coded:
     layout = books.layout
     asked = request.mgpu[layout.group_type] * request.tasks
     usable = (asked >= 0) & request.open[layout.group_region]
-    if (usable & (books.group_mgpu >= asked)).any():
-        return (
-            "no cluster has room for it, not even if all less important work that may be stopped were; see explain",
-            "in-use",
-        )
+    large_enough = usable & (books.group_mgpu >= asked)
+    if large_enough.any():
+        largest = books.group_largest
+        holds = largest[:, GPU] >= request.mgpu[layout.group_type]
+        holds &= (largest[:, CPU] >= request.cpu) & (largest[:, MEMORY] >= request.memory)
+        if not (large_enough & holds).any():
+            return "no server holds one of its tasks, not even an empty one", "task"
+        return "no cluster has room for it, not even if all less important work were stopped; see explain", "in-use"
     accepted = [books.type_names[k] for k in np.flatnonzero(request.mgpu >= 0)]
     if not accepted:
         wanted = ", ".join(job.gpu_types or ())

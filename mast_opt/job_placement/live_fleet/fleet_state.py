@@ -60,7 +60,10 @@ class FleetState:
 
         A victim that started in this round frees what it took for the same work as before, its own tier included, as
         if it had never started; a batch treats its jobs the same way. Outside a round, what is left over of a victim
-        is free for all at once.
+        is free for all at once. A round is of the whole fleet: other threads may place and commit in it.
+
+        Raises:
+            UsageError: a round has not ended yet.
         """
         with self._lock:
             self._outside_round("a round begins")

@@ -86,6 +86,9 @@ class ServerInventory:
         self.largest = max(int(gpus[gpus <= MOST_GPUS * WHOLE].max(initial=0)), WHOLE)
         self.group_mgpu = np.zeros(len(self.everywhere), np.int64)
         np.add.at(self.group_mgpu, self.layout.group, gpus)
+        self.group_largest: Ints = np.zeros((len(self.everywhere), supply.shape[1]), np.int64)
+        """[G, 3] the most milli-GPUs, millicores and MiB that a server of each group has."""
+        np.maximum.at(self.group_largest, self.layout.group, supply)
 
     def classes(self) -> Ints:
         """[C, 5] equal servers, see ``server_classes``."""

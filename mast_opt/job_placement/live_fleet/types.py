@@ -378,11 +378,12 @@ class Refused:
     job: Job
     reason: str
     code: str
-    """For programs: ``gpu-type`` (no server has one that it accepts), ``residency``, ``lost`` (no region holds a
-    dataset), ``data`` (none holds all of them), ``regions`` (none of those that were asked), ``data-and-type``,
-    ``size`` (larger than any cluster), ``in-use``, ``no-room`` (for more tasks, see ``Fleet.resize``), ``together``
-    (each part fits somewhere, but no place was found for all of them); ``Fleet.explain`` has a code for each
-    cluster."""
+    """For programs: ``gpu-type`` (no server has one that it accepts), ``residency``, ``data`` (no region holds all of
+    its datasets), ``lost`` (no region holds one of them, where remote reads are allowed), ``regions`` (none of those
+    that were asked), ``data-and-type``, ``size`` (larger than any cluster), ``task`` (no empty server holds one of its
+    tasks), ``in-use``, ``no-room`` (for more tasks, see ``Fleet.resize``), ``together`` (each part fits somewhere, but
+    no place was found for all of them). Only ``in-use``, ``no-room`` and ``together`` may pass when other work ends.
+    ``Fleet.explain`` has a code for each cluster."""
     remembered: bool = False
     """True if it was not searched for, because it asks for no less than one that fitted nowhere."""
     part: str = ""

@@ -132,14 +132,16 @@ def test_refusals_and_reports_have_codes() -> None:
         "gpu-type": Job("a", 0, gpu_types={"tpu": 1000}),
         "data": Job("a", 0, datasets=("none",)),
         "size": Job("a", 0, tasks=3),
-        "in-use": Job("a", 0, cpu_mcores=9),
+        "task": Job("a", 0, cpu_mcores=9),
     }
     assert {code: refused_for(fleet, job).code for code, job in cases.items()} == {code: code for code in cases}
+    assert refused_for(fleet, Job("a", 0, memory_mib=1_000_000)).code == "task"
     fleet.commit(bid_for(fleet, Job("busy", 1, mgpu=1000)))
     home = fleet.shares("busy")[0].server
     whole = Job("whole", 0, mgpu=2000)
     codes = {report.cluster: report.code for report in fleet.explain(whole)}
     assert codes == {f"c{home[1]}": "gpus", f"c{1 - int(home[1])}": "fits"}
+    assert refused_for(fleet, Job("both", 1, tasks=2, mgpu=1000, datasets=("logs",))).code in ("in-use", "size")
     fleet.cordon(home)
     asked = replace(whole, datasets=("logs",))
     assert [report.code for report in fleet.explain(asked)] == ["out-of-service" if home == "s0" else "fits", "data"]

@@ -50,9 +50,23 @@ def document(version: str) -> dict[str, Any]:
     """The document."""
     kinds = (JobRequest, ServerRequest, QuotaRequest, RegionRequest, DatasetRequest, SolveRequest)
     _, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
-    ref = {kind: {"$ref": f"#/components/schemas/{kind.__name__}"} for kind in kinds}
+    ref: dict[type, dict[str, str]] = {kind: {"$ref": f"#/components/schemas/{kind.__name__}"} for kind in kinds}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "mast-opt", "version": version},
+        "paths": _paths(ref),
+        "components": {
+            "schemas": {**components, "Problem": _PROBLEM},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{"token": []}, {}],
+    }
+
+
+def _paths(ref: Mapping[type, dict[str, str]]) -> dict[str, Any]:
+    """Every path and its methods; ``ref`` is where each body is described."""
     jobs = {"oneOf": [ref[JobRequest], {"type": "array", "items": ref[JobRequest], "maxItems": MOST_JOBS}]}
-    paths = {
+    return {
         "/v1/jobs": {
             "post": _operation("Submit a job, or a list of jobs", jobs, (201, 207), (409,), key=True),
             "get": _operation(
@@ -98,16 +112,6 @@ def document(version: str) -> dict[str, Any]:
         },
         "/v1/events": {"get": _operation("Events of the log", query={"after": "event", "limit": "limit"})},
         "/v1/events/stream": {"get": _operation("Events as they come (server-sent events)")},
-    }
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": "mast-opt", "version": version},
-        "paths": paths,
-        "components": {
-            "schemas": {**components, "Problem": _PROBLEM},
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-        },
-        "security": [{"token": []}, {}],
     }
 
 

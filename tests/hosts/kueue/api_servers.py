@@ -29,7 +29,7 @@ CACHE = Path.home() / ".cache" / "mast-opt" / "kube-apiserver"
 """The program, where MAST_OPT_KUBE_APISERVER does not say another place."""
 CRDS = Path(__file__).with_name("crds") / "kueue-crds.jsonl.xz"
 JSON, APPLY, MERGE = "application/json", "application/apply-patch+yaml", "application/merge-patch+json"
-START_S = 30.0
+START_S = 120.0
 """Time for a program to begin to answer, after which it has failed; a few seconds are usual."""
 
 

@@ -3,7 +3,7 @@
     python benchmarks/service_week.py --days 7 --every-s 6
 
 A job every six seconds on average (100,000 in a week) on the servers of ``philly-small``, each with a new name; one in
-ten reads a dataset that nobody has read before. Every turn is committed to an SQLite log and flushed, and snapshots are
+ten reads a dataset that nobody has read before. They take six minutes on average. Every turn is committed to an SQLite log and flushed, and snapshots are
 taken, as in the service; HTTP is left out. The clock jumps to what happens next.
 """
 
@@ -67,7 +67,7 @@ class Week:
             events.append(ev.DatasetCreated(data[0], 1000, regions))
         spec = ev.JobSpec(
             tier=int(self.rng.integers(4)), mgpu=1000 * int(self.rng.choice(SIZES)), datasets=data,
-            duration_ms=int(self.rng.exponential(1000 * 60 * 30)), preemptible=True,
+            duration_ms=int(self.rng.exponential(360_000)), preemptible=True,
         )  # fmt: skip
         events.append(ev.Submitted(f"job-{self.jobs}", spec))
         self.live.submit(Request(tuple(events), lambda verdicts: (201, "")))

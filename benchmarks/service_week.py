@@ -3,8 +3,9 @@
     python benchmarks/service_week.py --days 7 --every-s 6
 
 A job every six seconds on average (100,000 in a week) on the servers of ``philly-small``, each with a new name; one in
-ten reads a dataset that nobody has read before. They take six minutes on average. Every turn is committed to an SQLite log and flushed, and snapshots are
-taken, as in the service; HTTP is left out. The clock jumps to what happens next.
+ten reads a dataset that nobody has read before (``--new-data``). Jobs take six minutes on average.
+Every turn is committed to an SQLite log and flushed, and snapshots are taken, as in the service; HTTP is left out. The
+clock jumps to what happens next.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ def resident_mib() -> float:
 class Week:
     """Traffic, and the loop that it goes through."""
 
-    def __init__(self, folder: Path, every_s: float, seed: int) -> None:
-        self.rng, self.every_s = np.random.default_rng(seed), every_s
+    def __init__(self, folder: Path, every_s: float, new_data: float, seed: int) -> None:
+        self.rng, self.every_s, self.new_data = np.random.default_rng(seed), every_s, new_data
         self.now_s, self.jobs = 0.0, 0
         self.store = open_sqlite(folder)
         opening = opening_of(self.store, read_trace(FLEET).servers)
@@ -61,7 +62,7 @@ class Week:
         self.jobs += 1
         events: list[ev.Event] = []
         data: tuple[str, ...] = ("common",)
-        if self.jobs == 1 or self.rng.random() < 0.1:
+        if self.jobs == 1 or self.rng.random() < self.new_data:
             data = (f"data-{self.jobs}" if self.jobs > 1 else "common",)
             regions = tuple(self.live._engine.state.inventory.supply_mgpu)
             events.append(ev.DatasetCreated(data[0], 1000, regions))
@@ -87,12 +88,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--days", type=int, default=7)
     parser.add_argument("--every-s", type=float, default=6.0)
+    parser.add_argument("--new-data", type=float, default=0.1, help="share of jobs that read a new dataset")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     gc.set_threshold(*COLLECT_AFTER)
     begun, cpu = time.perf_counter(), time.process_time()
     with tempfile.TemporaryDirectory() as folder:
-        week = Week(Path(folder), given.every_s, given.seed)
+        week = Week(Path(folder), given.every_s, given.new_data, given.seed)
         for day in range(1, given.days + 1):
             week.until(day * DAY_S)
             state = week.live._engine.state

@@ -1,6 +1,6 @@
 """Tables and pictures of the headline in time, from the results of ``benchmarks.headline_in_time``.
 
-    python -m benchmarks.headline_in_time_page benchmarks/results/headline-in-time.jsonl docs/benchmarks
+    python -m benchmarks.headline_in_time_page benchmarks/data/headline-in-time.jsonl docs/benchmarks
 
 Writes the tables between the marks of ``headline-in-time.md`` and the pictures into ``images``. A cell is the median
 over seeds, least to most in brackets. Differences are paired by seed with another variant (``base_of``): their mean,
@@ -245,7 +245,7 @@ def draw_questions(runs: Runs, picture: Path) -> None:
 
 
 def _save(figure: mpl.figure.Figure, picture: Path) -> None:
-    figure.tight_layout()
+    figure.set_layout_engine("tight")  # whatever layout the settings of the process ask for
     picture.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(picture, metadata={"Date": None})
 

@@ -1,8 +1,8 @@
 """Every policy of the engine on the trace ``mixed``: 2,000 jobs, 8 regions, 3 GPU types, data; each log is checked.
 
-    python -m benchmarks.policies_in_time --out benchmarks/results/policies-in-time.jsonl
+    python -m benchmarks.policies_in_time --out benchmarks/data/policies-in-time.jsonl
     python -m benchmarks.policies_in_time --jobs 60 --regions 2 --policies mast gavel
-    python -m benchmarks.policies_in_time --table benchmarks/results/policies-in-time.jsonl
+    python -m benchmarks.policies_in_time --table benchmarks/data/policies-in-time.jsonl
 
 A run whose line is in ``--out`` already is not run again. ``allox`` schedules jobs of one GPU; it has the same trace
 without gangs, and so has a second run of ``mast``, to compare with.

@@ -58,7 +58,7 @@ def test_what_is_compared_with_what() -> None:
 
 def test_the_page_has_the_tables_of_the_committed_runs() -> None:
     page = (ROOT / "docs" / "benchmarks" / PAGE).read_text()
-    runs = runs_of(ROOT / "benchmarks" / "results" / "headline-in-time.jsonl")
+    runs = runs_of(ROOT / "benchmarks" / "data" / "headline-in-time.jsonl")
     assert written(page, runs) == page
     assert all(f"<!-- table: {name} -->" in page for name in TABLES)
 

@@ -161,7 +161,10 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     )
     if isinstance(request.params, AutoParams):
         check_params(request.asked)
-        return replace(by_portfolio(_solved, request, portfolio_of(kind, request, request.params)), overrides=overrides)
+        _log_begin(request, kind)
+        found = by_portfolio(_solved, request, portfolio_of(kind, request, request.params))
+        _log_end(solver, found.status, found.objective, found.bound)
+        return replace(found, overrides=overrides)
     return replace(_solved(request, clock), overrides=overrides)
 
 
@@ -172,11 +175,7 @@ def _solved(request: Request[PlanT], clock: Clock | None = None) -> Solution[Pla
     kind = kind_of(problem)
     check_terms(kind, problem, solver, chosen)
     check_start(kind, problem, solver, start, request.freeze)
-    limit_s, seed = request.asked.time_limit_s, request.asked.seed
-    LOG.info(
-        "solving %s (%s) with %s, seed %d, time limit %s",
-        *(problem.name, kind.name, solver, seed, "none" if limit_s is None else seconds(limit_s)),
-    )
+    _log_begin(request, kind)
     events: list[Event] = []
     asked = replace(request.asked, on_event=_recorder(events, request.asked.on_event, clock))
     check_params(asked)
@@ -227,9 +226,7 @@ def _solved(request: Request[PlanT], clock: Clock | None = None) -> Solution[Pla
         answer = ExactSolve(kind, problem, backend, asked, clock, request.exchange).run(formulate, begin)
     if fixed is not None and answer.plan is not None:
         answer, certificate = _verified_with_rules(answer, fixed), None
-    LOG.info(
-        "%s ended %s, objective %s, bound %s", solver, answer.status.value, plain(answer.objective), plain(answer.bound)
-    )
+    _log_end(solver, answer.status, answer.objective, answer.bound)
     return Solution(
         kind=kind.name,
         solver=solver,
@@ -240,7 +237,7 @@ def _solved(request: Request[PlanT], clock: Clock | None = None) -> Solution[Pla
         bound=answer.bound,
         limit=answer.limit,
         message=answer.message,
-        seed=seed,
+        seed=request.asked.seed,
         runtime_s=dict(clock.spent_s),
         versions={"mast-opt": _own_version(), "python": platform.python_version(), **versions, **inside.versions},
         params=changed,
@@ -272,6 +269,19 @@ def _overridden(
 def _own_version() -> str:
     """Our version, which takes a millisecond to look up."""
     return version("mast-opt")
+
+
+def _log_begin(request: Request[PlanT], kind: Kind[Any, Any]) -> None:
+    limit_s = request.asked.time_limit_s
+    LOG.info(
+        "solving %s (%s) with %s, seed %d, time limit %s",
+        *(request.problem.name, kind.name, request.solver, request.asked.seed),
+        "none" if limit_s is None else seconds(limit_s),
+    )
+
+
+def _log_end(solver: str, status: Status, objective: float | None, bound: float | None) -> None:
+    LOG.info("%s ended %s, objective %s, bound %s", solver, status.value, plain(objective), plain(bound))
 
 
 def _logged(params: Params) -> dict[str, Value]:

@@ -104,6 +104,13 @@ def test_the_logger_says_when_a_solve_begins_and_ends(caplog: pytest.LogCaptureF
     assert "ended OPTIMAL" in caplog.messages[-1]
 
 
+def test_the_logger_has_begin_and_end_of_auto_around_those_of_its_members(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "mast_opt"):
+        solution = mast_opt.solve(problem(), time_limit_s=30, threads=1)
+    assert " with auto, seed 0, " in caplog.messages[0]
+    assert caplog.messages[-1].startswith(f"auto ended {solution.status.value}, objective ")
+
+
 def test_the_logger_has_the_strategy_of_the_solve_and_none_of_compiling(caplog: pytest.LogCaptureFixture) -> None:
     problem = mast_opt.generate("server-assignment", servers=8, reservations=2)
     with caplog.at_level(logging.INFO, "mast_opt"):

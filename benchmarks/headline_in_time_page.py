@@ -72,14 +72,13 @@ TABLES: Mapping[str, Sequence[str]] = {
     "limits": ("after", "hard", "soft"),
     "servers": ("no-servers", "servers", "lost-no-servers", "lost-with-servers"),
     "gangs": (
-        *("pack-never", "pack-same", "after", "best-fit", "reserve-4h", "reserve-12h", "reserve-4h-pack-never"),
-        *("gang-limit", "everywhere-pack-never", "everywhere", "short-pack-never", "short", "short-reserve-4h"),
+        *("pack-never", "pack-same", "after", "best-fit", "everywhere-pack-never", "everywhere"),
+        *("short-pack-never", "short"),
     ),
 }
-GANG_WAITS = ("pack-never", "after", "reserve-4h", "reserve-12h", "everywhere", "short-pack-never", "short")
+GANG_WAITS = ("pack-never", "after", "everywhere", "short-pack-never", "short")
 _BASES = {"before-packed": "before", "servers": "no-servers", "lost-with-servers": "lost-no-servers"}
-_BASES |= {"short-pack-never": "short", "short-reserve-4h": "short"}
-_BASES |= {"reserve-4h-pack-never": "pack-never", "everywhere-pack-never": "pack-never"}
+_BASES |= {"short-pack-never": "short", "everywhere-pack-never": "pack-never"}
 
 
 def runs_of(file: Path) -> Runs:

@@ -21,8 +21,9 @@ import numpy as np
 import mast_opt
 from mast_opt.job_placement.engine.state import A_FREE
 from mast_opt.job_placement.generate import FAMILIES
+from mast_opt.job_placement.live_fleet.answers import Bid
 from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.types import Bid, Job
+from mast_opt.job_placement.live_fleet.types import Job
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.queue_order import rank
 

@@ -73,9 +73,10 @@ if TYPE_CHECKING:
     from mast_opt.job_placement import JobPlacement
     from mast_opt.job_placement.engine.limits import FillSampling, SearchLimits
     from mast_opt.job_placement.exhaustive.params import ExhaustiveParams, ExhaustiveRepairParams
+    from mast_opt.job_placement.live_fleet.answers import Bid, Refused
     from mast_opt.job_placement.live_fleet.fleet import Fleet
     from mast_opt.job_placement.live_fleet.move_plan import JobMove, MoveBudget, MovePlan
-    from mast_opt.job_placement.live_fleet.types import Bid, Job, Part, Refused, Server, Share
+    from mast_opt.job_placement.live_fleet.types import Job, Part, Server, Share
     from mast_opt.kind.migration_plan import Order
     from mast_opt.loop.metrics import Metrics
     from mast_opt.registry import generate
@@ -272,7 +273,8 @@ _HOMES = {
     "mast_opt.job_placement": ("JobPlacement",),
     "mast_opt.job_placement.live_fleet.fleet": ("Fleet",),
     "mast_opt.job_placement.live_fleet.move_plan": ("JobMove", "MoveBudget", "MovePlan"),
-    "mast_opt.job_placement.live_fleet.types": ("Bid", "Job", "Part", "Refused", "Server", "Share"),
+    "mast_opt.job_placement.live_fleet.answers": ("Bid", "Refused"),
+    "mast_opt.job_placement.live_fleet.types": ("Job", "Part", "Server", "Share"),
     "mast_opt.registry": ("generate",),
     "mast_opt.kind.migration_plan": ("Order",),
     "mast_opt.report.answer_tables": ("to_tables",),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from contextlib import ExitStack
 
 from mast_opt.core.errors import UsageError
-from mast_opt.job_placement.live_fleet.types import Bid, Refused
+from mast_opt.job_placement.live_fleet.answers import Bid, Refused
 from mast_opt.loop import events as ev
 from mast_opt.loop.job_states import JobState
 from mast_opt.loop.jobs import JobRecord

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mast_opt.core.errors import UsageError
-from mast_opt.job_placement.live_fleet.types import Bid
+from mast_opt.job_placement.live_fleet.answers import Bid
 from mast_opt.loop import events as ev
 from mast_opt.loop.commands import Command, Copy, Drop, Move, Solve, Start, Stop
 from mast_opt.loop.desk import StateDesk

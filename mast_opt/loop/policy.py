@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import ClassVar, Protocol
 
-from mast_opt.job_placement.live_fleet.types import Bid, Refused
+from mast_opt.job_placement.live_fleet.answers import Bid, Refused
 from mast_opt.loop import events as ev
 from mast_opt.loop.cluster_use import ClusterUse
 from mast_opt.loop.datasets import Datasets

@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from mast_opt.core.errors import MastOptError
+from mast_opt.job_placement.live_fleet.answers import Bid
 from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.types import Bid, Server, Share
+from mast_opt.job_placement.live_fleet.types import Server, Share
 from mast_opt.job_placement.units import WHOLE
 from mast_opt.loop import events as ev
 from mast_opt.loop.cluster_use import ClusterUse

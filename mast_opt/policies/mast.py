@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from mast_opt.core.errors import UsageError
-from mast_opt.job_placement.live_fleet.types import Bid
+from mast_opt.job_placement.live_fleet.answers import Bid
 from mast_opt.loop import events as ev
 from mast_opt.loop.jobs import JobRecord
 from mast_opt.loop.policy import Desk, View
 from mast_opt.policies.copies_on_submission import bind_with_copies
 from mast_opt.policies.head_of_line import ARRIVALS, CHANGES
 from mast_opt.policies.region_loads import RegionLoads
-from mast_opt.policies.reservations import Reservations
 from mast_opt.policies.whole_servers import NEVER, PACKINGS, packed_bid
 
 SCOPES = ("global", "region")
@@ -46,9 +45,6 @@ class MastParams:
         pack: when a job that takes a part of a server leaves those alone that gangs could have whole: ``never``,
             ``same-tier`` (if another one has room, at the expense of no more important work) or ``always`` (if another
             one has room).
-        reserve_s: wait after which a gang whose tasks fill servers reserves some, so that no work that it may not stop
-            begins there; 0: none ever does.
-        reserve_tier: gangs of less important tiers reserve nothing.
     """
 
     scope: str = "global"
@@ -56,23 +52,18 @@ class MastParams:
     bind: str = "late"
     age_s: int = 0
     pack: str = NEVER
-    reserve_s: int = 0
-    reserve_tier: int = 0
 
     def __post_init__(self) -> None:
         if self.scope not in SCOPES:
             raise UsageError(f"scope is {self.scope!r}; expected one of {', '.join(SCOPES)}")
         if self.bind not in BINDINGS:
             raise UsageError(f"bind is {self.bind!r}; expected one of {', '.join(BINDINGS)}")
-        for name in ("age_s", "reserve_s", "reserve_tier"):
-            if getattr(self, name) < 0:
-                raise UsageError(f"{name} is {getattr(self, name)}; expected at least 0")
+        if self.age_s < 0:
+            raise UsageError(f"age_s is {self.age_s}; expected at least 0")
         if self.pack not in PACKINGS:
             raise UsageError(f"pack is {self.pack!r}; expected one of {', '.join(PACKINGS)}")
         if self.runner_up and self.pack != NEVER:
             raise UsageError(f"pack is {self.pack!r}; expected {NEVER} with runner_up, which takes the best bid")
-        if self.runner_up and self.reserve_s:
-            raise UsageError(f"reserve_s is {self.reserve_s}; expected 0 with runner_up, which takes the best bid")
 
 
 _Key = tuple[object, ...]
@@ -120,7 +111,6 @@ class Mast:
         """Classes whose head may fit."""
         self._seen_growth = 0
         self._loads = RegionLoads(self.params.age_s * SECOND_MS)
-        self._reservations = Reservations(self.params.reserve_s * SECOND_MS, self.params.reserve_tier)
 
     def begin(self, view: View) -> None:
         """See ``Policy.begin``."""
@@ -146,8 +136,6 @@ class Mast:
                     self._bind_all((view.jobs[event.job],), view, desk)
                     self._join(view.jobs[event.job], view)
             self._wake(view)
-        if self._reservations.renew(view):
-            self._due.update(self._classes)
         heads: list[_Head] = []
         before_round = self._seen_growth
         self._offer_due(view, desk, heads)
@@ -244,8 +232,7 @@ class Mast:
         """The best bid for a job, and the best one of another region where that is recorded."""
         if not self.params.runner_up:
             asked = regions if self.params.scope == "region" else None
-            closed = self._reservations.closed_to(view.jobs[name], view)
-            return packed_bid(view.jobs[name], asked, self.params.pack, view, desk, closed), None
+            return packed_bid(view.jobs[name], asked, self.params.pack, view, desk), None
         found = [bid for bid in desk.bids(name) if bid.region in regions]
         return (found[0] if found else None), (found[1] if len(found) > 1 else None)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from mast_opt.core.errors import UsageError
-from mast_opt.job_placement.live_fleet.types import Bid
+from mast_opt.job_placement.live_fleet.answers import Bid
 from mast_opt.job_placement.units import WHOLE
 from mast_opt.loop import events as ev
 from mast_opt.loop.jobs import JobRecord

@@ -16,7 +16,7 @@ import numpy as np
 
 from mast_opt.core.arrays import IntArray
 from mast_opt.core.errors import UsageError
-from mast_opt.job_placement.live_fleet.types import Bid
+from mast_opt.job_placement.live_fleet.answers import Bid
 from mast_opt.job_placement.units import WHOLE
 from mast_opt.loop import events as ev
 from mast_opt.loop.job_states import JobState

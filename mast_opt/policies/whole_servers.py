@@ -6,7 +6,8 @@ not stop keep it waiting, however small they are, when they are spread over all 
 
 from __future__ import annotations
 
-from mast_opt.job_placement.live_fleet.types import Bid, Server
+from mast_opt.job_placement.live_fleet.answers import Bid
+from mast_opt.job_placement.live_fleet.types import Server
 from mast_opt.job_placement.units import WHOLE
 from mast_opt.loop.jobs import JobRecord
 from mast_opt.loop.policy import Desk, View
@@ -16,18 +17,10 @@ PACKINGS = (NEVER, SAME_TIER, ALWAYS) = ("never", "same-tier", "always")
 it would otherwise; always."""
 
 
-def packed_bid(
-    record: JobRecord,
-    regions: tuple[str, ...] | None,
-    packing: str,
-    view: View,
-    desk: Desk,
-    closed: frozenset[str] = frozenset(),
-) -> Bid | None:
-    """The best bid for a job on servers that are not closed to it; None if it has none. If it breaks a whole server,
-    one that is free or held by what the job may stop, the best one that breaks none takes its place as ``packing``
-    says."""
-    bid = _bid(desk, record, regions, closed)
+def packed_bid(record: JobRecord, regions: tuple[str, ...] | None, packing: str, view: View, desk: Desk) -> Bid | None:
+    """The best bid for a job; None if it has none. If it breaks a whole server, one that is free or held by what the
+    job may stop, the best one that breaks none takes its place as ``packing`` says."""
+    bid = _bid(desk, record, regions, frozenset())
     if bid is None or packing == NEVER:
         return bid
     task_mgpu, tier, server_of = record.asked_mgpu // record.spec.tasks, view.tier(record), view.inventory.server_of
@@ -37,10 +30,10 @@ def packed_bid(
 
     if not any(breaks(share.server) for share in bid.shares):
         return bid
-    packed = _bid(desk, record, regions, closed.union(filter(breaks, view.inventory.up)))
+    packed = _bid(desk, record, regions, frozenset(filter(breaks, view.inventory.up)))
     if packed is not None and (packing == ALWAYS or packed.key[0] <= bid.key[0]):
         return packed
-    return _bid(desk, record, regions, closed)  # the first bid is stale if costs of victims have been refreshed
+    return _bid(desk, record, regions, frozenset())  # the first bid is stale if costs of victims have been refreshed
 
 
 def _bid(desk: Desk, record: JobRecord, regions: tuple[str, ...] | None, avoid: frozenset[str]) -> Bid | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from mast_opt.job_placement.live_fleet.answers import Bid
 from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.types import Bid, Job
+from mast_opt.job_placement.live_fleet.types import Job
 from mast_opt.job_placement.units import WHOLE
 from mast_opt.loop.event_log import fields_of
 from mast_opt.loop.events import Cancelled, Failed, Finished, Refused, Stored, Submitted

@@ -98,20 +98,6 @@ VARIANTS: Mapping[str, Variant] = {
             slow=(),
             everywhere=True,
         ),
-        *(
-            Variant(
-                f"reserve-{hours}h{of}",
-                f"whole gangs of tier 0 that wait for {hours} h reserve servers{words}",
-                params={"reserve_s": str(hours * 3600), **params},
-            )
-            for hours in (4, 12)
-            for of, words, params in (("", "", {}), ("-pack-never", ", parts are not packed", {"pack": "never"}))
-        ),
-        Variant(
-            "gang-limit",
-            "no work is planned where a gang takes over 25% of a region",
-            params={"slow.data.gang_percent": "25"},
-        ),
         Variant("no-preemption", "nothing is stopped", preemption=False),
         *(
             Variant(
@@ -135,7 +121,6 @@ VARIANTS: Mapping[str, Variant] = {
             for of, how, params in BINDINGS
         ),
         Variant("short-pack-never", "short, parts are not packed", params={"pack": "never"}, hours=1 / 3),
-        Variant("short-reserve-4h", "short, with reserve-4h", params={"reserve_s": "14400"}, hours=1 / 3),
         *(
             Variant(f"load-70{of}", f"0.7 of the demand{how}", params=params, organisation={"load": 0.7})
             for of, how, params in BINDINGS

@@ -32,7 +32,6 @@ def data_instance(
     copies_min: int,
     origins: Mapping[str, str] | None = None,
     forecast: Forecast = weighted_mean,
-    gang_percent: int = 100,
 ) -> DataPlacement | None:
     """The instance of now; None if no work is to be planned for.
 
@@ -45,8 +44,6 @@ def data_instance(
         origins: dataset → region where it stays as long as it is there, so that new work finds together what nobody
             has read together before.
         forecast: of demand.
-        gang_percent: the most of a region's GPUs that the largest job of some work may take; where it takes more, the
-            work is not planned, unless that is so everywhere.
     """
     data, regions = view.datasets, tuple(sorted(view.supply_mgpu))
     labels = tuple(sorted(name for name in data.size_mb if data.whole_in(name)))
@@ -79,7 +76,7 @@ def data_instance(
             forbidden=np.zeros_like(stored),
             residency=np.zeros_like(stored),
         ),
-        workloads=_workloads(work, tiers, places, types, gang_percent),
+        workloads=_workloads(work, tiers, places, types),
         apps=("",),
         tiers=tiers,
         options=_options(work, types),
@@ -168,12 +165,10 @@ def _copies_min(
     return least
 
 
-def _workloads(
-    work: list[PlannedWork], tiers: tuple[int, ...], regions: Regions, types: tuple[str, ...], gang_percent: int
-) -> Workloads:
+def _workloads(work: list[PlannedWork], tiers: tuple[int, ...], regions: Regions, types: tuple[str, ...]) -> Workloads:
     accepted = np.array([[not one.gpu_types or kind in one.gpu_types for kind in types] for one in work])
     usable = (accepted[:, None, :] * regions.supply_mgpu[None, :, :]).sum(axis=2)
-    small = usable * gang_percent < 100 * np.array([one.largest_mgpu for one in work])[:, None]
+    small = usable < np.array([one.largest_mgpu for one in work])[:, None]
     small &= ~small.all(axis=1, keepdims=True)
     zeros = np.zeros(len(work), np.int64)
     return Workloads(

@@ -39,8 +39,6 @@ class DataPathParams:
             replicas stay that may be of use again.
         copy_weight: of what is copied, in the objective: at 0, nothing keeps a plan near what there is.
         keep_origin: whether a dataset stays in the region where it appeared, if that was one.
-        gang_percent: the most of a region's GPUs that the largest job of some work may take where that work is planned,
-            unless it takes more everywhere.
         plan_each: how many times it would ask for each time that it does; the first time counts.
     """
 
@@ -50,12 +48,11 @@ class DataPathParams:
     gpu_limit: str = SOFT
     keep_origin: bool = False
     plan_each: int = 1
-    gang_percent: int = 100
     storage_weight: float = TERMS["storage"]
     copy_weight: float = TERMS["copy"]
 
     def __post_init__(self) -> None:
-        for name in ("every_s", "copy_days", "copies_min", "plan_each", "gang_percent"):
+        for name in ("every_s", "copy_days", "copies_min", "plan_each"):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} of the data path is {getattr(self, name)}; expected at least 1")
         if self.gpu_limit not in GPU_LIMITS:
@@ -100,7 +97,6 @@ class DataPath:
             copies_min=copies,
             origins=self._origins,
             forecast=self._forecast,
-            gang_percent=self.params.gang_percent,
         )
         if problem is not None:
             own = {"storage": self.params.storage_weight, "copy": self.params.copy_weight}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -37,28 +35,21 @@ SERVERS = (
 def test_a_server_answers_the_queries_and_refuses_to_be_changed(tmp_path: Path) -> None:
     import psycopg
 
-    folder = Path(tempfile.mkdtemp(prefix="mast-pg-", dir="/tmp"))  # as in tests/store/test_postgresql.py
-    folder.chmod(0o755)
-    try:
-        with postgres_server(folder) as server:
-            with psycopg.connect(server.url, autocommit=True) as connection:
-                connection.execute("create table hosts (host text, rack text, team text)")
-                connection.execute("create table teams (name text, rru numeric)")
-                connection.execute(
-                    "insert into hosts values ('h1', 'r1', 'ads'), ('h2', 'r2', null), ('h3', 'r2', null)"
-                )
-                connection.execute("insert into teams values ('ads', 2), ('search', 1)")
-            mapping = tmp_path / "mapping.toml"
-            mapping.write_text(MAPPING.format(url=server.url, query=SERVERS))
-            problem = mast_opt.import_instance("tables", mapping)
-            solution = mast_opt.solve(problem)
-            assert solution.verdict is not None
-            assert solution.verdict.metrics["shortfall_rru"] == 0
-            for query, words in (("select host from host", "host"), ("delete from hosts returning host", "read-only")):
-                mapping.write_text(MAPPING.format(url=server.url, query=query))
-                with pytest.raises(SourceError, match=words):
-                    mast_opt.import_instance("tables", mapping)
-            with psycopg.connect(server.url) as connection:
-                assert connection.execute("select count(*) from hosts").fetchone() == (3,)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with postgres_server() as server:
+        with psycopg.connect(server.url, autocommit=True) as connection:
+            connection.execute("create table hosts (host text, rack text, team text)")
+            connection.execute("create table teams (name text, rru numeric)")
+            connection.execute("insert into hosts values ('h1', 'r1', 'ads'), ('h2', 'r2', null), ('h3', 'r2', null)")
+            connection.execute("insert into teams values ('ads', 2), ('search', 1)")
+        mapping = tmp_path / "mapping.toml"
+        mapping.write_text(MAPPING.format(url=server.url, query=SERVERS))
+        problem = mast_opt.import_instance("tables", mapping)
+        solution = mast_opt.solve(problem)
+        assert solution.verdict is not None
+        assert solution.verdict.metrics["shortfall_rru"] == 0
+        for query, words in (("select host from host", "host"), ("delete from hosts returning host", "read-only")):
+            mapping.write_text(MAPPING.format(url=server.url, query=query))
+            with pytest.raises(SourceError, match=words):
+                mast_opt.import_instance("tables", mapping)
+        with psycopg.connect(server.url) as connection:
+            assert connection.execute("select count(*) from hosts").fetchone() == (3,)

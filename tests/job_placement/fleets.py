@@ -7,8 +7,9 @@ import numpy as np
 from mast_opt.job_placement import JobPlacement
 from mast_opt.job_placement.entities import Clusters, Racks, Servers
 from mast_opt.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble, labels
+from mast_opt.job_placement.live_fleet.answers import Bid, Refused
 from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused
+from mast_opt.job_placement.live_fleet.types import Job, Server
 
 
 def bid_for(fleet: Fleet, job: Job) -> Bid:
@@ -23,6 +24,16 @@ def refused_for(fleet: Fleet, job: Job) -> Refused:
     answer = fleet.place(job)
     assert isinstance(answer, Refused)
     return answer
+
+
+def admit(fleet: Fleet, job: Job) -> tuple[str, ...]:
+    """Start a job that finds a place; returns its victims."""
+    return fleet.commit(bid_for(fleet, job))
+
+
+def server(name: str, kind: str = "a100", gpus: int = 2, region: str = "north") -> Server:
+    """A server of the only rack of the only cluster."""
+    return Server(name, region, "c1", "b1", kind, gpus, 64_000, 65_536)
 
 
 def crowded(rng: np.random.Generator, *, fractions: bool = False, scarce: bool = True) -> JobPlacement:

@@ -14,8 +14,9 @@ from mast_opt.job_placement import JobPlacement
 from mast_opt.job_placement.analysis.rejection_reasons import Obstacle, reasons
 from mast_opt.job_placement.generate import FAMILIES
 from mast_opt.job_placement.kind import KIND
+from mast_opt.job_placement.live_fleet.answers import Bid, Refused
 from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused, Server
+from mast_opt.job_placement.live_fleet.types import Job, Server
 from mast_opt.job_placement.verification.verifier import verify
 from tests.narrowing import some
 

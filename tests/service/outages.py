@@ -7,15 +7,13 @@ while clients submit.
 from __future__ import annotations
 
 import argparse
-import shutil
 import signal
 import sqlite3
 import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -127,18 +125,6 @@ def until(true: Callable[[], bool]) -> None:
     raise AssertionError("it has not come about")
 
 
-@contextmanager
-def database() -> Iterator[Server]:
-    """Not in pytest's folders: nobody else may enter them, and a path of a socket is short."""
-    folder = Path(tempfile.mkdtemp(prefix="mast-pg-", dir="/tmp"))
-    folder.chmod(0o755)
-    try:
-        with postgres_server(folder) as server:
-            yield server
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", type=int, default=20)
@@ -149,9 +135,9 @@ def main() -> None:
     if POSTGRESQL is None:
         print("PostgreSQL: there is no server on this machine")
         return
-    with database() as server:
+    with postgres_server() as server:
         print("PostgreSQL:", pauses(given.times, given.seed, server.url))
-    with database() as server:
+    with postgres_server() as server:
         print("PostgreSQL:", restarts(given.times, given.seed, server))
 
 

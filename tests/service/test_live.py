@@ -257,7 +257,7 @@ def test_commands_that_the_host_cannot_carry_out_do_not_reach_it(tmp_path: Path)
 
 
 class Careful(SimulatedLiveHost):
-    """Copies data and moves servers when it is told to finish, and keeps what it was given."""
+    """Copies data and moves servers when a test lets it finish, and keeps what it was given."""
 
     can = frozenset(Can)
 

@@ -13,8 +13,9 @@ import pytest
 
 from tests.platforms import BROWSER, needs
 from tests.service.kills import run
-from tests.service.outages import database, pauses, restarts, status_of, until
+from tests.service.outages import pauses, restarts, status_of, until
 from tests.service.processes import Service
+from tests.store.postgres_server import postgres_server
 
 
 @needs("signals")
@@ -53,7 +54,7 @@ def test_a_leader_that_hangs_is_followed_and_writes_no_more(tmp_path: Path) -> N
 @needs("signals")
 @needs("PostgreSQL")
 def test_a_database_that_restarts_loses_nothing() -> None:
-    with database() as server:
+    with postgres_server() as server:
         assert "2 restarts of PostgreSQL" in restarts(2, 1, server)
 
 

@@ -41,7 +41,7 @@ LONG = {"path": "data", "gap": 0, "time_limit_s": 3600}
 
 
 class Clock:
-    """Time that goes when it is told to: a forecast takes some of it."""
+    """Time that goes on when a test says so: a forecast takes some of it."""
 
     def __init__(self) -> None:
         self.ahead_ms = 0

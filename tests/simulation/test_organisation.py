@@ -73,9 +73,7 @@ def test_bad_parameters_are_named(name: str, value: Any) -> None:
         replace(SMALL, **{name: value})
 
 
-@pytest.mark.parametrize(
-    "name", ["before", "after", "early-stale", "hard", "no-preemption", "copy-on-submission", "reserve-4h"]
-)
+@pytest.mark.parametrize("name", ["before", "after", "early-stale", "hard", "no-preemption", "copy-on-submission"])
 def test_logs_of_variants(name: str) -> None:
     variant = VARIANTS[name]
     trace = trace_of(variant, SMALL)

@@ -114,15 +114,6 @@ class TestData:
         assert problem is not None
         assert problem.workloads.forbidden.tolist() == [[False, True]]
 
-    @pytest.mark.parametrize(
-        ("percent", "forbidden"), [(100, [[False, False]]), (60, [[False, True]]), (10, [[False] * 2])]
-    )
-    def test_gangs_too_large_a_part_of_a_region(self, percent: int, forbidden: list[list[bool]]) -> None:
-        view = view_after(job("1", "d", tasks=2), ev.ServerDown("b0"))  # 16 of 32 and of 24 GPUs
-        problem = data_instance(view, NETWORK, copy_days=4, copies_min=1, gang_percent=percent)
-        assert problem is not None
-        assert problem.workloads.forbidden.tolist() == forbidden
-
     def test_nothing_to_plan(self) -> None:
         assert DataPath(NETWORK).ask(view_after()) is None
 

@@ -26,11 +26,8 @@ def timers(first: int, count: int) -> tuple[Stored, ...]:
 
 
 class Conformance:
-    """``opened`` opens the same store again and again; every one of them is closed at the end."""
-
-    @pytest.fixture
-    def opened(self) -> Callable[[], SqlStore]:
-        raise NotImplementedError
+    """Subclasses have a fixture ``opened``, which opens the same store again and again; every one of them is closed at
+    the end."""
 
     def run_sql(self, opened: Callable[[], SqlStore], statement: str) -> None:
         store = opened()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,9 +42,15 @@ class Server:
 
 
 @contextmanager
-def postgres_server(folder: Path) -> Iterator[Server]:
-    server = Server(folder)
+def postgres_server() -> Iterator[Server]:
+    """In a folder of its own, not in pytest's: nobody else may enter those, and a path of a socket is short."""
+    folder = Path(tempfile.mkdtemp(prefix="mast-pg-", dir="/tmp"))
+    folder.chmod(0o755)
     try:
-        yield server
+        server = Server(folder)
+        try:
+            yield server
+        finally:
+            server.stop("immediate")
     finally:
-        server.stop("immediate")
+        shutil.rmtree(folder, ignore_errors=True)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -25,14 +23,8 @@ _COUNT = itertools.count()
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    # Not in pytest's folders: nobody else may enter them, and a path of a socket is short.
-    folder = Path(tempfile.mkdtemp(prefix="mast-pg-", dir="/tmp"))
-    folder.chmod(0o755)
-    try:
-        with postgres_server(folder) as server:
-            yield server
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with postgres_server() as server:
+        yield server
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import counted, listed
 from mast_opt.hosts.kueue.fleet import WorkerFleet
 from mast_opt.hosts.kueue.objects import ClusterView, Workload
-from mast_opt.job_placement.live_fleet.types import Bid, Job
+from mast_opt.job_placement.live_fleet.answers import Bid
+from mast_opt.job_placement.live_fleet.types import Job
 
 MOST_NAMES = 20
 """Clusters that Kueue lets a workload be nominated for."""

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, MutableMapping
 from uuid import uuid4
 
 from mast_opt.core.errors import StaleBid, UsageError
+from mast_opt.job_placement.live_fleet.answers import Bid
 from mast_opt.job_placement.live_fleet.move_plan import MovePlan
 from mast_opt.job_placement.live_fleet.running_job import Running
-from mast_opt.job_placement.live_fleet.types import Bid
 
 
 class BidVersions:

@@ -11,8 +11,9 @@ from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.server_layout import Layout
 from mast_opt.job_placement.engine.server_selection import Placement
 from mast_opt.job_placement.engine.state import J_LIMIT
+from mast_opt.job_placement.live_fleet.answers import Bid
 from mast_opt.job_placement.live_fleet.inventory import FleetInventory
-from mast_opt.job_placement.live_fleet.types import Bid, Job, Server, Share, whole
+from mast_opt.job_placement.live_fleet.types import Job, Server, Share, whole
 from mast_opt.job_placement.units import CLUSTER, RACK, REGION, SERVER, WHOLE, WHOLE_JOB_LEVELS, Ints
 
 

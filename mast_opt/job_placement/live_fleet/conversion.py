@@ -13,10 +13,11 @@ from mast_opt.job_placement.capacity import remote_mb_price
 from mast_opt.job_placement.engine.arrival_mix import ArrivalMix
 from mast_opt.job_placement.engine.best_bid import BestBid
 from mast_opt.job_placement.engine.state import J_COST, VICTIM
+from mast_opt.job_placement.live_fleet.answers import Bid
 from mast_opt.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.job_placement.live_fleet.part_gangs import gangs_of
 from mast_opt.job_placement.live_fleet.running_job import Holding, Running
-from mast_opt.job_placement.live_fleet.types import Bid, Job, Server, Share
+from mast_opt.job_placement.live_fleet.types import Job, Server, Share
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.running_allocations import allocations_of
 from mast_opt.job_placement.units import CPU, GPU, LEVELS, MEMORY, WHOLE

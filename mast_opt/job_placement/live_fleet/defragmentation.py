@@ -27,13 +27,14 @@ from mast_opt.job_placement.engine.priced_bid import Prices, groups_by_price, pl
 from mast_opt.job_placement.engine.relocation import MGPU, homes, let_go, loss_on_server, removal_gains
 from mast_opt.job_placement.engine.server_selection import LEAST_LOSS, TIGHT, Placement
 from mast_opt.job_placement.engine.state import G_TYPE, S_GROUP
+from mast_opt.job_placement.live_fleet.answers import Bid
 from mast_opt.job_placement.live_fleet.conversion import Limits, bid_of, over_quota
 from mast_opt.job_placement.live_fleet.exchanges import Exchanges
 from mast_opt.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.job_placement.live_fleet.movable_work import MovableWork, has_room, moved_holdings
 from mast_opt.job_placement.live_fleet.move_plan import JobMove, MoveBudget, MovePlan
 from mast_opt.job_placement.live_fleet.running_job import Holding, Running
-from mast_opt.job_placement.live_fleet.types import Bid, Job, Share
+from mast_opt.job_placement.live_fleet.types import Job, Share
 from mast_opt.job_placement.units import WHOLE, Bools
 
 Target = tuple[tuple[Share, ...], tuple[Holding, ...]]

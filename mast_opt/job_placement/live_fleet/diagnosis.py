@@ -11,8 +11,9 @@ from mast_opt.job_placement.engine.free_capacity_search import NOWHERE, level_in
 from mast_opt.job_placement.engine.limits import SearchLimits
 from mast_opt.job_placement.engine.server_selection import TIGHT
 from mast_opt.job_placement.engine.state import A_CPU, A_FREE, A_MEMORY, C_CPU, C_MEMORY, C_MGPU
+from mast_opt.job_placement.live_fleet.answers import ClusterReport
 from mast_opt.job_placement.live_fleet.inventory import FleetInventory
-from mast_opt.job_placement.live_fleet.types import ClusterReport, Job
+from mast_opt.job_placement.live_fleet.types import Job
 from mast_opt.job_placement.units import CPU, GPU, LEVELS, MEMORY, WHOLE, Bools, Ints
 
 Coded = tuple[str, str]

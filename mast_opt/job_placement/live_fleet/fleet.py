@@ -20,6 +20,7 @@ from mast_opt.job_placement.engine.limits import DEFAULT_SAMPLING, FillSampling,
 from mast_opt.job_placement.engine.negative_cache import NegativeCache
 from mast_opt.job_placement.exhaustive.batch_state import mix_of
 from mast_opt.job_placement.live_fleet.adoption import check_in_use, holdings_of, merged, need_is_unknown, shares_of
+from mast_opt.job_placement.live_fleet.answers import Drained, Refused
 from mast_opt.job_placement.live_fleet.conversion import (
     Limits,
     books_of,
@@ -32,18 +33,7 @@ from mast_opt.job_placement.live_fleet.resizing import enlarged, need_of, shrunk
 from mast_opt.job_placement.live_fleet.running_job import Running
 from mast_opt.job_placement.live_fleet.settings import by_loss, sound_limits, sound_sampling
 from mast_opt.job_placement.live_fleet.snapshot_format import decoded
-from mast_opt.job_placement.live_fleet.types import (
-    Drained,
-    Job,
-    Refused,
-    Server,
-    Share,
-    amount,
-    jobs_in,
-    servers_in,
-    tiers_in,
-    whole,
-)
+from mast_opt.job_placement.live_fleet.types import Job, Server, Share, amount, jobs_in, servers_in, tiers_in, whole
 from mast_opt.job_placement.problem import JobPlacement
 
 

@@ -14,6 +14,7 @@ from mast_opt.job_placement.engine.negative_cache import NegativeCache
 from mast_opt.job_placement.engine.server_selection import LEAST_LOSS, TIGHT, Placement
 from mast_opt.job_placement.engine.state import R_MGPU, R_USED
 from mast_opt.job_placement.live_fleet.adoption import merged
+from mast_opt.job_placement.live_fleet.answers import Bid
 from mast_opt.job_placement.live_fleet.bid_versions import BidVersions
 from mast_opt.job_placement.live_fleet.booking import booking_of
 from mast_opt.job_placement.live_fleet.conversion import Limits, over_quota
@@ -22,7 +23,7 @@ from mast_opt.job_placement.live_fleet.multipart_bid import holdings_in
 from mast_opt.job_placement.live_fleet.part_gangs import gangs_of
 from mast_opt.job_placement.live_fleet.running_job import Running
 from mast_opt.job_placement.live_fleet.snapshot_format import decoded, difference, encoded
-from mast_opt.job_placement.live_fleet.types import Bid, Job, Share
+from mast_opt.job_placement.live_fleet.types import Job, Share
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,10 @@ from mast_opt.job_placement.exhaustive.params import ExhaustiveParams, Exhaustiv
 from mast_opt.job_placement.exhaustive.ruin_and_recreate import exhaustive_repair
 from mast_opt.job_placement.exhaustive.solver import exhaustive
 from mast_opt.job_placement.generate import FAMILIES
+from mast_opt.job_placement.live_fleet.answers import Bid
 from mast_opt.job_placement.live_fleet.fleet import Fleet
 from mast_opt.job_placement.live_fleet.move_plan import MoveBudget
-from mast_opt.job_placement.live_fleet.types import Bid, Job, Part, Server, Share
+from mast_opt.job_placement.live_fleet.types import Job, Part, Server, Share
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.search.interface import Rehearsal, SearchContext
 

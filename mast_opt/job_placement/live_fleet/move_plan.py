@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from mast_opt.core.arguments import a_price, a_whole, optional
-from mast_opt.job_placement.live_fleet.types import Bid, Share
+from mast_opt.job_placement.live_fleet.answers import Bid
+from mast_opt.job_placement.live_fleet.types import Share
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,13 @@ from itertools import groupby
 
 from mast_opt.core.arguments import a, a_price, checked, each, mapping_of, optional
 from mast_opt.core.errors import StaleBid, UnsupportedOption, UsageError
+from mast_opt.job_placement.live_fleet.answers import Bid
 from mast_opt.job_placement.live_fleet.booking import check_need, devices_of, servers_of
 from mast_opt.job_placement.live_fleet.defragmentation import Defragmentation
 from mast_opt.job_placement.live_fleet.fleet_state import FleetState
 from mast_opt.job_placement.live_fleet.movable_work import movable_work, moved_holdings, task_of
 from mast_opt.job_placement.live_fleet.move_plan import JobMove, MoveBudget, MovePlan
-from mast_opt.job_placement.live_fleet.types import Bid, Job, jobs_in
+from mast_opt.job_placement.live_fleet.types import Job, jobs_in
 from mast_opt.job_placement.units import GPU
 
 

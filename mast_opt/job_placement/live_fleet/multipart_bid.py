@@ -14,12 +14,13 @@ from mast_opt.job_placement.engine.part_search import PartsBid, PartSearch
 from mast_opt.job_placement.engine.priced_bid import place_free, place_priced
 from mast_opt.job_placement.engine.server_selection import Placement
 from mast_opt.job_placement.engine.state import VICTIM
+from mast_opt.job_placement.live_fleet.answers import Bid, ClusterReport, PartPlace
 from mast_opt.job_placement.live_fleet.booking import level_of
 from mast_opt.job_placement.live_fleet.diagnosis import Coded, explain, why_not
 from mast_opt.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.job_placement.live_fleet.part_gangs import gangs_of
 from mast_opt.job_placement.live_fleet.running_job import Holding
-from mast_opt.job_placement.live_fleet.types import Bid, ClusterReport, Job, PartPlace, Share
+from mast_opt.job_placement.live_fleet.types import Job, Share
 from mast_opt.job_placement.units import CLUSTER, LEVELS, WHOLE_JOB_LEVELS, Bools
 
 

@@ -16,6 +16,7 @@ from mast_opt.job_placement.engine.part_search import close_servers
 from mast_opt.job_placement.engine.priced_bid import place_free, place_priced
 from mast_opt.job_placement.engine.server_selection import Placement
 from mast_opt.job_placement.engine.state import S_BLOCKED
+from mast_opt.job_placement.live_fleet.answers import Bid, ClusterReport, Refused
 from mast_opt.job_placement.live_fleet.booking import are_named
 from mast_opt.job_placement.live_fleet.conversion import bid_of
 from mast_opt.job_placement.live_fleet.diagnosis import Coded, explain, why_not
@@ -26,7 +27,7 @@ from mast_opt.job_placement.live_fleet.multipart_bid import (
     multipart_bid,
     why_no_part,
 )
-from mast_opt.job_placement.live_fleet.types import Bid, ClusterReport, Job, Refused
+from mast_opt.job_placement.live_fleet.types import Job
 
 
 class PlacingFleet(MovingFleet):

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from mast_opt.core.input_warning import InputWarning
+from mast_opt.job_placement.live_fleet.answers import Refused
 from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.types import Job, Refused
+from mast_opt.job_placement.live_fleet.types import Job
 from mast_opt.loop.events import JobSpec
 from mast_opt.simulation.traces.trace import JobTrace
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -115,3 +117,90 @@ def crowd(gpus: tuple[int, ...]) -> tuple[DataPlacement, Plan]:
     return problem, replace(
         plan, **dict(zip(("run_workload", "run_region", "run_type", "run_share"), runs, strict=True))
     )
+
+
+Row = tuple[int, int | None, int | None, tuple[int, ...]]
+"""(GPUs, region today, region of the plan, datasets that it reads, 10 MB a day of each)"""
+
+
+def case(
+    room: tuple[int, ...],
+    data: list[tuple[int, tuple[int, ...], tuple[int, ...]]],
+    work: list[Row],
+    gpus: tuple[int, ...],
+    links: dict[tuple[int, int], int] | None = None,
+    changes: dict[str, Any] | None = None,
+) -> tuple[DataPlacement, Plan]:
+    """An instance and a plan.
+
+    Args:
+        room: MB of each region.
+        data: (MB, regions today, regions of the plan); copies come from the first of today's.
+        gpus: of each region.
+        links: (source, target) → MB a day.
+        changes: columns of the instance.
+    """
+    R, D, W = len(room), len(data), len(work)
+
+    def held(regions: Sequence[tuple[int, ...]]) -> np.ndarray:
+        cells = np.zeros((D, R), np.bool_)
+        for i, those in enumerate(regions):
+            cells[i, list(those)] = True
+        return cells
+
+    def runs(side: int) -> tuple[np.ndarray, ...]:
+        rows = [(w, row[side], 0, 1000) for w, row in enumerate(work) if row[side] is not None]
+        return tuple(column.copy() for column in np.array(rows, np.int64).reshape(-1, 4).T)
+
+    stored, place = held([today for _, today, _ in data]), held([then for *_, then in data])
+    copies = [(i, data[i][1][0], int(r), 1000) for i, r in np.argwhere(place & ~stored) if data[i][1]]
+    ends = np.array([*(links or {})], np.int64).reshape(-1, 2)
+    reads = np.array([(w, i) for w, row in enumerate(work) for i in row[3]], np.int64).reshape(-1, 2)
+    now = runs(1)
+    problem = two_regions()[0].with_columns(
+        {
+            "regions.labels": tuple(f"r{r}" for r in range(R)),
+            "datasets.labels": tuple(f"d{i}" for i in range(D)),
+            "workloads.labels": tuple(f"w{w}" for w in range(W)),
+            "regions.storage_mb": ints(*room),
+            "regions.headroom_milli": np.zeros(R, np.int64),
+            "regions.storage_price_micro": np.zeros(R, np.int64),
+            "regions.copy_price_micro": np.zeros(R, np.int64),
+            "regions.gpu_price_micro": np.zeros((R, 1), np.int64),
+            "regions.cpu_mcores": np.full(R, 10**6),
+            "regions.ingress_mb_per_day": np.zeros(R, np.int64),
+            "regions.ingress_limited": np.zeros(R, np.bool_),
+            "regions.supply_mgpu": 1000 * np.array(gpus, np.int64)[:, None],
+            "datasets.size_mb": ints(*(row[0] for row in data)),
+            "datasets.copies_min": np.ones(D, np.int64),
+            "datasets.copies_max": np.full(D, R),
+            "datasets.stored": stored,
+            "datasets.pinned": np.zeros((D, R), np.bool_),
+            "datasets.forbidden": np.zeros((D, R), np.bool_),
+            "datasets.residency": np.zeros((D, R), np.bool_),
+            "workloads.tier": np.zeros(W, np.int64),
+            "workloads.cpu_mcores": np.zeros(W, np.int64),
+            "workloads.app": np.zeros(W, np.int64),
+            "workloads.splittable": np.zeros(W, np.bool_),
+            "workloads.output_mb": np.zeros(W, np.int64),
+            "workloads.pinned": np.zeros((W, R), np.bool_),
+            "workloads.forbidden": np.zeros((W, R), np.bool_),
+            "options.workload": np.arange(W),
+            "options.gpu_type": np.zeros(W, np.int64),
+            "options.mgpu": 1000 * np.array([row[0] for row in work], np.int64),
+            "reads.workload": reads[:, 0].copy(),
+            "reads.dataset": reads[:, 1].copy(),
+            "reads.mb_per_day": np.full(len(reads), 10),
+            "current_runs.workload": now[0],
+            "current_runs.region": now[1],
+            "current_runs.gpu_type": now[2],
+            "current_runs.share": now[3],
+            "links": None
+            if links is None
+            else Links(ends[:, 0].copy(), ends[:, 1].copy(), ints(*links.values()), np.zeros(len(ends))),
+            "remote_reads": True,
+        }
+    )
+    rows = np.array(copies if links is not None else [], np.int64).reshape(-1, 4).T
+    plan = Plan(place, *runs(2), *(column.copy() for column in rows), *(NONE.copy() for _ in range(5)))
+    return problem.with_columns(changes or {}), plan

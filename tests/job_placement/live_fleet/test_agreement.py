@@ -17,8 +17,9 @@ from mast_opt.job_placement.exhaustive.batch_state import BatchState, batch_stat
 from mast_opt.job_placement.exhaustive.ejection_chains import ejection_chains
 from mast_opt.job_placement.exhaustive.params import ExhaustiveParams
 from mast_opt.job_placement.generate import FAMILIES
+from mast_opt.job_placement.live_fleet.answers import Bid, Refused
 from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused, Server, Share
+from mast_opt.job_placement.live_fleet.types import Job, Server, Share
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.units import GPU
 from mast_opt.search.interface import SearchMonitor, StoppingCriteria

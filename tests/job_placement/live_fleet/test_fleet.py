@@ -12,10 +12,11 @@ import pytest
 
 from mast_opt.core.errors import StaleBid, UsageError
 from mast_opt.job_placement.generate import FAMILIES
+from mast_opt.job_placement.live_fleet.answers import Bid, Refused
 from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.types import Bid, Job, Part, Refused, Server
+from mast_opt.job_placement.live_fleet.types import Job, Server
 from tests.job_placement.engine.test_search import best_bid
-from tests.job_placement.fleets import bid_for, crowded, refused_for
+from tests.job_placement.fleets import admit, bid_for, crowded, refused_for, server
 from tests.job_placement.operations import any_job, new_job, random_operation, small_fleet
 from tests.job_placement.reference import assert_exact
 
@@ -152,49 +153,6 @@ def test_the_negative_cache_is_dropped_when_capacity_that_could_help_appears() -
     assert refused_for(fleet, wants_a).remembered
     fleet.release("on-a")
     assert isinstance(fleet.place(wants_a), Bid)
-
-
-def test_servers_to_avoid_are_as_good_as_cordoned_and_nothing_changes() -> None:
-    fleet, cordoned = (Fleet([server(name) for name in "abc"], tiers=(0, 1)) for _ in range(2))
-    for one in (fleet, cordoned):
-        admit(one, Job("stays", 0, mgpu=1000))
-        admit(one, Job("stops", 1, mgpu=2000, preemptible=True))
-    (avoided,) = (share.server for share in fleet.shares("stays"))
-    cordoned.cordon(avoided)
-    for job in (Job("one", 0), Job("two", 0, mgpu=2000), Job("one", 1), Job("gang", 0, tasks=5)):
-        before, found, expected = fleet.place(job), fleet.place(job, avoid={avoided}), cordoned.place(job)
-        if isinstance(expected, Bid):
-            assert isinstance(found, Bid)
-            assert (found.shares, found.victims) == (expected.shares, expected.victims)
-        else:
-            assert found == replace(expected, job=job, remembered=False)
-        assert fleet.place(job) == before
-        assert_exact(fleet._books)
-    assert isinstance(before, Bid), "what did not fit without a server has not been remembered"
-
-
-def test_without_preemption_nobody_stops_and_nothing_is_remembered() -> None:
-    fleet = Fleet([server("a", gpus=2), server("b", gpus=2)], tiers=(0, 1))
-    admit(fleet, Job("small", 1, mgpu=1000, preemptible=True, gpu_hours_at_risk=5.0))
-    free = Job("fits", 0, tasks=3, mgpu=1000)
-    assert fleet.place(free, preempt=False) == fleet.place(free)
-    gang = Job("gang", 0, tasks=4, mgpu=1000)
-    refused = fleet.place(gang, preempt=False)
-    assert isinstance(refused, Refused)
-    assert (refused.code, refused.remembered) == ("in-use", False)
-    assert refused.reason == "no cluster has room for it without stopping other work"
-    assert bid_for(fleet, gang).victims == ("small",)
-    parts = Job("parts", 0, parts=(Part("ps", 1, mgpu=2000), Part("worker", 2, mgpu=1000)))
-    refused = fleet.place(parts, preempt=False)
-    assert isinstance(refused, Refused)
-    assert refused.code == "together"
-    assert bid_for(fleet, parts).victims == ("small",)
-    assert_exact(fleet._books)
-    too_large = Job("huge", 0, tasks=5, mgpu=1000)
-    assert isinstance(fleet.place(too_large), Refused)
-    known = fleet.place(too_large, preempt=False)
-    assert isinstance(known, Refused)
-    assert (known.code, known.remembered) == ("size", True)
 
 
 def test_what_is_at_risk_is_set_for_all_these_jobs_or_for_none() -> None:
@@ -394,13 +352,3 @@ def test_a_fleet_from_an_instance_takes_tiers_that_do_not_occur_there() -> None:
         assert isinstance(wider.place(replace(job, tier=first)), Bid) >= fits
         assert isinstance(wider.place(replace(job, tier=last)), Bid) <= fits
     assert fitting
-
-
-def server(name: str, kind: str = "a100", gpus: int = 2, region: str = "north") -> Server:
-    return Server(name, region, "c1", "b1", kind, gpus, 64_000, 65_536)
-
-
-def admit(fleet: Fleet, job: Job) -> tuple[str, ...]:
-    answer = fleet.place(job)
-    assert isinstance(answer, Bid), answer
-    return fleet.commit(answer)

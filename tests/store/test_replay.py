@@ -15,9 +15,9 @@ from mast_opt.job_placement.live_fleet.types import Server, Share
 from mast_opt.loop import events as ev
 from mast_opt.loop.engine import Engine
 from mast_opt.loop.job_states import HOLDING, JobState
-from mast_opt.loop.replay import replay
 from mast_opt.loop.state import CorruptLog, State
 from mast_opt.policies.mast import Mast
+from mast_opt.store.recovery import replay
 from tests.store.logs import log, opening, replayed
 
 SERVERS = tuple(Server(f"s{n}", "east" if n < 4 else "west", f"c{n // 2}", "r", "H100", 8, 0, 0) for n in range(6))

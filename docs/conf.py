@@ -65,6 +65,22 @@ _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]+)(#[^)\s]*)?\)"
 
 def setup(app: Any) -> None:
     app.connect("source-read", _prepared)
+    app.connect("autodoc-process-docstring", _keep, priority=1)
+    app.connect("autodoc-process-docstring", _restored, priority=900)
+
+
+_KEPT: dict[str, list[str]] = {}
+"""Attribute → its docstring, as it is written."""
+
+
+def _keep(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Napoleon takes what stands before the first colon of an attribute's docstring for its type; here it does not."""
+    if what in ("attribute", "property"):
+        _KEPT[name] = list(lines)
+
+
+def _restored(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    lines[:] = _KEPT.pop(name, lines)
 
 
 def _prepared(app: Any, name: str, source: list[str]) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mast_opt.hosts.kueue.host import KueueHost
+    from mast_opt.hosts.kueue.nomination import DispatchParams
 
 
 def contexts_of(worker: Sequence[str]) -> dict[str, str]:
@@ -28,12 +29,25 @@ def contexts_of(worker: Sequence[str]) -> dict[str, str]:
     return contexts
 
 
+def params_of(round_s: float, most: int, priorities: str | None) -> DispatchParams:
+    """Parameters of the dispatcher; ``priorities`` are whole numbers with commas between them. Raises UsageError."""
+    from mast_opt.hosts.kueue.nomination import DispatchParams
+
+    if priorities is None:
+        return DispatchParams(round_s, most)
+    try:
+        least = tuple(int(one) for one in priorities.split(","))
+    except ValueError:
+        raise UsageError(f"--priorities {priorities!r}; expected whole numbers with commas, as in 1000,100,0") from None
+    return DispatchParams(round_s, most, least)
+
+
 def kueue_host(
     kubeconfig: Path | None,
     manager: str | None,
     contexts: Mapping[str, str],
     replicas: Path | None,
-    rounds: tuple[float, int],
+    params: DispatchParams,
     *,
     shadow: bool,
     say: Callable[[str], object],
@@ -45,7 +59,7 @@ def kueue_host(
         manager: its context; None for the current one.
         contexts: cluster → context.
         say: takes a line when the manager cannot be reached, and when it can be again.
-        rounds: seconds after which one cluster more is nominated, and how many at most.
+        params: of the dispatcher.
 
     Raises:
         ApiError, BackendUnavailable, InputError: it cannot be.
@@ -53,13 +67,12 @@ def kueue_host(
     from mast_opt.hosts.kueue.api import LightkubeApi
     from mast_opt.hosts.kueue.host import KueueHost
     from mast_opt.hosts.kueue.manifests import read_replicas
-    from mast_opt.hosts.kueue.nomination import DispatchParams
 
     file = None if kubeconfig is None else str(kubeconfig)
     return KueueHost(
         LightkubeApi(file, manager, name="the manager"),
         {name: LightkubeApi(file, context, name=name) for name, context in contexts.items()},
-        DispatchParams(*rounds),
+        params,
         replicas=None if replicas is None else read_replicas(replicas, set(contexts)),
         shadow=shadow,
         on_problem=lambda words: say(f"Kueue: {words}." if words else "Kueue: the manager can be reached again."),

@@ -78,7 +78,7 @@ def to_tables(given: Any, plan: Any = None, *, frames: str = "polars") -> dict[s
         frames: the library of the data frames: ``polars``, ``pandas`` or ``arrow``. Arrow needs the package pyarrow.
 
     Returns:
-        Name of each table → its frame. Of an instance or a plan, with labels and in the units of files: optional tables
+        Name of each table → its frame. Of an instance or a plan, with labels and in the units of files; optional tables
         that the problem does not have and optional columns without a value are left out. ``plan_from_tables`` gives the
         same plan back, and ``from_tables`` the same problem if it gets the same ``name``, ``rules``, ``objective`` and
         ``provenance``, which are in no table. Numbers are integers, floats, or decimals where a float would lose

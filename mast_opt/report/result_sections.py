@@ -190,6 +190,12 @@ def whatif_sections(answer: WhatIf[Any]) -> tuple[Section, ...]:
         _side_by_side("Terms", names, terms),
         _side_by_side("Key figures", names, metrics),
     ]
+    losses = {one.name: one.lost for one in outcomes if one.lost is not None and one.lost.datasets}
+    if losses:
+        noun = next(iter(losses.values())).noun
+        lost = (Head("scenario"), Head("lost datasets"), Head("lost TB", Form.AMOUNT), Head(f"lost {noun}s"))
+        names_of = [(name, ", ".join(one.datasets), one.tb, ", ".join(one.work)) for name, one in losses.items()]
+        found.append(Section("Lost data", lost, tuple(names_of)))
     robust = answer.robust
     if robust is not None:
         columns = (Head("scenario"), Head(f"with these {robust.decided}", Form.AMOUNT), Head("base plan", Form.AMOUNT))

@@ -122,7 +122,7 @@ def _operation(
     errors: tuple[int, ...] = (),
     *,
     path: str = "",
-    query: Mapping[str, str] = {},
+    query: Mapping[str, str] | None = None,
     key: bool = False,
 ) -> dict[str, Any]:
     problem = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
@@ -137,7 +137,7 @@ def _operation(
     parameters: list[dict[str, Any]] = []
     if path:
         parameters.append({"name": path, "in": "path", "required": True, "schema": _NAME})
-    parameters += [{"name": name, "in": "query", "schema": _QUERY[what]} for name, what in query.items()]
+    parameters += [{"name": name, "in": "query", "schema": _QUERY[what]} for name, what in (query or {}).items()]
     if key:
         parameters.append(_KEY)
     if parameters:

@@ -65,7 +65,9 @@ def test_each_answer_has_the_tables_of_its_command(solved: tuple[mast_opt.DataPl
     frontier = mast_opt.pareto(one, ("copy", "overload"), points=2)
     assert len(mast_opt.to_tables(frontier)["copy against overload"]) == len(frontier.points)
     scenario = mast_opt.Scenario("more storage", {"add_storage_tb": {"west": 10}})
-    assert "Scenarios" in mast_opt.to_tables(mast_opt.whatif(one, [scenario]))
+    assert list(mast_opt.to_tables(mast_opt.whatif(one, [scenario]))) == ["Scenarios", "Terms", "Key figures"]
+    lost = mast_opt.whatif(one, [mast_opt.Scenario("a region is lost", {"lose_regions": ["west"]})], plan=plan)
+    assert mast_opt.to_tables(lost)["Lost data"].rows() == [("a region is lost", "clicks", 12.0, "rank, report")]
 
 
 def test_a_conflict_and_its_repairs() -> None:

@@ -16,7 +16,7 @@ from cyclopts.validators import Number
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Run
-from mast_opt.cli.kueue import contexts_of, kueue_host
+from mast_opt.cli.kueue import contexts_of, kueue_host, params_of
 from mast_opt.cli.options import Json, TheRun
 from mast_opt.core.errors import BackendUnavailable, UsageError
 from mast_opt.core.wording import shown
@@ -89,6 +89,10 @@ def command(
         int,
         Parameter(help="Kueue: clusters that a workload is nominated for at once.", validator=Number(gte=1, lte=20)),
     ] = 3,
+    priorities: Annotated[
+        str | None,
+        Parameter(help="Kueue: N,N,…: the least priority of each tier but the last, the most important tier first."),
+    ] = None,
     shadow: Annotated[bool, Parameter(help="Kueue: look and decide, and change nothing.", negative=())] = False,
     lease: Annotated[
         float,
@@ -129,7 +133,12 @@ def command(
     with run.phase("read"):
         servers = _servers(fleet)
         over = (
-            kueue_host(kubeconfig, manager, kueue, replicas, (round, most), shadow=shadow, say=run.say)
+            kueue_host(
+                *(kubeconfig, manager, kueue, replicas),
+                params_of(round, most, priorities),
+                shadow=shadow,
+                say=run.say,
+            )
             if kueue
             else None
         )

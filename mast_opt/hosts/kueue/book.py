@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from mast_opt.hosts.kueue.fleet import holds_quota, places_of
 from mast_opt.hosts.kueue.jobs import job_name, place_of, places_for, shares_at, spec_of
+from mast_opt.hosts.kueue.nomination import PRIORITIES
 from mast_opt.hosts.kueue.objects import Workload
 from mast_opt.hosts.kueue.sight import Managed, Sight
 from mast_opt.hosts.protocol import Attempt
@@ -69,9 +70,11 @@ class Book:
 
     Args:
         replicas: dataset → clusters that hold it.
+        priorities: as in ``DispatchParams``.
     """
 
     replicas: Mapping[str, Collection[str]] = field(default_factory=dict)
+    priorities: tuple[int, ...] = PRIORITIES
     tasks: dict[str, Task] = field(default_factory=dict)
     """By the name of the job."""
     servers: dict[str, Server] = field(default_factory=dict)
@@ -264,7 +267,7 @@ class Book:
     def _changed(self, task: Task, one: Workload, sight: Sight) -> Iterator[ev.Event]:
         """What a waiting workload asks for, or where it may run, is no longer what the loop knows."""
         managed = sight.managed[task.key]
-        spec = _asked(managed, sight)
+        spec = self._asked(managed, sight)
         if managed.waits and spec is not None and spec != task.spec:
             del self.tasks[task.job]
             yield ev.Cancelled(task.job)
@@ -277,7 +280,7 @@ class Book:
             one = managed.workload
             if job_name(one) in known or one.ended or not (managed.waits or one.cluster):
                 continue
-            spec = _asked(managed, sight)
+            spec = self._asked(managed, sight)
             if spec is not None:
                 yield from self._new(Task(job_name(one, spec), one.key, spec), sight)
         for cluster in sight.clusters.values():
@@ -287,7 +290,7 @@ class Book:
                 if ours or not holds_quota(one) or f"{cluster.name}:{job_name(one)}" in known:
                     continue
                 place = place_of(one, cluster)
-                spec = spec_of(one, places_for(one, (cluster,)) | ({place: False} if place else {}))
+                spec = self._spec(one, places_for(one, (cluster,)) | ({place: False} if place else {}))
                 if spec is not None and place in self.servers:
                     name = f"{cluster.name}:{job_name(one, spec)}"
                     yield from self._new(Task(name, one.key, spec, cluster.name), sight)
@@ -299,16 +302,18 @@ class Book:
         if real and real in self.servers:
             yield from self._adopted(task, real)
 
+    def _asked(self, managed: Managed, sight: Sight) -> ev.JobSpec | None:
+        one = managed.workload
+        clusters = [sight.clusters[name] for name in managed.allowed if name in sight.clusters]
+        places = places_for(one, clusters)
+        if one.cluster in sight.clusters and not places:  # it runs already
+            places = places_for(one, (sight.clusters[one.cluster],))
+        return self._spec(one, places)
+
+    def _spec(self, one: Workload, places: Mapping[str, bool]) -> ev.JobSpec | None:
+        return spec_of(one, places, self.priorities)
+
 
 def _bare(job: str) -> str:
     """The name of a job without what depends on what it asks for."""
     return job[:-SUFFIX]
-
-
-def _asked(managed: Managed, sight: Sight) -> ev.JobSpec | None:
-    one = managed.workload
-    clusters = [sight.clusters[name] for name in managed.allowed if name in sight.clusters]
-    places = places_for(one, clusters)
-    if one.cluster in sight.clusters and not places:  # it runs already
-        places = places_for(one, (sight.clusters[one.cluster],))
-    return spec_of(one, places)

@@ -75,7 +75,7 @@ class KueueHost:
         self._params = params or DispatchParams()
         self._shadow, self._every_s, self._ticks = shadow, every_s, ticks
         self._replicas = replicas or {}
-        self._book = Book(self._replicas)
+        self._book = Book(self._replicas, self._params.priorities)
         self._lock = threading.RLock()
         self._reader = Reader()
         self._sight: Sight | None = None

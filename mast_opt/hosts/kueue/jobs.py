@@ -10,21 +10,19 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from mast_opt.hosts.kueue.fleet import Place, accepts
+from mast_opt.hosts.kueue.nomination import PRIORITIES
 from mast_opt.hosts.kueue.objects import ClusterView, PodSet, Workload
 from mast_opt.job_placement.live_fleet.types import Share
 from mast_opt.job_placement.units import MOST_GPUS, WHOLE
 from mast_opt.loop.events import JobSpec
 
-PRIORITIES = (1_000_000, 100_000, 10_000, 1_000, 100, 10, 1, 0, -1_000)
-"""The least priority of each tier of a loop but the last, the most important tier first."""
 
-
-def tier_of(priority: int) -> int:
-    """The tier of a priority."""
-    return sum(priority < least for least in PRIORITIES)
+def tier_of(priority: int, least: Sequence[int]) -> int:
+    """The tier of a priority; ``least`` as in ``DispatchParams.priorities``."""
+    return sum(priority < bound for bound in least)
 
 
 def job_name(one: Workload, spec: JobSpec | None = None) -> str:
@@ -60,15 +58,16 @@ def place_of(one: Workload, cluster: ClusterView) -> str:
     return Place(cluster.name, queue.name, flavor).server if queue is not None and flavor in queue.quotas else ""
 
 
-def spec_of(one: Workload, places: Mapping[str, bool]) -> JobSpec | None:
-    """What a workload asks of a loop; None if it may run nowhere, or has no pods."""
+def spec_of(one: Workload, places: Mapping[str, bool], priorities: Sequence[int] = PRIORITIES) -> JobSpec | None:
+    """What a workload asks of a loop; None if it may run nowhere, or has no pods. ``priorities`` as in
+    ``DispatchParams``."""
     sets = [pods for pods in one.pod_sets if pods.count]
     if not sets or not places:
         return None
     tasks, mgpu = _gang(_gang_sets(one))
     cpu, memory = (-(-sum(pods.count * pods.needs[k] for pods in sets) // tasks) for k in (1, 2))
     return JobSpec(
-        tier=tier_of(one.priority),
+        tier=tier_of(one.priority, priorities),
         tasks=tasks,
         mgpu=mgpu,
         cpu_mcores=cpu,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import counted, listed
@@ -14,6 +15,9 @@ from mast_opt.job_placement.live_fleet.types import Job
 
 MOST_NAMES = 20
 """Clusters that Kueue lets a workload be nominated for."""
+PRIORITIES = (1_000_000, 100_000, 10_000, 1_000, 100, 10, 1, 0, -1_000)
+"""As many as a live loop has tiers, less one."""
+MOST_PRIORITIES = len(PRIORITIES)
 
 
 @dataclass(frozen=True)
@@ -25,16 +29,22 @@ class DispatchParams:
             the next best. Kueue itself has no such limit for a dispatcher of others.
         most: clusters that a workload is nominated for at the same time; the worker of each tries to admit it, and may
             stop others for it.
+        priorities: of a live loop, the least priority of each tier but the last, the most important tier first.
     """
 
     round_s: float = 300.0
     most: int = 3
+    priorities: tuple[int, ...] = PRIORITIES
 
     def __post_init__(self) -> None:
         if not self.round_s > 0:
             raise UsageError(f"round_s is {self.round_s}; expected more than 0")
         if not 1 <= self.most <= MOST_NAMES:
             raise UsageError(f"most is {self.most}; expected 1 to {MOST_NAMES}")
+        falling = all(before > after for before, after in pairwise(self.priorities))
+        if not falling or len(self.priorities) > MOST_PRIORITIES:
+            words = f"expected up to {MOST_PRIORITIES} numbers, each less than the one before"
+            raise UsageError(f"priorities are {', '.join(map(str, self.priorities)) or 'none'}; {words}")
 
 
 @dataclass(frozen=True)

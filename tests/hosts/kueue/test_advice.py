@@ -196,7 +196,13 @@ def test_what_cannot_be_read_is_named(change: Object, words: str) -> None:
         read(wrong)
 
 
-@pytest.mark.parametrize(("name", "value"), [("round_s", 0), ("round_s", float("nan")), ("most", 0), ("most", 21)])
-def test_parameters_are_checked(name: str, value: float) -> None:
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("round_s", 0), ("round_s", float("nan")), ("most", 0), ("most", 21)),
+        *(("priorities", (1, 1)), ("priorities", tuple(range(10, 0, -1)))),
+    ],
+)
+def test_parameters_are_checked(name: str, value: float | tuple[int, ...]) -> None:
     with pytest.raises(UsageError, match=name):
         DispatchParams(**{name: value})  # type: ignore[arg-type]

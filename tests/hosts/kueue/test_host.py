@@ -11,7 +11,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.hosts.kueue.book import Book
 from mast_opt.hosts.kueue.host import KueueHost
 from mast_opt.hosts.kueue.jobs import job_name, shares_at, spec_of, tier_of
-from mast_opt.hosts.kueue.nomination import DispatchParams
+from mast_opt.hosts.kueue.nomination import PRIORITIES, DispatchParams
 from mast_opt.hosts.kueue.reading import workload as read
 from mast_opt.hosts.kueue.sight import CHECK
 from mast_opt.hosts.protocol import Host
@@ -25,6 +25,7 @@ from tests.hosts.kueue.api_servers import until
 from tests.hosts.kueue.objects import condition, pods, queue, running, workload
 from tests.hosts.kueue.test_dispatcher import Clusters, check, connected
 from tests.hosts.test_conformance import KueueWorld
+from tests.narrowing import some
 
 
 class Run(KueueWorld):
@@ -201,7 +202,7 @@ def test_a_workload_that_changes_while_it_waits_is_another_job(store: SqlStore) 
     run.clusters.manager.get("w")["spec"]["priority"] = 1000
     run.settle(2)
     (record,) = (one for name, one in run.records().items() if name == "w")
-    assert record.spec.tier == tier_of(1000) < tier_of(1)
+    assert record.spec.tier == tier_of(1000, PRIORITIES) < tier_of(1, PRIORITIES)
     cancelled = [stored.event.job for stored in store.read() if isinstance(stored.event, ev.Cancelled)]
     assert len(cancelled) == 1
     assert cancelled[0] != record.name
@@ -285,6 +286,13 @@ def test_pod_sets_as_one_gang() -> None:
     assert asked(pods(None, 3, cpu="2")) == (3, 0, 2000)
     assert spec_of(read(workload("w", pods(8, 0))), {"east/cq/h100": True}) is None
     assert spec_of(read(workload("w")), {}) is None
+
+
+def test_priorities_become_tiers() -> None:
+    low, high = (read(workload("w", pods(1, 1), priority=priority)) for priority in (5, 50))
+    places = {"east/cq/h100": True}
+    tiers = [[some(spec_of(one, places, least)).tier for one in (low, high)] for least in (PRIORITIES, (10,), ())]
+    assert tiers == [[6, 5], [1, 0], [0, 0]]
 
 
 def test_shares_take_the_gpus_with_the_least_on_them() -> None:

@@ -85,6 +85,11 @@ class View(Protocol):
         """Tenant → milli-GPUs that it may use; a tenant that is not listed has no limit."""
         ...
 
+    @property
+    def has_quotas(self) -> bool:
+        """Whether any tenant has a quota, be it of a GPU type."""
+        ...
+
     def tier(self, record: JobRecord) -> int:
         """The tier of a job after quotas: the lowest one if the job would take its tenant over the quota."""
         ...

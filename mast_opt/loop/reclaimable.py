@@ -1,13 +1,37 @@
-"""What each server could give to a job of some tier, and where that has grown: who was refused need not be searched for
-again before it has."""
+"""What each server could give to a job of some tier, and where that has changed and grown: who was refused need not be
+searched for again before it has grown."""
 
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 MOST_KEPT = 100_000
-"""Places that have grown, of which the order is kept."""
+"""Servers that have changed, or grown, of which the order is kept."""
+
+
+class _Order:
+    """Servers in the order in which something happened to them; the last ones are kept."""
+
+    def __init__(self) -> None:
+        self._servers: list[str] = []
+        self._dropped = 0
+
+    @property
+    def count(self) -> int:
+        return self._dropped + len(self._servers)
+
+    def since(self, count: int) -> Iterable[str] | None:
+        """Each server after the first ``count``, once; None if that is too long ago."""
+        if count < self._dropped:
+            return None
+        return dict.fromkeys(self._servers[count - self._dropped :])
+
+    def add(self, server: str) -> None:
+        self._servers.append(server)
+        if len(self._servers) > 2 * MOST_KEPT:
+            del self._servers[:MOST_KEPT]
+            self._dropped += MOST_KEPT
 
 
 class Reclaimable:
@@ -26,19 +50,32 @@ class Reclaimable:
         self._held: dict[str, list[int]] = {}
         """Server → what stoppable jobs hold, by tier."""
         self._region: dict[str, str] = {}
-        self._grown: list[str] = []
-        self._dropped = 0
+        self._grown = _Order()
+        self._changed = _Order()
+
+    @property
+    def servers(self) -> Collection[str]:
+        """Those that were ever in service."""
+        return self._free.keys()
 
     @property
     def count(self) -> int:
         """How often a server has grown so far."""
-        return self._dropped + len(self._grown)
+        return self._grown.count
+
+    @property
+    def changes(self) -> int:
+        """How often a server has grown or shrunk so far."""
+        return self._changed.count
 
     def grown(self, since: int) -> Iterable[tuple[str, str]] | None:
         """(region, server) of what has grown since the count was ``since``; None if that is too long ago."""
-        if since < self._dropped:
-            return None
-        return [(self._region[server], server) for server in dict.fromkeys(self._grown[since - self._dropped :])]
+        servers = self._grown.since(since)
+        return None if servers is None else [(self._region[server], server) for server in servers]
+
+    def changed(self, since: int) -> Iterable[str] | None:
+        """The servers that have grown or shrunk since ``changes`` was ``since``; None if that is too long ago."""
+        return self._changed.since(since)
 
     def most(self, server: str, tier: int) -> int:
         """What a job of this tier could get on a server at most."""
@@ -59,12 +96,14 @@ class Reclaimable:
     def remove(self, server: str) -> None:
         """A server is out of service; what ran there has been taken off before."""
         self._free[server] = 0
+        self._changed.add(server)
 
     def take(self, server: str, mgpu: int, stoppable_tier: int | None) -> None:
         """A job holds so much; ``stoppable_tier`` is None if it cannot be stopped."""
         self._free[server] -= mgpu
         if stoppable_tier is not None:
             self._held[server][self._tiers.index(stoppable_tier)] += mgpu
+        self._changed.add(server)
 
     def give(self, server: str, mgpu: int, stoppable_tier: int | None) -> None:
         """A job no longer holds what it took."""
@@ -74,7 +113,5 @@ class Reclaimable:
         self._grow(server)
 
     def _grow(self, server: str) -> None:
-        self._grown.append(server)
-        if len(self._grown) > 2 * MOST_KEPT:
-            del self._grown[:MOST_KEPT]
-            self._dropped += MOST_KEPT
+        self._grown.add(server)
+        self._changed.add(server)

@@ -28,6 +28,7 @@ class StateView:
         self.plans = state.plans
         self.reclaimable = state.reclaimable
         self.quotas: Mapping[str, int] = state.tenants.quota_mgpu
+        self.has_quotas = bool(state.tenants.quota_mgpu or state.tenants.typed)
 
     def tier(self, record: JobRecord) -> int:
         """See ``policy.View.tier``."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 from mast_opt.core.errors import UsageError
@@ -19,14 +19,15 @@ from mast_opt.loop.policy import Desk, View
 from mast_opt.policies.copies_on_submission import bind_with_copies
 from mast_opt.policies.head_of_line import ARRIVALS, CHANGES
 from mast_opt.policies.region_loads import RegionLoads
+from mast_opt.policies.waiting_classes import Key, WaitingClass, WaitingClasses
 from mast_opt.policies.whole_servers import NEVER, PACKINGS, packed_bid
 
 SCOPES = ("global", "region")
 BINDINGS = (LATE, FREE, SHARE, HOME, COPY) = ("late", "free", "share", "home", "copy")
 SECOND_MS = 1000
 NO_DATA = "no region holds all of its data"
-RULES = (ev.CopyEnded, ev.ReplicaDropped, ev.DatasetCreated, ev.QuotaSet)
-"""Events that change where jobs may run, or with which tier."""
+DATA = (ev.CopyEnded, ev.ReplicaDropped, ev.DatasetCreated)
+"""Events that change where jobs may run."""
 
 
 @dataclass(frozen=True)
@@ -66,34 +67,8 @@ class MastParams:
             raise UsageError(f"pack is {self.pack!r}; expected {NEVER} with runner_up, which takes the best bid")
 
 
-_Key = tuple[object, ...]
-_Head = tuple[tuple[int, int, int, int], str, _Key]
+_Head = tuple[tuple[int, int, int, int], str, Key]
 """Rank and name of the oldest job of a class, and the key of the class."""
-
-
-@dataclass(eq=False)
-class _Class:
-    """Waiting jobs that fit in the same places: tier, shape, regions, tenant."""
-
-    tier: int
-    """Before quotas."""
-    task_mgpu: int
-    """What a task takes at least."""
-    regions: tuple[str, ...]
-    tenant: str
-    queue: list[tuple[int, int, str]] = field(default_factory=list)
-    """(submission, number, name), a heap."""
-    refused: int | None = None
-    """The tier after quotas with which its head was refused; None if it has not been since something became free."""
-
-    def head(self, view: View) -> str | None:
-        """The oldest job that still waits."""
-        while self.queue:
-            record = view.jobs.get(self.queue[0][2])
-            if record is not None and record.waits:
-                return record.name
-            heapq.heappop(self.queue)
-        return None
 
 
 class Mast:
@@ -105,18 +80,18 @@ class Mast:
 
     def __init__(self, params: MastParams | None = None) -> None:
         self.params = params or MastParams()
-        self._classes: dict[_Key, _Class] = {}
-        self._in_region: dict[str, dict[_Key, _Class]] = {}
-        self._due: dict[_Key, _Class] = {}
+        self._waiting: WaitingClasses
+        self._due: dict[Key, WaitingClass] = {}
         """Classes whose head may fit."""
+        self._regions: frozenset[str] = frozenset()
         self._seen_growth = 0
         self._loads = RegionLoads(self.params.age_s * SECOND_MS)
 
     def begin(self, view: View) -> None:
         """See ``Policy.begin``."""
         self._loads.begin(view)
-        self._classes, self._due = {}, {}
-        self._in_region = {region: {} for region in view.supply_mgpu}
+        self._waiting = WaitingClasses(view, home=self.params.scope == "region")
+        self._due, self._regions = {}, frozenset(view.supply_mgpu)
         self._seen_growth = view.reclaimable.count
         for record in view.jobs.values():
             if record.waits:
@@ -125,53 +100,85 @@ class Mast:
     def decide(self, view: View, desk: Desk) -> None:
         """See ``Policy.decide``."""
         self._loads.take_in(view)
-        if any(isinstance(event, RULES) for event in view.news) or set(view.supply_mgpu) != set(self._in_region):
-            for name in [record.name for record in view.jobs.values() if record.held]:
-                desk.let_go(name)
+        kinds = {type(event) for event in view.news}
+        again = not self._waiting.follow(view) or ev.QuotaSet in kinds or self._regions != view.supply_mgpu.keys()
+        if again or (view.has_quotas and not kinds.isdisjoint(DATA)):
+            self._let_go(view, desk)
             self._bind_all(view.jobs.values(), view, desk)
             self.begin(view)
         else:
-            for event in view.news:
-                if isinstance(event, ARRIVALS) and event.job in view.jobs and view.jobs[event.job].waits:
-                    self._bind_all((view.jobs[event.job],), view, desk)
-                    self._join(view.jobs[event.job], view)
+            if kinds.isdisjoint(DATA):
+                self._take_in_jobs(view, desk)
+            else:
+                self._take_in_data(view, desk)
             self._wake(view)
         heads: list[_Head] = []
         before_round = self._seen_growth
         self._offer_due(view, desk, heads)
         while heads:
             rank, name, key = heapq.heappop(heads)
-            waiting = self._classes[key]
+            waiting = self._waiting.classes[key]
             if rank != (now := _rank(view.jobs[name], view)):  # its tenant has got something since
                 heapq.heappush(heads, (now, name, key))
                 continue
-            best, second = self._best(name, waiting.regions, view, desk)
+            best, second = self._best(name, waiting, view, desk)
             if best is None:
                 waiting.refused = rank[0]
                 continue
-            heapq.heappop(waiting.queue)
+            self._waiting.take_head(waiting)
             self._due[key] = waiting
-            if desk.commit(best, second):  # what victims leave over is for more important work, at once
+            victims = desk.commit(best, second)
+            self._waiting.follow(view)
+            if victims:  # what they leave over is for more important work, at once
                 self._wake(view)
             self._offer_due(view, desk, heads)
         self._seen_growth = before_round  # in the next turn it is for everybody
+
+    def _take_in_jobs(self, view: View, desk: Desk) -> None:
+        for event in view.news:
+            if isinstance(event, ARRIVALS) and event.job in view.jobs and view.jobs[event.job].waits:
+                self._bind_all((view.jobs[event.job],), view, desk)
+                self._join(view.jobs[event.job], view)
+
+    def _take_in_data(self, view: View, desk: Desk) -> None:
+        """As ``begin``, for the jobs that may have other regions than before: all others were refused."""
+        changed = {record.name: record for record in self._let_go(view, desk)}
+        unbound = [] if self.params.bind == LATE else [one for one in view.jobs.values() if one.waits and not one.bound]
+        self._bind_all(unbound, view, desk)
+        self._loads.begin(view)
+        changed |= {record.name: record for record in unbound}
+        datasets = {event.dataset: None for event in view.news if isinstance(event, DATA)}
+        changed |= {record.name: record for record in self._waiting.readers(datasets, view)}
+        for event in view.news:
+            if isinstance(event, ARRIVALS) and event.job in view.jobs and view.jobs[event.job].waits:
+                changed[event.job] = view.jobs[event.job]
+        for record in sorted(changed.values(), key=lambda record: record.number):
+            self._join(record, view)
+
+    def _let_go(self, view: View, desk: Desk) -> list[JobRecord]:
+        """Queue all held jobs again."""
+        held = [record for record in view.jobs.values() if record.held]
+        for record in held:
+            desk.let_go(record.name)
+        return held
 
     def _wake(self, view: View) -> None:
         """Find the classes for which something has become free since they were refused."""
         grown = view.reclaimable.grown(self._seen_growth)
         self._seen_growth = view.reclaimable.count
         if grown is None:
-            self._due.update(self._classes)
+            self._due.update(self._waiting.classes)
             return
-        for region, server in grown:
-            for key, waiting in self._in_region[region].items():
-                if key not in self._due and view.reclaimable.most(server, waiting.tier) >= waiting.task_mgpu:
-                    self._due[key] = waiting
+        if not view.has_quotas:
+            self._due.update((waiting.key, waiting) for waiting in self._waiting.that_may_fit(grown))
+            return
+        # ranks change in the course of a turn, and heads keep that with which they were woken: so who is woken matters
+        self._due.update((waiting.key, waiting) for waiting in self._waiting.with_a_task_that_fits(grown, view))
         if not grown:
             return
-        for key, waiting in self._classes.items():  # a tenant that uses less may have a better tier than before
+        for key, waiting in self._waiting.classes.items():  # a tenant that uses less may have a better tier than before
             if waiting.refused is not None and waiting.tenant in view.quotas:
-                name = waiting.head(view)
+                name = self._waiting.head(waiting, view)
                 if name is not None and view.tier(view.jobs[name]) < waiting.refused:
                     self._due[key] = waiting
 
@@ -182,35 +189,21 @@ class Mast:
             if key not in waiting_already:
                 self._offer(key, waiting, view, desk, heads)
 
-    def _offer(self, key: _Key, waiting: _Class, view: View, desk: Desk, heads: list[_Head]) -> None:
+    def _offer(self, key: Key, waiting: WaitingClass, view: View, desk: Desk, heads: list[_Head]) -> None:
         """Let the head of a class take its turn."""
         waiting.refused = None
-        name = waiting.head(view)
+        name = self._waiting.head(waiting, view)
         if name is not None and waiting.regions:
             heapq.heappush(heads, (_rank(view.jobs[name], view), name, key))
             return
-        for _, _, each in sorted(waiting.queue):
-            if view.jobs[each].waits:
-                desk.hold(each, NO_DATA, "data")
-        del self._classes[key]
-        for region in waiting.regions:
-            del self._in_region[region][key]
+        for each in self._waiting.members(waiting, view):
+            desk.hold(each, NO_DATA, "data")
+        self._waiting.forget(waiting)
 
     def _join(self, record: JobRecord, view: View) -> None:
-        spec = record.spec
-        regions = view.admissible(record)
-        if self.params.scope == "region":
-            regions = tuple(region for region in regions if region == spec.home_region)
-        kinds = None if spec.gpu_types is None else tuple(sorted(spec.gpu_types.items()))
-        shape = spec.tasks, spec.mgpu, kinds, spec.cpu_mcores, spec.memory_mib, spec.within, spec.prefer
-        key = spec.tier, shape, regions, spec.tenant
-        waiting = self._classes.get(key)
-        if waiting is None:
-            waiting = _Class(spec.tier, record.asked_mgpu // spec.tasks, regions, spec.tenant)
-            self._classes[key] = self._due[key] = waiting
-            for region in regions:
-                self._in_region[region][key] = waiting
-        heapq.heappush(waiting.queue, (record.submitted_ms, record.number, record.name))
+        waiting = self._waiting.join(record, view)
+        if waiting is not None:
+            self._due[waiting.key] = waiting
 
     def _bind_all(self, records: Iterable[JobRecord], view: View, desk: Desk) -> None:
         """Bind the jobs that wait and are not bound, unless binding is late."""
@@ -228,8 +221,11 @@ class Mast:
             if region is not None:
                 self._loads.add(record.name, region, record.asked_mgpu)
 
-    def _best(self, name: str, regions: tuple[str, ...], view: View, desk: Desk) -> tuple[Bid | None, Bid | None]:
-        """The best bid for a job, and the best one of another region where that is recorded."""
+    def _best(self, name: str, waiting: WaitingClass, view: View, desk: Desk) -> tuple[Bid | None, Bid | None]:
+        """The best bid for the head of a class, and the best one of another region where that is recorded."""
+        if not self._waiting.may_fit(waiting):
+            return None, None
+        regions = waiting.regions
         if not self.params.runner_up:
             asked = regions if self.params.scope == "region" else None
             return packed_bid(view.jobs[name], asked, self.params.pack, view, desk), None

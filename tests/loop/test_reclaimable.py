@@ -19,16 +19,18 @@ def test_against_a_list_of_jobs(seed: int) -> None:
         kept.add(server, f"region-{server}", 100)
     jobs: list[tuple[str, int, int | None]] = []
     for _ in range(300):
-        since = kept.count
+        since, changes = kept.count, kept.changes
         if jobs and rng.random() < 0.5:
             job = jobs.pop(int(rng.integers(len(jobs))))
             kept.give(*job)
             assert kept.grown(since) == [(f"region-{job[0]}", job[0])]
+            assert list(kept.changed(changes) or ()) == [job[0]]
         else:
             tier = [None, *TIERS][int(rng.integers(4))]
             jobs.append((str(rng.choice(list("abc"))), int(rng.integers(1, 9)), tier))
             kept.take(*jobs[-1])
             assert kept.grown(since) == []
+            assert list(kept.changed(changes) or ()) == [jobs[-1][0]]
         for server in "abc":
             for tier in TIERS:
                 firm = sum(mgpu for at, mgpu, own in jobs if at == server and (own is None or own <= tier))
@@ -41,5 +43,5 @@ def test_what_has_grown_too_long_ago_is_not_known(monkeypatch: pytest.MonkeyPatc
     for server in "abcdefghi":
         kept.add(server, "east", 1)
     assert kept.count == 9
-    assert kept.grown(3) is None
+    assert (kept.grown(3), kept.changed(3)) == (None, None)
     assert kept.grown(4) == [("east", server) for server in "efghi"]

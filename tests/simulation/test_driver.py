@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -17,7 +18,7 @@ from mast_opt.loop import events as ev
 from mast_opt.loop.engine import Engine, Turn
 from mast_opt.loop.event_log import log_lines
 from mast_opt.loop.log_checker import check_log
-from mast_opt.loop.policy import Policy, View
+from mast_opt.loop.policy import Desk, Policy, View
 from mast_opt.loop.state import State
 from mast_opt.policies.early_binding import RULES, EarlyBinding, EarlyBindingParams
 from mast_opt.policies.head_of_line import HeadOfLine
@@ -71,9 +72,9 @@ def trace(seed: int, jobs: int = 60, faults: bool = True) -> tuple[list[Happenin
     return sorted(happenings, key=lambda happening: happening[0]), work
 
 
-def fresh() -> State:
+def fresh(*, limited: bool = True) -> State:
     replicas = {"logs": {"west", "east"}, "images": {"west"}}
-    quotas = {"ads": 12_000, "search": 40_000}
+    quotas = {"ads": 12_000, "search": 40_000} if limited else {}
     return State(SERVERS, tiers=(0, 1, 2), replicas=replicas, quotas=quotas, placement="best-fit")
 
 
@@ -174,21 +175,64 @@ def test_late_binding_never_stops_work_that_had_another_place() -> None:
 
 
 class Searching(Mast):
-    """Searches for every class in every turn."""
+    """Sorts all jobs again when data changes, and searches for every class in every turn, whatever room there seems to
+    be."""
+
+    def begin(self, view: View) -> None:
+        super().begin(view)
+        self._waiting.may_fit = lambda waiting: True  # type: ignore[method-assign]
+
+    def _take_in_data(self, view: View, desk: Desk) -> None:
+        self._let_go(view, desk)
+        self._bind_all(view.jobs.values(), view, desk)
+        self.begin(view)
 
     def _wake(self, view: View) -> None:
         super()._wake(view)
-        self._due.update(self._classes)
+        self._due.update(self._waiting.classes)
+
+
+def moving_data(seed: int) -> tuple[list[Happening], dict[str, Work]]:
+    """A trace in which replicas come and go, and jobs wait for data that is nowhere yet."""
+    happenings, work = trace(seed, jobs=120)
+    happenings = [happening for happening in happenings if not isinstance(happening[1], ev.QuotaSet)]
+    rng = np.random.default_rng(seed + 100)
+    for number, (at_ms, event) in enumerate(happenings):
+        if isinstance(event, ev.Submitted) and rng.random() < 0.2:
+            happenings[number] = at_ms, ev.Submitted(event.job, replace(event.spec, datasets=("late", "logs")))
+    changes: list[ev.Event] = [ev.ReplicaDropped("logs", "east"), ev.CopyEnded("logs", "north")]
+    changes += [
+        ev.DatasetCreated("late", 5, ("west",)),
+        ev.ReplicaDropped("logs", "west"),
+        ev.CopyEnded("logs", "west"),
+    ]
+    happenings += zip(np.sort(rng.integers(1, 1200, len(changes))).tolist(), changes)
+    return sorted(happenings, key=lambda happening: happening[0]), work
+
+
+def logs_of(
+    happenings: list[Happening], work: dict[str, Work], params: MastParams, limited: bool
+) -> list[list[ev.Stored]]:
+    """The logs of the policy, and of one that searches more."""
+    logs = []
+    for policy in (Mast(params), Searching(params)):
+        turns: list[Turn] = []
+        simulate(Engine(fresh(limited=limited), policy), SimulatedHost(work), happenings, on_turn=turns.append)
+        logs.append([stored for turn in turns for stored in turn.events])
+    return logs
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_classes_that_sleep_could_not_be_placed(seed: int) -> None:
-    logs = []
-    for policy in (Mast(), Searching()):
-        happenings, work = trace(seed, jobs=120)
-        turns: list[Turn] = []
-        simulate(Engine(fresh(), policy), SimulatedHost(work), happenings, on_turn=turns.append)
-        logs.append([stored for turn in turns for stored in turn.events])
+    logs = logs_of(*trace(seed, jobs=120), MastParams(), True)
+    assert logs[0] == logs[1]
+
+
+@pytest.mark.parametrize("params", [MastParams(), MastParams(pack="always"), MastParams(bind="share")], ids=str)
+@pytest.mark.parametrize("seed", range(6))
+def test_no_class_that_could_be_placed_sleeps_where_data_moves(seed: int, params: MastParams) -> None:
+    logs = logs_of(*moving_data(seed), params, False)
+    assert any(isinstance(stored.event, ev.Refused) for stored in logs[0])
     assert logs[0] == logs[1]
 
 

@@ -1,0 +1,124 @@
+"""Which groups of servers, those of one cluster and GPU type, could have room for so many tasks of some size at most:
+a bound from above, kept up to date server by server, by which searches that must fail are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from mast_opt.job_placement.live_fleet.types import Server
+from mast_opt.loop.policy import View
+
+EVERYWHERE = -1
+"""All bits: a task that needs no GPU."""
+
+
+class Size(NamedTuple):
+    """What a job asks of the servers of a group."""
+
+    tier: int
+    mgpu: int
+    """Of a task, or of all tasks where they have to be on one server."""
+    tasks: int
+
+
+class GroupRoom:
+    """Sets of groups are the bits of a number."""
+
+    def __init__(self, view: View) -> None:
+        self._group: dict[tuple[str, str, str], int] = {}
+        """(region, cluster, GPU type) → number of the group."""
+        self._of: dict[str, int] = {}
+        """Server → its group."""
+        self._most: dict[int, dict[str, int]] = {}
+        """Tier → server → what it could give."""
+        self._fit: dict[int, dict[int, list[int]]] = {}
+        """Tier → milli-GPUs of a task → tasks that fit at most, by group."""
+        self._wanted: dict[tuple[int, int], set[Size]] = {}
+        self._able: dict[Size, int] = {}
+        self._seen = view.reclaimable.changes
+        for server in view.inventory.server_of.values():
+            self._number(server)
+        for name in view.reclaimable.servers:
+            self._of[name] = self._number(view.inventory.server_of[name])
+
+    def follow(self, view: View) -> bool:
+        """Take in what has changed; False if there is a new group, or if that is not known, and all has to be counted
+        again."""
+        changed = view.reclaimable.changed(self._seen)
+        if changed is None:
+            return False
+        self._seen = view.reclaimable.changes
+        return all(self._take_in(name, view) for name in changed)
+
+    def groups(self, regions: Iterable[str], kinds: Iterable[str] | None) -> int:
+        """The groups in these regions and of these GPU types, or (None) of all types."""
+        found = 0
+        for (region, _, kind), number in self._group.items():
+            if region in regions and (kinds is None or kind in kinds):
+                found |= 1 << number
+        return found
+
+    def group_of(self, server: str) -> int:
+        """The group of a server."""
+        return 1 << self._of[server]
+
+    def able(self, size: Size) -> int:
+        """The groups that could have room for a size that ``watch`` was called with."""
+        return self._able[size]
+
+    def watch(self, size: Size, view: View) -> None:
+        """Keep count of a size from now on."""
+        if size in self._able:
+            return
+        if size.mgpu == 0:
+            self._able[size] = EVERYWHERE
+            return
+        most = self._most.get(size.tier)
+        if most is None:
+            most = self._most[size.tier] = {name: _most(name, size.tier, view) for name in self._of}
+        fit = self._fit.setdefault(size.tier, {}).setdefault(size.mgpu, [])
+        if not fit:
+            fit += [0] * len(self._group)
+            for name, mgpu in most.items():
+                fit[self._of[name]] += mgpu // size.mgpu
+        self._wanted.setdefault((size.tier, size.mgpu), set()).add(size)
+        self._able[size] = sum(1 << number for number, tasks in enumerate(fit) if tasks >= size.tasks)
+
+    def _take_in(self, name: str, view: View) -> bool:
+        server = view.inventory.server_of[name]
+        number = self._group.get((server.region, server.cluster, server.gpu_type))
+        if number is None:
+            return False
+        before = self._of.get(name, number)
+        self._of[name] = number
+        for tier, most in self._most.items():
+            now, then = _most(name, tier, view), most.get(name, 0)
+            most[name] = now
+            if before != number:
+                self._change(tier, before, then, 0)
+                self._change(tier, number, 0, now)
+            elif now != then:
+                self._change(tier, number, then, now)
+        return True
+
+    def _change(self, tier: int, number: int, then: int, now: int) -> None:
+        """A server of a group could give another amount than before."""
+        for mgpu, fit in self._fit[tier].items():
+            more = now // mgpu - then // mgpu
+            if more == 0:
+                continue
+            fit[number] += more
+            for size in self._wanted[tier, mgpu]:
+                if fit[number] >= size.tasks:
+                    self._able[size] |= 1 << number
+                else:
+                    self._able[size] &= ~(1 << number)
+
+    def _number(self, server: Server) -> int:
+        return self._group.setdefault((server.region, server.cluster, server.gpu_type), len(self._group))
+
+
+def _most(server: str, tier: int, view: View) -> int:
+    """What a server could give to work of a tier; less than nothing where more is held than there is."""
+    return max(0, view.reclaimable.most(server, tier))

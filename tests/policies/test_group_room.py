@@ -1,0 +1,79 @@
+"""Room of groups, kept server by server, against a count over all servers."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import cast
+
+import numpy as np
+import pytest
+
+from mast_opt.job_placement.live_fleet.types import Server
+from mast_opt.loop.policy import View
+from mast_opt.loop.reclaimable import Reclaimable
+from mast_opt.policies.group_room import GroupRoom, Size
+
+TIERS = (0, 2, 5)
+PLACES = (("east", "c0", "H100"), ("east", "c0", "A100"), ("west", "c1", "H100"))
+SIZES = [Size(tier, mgpu, tasks) for tier in TIERS for mgpu, tasks in ((1000, 1), (2500, 3), (8000, 1), (8000, 2))]
+
+
+def server(number: int) -> Server:
+    region, cluster, kind = PLACES[number % len(PLACES)]
+    return Server(f"s{number}", region, cluster, "r", kind, 8, 0, 0)
+
+
+def counted(servers: list[Server], kept: Reclaimable, size: Size) -> set[tuple[str, str, str]]:
+    fit = dict.fromkeys(((one.region, one.cluster, one.gpu_type) for one in servers), 0)
+    for one in servers:
+        fit[one.region, one.cluster, one.gpu_type] += max(0, kept.most(one.name, size.tier)) // size.mgpu
+    return {group for group, tasks in fit.items() if tasks >= size.tasks}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_against_a_count_over_all_servers(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    servers = [server(number) for number in range(7)]
+    kept = Reclaimable(TIERS)
+    inventory = SimpleNamespace(server_of={one.name: one for one in servers})
+    view = cast(View, SimpleNamespace(reclaimable=kept, inventory=inventory))
+    for one in servers[:-1]:
+        kept.add(one.name, one.region, 8000)
+    room = GroupRoom(view)
+    kept.add(servers[-1].name, servers[-1].region, 8000)
+    held: list[tuple[str, int, int | None]] = []
+    for step in range(200):
+        if step < len(SIZES):
+            room.watch(SIZES[step], view)
+        if held and rng.random() < 0.5:
+            kept.give(*held.pop(int(rng.integers(len(held)))))
+        else:
+            held.append((f"s{rng.integers(7)}", int(rng.integers(1, 9)) * 1000, [None, *TIERS][int(rng.integers(4))]))
+            kept.take(*held[-1])
+        if step == 50:  # it moves to another cluster
+            servers[0] = inventory.server_of["s0"] = Server("s0", "west", "c1", "r", "H100", 8, 0, 0)
+            kept.resize("s0", 0)
+        assert room.follow(view)
+        for size in SIZES[: step + 1]:
+            able = {place for place in PLACES if room.groups((place[0],), (place[2],)) & room.able(size)}
+            assert able == counted(servers, kept, size)
+
+
+def test_a_new_group_is_counted_from_the_beginning() -> None:
+    kept = Reclaimable(TIERS)
+    known = {"s0": server(0)}
+    view = cast(View, SimpleNamespace(reclaimable=kept, inventory=SimpleNamespace(server_of=known)))
+    kept.add("s0", "east", 8000)
+    room = GroupRoom(view)
+    known["s2"] = server(2)
+    kept.add("s2", "west", 8000)
+    assert not room.follow(view)
+
+
+def test_tasks_without_gpus_may_fit_everywhere() -> None:
+    kept = Reclaimable(TIERS)
+    view = cast(View, SimpleNamespace(reclaimable=kept, inventory=SimpleNamespace(server_of={"s0": server(0)})))
+    kept.add("s0", "east", 0)
+    room = GroupRoom(view)
+    room.watch(Size(0, 0, 50), view)
+    assert room.able(Size(0, 0, 50)) & room.groups(("east",), None)

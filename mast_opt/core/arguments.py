@@ -149,6 +149,15 @@ def a_price(name: str, value: object) -> None:
         raise refuse(name, value, "a number of at least 0, or infinity")
 
 
+def prices(name: str, value: object) -> None:
+    """As ``mapping_of(a_price)``, in less time for many of ``float``."""
+    if isinstance(value, Mapping) and set(map(type, value)) <= {str} and set(map(type, value.values())) == {float}:
+        numbers = value.values()
+        if min(numbers) >= 0 and sum(numbers) >= 0:  # no sum of anything that is no number is at least 0
+            return
+    mapping_of(a_price)(name, value)
+
+
 def option_values(name: str, value: object) -> None:
     """A mapping from names to texts, numbers and truth values, or pairs of these."""
     pairs = value.items() if isinstance(value, Mapping) else value

@@ -127,8 +127,7 @@ class StateDesk:
             return False
         self._at_risk_known = True
         state = self._state
-        stoppable = [
-            one for one in state.jobs.values() if one.state is JobState.RUNNING and one.stoppable_tier is not None
-        ]
+        there = map(state.jobs.__getitem__, state.fleet.running())
+        stoppable = [one for one in there if one.state is JobState.RUNNING and one.stoppable_tier is not None]
         state.fleet.set_at_risk({one.name: state.at_risk_gpu_hours(one) for one in stoppable})
         return True

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from mast_opt.core.arguments import a, a_flag, a_price, a_text, anything, checked, mapping_of, optional
+from mast_opt.core.arguments import a, a_flag, a_text, anything, checked, mapping_of, optional, prices
 from mast_opt.core.errors import UnsupportedOption, UsageError
 from mast_opt.job_placement.engine.arrival_mix import ArrivalMix
 from mast_opt.job_placement.engine.limits import DEFAULT_SAMPLING, FillSampling, SearchLimits
@@ -224,11 +224,11 @@ class Fleet(PlacingFleet):
     def release(self, name: str) -> None:
         """A job has ended. Raises UsageError if no job of that name runs."""
         with self._lock:
-            servers = [share.server for share in self._known(name).shares]
+            servers = [share.server for share in self._shares_of(name)]
             self._books.end(name)
             self._versions.servers_changed(servers)
 
-    @checked(gpu_hours=mapping_of(a_price))
+    @checked(gpu_hours=prices)
     def set_at_risk(self, gpu_hours: Mapping[str, float]) -> None:
         """What would be lost if running jobs were stopped now: it grows with time and falls at a checkpoint.
 
@@ -239,9 +239,9 @@ class Fleet(PlacingFleet):
             UsageError: one of them does not run; nothing has changed then.
         """
         with self._lock:
-            running = [self._known(name) for name in gpu_hours]
+            servers = [share.server for name in gpu_hours for share in self._shares_of(name)]
             self._books.set_at_risk(gpu_hours)
-            self._versions.servers_changed(share.server for one in running for share in one.shares)
+            self._versions.servers_changed(servers)
 
     @checked(server=a_text)
     def fail(self, server: str) -> tuple[str, ...]:

@@ -150,7 +150,7 @@ class FleetState:
     def shares(self, name: str) -> tuple[Share, ...]:
         """Where a running job runs. Raises UsageError if no job of that name runs."""
         with self._lock:
-            return self._known(name).shares
+            return self._shares_of(name)
 
     @checked(name=a_text)
     def job(self, name: str) -> Job:
@@ -177,9 +177,14 @@ class FleetState:
             return int(state.region[R_USED].sum()), int(state.region[R_MGPU].sum())
 
     def _known(self, name: str) -> Running:
-        if name not in self._books.running:
-            raise UsageError(f"no job called {name} runs here")
+        self._shares_of(name)
         return self._books.running[name]
+
+    def _shares_of(self, name: str) -> tuple[Share, ...]:
+        shares = self._books.shares_of(name)
+        if shares is None:
+            raise UsageError(f"no job called {name} runs here")
+        return shares
 
     def _jobs_on(self, server: str) -> tuple[str, ...]:
         if server not in self._books.servers:
@@ -196,7 +201,7 @@ class FleetState:
         if self._asked is not None and self._asked[0] is job and self._asked[1] == self._versions.now:
             return self._asked[2:]
         tier = self._tier_of(job)
-        if job.name in self._books.running:
+        if job.name in self._books.place:
             raise UsageError(f"a job called {job.name} runs already; release it first, or choose another name")
         over = over_quota(job, self._books, self._quotas)
         tier = len(self._books.tiers) - 1 if over else tier
@@ -223,7 +228,7 @@ class FleetState:
             placed = booking_of(bid, requests, self._books)
         running = Running(bid.job, tier, bid.shares, over, self._books.started)
         touched = [share.server for share in bid.shares]
-        touched += [share.server for name in bid.victims for share in self._books.running[name].shares]
+        touched += [share.server for name in bid.victims for share in self._shares_of(name)]
         if bid.job.parts:
             held = merged(holdings_in(self._books, placed, requests))
             self._books.start_parts(running, held, bid.victims, self._in_round)

@@ -25,7 +25,7 @@ from mast_opt.job_placement.engine.state import N_ROUND
 from mast_opt.job_placement.engine.state_allocation import copied, grown
 from mast_opt.job_placement.engine.stopped_job import Stopped, restore_arrays, restore_values, resume_all
 from mast_opt.job_placement.live_fleet.part_gangs import gangs_of
-from mast_opt.job_placement.live_fleet.running_job import Holding, Running, cost_of
+from mast_opt.job_placement.live_fleet.running_job import Holding, Running, cost_of, costs_of
 from mast_opt.job_placement.live_fleet.running_jobs import RunningJobs
 from mast_opt.job_placement.live_fleet.types import Job, Share, names_in
 from mast_opt.job_placement.units import LEVELS, Ints
@@ -176,7 +176,7 @@ class FleetInventory(RunningJobs):
     def _put(self, old: Running, new: Running) -> None:
         self._count(old, -1)
         self._count(new, 1)
-        self.running[new.job.name] = new
+        self._running[new.job.name] = new
 
     def _undo_swap(self, old: Running, new: Running, before: Stopped) -> None:
         def undo() -> None:
@@ -197,27 +197,34 @@ class FleetInventory(RunningJobs):
     def _enter(self, running: Running, at: int) -> None:
         name = running.job.name
         self._count(running, 1)
-        self.running[name], self.place[name], self.name[at] = running, at, name
+        self._running[name], self.place[name], self.name[at] = running, at, name
 
     def _strike(self, name: str) -> None:
-        self._count(self.running.pop(name), -1)
+        self._late_risks.pop(name, None)
+        self._count(self._running.pop(name), -1)
         del self.name[self.place.pop(name)]
 
     def _forget(self, name: str) -> None:
         for position in self.positions_of(name):
             self.capacity_appeared(position)
-        servers = [share.server for share in self.running[name].shares] if self.over_booked else ()
+        servers = [share.server for share in self._running[name].shares] if self.over_booked else ()
         self._strike(name)
         self._check_booking(servers)
 
     def set_at_risk(self, gpu_hours: Mapping[str, float]) -> None:
         """What would be lost if these running jobs were stopped now."""
-        old = {name: self.running[name] for name in gpu_hours}
-        self._set_costs({name: one.but_at_risk(gpu_hours[name]) for name, one in old.items()})
-        self._undoing(lambda: self._set_costs(old))
+        if self._undo is not None:
+            old = {name: self.running[name] for name in gpu_hours}
+            self._undo.append(lambda: self._put_back(old))
+        places = np.array([self.place[name] for name in gpu_hours], np.int64)
+        set_costs(self.state, places, costs_of(np.fromiter(gpu_hours.values(), np.float64, len(gpu_hours))))
+        self._late_risks.update(gpu_hours)
 
-    def _set_costs(self, running: Mapping[str, Running]) -> None:
-        self.running.update(running)
+    def _put_back(self, running: Mapping[str, Running]) -> None:
+        """Undo ``set_at_risk`` of what runs again as it did then."""
+        for name, one in running.items():
+            self._late_risks.pop(name, None)
+            self._running[name] = one
         places = np.array([self.place[name] for name in running], np.int64)
         set_costs(self.state, places, np.array([cost_of(one.job) for one in running.values()], np.int64))
 

@@ -74,3 +74,11 @@ def cost_of(job: Job) -> int:
     """What stopping the job costs, as the ledger counts it."""
     hours = min(job.gpu_hours_at_risk, MOST_HOURS)
     return math.ceil(round(hours * MILLI, ROUND_OFF)) * VICTIM + 1
+
+
+def costs_of(gpu_hours: NDArray[np.float64]) -> Ints:
+    """[·] what stopping jobs costs that would lose so much, as ``cost_of`` counts it."""
+    milli = np.minimum(gpu_hours, MOST_HOURS) * MILLI
+    whole = np.floor(milli)
+    costs: Ints = (whole.astype(np.int64) + (milli - whole >= 0.5 / 10**ROUND_OFF)) * VICTIM + 1
+    return costs

@@ -39,7 +39,7 @@ from mast_opt.job_placement.engine.state_allocation import copied, empty_state, 
 from mast_opt.job_placement.engine.stopped_job import restore_values
 from mast_opt.job_placement.live_fleet.running_job import Holding, Places, Running, cost_of
 from mast_opt.job_placement.live_fleet.server_inventory import ServerInventory, changed
-from mast_opt.job_placement.live_fleet.types import Server
+from mast_opt.job_placement.live_fleet.types import Server, Share
 from mast_opt.job_placement.units import GPU, WHOLE, Bools
 
 
@@ -62,7 +62,9 @@ class RunningJobs(ServerInventory):
         """What has come so far; None where loss of value does not decide between servers."""
         self.limits = limits
         """Of the search for victims."""
-        self.running: dict[str, Running] = {}
+        self._running: dict[str, Running] = {}
+        self._late_risks: dict[str, float] = {}
+        """Running job → GPU-hours at risk that the engine's state knows and ``_running`` does not yet."""
         self.place: dict[str, int] = {}
         """Running job → place in the state."""
         self.name: dict[int, str] = {}
@@ -81,6 +83,19 @@ class RunningJobs(ServerInventory):
         """In a trial: what undoes each change."""
         self._load({}, None)
         self.draw()
+
+    @property
+    def running(self) -> dict[str, Running]:
+        """The running jobs by name. What they have at risk changes often and is asked for less often than that."""
+        for name, gpu_hours in self._late_risks.items():
+            self._running[name] = self._running[name].but_at_risk(gpu_hours)
+        self._late_risks.clear()
+        return self._running
+
+    def shares_of(self, name: str) -> tuple[Share, ...] | None:
+        """Where a job runs; None if it does not."""
+        running = self._running.get(name)
+        return None if running is None else running.shares
 
     def change_servers(self, added: Iterable[Server], removed: Collection[str]) -> None:
         """Lay the fleet out again, with the running jobs where they were. Nothing changes if a server is refused."""
@@ -105,7 +120,7 @@ class RunningJobs(ServerInventory):
                 One for each server of a job.
             places: in the engine; None for the lowest, with the allocations in the order of the jobs.
         """
-        self.running = dict(running)
+        self._running = dict(running)
         self.started = 1 + max((one.number for one in running.values()), default=-1)
         for one in running.values():
             self._count(one, 1)
@@ -163,7 +178,8 @@ class RunningJobs(ServerInventory):
     def copy(self) -> Self:
         """Books that can go their own way."""
         twin = copy(self)
-        twin.running, twin.place, twin.name = dict(self.running), dict(self.place), dict(self.name)
+        twin._running, twin.place, twin.name = dict(self.running), dict(self.place), dict(self.name)
+        twin._late_risks = {}
         twin._used, twin._open, twin._asked = dict(self._used), dict(self._open), {}
         twin.blocked, twin.over_booked, twin.replicas = set(self.blocked), set(self.over_booked), dict(self.replicas)
         twin.mix = None if self.mix is None else self.mix.copy()
@@ -175,12 +191,12 @@ class RunningJobs(ServerInventory):
         if not self._in_order:
             running = dict(sorted(self.running.items(), key=lambda pair: pair[1].number))
             place = {name: self.place[name] for name in running}
-            self.running.clear()
-            self.running.update(running)
+            self._running.clear()
+            self._running.update(running)
             self.place.clear()
             self.place.update(place)
             self._in_order = True
-        return tuple(self.running)
+        return tuple(self._running)
 
     def used_by(self, tenant: str, gpu_type: str | None = None) -> int:
         """Milli-GPUs of one type (None: of all) that the tenant's running jobs hold, less those over its quota."""
@@ -201,7 +217,7 @@ class RunningJobs(ServerInventory):
 
     def positions_of(self, name: str) -> list[int]:
         """The servers that a running job holds something on."""
-        return list(map(self.position.__getitem__, self.running[name].servers))
+        return list(map(self.position.__getitem__, self._running[name].servers))
 
     def holdings(self, name: str) -> tuple[Holding, ...]:
         """What a running job holds on each server, in order of position."""
@@ -217,12 +233,12 @@ class RunningJobs(ServerInventory):
     def holdings_by_share(self, name: str) -> list[Holding]:
         """What a running job without parts holds, in the order of its shares."""
         held = {one.server: one for one in self.holdings(name)}
-        return [held[share.server] for share in self.running[name].shares]
+        return [held[share.server] for share in self._running[name].shares]
 
     def jobs_on(self, server: str) -> tuple[str, ...]:
         """The jobs that hold something on a server, in the order in which they started."""
         there = [self.name[at] for at in self._places_on(self.position[server])]
-        return tuple(sorted(there, key=lambda name: self.running[name].number))
+        return tuple(sorted(there, key=lambda name: self._running[name].number))
 
     def _places_on(self, position: int) -> Iterator[int]:
         row = int(self.state.server[S_ROW, position])

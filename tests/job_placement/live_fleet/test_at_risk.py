@@ -1,0 +1,70 @@
+"""What running jobs have at risk: costs of many at once, and values that nobody has looked at yet."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from mast_opt.core.errors import UsageError
+from mast_opt.job_placement.live_fleet.fleet import Fleet
+from mast_opt.job_placement.live_fleet.running_job import MOST_HOURS, cost_of, costs_of
+from mast_opt.job_placement.live_fleet.types import Job, Server
+from tests.job_placement.fleets import bid_for
+from tests.job_placement.reference import assert_exact
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_costs_of_many_are_those_of_one_at_a_time(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    thousandths = rng.integers(0, 10**6, 500) + rng.choice(
+        [0, 1e-9, 0.00004999, 0.00005, 0.00005001, 0.3, 0.99999], 500
+    )
+    worked = rng.integers(0, 10**8, 500) * rng.integers(1, 32_000, 500) / (1000 * 3_600_000)
+    hours = np.concatenate([thousandths / 1000, worked, [0.0, 1.001, MOST_HOURS, 2.0 * MOST_HOURS, math.inf]])
+    alone = [cost_of(Job("a", 1, preemptible=True, gpu_hours_at_risk=one)) for one in hours.tolist()]
+    assert costs_of(hours).tolist() == alone
+
+
+def two_jobs() -> Fleet:
+    fleet = Fleet([Server("s", "r", "c", "b", "a100", 2, 64, 64)], tiers=(0, 1))
+    for name in ("a", "b"):
+        fleet.commit(bid_for(fleet, Job(name, 1, preemptible=True, gpu_hours_at_risk=5.0)))
+    return fleet
+
+
+def test_what_was_set_last_is_stored_copied_and_undone() -> None:
+    fleet = two_jobs()
+    fleet.set_at_risk({"a": 3.0, "b": 4.0})
+    fleet.set_at_risk({"a": 1.0})
+    with fleet.trial():
+        fleet.set_at_risk({"a": 9.0})
+        with fleet.trial():
+            fleet.release("a")
+        assert fleet.job("a").gpu_hours_at_risk == 9.0
+        assert bid_for(fleet, Job("new", 0)).victims == ("b",)
+    again = Fleet.from_bytes(fleet.snapshot_bytes())
+    for one in (fleet, again):
+        assert bid_for(one, Job("new", 0)).victims == ("a",)
+        assert [one.job(name).gpu_hours_at_risk for name in "ab"] == [1.0, 4.0]
+        assert_exact(one._books)
+
+
+def test_a_job_that_ends_takes_what_was_set_with_it() -> None:
+    fleet = two_jobs()
+    fleet.set_at_risk({"a": 3.0, "b": 4.0})
+    fleet.release("a")
+    fleet.commit(bid_for(fleet, Job("a", 1, preemptible=True, gpu_hours_at_risk=7.0)))
+    assert fleet.job("a").gpu_hours_at_risk == 7.0
+    assert bid_for(fleet, Job("new", 0)).victims == ("b",)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"a": -1.0}, {"a": math.nan}, {"b": 1.0, "a": math.nan}, {1: 1.0}, {"a": "2"}, ["a"]]
+)
+def test_what_is_no_number_of_hours_is_refused(wrong: object) -> None:
+    fleet = two_jobs()
+    with pytest.raises(UsageError):
+        fleet.set_at_risk(wrong)  # type: ignore[arg-type]
+    assert [fleet.job(name).gpu_hours_at_risk for name in "ab"] == [5.0, 5.0]

@@ -23,6 +23,7 @@ def simulate(
     *,
     until_ms: int | None = None,
     on_turn: Callable[[Turn], None] | None = None,
+    ended: Callable[[], bool] = bool,
 ) -> int:
     """Run an engine until nothing more happens: no report is due, and the policy, if it was due, decided nothing. Where
     there are slow paths, ``PATIENCE`` of their periods have to pass in which plans change nothing.
@@ -31,6 +32,7 @@ def simulate(
         trace: what comes from outside, such as jobs, in ascending order of time.
         until_ms: when to stop at the latest.
         on_turn: called with every turn, to keep its events.
+        ended: called before every turn; the run stops where it is true.
 
     Returns:
         The virtual time of the last turn.
@@ -48,7 +50,7 @@ def simulate(
         due = _earlier(host.next_ms(), None if following is None else following[0])
         if due is not None or not idle or engine.slow:
             due = _earlier(due, wake_ms)
-        if due is None or (until_ms is not None and due > until_ms):
+        if due is None or (until_ms is not None and due > until_ms) or ended():
             return now_ms
         if engine.slow and following is None and not host.works and due > changed_ms + patience_ms:
             return now_ms

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,7 +20,7 @@ from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import UsageError
 from mast_opt.loop import events as ev
 from mast_opt.loop.commands import Command, Start, Stop
-from mast_opt.loop.engine import Engine
+from mast_opt.loop.engine import Engine, Turn
 from mast_opt.loop.job_states import JobState
 from mast_opt.loop.policy import Desk, View
 from mast_opt.loop.speeds import Speeds
@@ -182,7 +182,7 @@ class _Attempt:
     number: int
     speed: float
     """Steps a second."""
-    steps: int = 0
+    steps: float = 0
     """Done in this attempt."""
 
 
@@ -201,22 +201,28 @@ class StepHost(SimulatedHost):
         self._kinds = {server.name: server.gpu_type for server in trace.servers}
         self._of: dict[str, tuple[str, int]] = {}
         """Job → model and tasks."""
-        self._left: dict[str, int] = {}
-        """Job → steps."""
+        self._left: dict[str, float] = {}
+        """Job → steps; jobs that were drawn have a part of one at their end."""
         for j, name in enumerate(trace.submissions.labels):
             spec = trace.submissions.spec(j)
             if not spec.model or spec.duration_ms is None:
                 raise UsageError(f"job {name} has no model or no duration; whole steps need both")
             self._of[name] = spec.model, spec.tasks
-            self._left[name] = int(spec.duration_ms * self._reference(name) / SECOND_MS)
+            self._left[name] = self._steps(name, spec.duration_ms)
         self._attempts: dict[str, _Attempt] = {}
         self._at_once: list[ev.Event] = []
         self._now_s = 0.0
-        self._plan: list[tuple[float, str, int]] = []
+        self._plan: list[tuple[float, str, float]] = []
         """Of this round: end, job and steps of each, first to last; empty before it has been made."""
 
     def _reference(self, name: str) -> float:
         return max(self._speeds.runs[self._of[name]].values()) / MICRO
+
+    def _steps(self, name: str, duration_ms: int) -> float:
+        """Steps of a job: whole ones, if its duration is that of whole ones in ms, rounded up."""
+        speed = self._reference(name)
+        steps = duration_ms * speed / SECOND_MS
+        return int(steps) if steps % 1 < speed / SECOND_MS else steps
 
     def next_ms(self) -> int | None:
         """See ``SimulatedHost.next_ms``."""
@@ -269,18 +275,62 @@ def replay_gavel(trace: JobTrace, params: RoundParams, *, whole_steps: bool = Fa
     Args:
         whole_steps: jobs do whole steps only, so that rounds end before their time.
     """
+    log: list[ev.Stored] = []
+    _play(trace, params, len(trace.submissions), lambda turn: log.extend(turn.events), whole_steps=whole_steps)
+    return log
+
+
+def completion_times(
+    trace: JobTrace, params: RoundParams, watched: Collection[str], *, whole_steps: bool = True
+) -> dict[str, int]:
+    """Watched job → ms from its submission to its end, if Gavel's simulator had gone on until the last of them ended.
+
+    Args:
+        watched: jobs of the trace.
+        whole_steps: see ``replay_gavel``.
+
+    Raises:
+        UsageError: the trace ends before they do: Gavel's jobs go on coming, so there have to be more.
+    """
+    submitted_ms = dict(zip(trace.submissions.labels, trace.submissions.submitted_ms.tolist(), strict=True))
+    unfinished, found = set(watched), dict.fromkeys(watched, 0)
+
+    def note(turn: Turn) -> None:
+        for stored in turn.events:
+            if isinstance(stored.event, ev.Finished) and stored.event.job in unfinished:
+                unfinished.remove(stored.event.job)
+                found[stored.event.job] = stored.at_ms - submitted_ms[stored.event.job]
+
+    jobs_without_end = len(trace.submissions) + 1
+    until_ms = max(submitted_ms.values())
+    _play(
+        trace, params, jobs_without_end, note, whole_steps=whole_steps, until_ms=until_ms, ended=lambda: not unfinished
+    )
+    if unfinished:
+        raise UsageError(f"the trace ends before {len(unfinished)} of the watched jobs do; expected more jobs")
+    return found
+
+
+def _play(
+    trace: JobTrace,
+    params: RoundParams,
+    arrivals: int,
+    on_turn: Callable[[Turn], None],
+    *,
+    whole_steps: bool,
+    until_ms: int | None = None,
+    ended: Callable[[], bool] = bool,
+) -> None:
     jobs = trace.submissions
     rule = OBJECTIVES[params.objective](params.aware, params.seed)
     if params.objective == "fifo" and not params.aware:
         rule = GavelFifo(params.seed)
     if params.objective == "makespan":
         rule = GavelMakespan()
-    policy = GavelRounds(rule, trace.speeds, params, len(jobs), host_rounds=whole_steps)
+    policy = GavelRounds(rule, trace.speeds, params, arrivals, host_rounds=whole_steps)
     columns = zip(jobs.labels, jobs.duration_ms.tolist(), jobs.checkpoint_ms.tolist(), jobs.restart_ms.tolist())
     work = {name: Work(*times) for name, *times in columns}
     host = StepHost(trace, params.round_s) if whole_steps else SimulatedHost(work, trace.rate())
-    log: list[ev.Stored] = []
     coming = ((int(jobs.submitted_ms[j]), ev.Submitted(name, jobs.spec(j))) for j, name in enumerate(jobs.labels))
     state = State(trace.servers, tiers=sorted(set(jobs.tier.tolist())))
-    simulate(Engine(state, policy), host, coming, on_turn=lambda turn: log.extend(turn.events))
-    return log
+    simulate(Engine(state, policy), host, coming, until_ms=until_ms, on_turn=on_turn, ended=ended)

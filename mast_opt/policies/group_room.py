@@ -18,8 +18,17 @@ class Size(NamedTuple):
 
     tier: int
     mgpu: int
-    """Of a task, or of all tasks where they have to be on one server."""
+    """Of a task."""
     tasks: int
+    within: str = "cluster"
+    cpu_mcores: int = 0
+    """Of a task, like memory; only GPUs are counted here."""
+    memory_mib: int = 0
+
+    @property
+    def counted(self) -> tuple[int, int]:
+        """Milli-GPUs of a piece that has to be on one server, and how many of these."""
+        return (self.mgpu * self.tasks, 1) if self.within == "server" else (self.mgpu, self.tasks)
 
 
 class GroupRoom:
@@ -33,9 +42,12 @@ class GroupRoom:
         self._most: dict[int, dict[str, int]] = {}
         """Tier → server → what it could give."""
         self._fit: dict[int, dict[int, list[int]]] = {}
-        """Tier → milli-GPUs of a task → tasks that fit at most, by group."""
-        self._wanted: dict[tuple[int, int], set[Size]] = {}
-        self._able: dict[Size, int] = {}
+        """Tier → milli-GPUs of a piece → pieces that fit at most, by group."""
+        self._wanted: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        """Tier, milli-GPUs of a piece → numbers of the sizes of such pieces, and of how many."""
+        self._sizes: dict[Size, int] = {}
+        self.able: list[int] = []
+        """Number of a size → the groups that could have room for it."""
         self._seen = view.reclaimable.changes
         for server in view.inventory.server_of.values():
             self._number(server)
@@ -63,27 +75,28 @@ class GroupRoom:
         """The group of a server."""
         return 1 << self._of[server]
 
-    def able(self, size: Size) -> int:
-        """The groups that could have room for a size that ``watch`` was called with."""
-        return self._able[size]
+    def watch(self, size: Size, view: View) -> int:
+        """Keep count of a size from now on; returns its number, counted from 0."""
+        known = self._sizes.get(size)
+        if known is None:
+            known = self._sizes[size] = len(self.able)
+            self.able.append(self._counted(size, known, view))
+        return known
 
-    def watch(self, size: Size, view: View) -> None:
-        """Keep count of a size from now on."""
-        if size in self._able:
-            return
-        if size.mgpu == 0:
-            self._able[size] = EVERYWHERE
-            return
+    def _counted(self, size: Size, number: int, view: View) -> int:
+        mgpu, tasks = size.counted
+        if mgpu == 0:
+            return EVERYWHERE
         most = self._most.get(size.tier)
         if most is None:
             most = self._most[size.tier] = {name: _most(name, size.tier, view) for name in self._of}
-        fit = self._fit.setdefault(size.tier, {}).setdefault(size.mgpu, [])
+        fit = self._fit.setdefault(size.tier, {}).setdefault(mgpu, [])
         if not fit:
             fit += [0] * len(self._group)
-            for name, mgpu in most.items():
-                fit[self._of[name]] += mgpu // size.mgpu
-        self._wanted.setdefault((size.tier, size.mgpu), set()).add(size)
-        self._able[size] = sum(1 << number for number, tasks in enumerate(fit) if tasks >= size.tasks)
+            for name, there in most.items():
+                fit[self._of[name]] += there // mgpu
+        self._wanted.setdefault((size.tier, mgpu), []).append((number, tasks))
+        return sum(1 << group for group, fits in enumerate(fit) if fits >= tasks)
 
     def _take_in(self, name: str, view: View) -> bool:
         server = view.inventory.server_of[name]
@@ -109,11 +122,11 @@ class GroupRoom:
             if more == 0:
                 continue
             fit[number] += more
-            for size in self._wanted[tier, mgpu]:
-                if fit[number] >= size.tasks:
-                    self._able[size] |= 1 << number
+            for size, pieces in self._wanted[tier, mgpu]:
+                if fit[number] >= pieces:
+                    self.able[size] |= 1 << number
                 else:
-                    self._able[size] &= ~(1 << number)
+                    self.able[size] &= ~(1 << number)
 
     def _number(self, server: Server) -> int:
         return self._group.setdefault((server.region, server.cluster, server.gpu_type), len(self._group))

@@ -100,30 +100,24 @@ class Mast:
     def decide(self, view: View, desk: Desk) -> None:
         """See ``Policy.decide``."""
         self._loads.take_in(view)
-        kinds = {type(event) for event in view.news}
-        again = not self._waiting.follow(view) or ev.QuotaSet in kinds or self._regions != view.supply_mgpu.keys()
-        if again or (view.has_quotas and not kinds.isdisjoint(DATA)):
-            self._let_go(view, desk)
-            self._bind_all(view.jobs.values(), view, desk)
-            self.begin(view)
-        else:
-            if kinds.isdisjoint(DATA):
-                self._take_in_jobs(view, desk)
-            else:
-                self._take_in_data(view, desk)
-            self._wake(view)
+        self._waiting.begin_turn()
+        self._take_in(view, desk)
         heads: list[_Head] = []
         before_round = self._seen_growth
         self._offer_due(view, desk, heads)
         while heads:
             rank, name, key = heapq.heappop(heads)
             waiting = self._waiting.classes[key]
-            if rank != (now := _rank(view.jobs[name], view)):  # its tenant has got something since
-                heapq.heappush(heads, (now, name, key))
+            waiting.offered = False
+            fits = self._waiting.may_fit(waiting)
+            if (fits or view.has_quotas) and self._is_stale(rank, name, waiting, view):
+                self._offer(waiting, view, desk, heads)
                 continue
-            best, second = self._best(name, waiting, view, desk)
+            best, second = self._best(name, waiting.regions, view, desk) if fits else (None, None)
             if best is None:
                 waiting.refused = rank[0]
+                if fits and not view.has_quotas:  # by which jobs of the same size may have other tiers
+                    self._waiting.refuse(waiting)
                 continue
             self._waiting.take_head(waiting)
             self._due[key] = waiting
@@ -133,6 +127,21 @@ class Mast:
                 self._wake(view)
             self._offer_due(view, desk, heads)
         self._seen_growth = before_round  # in the next turn it is for everybody
+
+    def _take_in(self, view: View, desk: Desk) -> None:
+        """Sort in what has come and changed, and find the classes whose head may fit now."""
+        kinds = {type(event) for event in view.news}
+        again = not self._waiting.follow(view) or ev.QuotaSet in kinds or self._regions != view.supply_mgpu.keys()
+        if again or (view.has_quotas and not kinds.isdisjoint(DATA)):
+            self._let_go(view, desk)
+            self._bind_all(view.jobs.values(), view, desk)
+            self.begin(view)
+            return
+        if kinds.isdisjoint(DATA):
+            self._take_in_jobs(view, desk)
+        else:
+            self._take_in_data(view, desk)
+        self._wake(view)
 
     def _take_in_jobs(self, view: View, desk: Desk) -> None:
         for event in view.news:
@@ -167,6 +176,7 @@ class Mast:
         grown = view.reclaimable.grown(self._seen_growth)
         self._seen_growth = view.reclaimable.count
         if grown is None:
+            self._waiting.begin_turn()
             self._due.update(self._waiting.classes)
             return
         if not view.has_quotas:
@@ -184,21 +194,32 @@ class Mast:
 
     def _offer_due(self, view: View, desk: Desk, heads: list[_Head]) -> None:
         due, self._due = self._due, {}
-        waiting_already = {key for _, _, key in heads} if len(due) > 1 else ()
-        for key, waiting in due.items():
-            if key not in waiting_already:
-                self._offer(key, waiting, view, desk, heads)
+        for waiting in due.values():
+            if not waiting.offered:
+                self._offer(waiting, view, desk, heads)
 
-    def _offer(self, key: Key, waiting: WaitingClass, view: View, desk: Desk, heads: list[_Head]) -> None:
+    def _offer(self, waiting: WaitingClass, view: View, desk: Desk, heads: list[_Head]) -> None:
         """Let the head of a class take its turn."""
         waiting.refused = None
-        name = self._waiting.head(waiting, view)
-        if name is not None and waiting.regions:
-            heapq.heappush(heads, (_rank(view.jobs[name], view), name, key))
+        if waiting.regions and waiting.queue and not view.has_quotas:  # whether it still waits, is seen when it is due
+            submitted_ms, number, name = waiting.queue[0]
+            heapq.heappush(heads, ((waiting.tier, 0, submitted_ms, number), name, waiting.key))
+            waiting.offered = True
+            return
+        head = self._waiting.head(waiting, view)
+        if head is not None and waiting.regions:
+            heapq.heappush(heads, (_rank(view.jobs[head], view), head, waiting.key))
+            waiting.offered = True
             return
         for each in self._waiting.members(waiting, view):
             desk.hold(each, NO_DATA, "data")
         self._waiting.forget(waiting)
+
+    def _is_stale(self, rank: tuple[int, int, int, int], name: str, waiting: WaitingClass, view: View) -> bool:
+        """Whether a class has another head than it was offered with, or that has another rank."""
+        if view.has_quotas:  # its tenant may have got something since
+            return rank != _rank(view.jobs[name], view)
+        return name != self._waiting.head(waiting, view)
 
     def _join(self, record: JobRecord, view: View) -> None:
         waiting = self._waiting.join(record, view)
@@ -221,11 +242,8 @@ class Mast:
             if region is not None:
                 self._loads.add(record.name, region, record.asked_mgpu)
 
-    def _best(self, name: str, waiting: WaitingClass, view: View, desk: Desk) -> tuple[Bid | None, Bid | None]:
-        """The best bid for the head of a class, and the best one of another region where that is recorded."""
-        if not self._waiting.may_fit(waiting):
-            return None, None
-        regions = waiting.regions
+    def _best(self, name: str, regions: tuple[str, ...], view: View, desk: Desk) -> tuple[Bid | None, Bid | None]:
+        """The best bid for a job, and the best one of another region where that is recorded."""
         if not self.params.runner_up:
             asked = regions if self.params.scope == "region" else None
             return packed_bid(view.jobs[name], asked, self.params.pack, view, desk), None

@@ -24,10 +24,12 @@ class WaitingClass:
     tenant: str
     task_mgpu: int
     """What a task takes at least."""
-    places: tuple[tuple[Size, int], ...]
-    """What it asks of a group, and the groups of which it asks that; several where tasks take more on some types."""
+    places: tuple[tuple[int, int], ...]
+    """Number of the size that it asks of groups, and these groups; several where tasks take more on some types."""
     queue: list[tuple[int, int, str]] = field(default_factory=list)
     """(submission, number, name), a heap; jobs that have gone to another class, or do not wait, are still there."""
+    offered: bool = False
+    """Whether its head has a place in the order of this turn."""
     refused: int | None = None
     """The tier after quotas with which its head was refused; None if it has not been since something became free."""
 
@@ -46,14 +48,25 @@ class WaitingClasses:
         self._of: dict[str, WaitingClass] = {}
         """Job → the class in whose queue it is."""
         self._in_region: dict[str, dict[Key, WaitingClass]] = {region: {} for region in view.supply_mgpu}
-        self._asking: dict[Size, dict[Key, tuple[WaitingClass, int]]] = {}
-        """What is asked of groups → the classes that do, and of which groups."""
+        self._asking: list[dict[Key, tuple[WaitingClass, int]]] = []
+        """Size → the classes that ask for it, and of which groups."""
+        self._full: list[int] = []
+        """Size → groups in which it was searched for in vain since they last grew in this turn."""
         self._readers: dict[str, dict[str, None]] = {}
         """Dataset → the jobs that read it, in the order in which they came; some may not wait."""
 
     def follow(self, view: View) -> bool:
         """Take in how much room there is; False if all has to be counted again."""
         return self._room.follow(view)
+
+    def begin_turn(self) -> None:
+        """What victims left over in the last turn is free for all now."""
+        self._full = [0] * len(self._full)
+
+    def refuse(self, waiting: WaitingClass) -> None:
+        """The groups of a class, all of which were searched, cannot hold its head until they grow."""
+        for size, groups in waiting.places:
+            self._full[size] |= groups
 
     def join(self, record: JobRecord, view: View) -> WaitingClass | None:
         """A job waits, perhaps already and for other regions than before; returns its class if that is a new one."""
@@ -72,7 +85,7 @@ class WaitingClasses:
             for region in regions:
                 self._in_region[region][key] = waiting
             for size, groups in places:
-                self._asking.setdefault(size, {})[key] = waiting, groups
+                self._asking[size][key] = waiting, groups
         if self._of.get(record.name) is waiting:
             return None
         self._of[record.name] = waiting
@@ -126,18 +139,22 @@ class WaitingClasses:
 
     def may_fit(self, waiting: WaitingClass) -> bool:
         """Whether a group could have room for one of the jobs of a class."""
-        return any(self._room.able(size) & groups for size, groups in waiting.places)
+        able, full = self._room.able, self._full
+        for size, groups in waiting.places:  # noqa: SIM110 - twice as fast as any()
+            if able[size] & groups & ~full[size]:
+                return True
+        return False
 
     def that_may_fit(self, grown: Iterable[tuple[str, str]]) -> list[WaitingClass]:
         """The classes that could have room in the groups of these (region, server)."""
         there = 0
         for _, server in grown:
             there |= self._room.group_of(server)
+        self._full = [groups & ~there for groups in self._full]
         found = []
-        for size, asking in self._asking.items():
-            able = self._room.able(size) & there
-            if able:
-                found += [waiting for waiting, groups in asking.values() if groups & able]
+        for able, asking in zip(self._room.able, self._asking):
+            if able & there:
+                found += [waiting for waiting, groups in asking.values() if groups & able & there]
         return found
 
     def with_a_task_that_fits(self, grown: Iterable[tuple[str, str]], view: View) -> list[WaitingClass]:
@@ -149,7 +166,7 @@ class WaitingClasses:
                     found[key] = waiting
         return list(found.values())
 
-    def _places(self, record: JobRecord, regions: tuple[str, ...], view: View) -> Iterable[tuple[Size, int]]:
+    def _places(self, record: JobRecord, regions: tuple[str, ...], view: View) -> Iterable[tuple[int, int]]:
         spec = record.spec
         kinds_of: dict[int, set[str] | None] = {}
         if spec.gpu_types is None:
@@ -160,7 +177,9 @@ class WaitingClasses:
                 assert kinds is not None
                 kinds.add(kind)
         for mgpu, accepted in kinds_of.items():
-            one = spec.within == "server"
-            size = Size(spec.tier, mgpu * spec.tasks, 1) if one else Size(spec.tier, mgpu, spec.tasks)
-            self._room.watch(size, view)
-            yield size, self._room.groups(regions, accepted)
+            size = Size(spec.tier, mgpu, spec.tasks, spec.within, spec.cpu_mcores, spec.memory_mib)
+            number = self._room.watch(size, view)
+            if number == len(self._full):
+                self._full.append(0)
+                self._asking.append({})
+            yield number, self._room.groups(regions, accepted)

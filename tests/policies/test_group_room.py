@@ -16,6 +16,7 @@ from mast_opt.policies.group_room import GroupRoom, Size
 TIERS = (0, 2, 5)
 PLACES = (("east", "c0", "H100"), ("east", "c0", "A100"), ("west", "c1", "H100"))
 SIZES = [Size(tier, mgpu, tasks) for tier in TIERS for mgpu, tasks in ((1000, 1), (2500, 3), (8000, 1), (8000, 2))]
+SIZES += [Size(2, 1000, 3, "server"), Size(0, 1000, 3, "rack", 5, 5)]
 
 
 def server(number: int) -> Server:
@@ -26,7 +27,11 @@ def server(number: int) -> Server:
 def counted(servers: list[Server], kept: Reclaimable, size: Size) -> set[tuple[str, str, str]]:
     fit = dict.fromkeys(((one.region, one.cluster, one.gpu_type) for one in servers), 0)
     for one in servers:
-        fit[one.region, one.cluster, one.gpu_type] += max(0, kept.most(one.name, size.tier)) // size.mgpu
+        most = max(0, kept.most(one.name, size.tier))
+        if size.within == "server":
+            fit[one.region, one.cluster, one.gpu_type] += size.tasks * (most >= size.mgpu * size.tasks)
+        else:
+            fit[one.region, one.cluster, one.gpu_type] += most // size.mgpu
     return {group for group, tasks in fit.items() if tasks >= size.tasks}
 
 
@@ -44,7 +49,7 @@ def test_against_a_count_over_all_servers(seed: int) -> None:
     held: list[tuple[str, int, int | None]] = []
     for step in range(200):
         if step < len(SIZES):
-            room.watch(SIZES[step], view)
+            assert room.watch(SIZES[step], view) == step
         if held and rng.random() < 0.5:
             kept.give(*held.pop(int(rng.integers(len(held)))))
         else:
@@ -54,8 +59,8 @@ def test_against_a_count_over_all_servers(seed: int) -> None:
             servers[0] = inventory.server_of["s0"] = Server("s0", "west", "c1", "r", "H100", 8, 0, 0)
             kept.resize("s0", 0)
         assert room.follow(view)
-        for size in SIZES[: step + 1]:
-            able = {place for place in PLACES if room.groups((place[0],), (place[2],)) & room.able(size)}
+        for number, size in enumerate(SIZES[: step + 1]):
+            able = {place for place in PLACES if room.groups((place[0],), (place[2],)) & room.able[number]}
             assert able == counted(servers, kept, size)
 
 
@@ -75,5 +80,4 @@ def test_tasks_without_gpus_may_fit_everywhere() -> None:
     view = cast(View, SimpleNamespace(reclaimable=kept, inventory=SimpleNamespace(server_of={"s0": server(0)})))
     kept.add("s0", "east", 0)
     room = GroupRoom(view)
-    room.watch(Size(0, 0, 50), view)
-    assert room.able(Size(0, 0, 50)) & room.groups(("east",), None)
+    assert room.able[room.watch(Size(0, 0, 50), view)] & room.groups(("east",), None)

@@ -31,7 +31,8 @@ from mast_opt.loop.speeds import Speeds
 from mast_opt.loop.state import State
 from mast_opt.policies.head_of_line import HeadOfLine
 from mast_opt.policies.mast import Mast
-from mast_opt.policies.shared_rounds import RoundParams, gavel
+from mast_opt.policies.round_params import RoundParams
+from mast_opt.policies.shared_rounds import gavel
 from mast_opt.simulation.driver import Happening, simulate
 from mast_opt.simulation.host import SimulatedHost, Work
 from mast_opt.simulation.kernel import POLICIES, replay
@@ -108,7 +109,7 @@ def rounds() -> dict[str, object]:
         turns += 1
 
     began = time.process_time()
-    host = SimulatedHost(work, lambda job, server: speeds.rate(specs[job], of[server]))
+    host = SimulatedHost(work, lambda job, server, other: speeds.rate(specs[job], of[server], specs.get(other)))
     last = simulate(engine, host, coming, on_turn=count)
     return {"cpu_s": time.process_time() - began, "turns": turns, "rounds": last / 360_000, "jobs": len(specs)}
 

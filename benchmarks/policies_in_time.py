@@ -26,7 +26,12 @@ from mast_opt.simulation.traces.trace import JobTrace, read_trace, trace_from_ta
 SPEEDS = Path(__file__).parents[1] / "instances" / "traces" / "gavel-minimize-makespan"
 VARIANTS: Mapping[str, tuple[dict[str, str], ...]] = {
     "federated": ({"rule": "share"},),
-    "gavel": tuple({"objective": name} for name in ("max-min", "finish-time", "makespan", "fifo")),
+    "gavel": (
+        *({"objective": name} for name in ("max-min", "finish-time", "makespan", "fifo")),
+        *({"objective": name, "packing": "true"} for name in ("max-min", "makespan")),
+    ),
+    "throughput": ({}, {"packing": "true"}),
+    "gandiva": ({}, {"packing": "true"}),
     "mast": ({}, {"gangs": "no"}),
     "allox": ({"gangs": "no"},),
 }
@@ -61,7 +66,8 @@ def run(policy: str, given: Mapping[str, str], jobs: int, regions: int) -> dict[
     made = run_trace(one, policy, own)
     cpu_s = time.process_time() - began
     held = {name: set(places) for name, places in one.replicas.items()}
-    faults = check_log(made.events(), replicas=held, all_end=True, durations=True, speeds=one.speeds.alone)
+    alone, packed = one.speeds.alone, one.speeds.packed
+    faults = check_log(made.events(), replicas=held, all_end=True, durations=True, speeds=alone, packed=packed)
     if faults:
         raise RuntimeError(f"{policy} {dict(given)}: {faults[0]}")
     found = metrics(made.rows)

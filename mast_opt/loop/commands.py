@@ -16,6 +16,8 @@ class Start:
     job: str
     attempt: int
     shares: tuple[Share, ...]
+    partner: str = ""
+    """The job that has the same GPUs; empty for none."""
 
     @property
     def id(self) -> str:

@@ -7,10 +7,12 @@ from contextlib import ExitStack
 
 from mast_opt.core.errors import UsageError
 from mast_opt.job_placement.live_fleet.answers import Bid, Refused
+from mast_opt.job_placement.units import WHOLE
 from mast_opt.loop import events as ev
 from mast_opt.loop.job_states import JobState
 from mast_opt.loop.jobs import JobRecord
 from mast_opt.loop.state import State
+from mast_opt.loop.view import StateView
 
 
 class StateDesk:
@@ -67,6 +69,9 @@ class StateDesk:
             ev.bid_key(bid.key),
             None if runner_up is None else ev.bid_key(runner_up.key),
         )
+        for victim in bid.victims:  # who shares GPUs with a victim stops first
+            if partner := self._state.jobs[victim].partner:
+                self.preempt(partner, f"for {record.name}")
         if bid.victims and not self._in_round:  # a round costs as much as the fleet is large
             self._in_round = True
             self._stack.enter_context(self._state.fleet.round())
@@ -75,6 +80,22 @@ class StateDesk:
             stopped = self._state.jobs[victim]
             self._take(ev.StopAsked(victim, stopped.attempt, f"for {record.name}"))
         return bid.victims
+
+    def share(self, name: str, other: str) -> None:
+        """See ``policy.Desk.share``."""
+        record, holder = self._record(name), self._state.jobs[other]
+        if holder.state not in (JobState.STARTING, JobState.RUNNING) or holder.partner:
+            raise UsageError(f"job {other} has no GPUs to share: it holds none, or shares them already")
+        kind = self._state.inventory.server_of[holder.shares[0].server].gpu_type
+        if not _alike(record.spec, holder.spec, kind):
+            raise UsageError(
+                f"jobs {name} and {other} cannot share GPUs; expected whole GPUs, as many tasks, and no cores or memory"
+            )
+        if holder.region not in StateView(self._state, ()).admissible(record):
+            raise UsageError(f"job {name} cannot run in {holder.region}, where job {other} does")
+        cluster = self._state.inventory.server_of[holder.shares[0].server].cluster
+        self._take(ev.Shared((other, name), holder.region, cluster, holder.shares))
+        self._take(ev.Placed(name, record.attempt + 1, holder.region, cluster, holder.shares))
 
     def preempt(self, name: str, why: str) -> None:
         """See ``policy.Desk.preempt``."""
@@ -131,3 +152,13 @@ class StateDesk:
         stoppable = [one for one in there if one.state is JobState.RUNNING and one.stoppable_tier is not None]
         state.fleet.set_at_risk({one.name: state.at_risk_gpu_hours(one) for one in stoppable})
         return True
+
+
+def _alike(one: ev.JobSpec, other: ev.JobSpec, gpu_type: str) -> bool:
+    """Whether two jobs could have the same GPUs. Cores and memory are not shared, and would have to be found."""
+    return one.tasks == other.tasks and all(
+        (spec.mgpu if spec.gpu_types is None else spec.gpu_types.get(gpu_type)) == WHOLE
+        and not spec.cpu_mcores
+        and not spec.memory_mib
+        for spec in (one, other)
+    )

@@ -109,7 +109,7 @@ class Engine:
         if self._is_due(now_ms):
             self._decide(now_ms)
         solves = self._ask(now_ms) if self.slow else ()
-        starts = [Start(record.name, record.attempt, record.shares) for record in state.take_startable()]
+        starts = [Start(one.name, one.attempt, one.shares, one.partner) for one in state.take_startable()]
         return Turn(tuple(self._stored), (*self._commands(), *starts, *solves), self._next_wake(now_ms))
 
     def roll_back(self) -> None:

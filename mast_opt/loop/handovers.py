@@ -26,6 +26,12 @@ class Handovers:
             self._waiters.setdefault(blocker, []).append(record)
         return not record.blockers
 
+    def wait(self, record: JobRecord, blocker: str) -> None:
+        """A job that is to start waits for one more."""
+        if blocker not in record.blockers:
+            record.blockers.add(blocker)
+            self._waiters.setdefault(blocker, []).append(record)
+
     def withdraw(self, record: JobRecord) -> None:
         """A job is not to start after all."""
         for blocker in record.blockers:

@@ -120,6 +120,8 @@ class _Job:
     reason: str = ""
     holds: tuple[str, int] | None = None
     """Region and milli-GPUs."""
+    partner: str = ""
+    """The job with the same GPUs, which count for one of them."""
     cancelled: bool = False
 
 
@@ -152,6 +154,8 @@ class _Builder:
             self._queue(at, event)
         elif isinstance(event, (ev.Placed, ev.Started, ev.Stopped, ev.Finished, ev.Failed, ev.Adopted, ev.Resized)):
             self._attempt(at, event)
+        elif isinstance(event, ev.Shared):
+            self._share(at, *event.jobs)
         elif isinstance(event, ev.StopAsked):
             self.stops.setdefault(event.job, []).append(event.why)
         elif isinstance(event, (ev.ServerUp, ev.ServerDown, ev.CapacitySet)):
@@ -185,7 +189,7 @@ class _Builder:
             return
         if isinstance(event, (ev.Placed, ev.Adopted)):
             job.region = event.region
-            self._hold(at, job, job.region, job.mgpu)
+            self._hold(at, job, job.region, 0 if job.partner else job.mgpu)
             if isinstance(event, ev.Adopted) or event.at_once:
                 self._end_wait(at, event.job, job)
         elif isinstance(event, ev.Started):
@@ -195,10 +199,24 @@ class _Builder:
             self._hold(at, job, job.region, job.mgpu)
         else:
             self._hold(at, job, "", 0)
+            if job.partner:
+                self._part(at, job)
             if isinstance(event, ev.Stopped):
                 self._count("stops", at)
                 if not job.cancelled:
                     self._begin_wait(at, job)
+
+    def _share(self, at: int, holder: str, guest: str) -> None:
+        if holder in self.jobs and guest in self.jobs:
+            if before := self.jobs[holder].partner:  # it stops
+                self._part(at, self.jobs[before])
+            self.jobs[holder].partner, self.jobs[guest].partner = guest, holder
+
+    def _part(self, at: int, job: _Job) -> None:
+        other = self.jobs[job.partner]
+        job.partner = other.partner = ""
+        if other.holds is not None:
+            self._hold(at, other, other.region, other.mgpu)
 
     def _begin_wait(self, at: int, job: _Job) -> None:
         if job.waiting_since is None:

@@ -213,9 +213,11 @@ class Relocated(Event):
 
 @dataclass(frozen=True, slots=True)
 class Shared(Event):
-    """Jobs run on the same GPUs."""
+    """Two jobs are to run on the same GPUs: the first one holds them, and goes on; the second one is placed there by
+    the ``Placed`` that follows. When one of them has gone, the other has the GPUs for itself."""
 
     jobs: tuple[str, ...]
+    """Holder and guest."""
     region: str
     cluster: str
     shares: tuple[Share, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from mast_opt.loop.events import (
     Resized,
     ServerDown,
     ServerUp,
+    Shared,
     Started,
     Stopped,
     Stored,
@@ -55,6 +56,8 @@ class JobLog:
     """When the GPUs in service change."""
     supply_mgpu: Ints
     """GPUs in service from then on."""
+    shared: Ints = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    """[n, 2] jobs that were placed on the GPUs of others: the row PLACED, and the other job."""
     finish_work_ms: Ints | None = None
     """Of every row FINISHED, in order: how long its last attempt worked, -1 for as long as at the reference speed. None
     if all are -1."""
@@ -103,6 +106,9 @@ class _Rows:
         self.gpus: dict[str, int] = {}
         self.in_service = 0
         self.holding: set[str] = set()
+        self.hosts: dict[str, str] = {}
+        """Job that is about to be placed → the job whose GPUs it will share."""
+        self.shared: list[tuple[int, int]] = []
         self.cancelled: set[str] = set()
 
     def take(self, stored: Stored) -> None:
@@ -116,6 +122,8 @@ class _Rows:
             self.cancelled.add(event.job)
             if event.job not in self.holding:
                 self.row(at, CANCELLED, event.job)
+        elif isinstance(event, Shared):
+            self.hosts[event.jobs[1]] = event.jobs[0]
         elif isinstance(event, (Placed, Started, Stopped, Finished, Failed)):
             self.attempt(at, event)
         elif isinstance(event, (ServerUp, CapacitySet, ServerDown)):
@@ -131,6 +139,8 @@ class _Rows:
         self.row(at, _KINDS[type(event)], event.job)
         if isinstance(event, Placed):
             self.holding.add(event.job)
+            if host := self.hosts.pop(event.job, None):
+                self.shared.append((len(self.rows) - 1, self.numbers[host]))
             if event.at_once:
                 self.row(at, STARTED, event.job)
         elif not isinstance(event, Started):
@@ -167,5 +177,6 @@ class _Rows:
             stop_lost_ms=stops[:, 1],
             supply_at_ms=supply[:, 0],
             supply_mgpu=supply[:, 1],
+            shared=np.array(self.shared, np.int64).reshape(-1, 2),
             finish_work_ms=np.array(self.finishes, np.int64) if any(one >= 0 for one in self.finishes) else None,
         )

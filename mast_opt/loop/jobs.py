@@ -105,6 +105,10 @@ class JobRecord:
     """Why it is held."""
     cancelled: bool = False
     """It is not to be queued again."""
+    partner: str = ""
+    """The job with which it has its GPUs in common; empty for none."""
+    is_guest: bool = False
+    """Whether its partner holds the GPUs, so that ``mgpu`` is 0."""
     blockers: set[str] = field(default_factory=set)
     """Jobs that still stop on servers where this one starts."""
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mast_opt.loop.checked_jobs import CheckedJob, ShareCheck
 from mast_opt.loop.data_checker import DataCheck
 from mast_opt.loop.events import (
     Adopted,
@@ -31,6 +32,7 @@ from mast_opt.loop.events import (
     ServerDown,
     ServerMoved,
     ServerUp,
+    Shared,
     SolveAsked,
     SolveEnded,
     Started,
@@ -41,7 +43,7 @@ from mast_opt.loop.events import (
     Submitted,
 )
 from mast_opt.loop.server_checker import ServerCheck, need_of
-from mast_opt.loop.work_checker import WorkChecker
+from mast_opt.loop.work_checker import Hold, WorkChecker
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,26 +54,12 @@ class Violation:
     """The event; 0 where it is about the end of the log."""
     what: str
     """``order``, ``job``, ``attempt``, ``server``, ``gang``, ``level``, ``capacity``, ``gpu``, ``data``, ``storage``,
-    ``plan``, ``region``, ``victim``, ``work`` or ``lost``."""
+    ``plan``, ``region``, ``share``, ``victim``, ``work`` or ``lost``."""
     words: str
 
     def __str__(self) -> str:
         where = f"event {self.seq}" if self.seq else "the end of the log"
         return f"{where}, {self.what}: {self.words}"
-
-
-@dataclass(slots=True)
-class _Job:
-    spec: JobSpec
-    phase: str = "waiting"
-    """``waiting``, ``placed``, ``running``, ``stopping``, ``ended``."""
-    attempt: int = 0
-    placed: Placed | None = None
-    began_ms: int = 0
-    bound: str = ""
-    cancelled: bool = False
-    ran: bool = False
-    """Whether the attempt has started."""
 
 
 def check_log(
@@ -83,6 +71,7 @@ def check_log(
     all_end: bool = False,
     durations: bool = False,
     speeds: Mapping[tuple[str, str, int], int] | None = None,
+    packed: Mapping[tuple[str, str, str, int], int] | None = None,
 ) -> tuple[Violation, ...]:
     """Everything that is wrong with a log, in order; empty if nothing is.
 
@@ -96,8 +85,9 @@ def check_log(
             speed.
         speeds: (model, GPU type, tasks) → speed, in any unit, of jobs with a model; the fastest type is the one of the
             reference speed.
+        packed: (model, other model, GPU type, tasks) → speed of the first while the other has the same GPUs.
     """
-    checker = _Checker(replicas, residency or {}, limited, WorkChecker(durations, speeds or {}))
+    checker = _Checker(replicas, residency or {}, limited, WorkChecker(durations, speeds or {}, packed or {}))
     for stored in log:
         checker.take(stored)
     if all_end:
@@ -115,9 +105,10 @@ class _Checker:
     ) -> None:
         self.found: list[Violation] = []
         self.seq, self.now = 0, 0
-        self.jobs: dict[str, _Job] = {}
+        self.jobs: dict[str, CheckedJob] = {}
         self.places = ServerCheck(self.wrong)
         self.servers = self.places.servers
+        self.pairs = ShareCheck(self.wrong, self.jobs, self.servers)
         self.with_data = replicas is not None
         self.data = DataCheck(self.wrong, replicas or {})
         self.residency = residency
@@ -161,7 +152,7 @@ class _Checker:
         if event.job in self.jobs:
             self.wrong("job", f"job {event.job} was submitted before")
         else:
-            self.jobs[event.job] = _Job(event.spec)
+            self.jobs[event.job] = CheckedJob(event.spec)
 
     def _bound(self, event: Bound) -> None:
         job = self._job(event.job)
@@ -176,7 +167,7 @@ class _Checker:
             job.cancelled = True
             job.phase = "ended" if job.phase == "waiting" else job.phase
 
-    def _job(self, name: str) -> _Job | None:
+    def _job(self, name: str) -> CheckedJob | None:
         job = self.jobs.get(name)
         if job is None:
             self.wrong("job", f"job {name} was never submitted")
@@ -202,8 +193,11 @@ class _Checker:
         job.phase, job.attempt, job.placed, job.ran = "placed", event.attempt, event, False
         for share in event.shares:
             self.holders.setdefault(share.server, set()).add(event.job)
-        self.places.count(job.spec, event, "claimed", 1)
-        self.places.check_capacity(event, "claimed")
+        if job.partner:
+            self.pairs.check_guest(event, job)
+        else:
+            self.places.count(job.spec, event, "claimed", 1)
+            self.places.check_capacity(event, "claimed")
         if event.at_once:
             self._start(job, event)
 
@@ -228,7 +222,7 @@ class _Checker:
         for share in event.shares:
             self.places.excuse(share.server)
 
-    def _victim(self, name: str, event: Placed, by: _Job) -> None:
+    def _victim(self, name: str, event: Placed, by: CheckedJob) -> None:
         victim = self._job(name)
         if victim is None:
             return
@@ -239,10 +233,11 @@ class _Checker:
             self.wrong("victim", f"job {name} stops for job {event.job}, but may not be stopped")
         self._release(victim)
 
-    def _release(self, job: _Job) -> None:
+    def _release(self, job: CheckedJob) -> None:
         """It is asked to stop: others may claim its room."""
         if job.phase in ("placed", "running") and job.placed is not None:
-            self.places.count(job.spec, job.placed, "claimed", -1)
+            if not self.pairs.leaves(job):
+                self.places.count(job.spec, job.placed, "claimed", -1)
             job.phase = "stopping"
 
     def _attempt(self, event: Started | Stopped | Finished | Failed | StopAsked) -> None:
@@ -267,7 +262,7 @@ class _Checker:
         else:
             self._end(job, event)
 
-    def _start(self, job: _Job, placed: Placed) -> None:
+    def _start(self, job: CheckedJob, placed: Placed) -> None:
         job.ran, job.began_ms = True, self.now
         job.phase = "running" if job.phase == "placed" else job.phase
         for share in placed.shares:
@@ -275,29 +270,31 @@ class _Checker:
                 self.wrong("server", f"job {placed.job} starts on {share.server}, which is out of service")
         if not placed.at_once:
             self._check_data(placed, job.spec)
-        self.places.count(job.spec, placed, "used", 1)
-        self.places.check_capacity(placed, "used")
+        if not self.pairs.starts(placed.job, job, self.now):
+            self.places.count(job.spec, placed, "used", 1)
+            self.places.check_capacity(placed, "used")
 
-    def _end(self, job: _Job, event: Stopped | Finished | Failed) -> None:
+    def _end(self, job: CheckedJob, event: Stopped | Finished | Failed) -> None:
         placed = job.placed
         assert placed is not None
-        if job.ran:
-            self.places.count(job.spec, placed, "used", -1)
         self._release(job)
-        held = self.now - job.began_ms if job.ran else 0
+        if not self.pairs.ends(job, self.now) and job.ran:
+            self.places.count(job.spec, placed, "used", -1)
         types = {self.servers[share.server].up.gpu_type for share in placed.shares if share.server in self.servers}
+        held = Hold(job.began_ms if job.ran else self.now, self.now, types, tuple(job.others))
+        job.others.clear()
         faults: Iterable[str] = ()
         if isinstance(event, Stopped):
-            faults = self.work.stopped(job.spec, event, held, types)
+            faults = self.work.stopped(job.spec, event, held)
         elif isinstance(event, Finished):
             without = f"job {event.job} has finished without a start"
-            faults = self.work.finished(job.spec, event, held, types) if job.ran else iter([without])
+            faults = self.work.finished(job.spec, event, held) if job.ran else iter([without])
         for words in faults:
             self.wrong("work", words)
         for share in placed.shares:
             self.holders[share.server].discard(event.job)
         again = isinstance(event, Stopped) and not job.cancelled
-        job.phase, job.placed = "waiting" if again else "ended", None
+        job.phase, job.placed, job.ran = "waiting" if again else "ended", None, False
 
     def _server_down(self, event: ServerDown) -> None:
         """What ran there is over, though its host may say so later."""
@@ -306,7 +303,7 @@ class _Checker:
 
     # --- places ---
 
-    def _check_place(self, event: Placed, job: _Job) -> None:
+    def _check_place(self, event: Placed, job: CheckedJob) -> None:
         spec = job.spec
         if sum(share.tasks for share in event.shares) != spec.tasks or any(share.tasks < 1 for share in event.shares):
             tasks = [share.tasks for share in event.shares]
@@ -356,6 +353,7 @@ _HANDLERS: Mapping[type[Event], Callable[[_Checker, Any], None]] = {
     Cancelled: _Checker._cancelled,
     Placed: _Checker._placed,
     Adopted: _Checker._adopted,
+    Shared: lambda checker, event: checker.pairs.shared(event),
     StopAsked: _Checker._attempt,
     Started: _Checker._attempt,
     Stopped: _Checker._attempt,

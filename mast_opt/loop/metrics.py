@@ -35,7 +35,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Held:
-    """What GPUs were held for, in GPU-seconds; the parts add up to ``all``."""
+    """What GPUs were held for, in GPU-seconds; the parts add up to ``all``. GPUs that two jobs share count for both."""
 
     all: float
     useful: float
@@ -74,7 +74,7 @@ class Metrics:
     makespan_s: float | None
     """From the first submission to the last end, of all jobs of the log; None as long as one has not ended."""
     allocation: float | None
-    """GPU-seconds held in the window over GPU-seconds in service, of all jobs."""
+    """GPU-seconds held in the window over GPU-seconds in service, of all jobs; GPUs that two jobs share count once."""
     offered: float | None
     """GPU-seconds of work submitted in the window over those in service; None where a duration is unknown."""
     preemptions: int
@@ -183,7 +183,7 @@ class _Measured:
             jct_s=_spread(completion / SECOND_MS),
             slowdown=_spread(completion[known] / log.duration_ms[finished][known]),
             makespan_s=int(self.end.max() - self.at[0]) / SECOND_MS if all_ended else None,
-            allocation=self._of_supply(self._in_window(self.holds)),
+            allocation=self._of_supply(self._in_window(self.holds) - self._in_window(self._shared())),
             offered=self._offered(),
             preemptions=int(stops.sum()),
             lost_gpu_h=held["lost"] / GPU_HOUR,
@@ -204,6 +204,18 @@ class _Measured:
         """Milli-GPU-ms of these times in the window."""
         length = np.maximum(np.minimum(spans.end, self.until) - np.maximum(spans.begin, self.since), 0)
         return int((length * self.log.mgpu[spans.job]).sum())
+
+    def _shared(self) -> _Spans:
+        """Times in which a job had GPUs that another one held already."""
+        holds, pairs = self.holds, self.log.shared
+        row, other = pairs[pairs[:, 0] < len(self.at)].T
+        by_row = np.argsort(holds.row)
+        guest = by_row[np.searchsorted(holds.row, row, sorter=by_row)]
+        order = np.lexsort((holds.row, holds.job))
+        key = holds.job[order] * (len(self.at) + 1) + holds.row[order]
+        host = order[np.searchsorted(key, other * (len(self.at) + 1) + row) - 1]
+        end = np.minimum(holds.end[guest], holds.end[host])
+        return _Spans(row, holds.job[guest], holds.begin[guest], end, np.full(len(row), -1))
 
     def _of_supply(self, mgpu_ms: int) -> float | None:
         """That over the milli-GPU-ms in service in the window."""

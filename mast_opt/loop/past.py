@@ -23,6 +23,8 @@ class PastJob:
     cancelled: bool = False
     bound: str = ""
     placed: ev.Placed | None = None
+    partner: str = ""
+    """The job with the same GPUs; empty for none."""
     claims: bool = False
     """Whether its servers are claimed by it: it holds them and was not asked to stop."""
 
@@ -83,6 +85,9 @@ class Past:
             self.jobs[event.job].bound = event.region
         elif isinstance(event, ev.Placed):
             self._placed(event)
+        elif isinstance(event, ev.Shared):
+            holder, guest = event.jobs
+            self.jobs[holder].partner, self.jobs[guest].partner = guest, holder
         elif isinstance(event, ev.StopAsked):
             self._release(event.job)
         elif isinstance(event, (ev.Stopped, ev.Finished, ev.Failed)):
@@ -140,13 +145,19 @@ class Past:
             self._release(victim)
         job = self.jobs[event.job]
         job.waits, job.placed, job.claims = False, event, True
-        self._claim(job, -1)
+        if not job.partner:
+            self._claim(job, -1)
 
     def _release(self, name: str) -> None:
         job = self.jobs.get(name)
         if job is not None and job.claims:
             job.claims = False
-            self._claim(job, 1)
+            other = self.jobs.get(job.partner)
+            job.partner = ""
+            if other is not None:
+                other.partner = ""
+            if other is None or not other.claims:
+                self._claim(job, 1)
 
     def _claim(self, job: PastJob, sign: int) -> None:
         self._room.clear()

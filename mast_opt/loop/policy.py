@@ -126,6 +126,15 @@ class Desk(Protocol):
         """Place the job; returns the victims, which stop."""
         ...
 
+    def share(self, name: str, other: str) -> None:
+        """Place a waiting job on the GPUs of another one, which goes on. Both take whole GPUs, have as many tasks, and
+        need no cores and no memory; the data of the waiting job is in that region.
+
+        Raises:
+            UsageError: they cannot share GPUs.
+        """
+        ...
+
     def preempt(self, name: str, why: str) -> None:
         """Ask a job that starts or runs to stop. It returns to the queue when it has."""
         ...

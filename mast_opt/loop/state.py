@@ -8,7 +8,7 @@ from typing import Any
 from mast_opt.core.errors import MastOptError
 from mast_opt.job_placement.live_fleet.answers import Bid
 from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.types import Server, Share
+from mast_opt.job_placement.live_fleet.types import Server
 from mast_opt.job_placement.units import WHOLE
 from mast_opt.loop import events as ev
 from mast_opt.loop.cluster_use import ClusterUse
@@ -17,6 +17,7 @@ from mast_opt.loop.demand import Demand
 from mast_opt.loop.event import Unfit
 from mast_opt.loop.fleet_work import FleetWork
 from mast_opt.loop.handovers import Handovers
+from mast_opt.loop.holdings import Holdings, mgpu_of
 from mast_opt.loop.inventory import Inventory
 from mast_opt.loop.job_states import HOLDING, WAITING, JobState
 from mast_opt.loop.jobs import JobClasses, JobRecord
@@ -79,6 +80,7 @@ class State:
         self.demand = Demand()
         self.use = ClusterUse()
         self.plans = Plans()
+        self._holdings = Holdings(self.work, self.inventory, self.reclaimable, self.tenants, self.use, self.lowest_tier)
         self._classes = JobClasses()
         self.rules = 0
         """How often replicas or quotas have changed."""
@@ -178,7 +180,11 @@ class State:
 
     def _placed(self, event: ev.Placed, bid: Bid | None) -> None:
         record, over = self._next_attempt(event)
-        if bid is not None:
+        if record.partner and event.shares != self.jobs[record.partner].shares:
+            raise self._corrupt(f"job {record.name} shares the GPUs of {record.partner}, and is placed elsewhere")
+        if record.partner:
+            record.is_guest = True
+        elif bid is not None:
             self.fleet.commit(bid)
         else:  # victims go last, as they count towards the quota of their tenant when the bid is made
             self.work.adopt(record.job, event.shares)
@@ -206,22 +212,22 @@ class State:
         record = self._in(event.job, *WAITING)
         if event.attempt != record.attempt + 1:
             raise self._corrupt(f"attempt {event.attempt} of job {event.job} follows attempt {record.attempt}")
-        return record, self.tenants.is_over(record.spec.tenant, sum(map(_mgpu, event.shares)))
+        return record, self.tenants.is_over(record.spec.tenant, mgpu_of(event.shares))
 
     def _hold(self, record: JobRecord, event: ev.Placed | ev.Adopted, *, over: bool) -> None:
         """A job takes its room."""
-        on_each = [_mgpu(share) for share in event.shares]
-        mgpu = sum(on_each)
         record.state, record.attempt = JobState.STARTING, event.attempt
-        record.region, record.shares, record.mgpu = event.region, event.shares, mgpu
-        self.inventory.used_mgpu[event.region] += mgpu
-        record.over_quota = over
-        if over or record.spec.preemptible or record.spec.tenant in self.tenants.typed:
-            record.stoppable_tier = self.lowest_tier if over else record.spec.tier
-        for share, there in zip(event.shares, on_each):
-            self.reclaimable.take(share.server, there, record.stoppable_tier)
-            self._use(share.server, there)
-        self.tenants.change(record.spec.tenant, mgpu, self.now_ms, over=over)
+        record.region, record.shares = event.region, event.shares
+        if not record.is_guest:
+            self._holdings.take(record, self.now_ms, over=over)
+
+    def _shared(self, event: ev.Shared) -> None:
+        """Two jobs are to have the same GPUs: the first holds them, the second is about to be placed there."""
+        holder = self._in(event.jobs[0], JobState.STARTING, JobState.RUNNING)
+        guest = self._in(event.jobs[1], *WAITING)
+        if holder.partner or guest.partner or holder.shares != event.shares:
+            raise self._corrupt(f"job {guest.name} cannot share the GPUs of job {holder.name}")
+        holder.partner, guest.partner = guest.name, holder.name
 
     def _started(self, event: ev.Started) -> None:
         record = self._attempt(event.job, event.attempt, JobState.STARTING)
@@ -237,14 +243,12 @@ class State:
         if record.state is JobState.STOPPING:  # a victim, or on a server that is gone: its room is taken already
             return
         self._in(event.job, JobState.STARTING, JobState.RUNNING)
-        self.work.release(record.name)
-        self._stop(record)
+        self._release(record)
 
     def _stopped(self, event: ev.Stopped) -> None:
         record = self._attempt(event.job, event.attempt, *HOLDING)
         if record.state is not JobState.STOPPING:
-            self.work.release(record.name)
-            self._stop(record)
+            self._release(record)
         self._leave(record)
         record.work_ms += event.work_ms
         if record.cancelled:
@@ -255,10 +259,15 @@ class State:
     def _ended(self, event: ev.Finished | ev.Failed) -> None:
         record = self._attempt(event.job, event.attempt, *HOLDING)
         if record.state is not JobState.STOPPING:
-            self.work.release(record.name)
-            self._stop(record)
+            self._release(record)
         self._leave(record)
         self._forget(record)
+
+    def _release(self, record: JobRecord) -> None:
+        """Its room is free for others."""
+        if not record.is_guest:
+            self.work.release(record.name)
+        self._stop(record)
 
     def _stop(self, record: JobRecord) -> None:
         """Its room in the fleet has gone; it holds the servers themselves until it has stopped."""
@@ -269,16 +278,14 @@ class State:
             self._handovers.withdraw(record)
             self._never_started.append(record.name)
         record.state = JobState.STOPPING
-        self.inventory.used_mgpu[record.region] -= record.mgpu
-        self.tenants.change(record.spec.tenant, -record.mgpu, self.now_ms, over=record.over_quota)
+        if not record.is_guest:
+            self._holdings.give(record, self.now_ms)
         self._handovers.stopping(record)
-        for share in record.shares:
-            self.reclaimable.give(share.server, _mgpu(share), record.stoppable_tier)
-            self._use(share.server, -_mgpu(share))
-
-    def _use(self, server: str, mgpu: int) -> None:
-        where = self.inventory.server_of[server]
-        self.use.change(where.cluster, where.gpu_type, mgpu, self.now_ms)
+        if record.partner:
+            other = self.jobs[record.partner]
+            self._holdings.part(record, other, self.now_ms)
+            if other.state is JobState.STARTING:
+                self._handovers.wait(other, record.name)
 
     def _forget(self, record: JobRecord) -> None:
         self.demand.ended(record.demand, record.asked_mgpu, self.now_ms)
@@ -294,8 +301,10 @@ class State:
     # --- servers, data, quotas ---
 
     def _server_down(self, event: ev.ServerDown) -> None:
-        for name in self.inventory.breaks(event):
-            self._stop(self.jobs[name])
+        for record in [self.jobs[name] for name in self.inventory.breaks(event)]:
+            if record.partner:  # the fleet does not know of it
+                self._stop(self.jobs[record.partner])
+            self._stop(record)
         self.reclaimable.remove(event.server)
         self.plans.server_down(event.server)
 
@@ -373,6 +382,7 @@ _HANDLERS: Mapping[type, Callable[[State, Any], None]] = {
     ev.Refused: State._refused,
     ev.Queued: State._queued,
     ev.Bound: State._bound,
+    ev.Shared: State._shared,
     ev.Started: State._started,
     ev.StopAsked: State._stop_asked,
     ev.Stopped: State._stopped,
@@ -395,8 +405,3 @@ _HANDLERS: Mapping[type, Callable[[State, Any], None]] = {
     ev.StepDropped: lambda state, event: state.plans.step_dropped(event),
 }
 """Event → what it changes; the others change nothing."""
-
-
-def _mgpu(share: Share) -> int:
-    """Milli-GPUs of a share."""
-    return sum(share.gpus.values())

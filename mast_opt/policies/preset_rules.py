@@ -1,18 +1,19 @@
 """Schedulers of the literature as rules of shares, for rounds: what each decides on jobs whose size is fixed.
 
-The loop runs a gang whole or not at all and does not change its size, nor does it put two jobs on one GPU. What a
-scheduler decides beyond that is not carried out; ``docs/policies-in-time.md`` says what that is for each.
+The loop runs a gang whole or not at all and does not change its size. What a scheduler decides beyond that is not
+carried out; ``docs/policies-in-time.md`` says what that is for each.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import networkx as nx
 import numpy as np
 
-from mast_opt.core.arrays import BoolArray, FloatArray
+from mast_opt.core.arrays import BoolArray, FloatArray, IntArray
 from mast_opt.core.errors import BackendError, UsageError
-from mast_opt.policies import gandiva_fair, gavel, sia, singularity, themis, tiresias
+from mast_opt.policies import gandiva, gandiva_fair, gavel, sia, singularity, themis, tiresias
 from mast_opt.policies.central_shares import Demand
 from mast_opt.policies.share_rules import Competing
 
@@ -61,11 +62,12 @@ class Objective:
             entity=np.array([users.index(user) for user in jobs.user], np.int64),
             entity_weight=np.ones(len(users)),
             submitted_s=jobs.elapsed_s.max() - jobs.elapsed_s,
+            pairs=gavel.Pairs(demand.pairs, demand.pair_rate) if len(demand.pairs) else None,
         )
         found = gavel.solve(known, demand.gpus, self._policy, price=self._price or None)
-        if found.share is None:
+        if found.share is None or found.kept is None or found.pair_share is None:
             raise BackendError(f"no shares for {self._policy}: {found.status.value}")
-        return found.share if found.kept is None else found.share * found.kept[:, None]
+        return np.concatenate([found.share * found.kept[:, None], found.pair_share])
 
 
 class Themis:
@@ -119,7 +121,9 @@ class Tiresias:
 
 
 class TimeSlices:
-    """Gandiva without packing: every job has an equal part of the time of the types where it runs."""
+    """Gandiva: equal parts of all GPUs, over time, to every job, or pair of jobs: where GPUs are short, jobs are packed
+    in pairs. They are those that gain most over taking turns, by the mean of the types: a maximum-weight matching,
+    where Gandiva tries pairs at random."""
 
     only_shared = False
     every_round = False
@@ -127,8 +131,28 @@ class TimeSlices:
     def shares(self, jobs: Competing) -> FloatArray:
         """See ``ShareRule.shares``."""
         demand = jobs.demand
-        part = np.minimum(1.0, demand.gpus.sum() / max(1.0, float(demand.need.max(axis=1).sum())))
-        return spread(np.full(len(demand.need), part), demand)
+        count, need = len(demand.need), demand.need.max(axis=1)
+        short = len(demand.pairs) > 0 and need.sum() > demand.gpus.sum()
+        packed = self._pairs(demand) if short else np.zeros(0, np.int64)
+        alone = np.setdiff1d(np.arange(count), demand.pairs[packed])
+        parts = np.zeros((count + len(demand.pairs), len(demand.gpus)))
+        of_each = demand.gpus / max(1, len(alone) + len(packed))
+        parts[alone] = np.where(demand.rate[alone] > 0, of_each / need[alone, None], 0.0)
+        parts[count + packed] = np.where(demand.paired[packed], of_each / need[demand.pairs[packed, :1]], 0.0)
+        shares: FloatArray = parts / np.maximum(1.0, parts.sum(axis=1, keepdims=True))
+        return shares
+
+    @staticmethod
+    def _pairs(demand: Demand) -> IntArray:
+        """Positions of the pairs that are packed."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gain = demand.pair_rate / demand.rate[demand.pairs]
+        worth = np.where(demand.paired, np.nan_to_num(gain).sum(axis=1) - gandiva.TURNS, 0.0).mean(axis=1)
+        graph = nx.Graph()
+        for at, (pair, weight) in enumerate(zip(demand.pairs.tolist(), worth.tolist(), strict=True)):
+            graph.add_edge(*pair, weight=weight, at=at)
+        matched = nx.max_weight_matching(graph)
+        return np.array(sorted(graph.edges[pair]["at"] for pair in matched), np.int64)
 
 
 class Trades:

@@ -17,8 +17,9 @@ from mast_opt.policies.preset_rules import (
     Tiresias,
     Trades,
 )
+from mast_opt.policies.round_params import PackingParams, RoundLength
 from mast_opt.policies.share_rules import AlloX, ShareRule
-from mast_opt.policies.shared_rounds import RoundLength, Rounds
+from mast_opt.policies.shared_rounds import Rounds
 
 
 @dataclass(frozen=True)
@@ -113,12 +114,12 @@ class Preset:
 
 PRESETS: Mapping[str, Preset] = {
     "allox": Preset(RoundLength, lambda params: AlloX()),
-    "throughput": Preset(RoundLength, lambda params: Objective("throughput")),
-    "hierarchical": Preset(RoundLength, lambda params: Objective("hierarchical")),
+    "throughput": Preset(PackingParams, lambda params: Objective("throughput")),
+    "hierarchical": Preset(PackingParams, lambda params: Objective("hierarchical")),
     "strategy-proof": Preset(RoundLength, lambda params: Objective("strategy-proof")),
     "themis": Preset(ThemisParams, lambda params: Themis(params.fairness)),
     "tiresias": Preset(TiresiasParams, lambda params: Tiresias((params.first_gpu_s,), params.promote)),
-    "gandiva": Preset(RoundLength, lambda params: TimeSlices()),
+    "gandiva": Preset(PackingParams, lambda params: TimeSlices()),
     "gandiva-fair": Preset(RoundLength, lambda params: Trades()),
     "pollux": Preset(GoodputParams, lambda params: Goodput(1.0, 0.0, params.factor, typed=False)),
     "sia": Preset(GoodputParams, lambda params: Goodput(SIA_POWER, SIA_WAITING, params.factor, typed=True)),

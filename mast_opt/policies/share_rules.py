@@ -50,7 +50,7 @@ class ShareRule(Protocol):
     """Whether shares are computed for every round, and not only when jobs have come or gone."""
 
     def shares(self, jobs: Competing) -> FloatArray:
-        """[J, G] part of the time that each job is to have on each type."""
+        """[J, G] part of the time that each job is to have on each type; rows of the pairs of ``demand`` follow."""
         ...
 
 
@@ -212,3 +212,5 @@ OBJECTIVES: Mapping[str, Callable[[bool, int], ShareRule]] = {
     "allox": lambda aware, seed: AlloX(),
 }
 """Objective → its rule, from whether speeds are known and a seed."""
+PACKING = ("max-min", "finish-time", "makespan")
+"""Objectives that give shares to pairs of jobs on the same GPUs as well."""

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from mast_opt.core.arrays import IntArray
+from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.errors import UsageError
 from mast_opt.job_placement.live_fleet.answers import Bid
 from mast_opt.job_placement.units import WHOLE
@@ -24,6 +23,9 @@ from mast_opt.loop.jobs import JobRecord
 from mast_opt.loop.policy import Desk, View
 from mast_opt.loop.speeds import REFERENCE, Speeds
 from mast_opt.policies.central_shares import Demand
+from mast_opt.policies.pair_table import LEAST_SHARE, PairTable, SharedPace, candidates
+from mast_opt.policies.round_choice import Cell, Choice
+from mast_opt.policies.round_params import PackingParams, RoundLength, RoundParams
 from mast_opt.policies.round_table import RoundTable
 from mast_opt.policies.share_rules import OBJECTIVES, Competing, ShareRule
 
@@ -32,45 +34,7 @@ SERVERS = (ev.ServerUp, ev.ServerDown, ev.ServerMoved)
 DATA = (ev.CopyEnded, ev.ReplicaDropped)
 
 
-@dataclass(frozen=True)
-class RoundLength:
-    """Parameters of every policy that plays rounds.
-
-    Args:
-        aware: whether the policy knows how fast each job is on each type; if not, it takes all types for equal.
-        round_s: length of a round, s.
-        reset_s: least time between two computations of shares, s.
-        seed: of what is left to chance.
-    """
-
-    aware: bool = True
-    round_s: int = 360
-    reset_s: int = 1920
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.round_s < 1 or self.reset_s < 0:
-            raise UsageError(f"round_s and reset_s are {self.round_s} and {self.reset_s}; expected at least 1 and 0")
-
-
-@dataclass(frozen=True)
-class RoundParams(RoundLength):
-    """Parameters of ``gavel``.
-
-    Args:
-        objective: what the shares are to reach: ``max-min``, ``finish-time``, ``makespan``, ``fifo`` or ``allox``.
-    """
-
-    objective: str = "max-min"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.objective not in OBJECTIVES:
-            raise UsageError(f"objective is {self.objective!r}; expected one of {', '.join(OBJECTIVES)}")
-
-
-Cell = tuple[str, int]
-"""Region and position of a GPU type."""
+HOLDING = (JobState.STARTING, JobState.RUNNING)
 
 
 class Rounds:
@@ -89,6 +53,9 @@ class Rounds:
 
     def __init__(self, rule: ShareRule, speeds: Speeds, params: RoundLength, name: str = "gavel") -> None:
         self._rule, self._speeds, self.params = rule, speeds, params
+        self._packs = isinstance(params, PackingParams) and params.packing
+        if self._packs and not speeds.packed:
+            raise UsageError("packing needs the table pair_speeds: how fast jobs are that share GPUs")
         self.name = name
         self.every_ms: int | None = None
         self._clear()
@@ -96,10 +63,13 @@ class Rounds:
     def _clear(self) -> None:
         self._types: tuple[str, ...] = ()
         self._supply: dict[Cell, int] = {}
-        self._table = RoundTable(0)
+        self._table, self._pairs = RoundTable(0), PairTable(0)
+        self._pace = SharedPace(self._speeds)
         self._new: list[str] = []
         self._target: dict[str, Cell] = {}
         """Who runs in this round, and where."""
+        self._mates: dict[str, str] = {}
+        """Who has the same GPUs in this round: each of two jobs → the other."""
         self._began_ms = 0
         self._ends_ms: int | None = None
         self._shared_ms: int | None = None
@@ -118,14 +88,18 @@ class Rounds:
         for name, record in view.jobs.items():
             if record.shares:
                 self._target[name] = record.region, kinds[view.inventory.server_of[record.shares[0].server].gpu_type]
+            if record.partner:
+                self._mates[name] = record.partner
 
     def decide(self, view: View, desk: Desk) -> None:
         """See ``Policy.decide``."""
         self._take_in(view)
+        self._note_pace(view)
         if self._ends_ms is None or view.now_ms >= self._ends_ms or not self._target:
             self._next_round(view, desk)
         else:
             self._place(view, desk)
+        self._note_pace(view)
         self.every_ms = None if self._ends_ms is None else self._ends_ms - view.now_ms
 
     def _take_in(self, view: View) -> None:
@@ -137,6 +111,7 @@ class Rounds:
             elif isinstance(event, (ev.Finished, ev.Failed, ev.Cancelled, ev.Stopped)):
                 if event.job not in view.jobs:
                     self._target.pop(event.job, None)
+                    self._part(event.job)
                     self._stale = self._ended = True
             elif isinstance(event, SERVERS):
                 servers = True
@@ -150,7 +125,7 @@ class Rounds:
         types = tuple(sorted({server.gpu_type for server in view.inventory.server_of.values() if server.gpus}))
         if types != self._types:
             self._new = [*self._table.names, *self._new]
-            self._types, self._table = types, RoundTable(len(types))
+            self._types, self._table, self._pairs = types, RoundTable(len(types)), PairTable(len(types))
         kinds = {kind: at for at, kind in enumerate(types)}
         self._supply = {}
         for name in view.inventory.up:
@@ -167,14 +142,28 @@ class Rounds:
         self._credit(view)
         if (self._stale or self._rule.every_round) and self._shares_due(now):
             self._compute_shares(view)
-        chosen = self._choose(view)
+        chosen, mates = self._choose(view)
         self._began_ms = now
         self._ends_ms = self._end_of_round(now, chosen)
-        for name, cell in self._target.items():
-            if chosen.get(name) != cell and view.jobs[name].state in (JobState.STARTING, JobState.RUNNING):
+        staying = self._staying(chosen, mates, view)
+        for name in self._target:
+            if name not in staying and view.jobs[name].state in HOLDING:
                 desk.preempt(name, "end of its round")
-        self._target = chosen
+        self._target, self._mates = chosen, mates
         self._place(view, desk)
+
+    def _staying(self, chosen: Mapping[str, Cell], mates: Mapping[str, str], view: View) -> set[str]:
+        """Who goes on: where it is, with the same mate, or as the first of two that are to have or have had the same
+        GPUs."""
+        staying: set[str] = set()
+        for name, cell in chosen.items():
+            record = view.jobs[name]
+            if self._target.get(name) != cell or record.state not in HOLDING:
+                continue
+            mate = mates.get(name, "")
+            if record.partner == mate or not staying.intersection((mate, record.partner)):
+                staying.add(name)
+        return staying
 
     def _shares_due(self, now_ms: int) -> bool:
         """Whether shares may be computed now."""
@@ -186,16 +175,26 @@ class Rounds:
         return now_ms + self.params.round_s * SECOND_MS if len(self._table) else None
 
     def _credit(self, view: View) -> None:
-        """Note the time that each job has had on its type in the round that ends."""
+        """Note the time that each job, and each pair, has had on its type in the round that ends."""
         for name, (_, kind) in self._target.items():
             record = view.jobs[name]
-            if record.state is JobState.RUNNING:
-                began = max(self._began_ms, record.since_ms)
-                self._table.received[self._table.at[name], kind] += view.now_ms - began
+            if record.state is not JobState.RUNNING:
+                continue
+            mate = self._mates.get(name, "")
+            if not mate or record.partner != mate:
+                self._table.received[self._table.at[name], kind] += self._paid_ms(view, (record,), kind)
+            elif (name, mate) in self._pairs.at:
+                paid_ms = self._paid_ms(view, (record, view.jobs[mate]), kind)
+                self._pairs.received[self._pairs.at[name, mate], kind] += paid_ms
+
+    def _paid_ms(self, view: View, records: Sequence[JobRecord], kind: int) -> float:
+        """Time in the round that ends which counts for a job, or a pair."""
+        return view.now_ms - max(self._began_ms, *(record.since_ms for record in records))
 
     def _update_table(self, view: View) -> None:
         if self._ended:
             self._table.keep(view.jobs)
+            self._pairs.keep(self._table.at)
             self._ended = False
         half_ms = self.params.round_s * SECOND_MS / 2
         new = [name for name in self._new if name in view.jobs and name not in self._table.at]
@@ -220,6 +219,7 @@ class Rounds:
         elapsed = 0 if self._shared_ms is None else now - self._shared_ms
         table.deficit += table.share * elapsed - (table.received - half_ms)
         table.received[:] = half_ms
+        self._pairs.settle(elapsed, half_ms)
         self._shared_ms, self._stale = now, False
         able = np.flatnonzero((table.rate > 0).any(axis=1))
         table.share = np.zeros(table.rate.shape)
@@ -230,14 +230,31 @@ class Rounds:
             for (_, kind), mgpu in self._supply.items():
                 gpus[kind] += mgpu / WHOLE
             rate = table.rate[able] if self.params.aware else (table.rate[able] > 0).astype(np.float64)
+            pairs = self._candidates(records, view) if self._packs else ()
             jobs = Competing(
                 tuple(record.name for record in records),
-                Demand(rate, table.need[able] / WHOLE, gpus),
+                Demand(rate, table.need[able] / WHOLE, gpus, *pairs),
                 np.array([self._left_s(record, view) for record in records]),
                 np.array([(now - record.submitted_ms) / SECOND_MS for record in records]),
                 **self._history(records, now),
             )
-            table.share[able] = self._rule.shares(jobs)
+            shares = self._rule.shares(jobs)
+            table.share[able] = shares[: len(able)]
+            self._keep_pairs(able, jobs, shares[len(able) :])
+
+    def _candidates(self, records: Sequence[JobRecord], view: View) -> tuple[IntArray, FloatArray]:
+        """Pairs of jobs that do well on the same GPUs, and how fast they are there."""
+        regions = sorted({region for region, _ in self._supply})
+        may_run = np.array([[one in self._regions(record.name, view) for one in regions] for record in records])
+        return candidates(records, may_run, self._types, self._speeds)
+
+    def _keep_pairs(self, able: IntArray, jobs: Competing, share: FloatArray) -> None:
+        """The pairs that are to have a part of the time."""
+        kept = np.flatnonzero((share > LEAST_SHARE).any(axis=1))
+        both = jobs.demand.pairs[kept]
+        names = [(jobs.names[one], jobs.names[other]) for one, other in both.tolist()]
+        positions = able[both] if len(both) else np.zeros((0, 2), np.int64)
+        self._pairs.replace(names, positions, share[kept], self.params.round_s * SECOND_MS / 2)
 
     def _history(self, records: Sequence[JobRecord], now_ms: int) -> dict[str, Any]:
         """What jobs have had, whose they are, and where they run."""
@@ -260,6 +277,7 @@ class Rounds:
             restart = record.spec.restart_ms if record.attempt > 1 else 0
             kind = view.inventory.server_of[record.shares[0].server].gpu_type
             done += max(0, view.now_ms - record.since_ms - restart) * self._speeds.rate(record.spec, kind)
+            done -= self._pace.missed(record)
         return max(0, record.spec.duration_ms * REFERENCE - done) / (REFERENCE * SECOND_MS)
 
     def _order_of_types(self) -> Sequence[int]:
@@ -270,67 +288,62 @@ class Rounds:
             return [int(kind) for kind in rng.permutation(len(self._types))]
         return np.argsort(-rate.mean(axis=0), kind="stable").tolist() if len(rate) else range(len(self._types))
 
-    def _choose(self, view: View) -> dict[str, Cell]:
-        """Who runs in this round, and where."""
-        table, chosen = self._table, {}
-        left = dict(self._supply)
-        idle = np.ones(len(table), np.bool_)
-        for name, cell in self._target.items():
-            record = view.jobs[name]
-            if not record.spec.preemptible and record.state in (JobState.STARTING, JobState.RUNNING):
-                chosen[name] = cell
-                idle[table.at[name]] = False
-                left[cell] = left.get(cell, 0) - int(table.need[table.at[name], cell[1]])
+    def _choose(self, view: View) -> tuple[dict[str, Cell], dict[str, str]]:
+        """Who runs in this round and where, and who has the same GPUs."""
+        fixed = {
+            name: cell
+            for name, cell in self._target.items()
+            if not view.jobs[name].spec.preemptible and view.jobs[name].state in HOLDING
+        }
+        choice = Choice(
+            self._table, self._pairs, self._supply, self._target, fixed, lambda name: self._regions(name, view)
+        )
         for kind in self._order_of_types():
-            order = self._by_priority(kind)
-            for at in order[idle[order]].tolist():
-                region = self._region_of(at, kind, left, view)
-                if region is None:
-                    continue
-                left[region, kind] -= int(table.need[at, kind])
-                idle[at] = False
-                if self._may_run(at):
-                    chosen[table.names[at]] = region, kind
-        return chosen
+            choice.take(kind, self._may_run, only_shared=self._rule.only_shared)
+        return choice.chosen, choice.mates
 
     def _may_run(self, at: int) -> bool:
         """Whether a job that has been chosen runs."""
         return True
 
-    def _by_priority(self, kind: int) -> IntArray:
-        """The jobs that may run on a type, by share over time received; ties by what they are owed, then by share."""
-        table = self._table
-        share, received = table.share[:, kind], table.received[:, kind]
-        priority = share / received
-        order = np.lexsort((-share, -table.deficit[:, kind], -priority))
-        able = table.rate[:, kind] > 0
-        if self._rule.only_shared:
-            able &= share > 0
-        return order[able[order]]
-
-    def _region_of(self, at: int, kind: int, left: dict[Cell, int], view: View) -> str | None:
-        """Where a job would run on a type: where it does, else where least is left over."""
-        table = self._table
-        name, need = table.names[at], int(table.need[at, kind])
-        now = self._target.get(name)
-        if now is not None and now[1] == kind and left.get(now, 0) >= need:
-            return now[0]
-        regions = table.regions.get(name)
+    def _regions(self, name: str, view: View) -> tuple[str, ...]:
+        """Where a job may run."""
+        regions = self._table.regions.get(name)
         if regions is None:
-            regions = table.regions[name] = view.admissible(view.jobs[name])
-        fits = [(left[region, kind], region) for region in regions if left.get((region, kind), 0) >= need]
-        return min(fits)[1] if fits else None
+            regions = self._table.regions[name] = view.admissible(view.jobs[name])
+        return regions
 
     def _place(self, view: View, desk: Desk) -> None:
         """Place those who are to run and have stopped where they ran; large gangs first."""
         waiting = [name for name in self._target if view.jobs[name].waits]
         for name in sorted(waiting, key=lambda name: -view.jobs[name].asked_mgpu):
             region, kind = self._target[name]
+            mate = view.jobs.get(self._mates.get(name, ""))
+            if mate is not None and mate.state in HOLDING and region in view.admissible(view.jobs[name]):
+                desk.share(name, mate.name)
+                continue
             bid = desk.place(name, (region,), self._types[kind], preempt=False)
             if isinstance(bid, Bid):
                 desk.commit(bid)
             else:  # nowhere do its tasks fit together; it has its turn again in the next round
                 del self._target[name]
+                self._part(name)
+
+    def _part(self, name: str) -> None:
+        """A job has no mate in this round any more."""
+        mate = self._mates.pop(name, None)
+        if mate is not None:
+            self._mates.pop(mate, None)
+
+    def _note_pace(self, view: View) -> None:
+        """Jobs that have mates are slower."""
+        if not self._packs:
+            return
+        records = ((view.jobs[one], view.jobs[mate]) for one, mate in self._mates.items() if one < mate)
+        self._pace.note(
+            view.now_ms,
+            ((one, mate, self._types[self._target[one.name][1]]) for one, mate in records if one.partner == mate.name),
+        )
 
 
 def gavel(params: RoundParams, speeds: Speeds) -> Rounds:

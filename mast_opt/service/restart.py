@@ -149,7 +149,7 @@ def _way_out(record: JobRecord, *, there: bool) -> ev.Event | Start | Stop:
     """What is to be done about an attempt that the host runs, or does not, against what the state has."""
     if record.state is JobState.STARTING:
         started = ev.Started(record.name, record.attempt)
-        return started if there else Start(record.name, record.attempt, record.shares)
+        return started if there else Start(record.name, record.attempt, record.shares, record.partner)
     if record.state is JobState.STOPPING and there:
         return Stop(record.name, record.attempt, "it was asked to stop before")
     return ev.Stopped(record.name, record.attempt, 0, 0)  # nothing is known of its work

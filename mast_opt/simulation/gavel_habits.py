@@ -21,13 +21,15 @@ from mast_opt.core.errors import UsageError
 from mast_opt.loop import events as ev
 from mast_opt.loop.commands import Command, Start, Stop
 from mast_opt.loop.engine import Engine, Turn
-from mast_opt.loop.job_states import JobState
+from mast_opt.loop.jobs import JobRecord
 from mast_opt.loop.policy import Desk, View
 from mast_opt.loop.speeds import Speeds
 from mast_opt.loop.state import State
 from mast_opt.policies.central_shares import at_least
+from mast_opt.policies.round_choice import Cell
+from mast_opt.policies.round_params import RoundParams
 from mast_opt.policies.share_rules import OBJECTIVES, Competing, ShareRule
-from mast_opt.policies.shared_rounds import SECOND_MS, Cell, RoundParams, Rounds
+from mast_opt.policies.shared_rounds import SECOND_MS, Rounds
 from mast_opt.simulation.driver import simulate
 from mast_opt.simulation.host import SimulatedHost, Work
 from mast_opt.simulation.traces.schema import MICRO
@@ -142,19 +144,18 @@ class GavelRounds(Rounds):
         super().decide(view, desk)
 
     def _credit(self, view: View) -> None:
-        """A job is paid from the end of the round before, even if nothing ran since, for the steps that it has done."""
-        round_s = self.params.round_s
-        gap_ms = self._began_ms - self._before_ms
-        for name, (_, kind) in self._target.items():
-            record = view.jobs[name]
-            if record.state is JobState.RUNNING:
-                worked_ms: float = view.now_ms - self._began_ms
-                if self._host_rounds:
-                    speed = self._speeds.alone[record.spec.model, self._types[kind], record.spec.tasks] / MICRO
-                    worked_ms = int(speed * round_s) / speed * SECOND_MS
-                self._table.received[self._table.at[name], kind] += gap_ms + worked_ms
+        super()._credit(view)
         if self._ran:
             self._before_ms, self._ran = view.now_ms, False
+
+    def _paid_ms(self, view: View, records: Sequence[JobRecord], kind: int) -> float:
+        """A job is paid from the end of the round before, even if nothing ran since, for the steps that it has done."""
+        worked_ms: float = view.now_ms - self._began_ms
+        if self._host_rounds:
+            spec, round_s = records[0].spec, self.params.round_s
+            speed = self._speeds.alone[spec.model, self._types[kind], spec.tasks] / MICRO
+            worked_ms = int(speed * round_s) / speed * SECOND_MS
+        return self._began_ms - self._before_ms + worked_ms
 
     def _end_of_round(self, now_ms: int, chosen: Mapping[str, Cell]) -> int | None:
         end = super()._end_of_round(now_ms, chosen)
@@ -321,6 +322,8 @@ def _play(
     until_ms: int | None = None,
     ended: Callable[[], bool] = bool,
 ) -> None:
+    if params.packing and whole_steps:
+        raise UsageError("jobs that share GPUs do not do whole steps here; expected packing or whole_steps")
     jobs = trace.submissions
     rule = OBJECTIVES[params.objective](params.aware, params.seed)
     if params.objective == "fifo" and not params.aware:

@@ -18,8 +18,8 @@ from mast_opt.simulation.network import SimulatedNetwork
 from mast_opt.simulation.solves import SimulatedSolver
 
 MOVE_MS = 600_000
-Rate = Callable[[str, str], int]
-"""(job, server) → millionths of its reference speed at which the job runs there."""
+Rate = Callable[[str, str, str], int]
+"""(job, server, job on the same GPUs or "") → millionths of its reference speed at which the first job runs there."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,29 @@ class _Attempt:
     """When it begins to work, after its restart."""
     done: int
     """Work saved by earlier attempts."""
-    rate: int
     servers: frozenset[str]
+    rates: list[tuple[int, int]]
+    """(time, rate from then on), ascending; the first time is ``began_ms``."""
+    partner: str = ""
+    """The job on the same GPUs; empty for none."""
     stopping: bool = False
+    ends_ms: int = 0
+    """When all its work is done at the rate of now."""
+
+    def work_at(self, at_ms: int) -> int:
+        """Work at a time, that of earlier attempts included."""
+        ends = [start for start, _ in self.rates[1:]] + [at_ms]
+        spans = zip(self.rates, ends, strict=True)
+        return self.done + sum(max(0, min(end, at_ms) - start) * rate for (start, rate), end in spans)
+
+    def set_rate(self, now_ms: int, rate: int) -> None:
+        """From now on it works at another rate."""
+        at = max(now_ms, self.began_ms)
+        if self.rates and self.rates[-1][0] == at:
+            self.rates.pop()
+        self.rates.append((at, rate))
+        left = self.work.duration_ms * REFERENCE - self.work_at(at)
+        self.ends_ms = at - (-left // rate)
 
 
 class SimulatedHost:
@@ -104,8 +124,8 @@ class SimulatedHost:
         if self._solver is not None:
             due += self._solver.answers(now_ms)
         while self._answers and self._answers[0][0] <= now_ms:
-            event = heapq.heappop(self._answers)[2]
-            if self._is_current(event):
+            at_ms, _, event = heapq.heappop(self._answers)
+            if self._is_current(at_ms, event):
                 due.append(event)
         return due
 
@@ -172,14 +192,36 @@ class SimulatedHost:
         saved = self._saved.get(command.job, 0)
         began = now_ms + (work.restart_ms if command.attempt > 1 else 0)
         servers = frozenset(share.server for share in command.shares)
-        rate = REFERENCE if self._rate is None else min(self._rate(command.job, server) for server in servers)
-        if rate <= 0:
-            raise UsageError(f"job {command.job} was started on {min(servers)}, where it cannot run")
-        self._running[command.job] = _Attempt(command.attempt, work, began, saved, rate, servers)
+        attempt = _Attempt(command.attempt, work, began, saved, servers, [])
+        self._running[command.job] = attempt
         self._answer(now_ms, ev.Started(command.job, command.attempt))
-        left_ms = -((saved - work.duration_ms * REFERENCE) // rate)
-        finished = ev.Finished(command.job, command.attempt, None if self._rate is None else left_ms)
-        self._answer(began + left_ms, finished)
+        other = self._running.get(command.partner)
+        if other is not None:
+            attempt.partner, other.partner = command.partner, command.job
+            self._set_rate(now_ms, command.partner, other)
+        self._set_rate(now_ms, command.job, attempt)
+
+    def _set_rate(self, now_ms: int, name: str, attempt: _Attempt) -> None:
+        """A job works at the rate that it has there with its partner; its end follows."""
+        if self._rate is None:
+            rate = REFERENCE
+        else:
+            rate = min(self._rate(name, server, attempt.partner) for server in attempt.servers)
+        if rate <= 0:
+            raise UsageError(f"job {name} was started on {min(attempt.servers)}, where it cannot run")
+        attempt.set_rate(now_ms, rate)
+        worked_ms = None if self._rate is None else attempt.ends_ms - attempt.began_ms
+        self._answer(attempt.ends_ms, ev.Finished(name, attempt.number, worked_ms))
+
+    def _leave(self, now_ms: int, name: str) -> _Attempt:
+        """An attempt has ended; who has shared its GPUs has them for itself."""
+        attempt = self._running.pop(name)
+        other = self._running.get(attempt.partner)
+        if other is not None:
+            other.partner = ""
+            if not other.stopping:
+                self._set_rate(now_ms, attempt.partner, other)
+        return attempt
 
     def _stop(self, now_ms: int, command: Stop) -> None:
         attempt = self._running.get(command.job)
@@ -193,14 +235,14 @@ class SimulatedHost:
 
     def _stopped(self, now_ms: int, name: str, attempt: _Attempt) -> ev.Stopped:
         stopped = self._account(now_ms, name, attempt)
-        self._forget(stopped, attempt)
+        self._forget(now_ms, stopped)
         return stopped
 
-    def _forget(self, stopped: ev.Stopped, attempt: _Attempt) -> None:
+    def _forget(self, now_ms: int, stopped: ev.Stopped) -> None:
         """An attempt has ended; what its checkpoints have saved is there for the next one."""
-        del self._running[stopped.job]
+        attempt = self._leave(now_ms, stopped.job)
         time_ms = stopped.work_ms if stopped.work_time_ms is None else stopped.work_time_ms
-        self._saved[stopped.job] = attempt.done + time_ms * attempt.rate
+        self._saved[stopped.job] = attempt.work_at(attempt.began_ms + time_ms)
 
     def _account(self, now_ms: int, name: str, attempt: _Attempt) -> ev.Stopped:
         """What an attempt that stops now has done: what its checkpoints have saved, and what is lost."""
@@ -208,8 +250,9 @@ class SimulatedHost:
         every = attempt.work.checkpoint_ms
         lost_ms = worked_ms % every if every else 0
         kept_ms = worked_ms - lost_ms
-        work = (attempt.done + kept_ms * attempt.rate) // REFERENCE - attempt.done // REFERENCE
-        lost = lost_ms * attempt.rate // REFERENCE
+        kept = attempt.work_at(attempt.began_ms + kept_ms)
+        work = kept // REFERENCE - attempt.done // REFERENCE
+        lost = (attempt.work_at(attempt.began_ms + worked_ms) - kept) // REFERENCE
         if self._rate is None:
             return ev.Stopped(name, attempt.number, work, lost)
         return ev.Stopped(name, attempt.number, work, lost, kept_ms, lost_ms)
@@ -218,16 +261,16 @@ class SimulatedHost:
         self._count += 1
         heapq.heappush(self._answers, (at_ms, self._count, event))
 
-    def _is_current(self, event: ev.Event) -> bool:
+    def _is_current(self, at_ms: int, event: ev.Event) -> bool:
         """Whether an answer that was foreseen is still true; takes note of it."""
         if isinstance(event, ev.Started):
             attempt = self._running.get(event.job)
             return attempt is not None and attempt.number == event.attempt
         if isinstance(event, ev.Finished):
             attempt = self._running.get(event.job)
-            if attempt is None or attempt.number != event.attempt or attempt.stopping:
+            if attempt is None or attempt.number != event.attempt or attempt.stopping or attempt.ends_ms != at_ms:
                 return False
-            del self._running[event.job]
+            self._leave(at_ms, event.job)
             self._saved.pop(event.job, None)
             return True
         if isinstance(event, ev.ServerMoved):
@@ -237,5 +280,5 @@ class SimulatedHost:
         if isinstance(event, ev.Stopped):
             attempt = self._running.get(event.job)
             if attempt is not None and attempt.number == event.attempt:
-                self._forget(event, attempt)
+                self._forget(at_ms, event)
         return True

@@ -17,7 +17,8 @@ from mast_opt.policies.early_binding import EarlyBinding, EarlyBindingParams
 from mast_opt.policies.mast import Mast, MastParams
 from mast_opt.policies.pai import Pai, PaiParams
 from mast_opt.policies.presets import PRESETS, preset_policy
-from mast_opt.policies.shared_rounds import RoundLength, RoundParams, gavel
+from mast_opt.policies.round_params import RoundLength, RoundParams
+from mast_opt.policies.shared_rounds import gavel
 from mast_opt.simulation.engine_run import engine_log
 from mast_opt.simulation.kernel import FOREVER, TIRESIAS_THRESHOLDS_GPU_MS
 from mast_opt.simulation.kernel import POLICIES as ORDER_ONLY

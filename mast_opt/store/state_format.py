@@ -21,7 +21,18 @@ from mast_opt.core.errors import MastOptError
 from mast_opt.job_placement.live_fleet.fleet import Fleet
 from mast_opt.job_placement.live_fleet.snapshot_format import VERSION as FLEET_VERSION
 from mast_opt.job_placement.live_fleet.types import Job, Part, Server, Share
-from mast_opt.loop import cluster_use, datasets, demand, fleet_work, handovers, inventory, plans, reclaimable, tenants
+from mast_opt.loop import (
+    cluster_use,
+    datasets,
+    demand,
+    fleet_work,
+    handovers,
+    holdings,
+    inventory,
+    plans,
+    reclaimable,
+    tenants,
+)
 from mast_opt.loop.events import JobSpec, PlanStep
 from mast_opt.loop.job_states import JobState
 from mast_opt.loop.jobs import JobClass, JobClasses, JobRecord
@@ -43,12 +54,15 @@ def _own(module: object) -> Iterator[type]:
     return (one for one in vars(module).values() if isinstance(one, type) and one.__module__ == name)
 
 
+_PARTS = (
+    *(cluster_use, datasets, demand, fleet_work, handovers),
+    *(holdings, inventory, plans, reclaimable, tenants),
+)
 CLASSES: Mapping[str, type] = {
     f"{cls.__module__.rpartition('.')[2]}.{cls.__qualname__}": cls
     for cls in (
         *(State, JobRecord, JobClass, JobClasses, JobSpec, PlanStep, Job, Part, Server, Share),
-        *(cls for part in (cluster_use, datasets, demand, fleet_work, handovers, inventory, plans, reclaimable, tenants)
-          for cls in _own(part)),
+        *(cls for part in _PARTS for cls in _own(part)),
     )
 }  # fmt: skip
 """Everything that a state may consist of, in addition to what JSON has, to collections and to arrays."""

@@ -15,8 +15,9 @@ from mast_opt.loop.log_checker import check_log
 from mast_opt.loop.metrics import metrics
 from mast_opt.loop.speeds import Speeds
 from mast_opt.loop.state import State
+from mast_opt.policies.round_params import RoundParams
 from mast_opt.policies.share_rules import OBJECTIVES
-from mast_opt.policies.shared_rounds import RoundParams, gavel
+from mast_opt.policies.shared_rounds import gavel
 from mast_opt.simulation.driver import simulate
 from mast_opt.simulation.host import SimulatedHost, Work
 
@@ -40,7 +41,7 @@ def run(
 ) -> tuple[list[ev.Stored], State]:
     specs = {f"j{at}": spec for at, (_, spec) in enumerate(jobs)}
     work = {name: Work(spec.duration_ms or 0, spec.checkpoint_ms, spec.restart_ms) for name, spec in specs.items()}
-    host = SimulatedHost(work, lambda job, server: SPEEDS.rate(specs[job], KINDS[server]))
+    host = SimulatedHost(work, lambda job, server, other: SPEEDS.rate(specs[job], KINDS[server], specs.get(other)))
     state = State(SERVERS, tiers=(0, 1), replicas=DATA)
     log: list[ev.Stored] = []
     coming = [(at, ev.Submitted(name, specs[name])) for name, (at, _) in zip(specs, jobs, strict=True)]

@@ -13,7 +13,7 @@ import pytest
 from mast_opt.loop.job_log import job_log
 from mast_opt.loop.log_checker import check_log
 from mast_opt.loop.metrics import metrics
-from mast_opt.policies.shared_rounds import RoundParams
+from mast_opt.policies.round_params import RoundParams
 from mast_opt.simulation.gavel_habits import replay_gavel
 from mast_opt.simulation.traces.trace import JobTrace, read_trace
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from mast_opt.core.errors import UsageError
 from mast_opt.loop import events as ev
+from mast_opt.loop.history import history
 from mast_opt.loop.log_checker import check_log
 from mast_opt.loop.metrics import metrics
+from mast_opt.loop.place_metrics import place_metrics
 from mast_opt.loop.speeds import Speeds
-from mast_opt.simulation.run import ENGINE_POLICIES, run_trace
+from mast_opt.policies.share_rules import PACKING
+from mast_opt.simulation.run import ENGINE_POLICIES, SimulatedRun, run_trace
 from mast_opt.simulation.traces.mixed import mixed_tables
 from mast_opt.simulation.traces.trace import JobTrace, read_trace, trace_from_tables
 
@@ -26,22 +30,48 @@ def mixed(jobs: int = JOBS, *, gangs: bool = True, load: float = 6.0) -> JobTrac
     return trace_from_tables(found.name, found.provenance, found.tables)
 
 
+def checked(trace: JobTrace, policy: str, given: Mapping[str, str]) -> SimulatedRun:
+    """A run whose log is in order."""
+    run = run_trace(trace, policy, given)
+    held = {name: set(regions) for name, regions in trace.replicas.items()}
+    alone, packed = trace.speeds.alone, trace.speeds.packed
+    assert check_log(run.events(), replicas=held, all_end=True, durations=True, speeds=alone, packed=packed) == ()
+    return run
+
+
 @pytest.mark.parametrize("policy", ENGINE_POLICIES)
 def test_every_policy(policy: str) -> None:
     trace = mixed(gangs=policy != "allox")
-    run = run_trace(trace, policy, GIVEN.get(policy, {}))
-    held = {name: set(regions) for name, regions in trace.replicas.items()}
-    assert check_log(run.events(), replicas=held, all_end=True, durations=True, speeds=trace.speeds.alone) == ()
+    run = checked(trace, policy, GIVEN.get(policy, {}))
     found = metrics(run.rows)
     assert found.finished == found.jobs == JOBS
 
 
 @pytest.mark.parametrize("objective", ["max-min", "finish-time", "makespan", "fifo"])
 def test_every_objective_of_gavel(objective: str) -> None:
-    trace = mixed(40)
-    run = run_trace(trace, "gavel", {"objective": objective})
-    held = {name: set(regions) for name, regions in trace.replicas.items()}
-    assert check_log(run.events(), replicas=held, all_end=True, durations=True, speeds=trace.speeds.alone) == ()
+    checked(mixed(40), "gavel", {"objective": objective})
+
+
+@pytest.mark.parametrize(
+    ("policy", "given"),
+    [
+        *(("gavel", {"objective": objective}) for objective in PACKING),
+        *((name, {}) for name in ("throughput", "hierarchical", "gandiva")),
+    ],
+)
+def test_packing(policy: str, given: dict[str, str]) -> None:
+    """GPUs that are shared count once: no more of them are held than there are."""
+    run = checked(mixed(load=12.0), policy, {**given, "packing": "true"})
+    shared = [stored.event for stored in run.events() if isinstance(stored.event, ev.Shared)]
+    assert shared
+    found, past = metrics(run.rows), history(run.events())
+    assert found.finished == JOBS
+    assert found.allocation is not None
+    assert found.allocation <= 1
+    for region, held in past.held_mgpu.items():
+        assert held.amount.max() <= past.supply_mgpu[region].amount.max()
+        assert held.amount[-1] == 0
+    place_metrics(run.events())
 
 
 def test_same_seed_same_trace() -> None:

@@ -86,6 +86,7 @@ def mixed_tables(
             "region": [places[r] for n in range(NAMESPACES) for _ in range(DATASETS) for r in held[n]],
         },
         "speeds": _speeds(speeds),
+        "pair_speeds": _pair_speeds(speeds),
     }
     return trace_tables(f"mixed-{jobs}", f"Generated, mixed: seed {seed}, {jobs} jobs, load {load:g}.", tables)
 
@@ -115,4 +116,15 @@ def _speeds(speeds: Speeds) -> Mapping[str, Given]:
         "gpu_type": [kind for _, kind, _ in rows],
         "tasks": np.array([tasks for _, _, tasks in rows], np.int64),
         "steps_per_s": np.array([speeds.alone[row] for row in rows], np.int64),
+    }
+
+
+def _pair_speeds(speeds: Speeds) -> Mapping[str, Given]:
+    rows = sorted(speeds.packed)
+    return {
+        "model": [model for model, _, _, _ in rows],
+        "other": [other for _, other, _, _ in rows],
+        "gpu_type": [kind for _, _, kind, _ in rows],
+        "tasks": np.array([tasks for _, _, _, tasks in rows], np.int64),
+        "steps_per_s": np.array([speeds.packed[row] for row in rows], np.int64),
     }

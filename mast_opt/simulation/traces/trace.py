@@ -112,11 +112,11 @@ class JobTrace:
     surroundings: Surroundings = field(default_factory=Surroundings)
     speeds: Speeds = field(default_factory=Speeds)
 
-    def rate(self) -> Callable[[str, str], int]:
-        """(job, server) → millionths of its reference speed at which the job runs there alone."""
+    def rate(self) -> Callable[[str, str, str], int]:
+        """(job, server, job on the same GPUs or "") → millionths of its reference speed at which the job runs there."""
         kinds = {server.name: server.gpu_type for server in self.servers}
         specs = {name: self.submissions.spec(j) for j, name in enumerate(self.submissions.labels)}
-        return lambda job, server: self.speeds.rate(specs[job], kinds[server])
+        return lambda job, server, other: self.speeds.rate(specs[job], kinds[server], specs.get(other))
 
     @cached_property
     def servers_of(self) -> Mapping[str, tuple[Server, ...]]:

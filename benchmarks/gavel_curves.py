@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
 
-from mast_opt.policies.shared_rounds import RoundParams
+from mast_opt.policies.round_params import RoundParams
 from mast_opt.simulation.gavel_habits import completion_times
 from mast_opt.simulation.traces.gavel_jobs import gavel_jobs
 from mast_opt.simulation.traces.trace import read_trace, trace_from_tables

@@ -100,33 +100,56 @@ class Mast:
     def decide(self, view: View, desk: Desk) -> None:
         """See ``Policy.decide``."""
         self._loads.take_in(view)
-        self._waiting.begin_turn()
         self._take_in(view, desk)
-        heads: list[_Head] = []
         before_round = self._seen_growth
+        if view.has_quotas:
+            self._serve_by_rank(view, desk)
+        else:
+            self._serve_oldest_first(view, desk)
+        self._seen_growth = before_round  # in the next turn it is for everybody
+
+    def _serve_oldest_first(self, view: View, desk: Desk) -> None:
+        """Place heads by tier and submission, which never change."""
+        for new in self._due.values():
+            if not new.regions:
+                self._hold(new, view, desk)
+        self._due = {}
+        while (waiting := self._waiting.first_that_may_fit(view)) is not None:
+            best, second = self._best(waiting.queue[0][2], waiting.regions, view, desk)
+            if best is None:
+                self._waiting.refuse(waiting)
+            else:
+                self._start(waiting, best, second, view, desk)
+                if not waiting.queue:
+                    self._waiting.forget(waiting)
+
+    def _serve_by_rank(self, view: View, desk: Desk) -> None:
+        """Place heads in an order that changes as tenants get something."""
+        heads: list[_Head] = []
         self._offer_due(view, desk, heads)
         while heads:
             rank, name, key = heapq.heappop(heads)
             waiting = self._waiting.classes[key]
             waiting.offered = False
-            fits = self._waiting.may_fit(waiting)
-            if (fits or view.has_quotas) and self._is_stale(rank, name, waiting, view):
+            if rank != _rank(view.jobs[name], view):  # its tenant has got something since
                 self._offer(waiting, view, desk, heads)
                 continue
+            fits = self._waiting.may_fit(waiting)
             best, second = self._best(name, waiting.regions, view, desk) if fits else (None, None)
             if best is None:
                 waiting.refused = rank[0]
-                if fits and not view.has_quotas:  # by which jobs of the same size may have other tiers
-                    self._waiting.refuse(waiting)
                 continue
-            self._waiting.take_head(waiting)
+            self._start(waiting, best, second, view, desk)
             self._due[key] = waiting
-            victims = desk.commit(best, second)
-            self._waiting.follow(view)
-            if victims:  # what they leave over is for more important work, at once
-                self._wake(view)
             self._offer_due(view, desk, heads)
-        self._seen_growth = before_round  # in the next turn it is for everybody
+
+    def _start(self, waiting: WaitingClass, best: Bid, second: Bid | None, view: View, desk: Desk) -> None:
+        """Place the head of a class."""
+        self._waiting.take_head(waiting)
+        victims = desk.commit(best, second)
+        self._waiting.follow(view)
+        if victims:  # what they leave over is for more important work, at once
+            self._wake(view)
 
     def _take_in(self, view: View, desk: Desk) -> None:
         """Sort in what has come and changed, and find the classes whose head may fit now."""
@@ -175,12 +198,11 @@ class Mast:
         """Find the classes for which something has become free since they were refused."""
         grown = view.reclaimable.grown(self._seen_growth)
         self._seen_growth = view.reclaimable.count
-        if grown is None:
-            self._waiting.begin_turn()
-            self._due.update(self._waiting.classes)
-            return
         if not view.has_quotas:
-            self._due.update((waiting.key, waiting) for waiting in self._waiting.that_may_fit(grown))
+            self._waiting.grow(grown)
+            return
+        if grown is None:
+            self._due.update(self._waiting.classes)
             return
         # ranks change in the course of a turn, and heads keep that with which they were woken: so who is woken matters
         self._due.update((waiting.key, waiting) for waiting in self._waiting.with_a_task_that_fits(grown, view))
@@ -201,25 +223,18 @@ class Mast:
     def _offer(self, waiting: WaitingClass, view: View, desk: Desk, heads: list[_Head]) -> None:
         """Let the head of a class take its turn."""
         waiting.refused = None
-        if waiting.regions and waiting.queue and not view.has_quotas:  # whether it still waits, is seen when it is due
-            submitted_ms, number, name = waiting.queue[0]
-            heapq.heappush(heads, ((waiting.tier, 0, submitted_ms, number), name, waiting.key))
+        name = self._waiting.head(waiting, view)
+        if name is not None and waiting.regions:
+            heapq.heappush(heads, (_rank(view.jobs[name], view), name, waiting.key))
             waiting.offered = True
-            return
-        head = self._waiting.head(waiting, view)
-        if head is not None and waiting.regions:
-            heapq.heappush(heads, (_rank(view.jobs[head], view), head, waiting.key))
-            waiting.offered = True
-            return
+        else:
+            self._hold(waiting, view, desk)
+
+    def _hold(self, waiting: WaitingClass, view: View, desk: Desk) -> None:
+        """Hold the jobs of a class that may run nowhere, or has none."""
         for each in self._waiting.members(waiting, view):
             desk.hold(each, NO_DATA, "data")
         self._waiting.forget(waiting)
-
-    def _is_stale(self, rank: tuple[int, int, int, int], name: str, waiting: WaitingClass, view: View) -> bool:
-        """Whether a class has another head than it was offered with, or that has another rank."""
-        if view.has_quotas:  # its tenant may have got something since
-            return rank != _rank(view.jobs[name], view)
-        return name != self._waiting.head(waiting, view)
 
     def _join(self, record: JobRecord, view: View) -> None:
         waiting = self._waiting.join(record, view)

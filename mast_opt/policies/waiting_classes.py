@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import bisect
 import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from mast_opt.loop.jobs import JobRecord
 from mast_opt.loop.policy import View
-from mast_opt.policies.group_room import GroupRoom, Size
+from mast_opt.policies.group_room import EVERYWHERE, GroupRoom, Size
 
 Key = tuple[object, ...]
 
@@ -26,12 +27,59 @@ class WaitingClass:
     """What a task takes at least."""
     places: tuple[tuple[int, int], ...]
     """Number of the size that it asks of groups, and these groups; several where tasks take more on some types."""
-    queue: list[tuple[int, int, str]] = field(default_factory=list)
-    """(submission, number, name), a heap; jobs that have gone to another class, or do not wait, are still there."""
+    number: int
+    """Classes that came later have higher ones."""
+    ranked: tuple[int, int] | None = None
+    """(submission, number) of its head, by which it stands in the orders of its sizes; None if it stands there not."""
     offered: bool = False
     """Whether its head has a place in the order of this turn."""
+    queue: list[tuple[int, int, str]] = field(default_factory=list)
+    """(submission, number, name), a heap; jobs that have gone to another class, or do not wait, are still there."""
     refused: int | None = None
     """The tier after quotas with which its head was refused; None if it has not been since something became free."""
+
+
+class SizeOrder:
+    """The classes that ask for one size, the oldest head first."""
+
+    def __init__(self, tier: int) -> None:
+        self.tier = tier
+        self.full = 0
+        """Groups in which the size was searched for in vain since they last grew."""
+        self._classes: list[tuple[int, int, int, WaitingClass, int]] = []
+        """(submission, number) of the head, number of the class, the class, groups that it may have."""
+        self._reached = 0
+        """The classes before this one may have no group that could hold the size."""
+
+    def first(self, able: int) -> tuple[int, int, WaitingClass] | None:
+        """(submission, number, class) of the first that may have a group that could hold the size.
+
+        Args:
+            able: groups that could have room; they become more only by ``grow``.
+        """
+        free, at, classes = able & ~self.full, self._reached, self._classes
+        if not free:
+            return None
+        while at < len(classes) and not classes[at][4] & free:
+            at += 1
+        self._reached = at
+        if at == len(classes):
+            return None
+        submitted_ms, number, _, waiting, _ = classes[at]
+        return submitted_ms, number, waiting
+
+    def grow(self, groups: int) -> None:
+        """These groups may hold the size again."""
+        self.full &= ~groups
+        self._reached = 0
+
+    def move(self, waiting: WaitingClass, head: tuple[int, int] | None, groups: int) -> None:
+        """A class has another head than ``ranked``; None if it has none."""
+        if waiting.ranked is not None:
+            del self._classes[bisect.bisect_left(self._classes, (*waiting.ranked, waiting.number))]
+        if head is not None:
+            bisect.insort(self._classes, (*head, waiting.number, waiting, groups))
+        self._reached = 0
 
 
 class WaitingClasses:
@@ -45,28 +93,18 @@ class WaitingClasses:
         self._home = home
         self._room = GroupRoom(view)
         self.classes: dict[Key, WaitingClass] = {}
+        self._count = 0
         self._of: dict[str, WaitingClass] = {}
         """Job → the class in whose queue it is."""
         self._in_region: dict[str, dict[Key, WaitingClass]] = {region: {} for region in view.supply_mgpu}
-        self._asking: list[dict[Key, tuple[WaitingClass, int]]] = []
-        """Size → the classes that ask for it, and of which groups."""
-        self._full: list[int] = []
-        """Size → groups in which it was searched for in vain since they last grew in this turn."""
+        self._orders: list[SizeOrder] = []
+        """By size."""
         self._readers: dict[str, dict[str, None]] = {}
         """Dataset → the jobs that read it, in the order in which they came; some may not wait."""
 
     def follow(self, view: View) -> bool:
         """Take in how much room there is; False if all has to be counted again."""
         return self._room.follow(view)
-
-    def begin_turn(self) -> None:
-        """What victims left over in the last turn is free for all now."""
-        self._full = [0] * len(self._full)
-
-    def refuse(self, waiting: WaitingClass) -> None:
-        """The groups of a class, all of which were searched, cannot hold its head until they grow."""
-        for size, groups in waiting.places:
-            self._full[size] |= groups
 
     def join(self, record: JobRecord, view: View) -> WaitingClass | None:
         """A job waits, perhaps already and for other regions than before; returns its class if that is a new one."""
@@ -81,17 +119,18 @@ class WaitingClasses:
         waiting = known
         if waiting is None:
             places, task_mgpu = tuple(self._places(record, regions, view)), record.asked_mgpu // spec.tasks
-            waiting = self.classes[key] = WaitingClass(key, spec.tier, regions, spec.tenant, task_mgpu, places)
+            waiting = WaitingClass(key, spec.tier, regions, spec.tenant, task_mgpu, places, self._count)
+            self.classes[key] = waiting
+            self._count += 1
             for region in regions:
                 self._in_region[region][key] = waiting
-            for size, groups in places:
-                self._asking[size][key] = waiting, groups
         if self._of.get(record.name) is waiting:
             return None
         self._of[record.name] = waiting
         for dataset in spec.datasets:
             self._readers.setdefault(dataset, {})[record.name] = None
         heapq.heappush(waiting.queue, (record.submitted_ms, record.number, record.name))
+        self._rank(waiting)
         return waiting if known is None else None
 
     def readers(self, datasets: Iterable[str], view: View) -> list[JobRecord]:
@@ -123,6 +162,7 @@ class WaitingClasses:
         name = heapq.heappop(waiting.queue)[2]
         if self._of.get(name) is waiting:
             del self._of[name]
+        self._rank(waiting)
 
     def members(self, waiting: WaitingClass, view: View) -> list[str]:
         """The jobs of a class that still wait there, the oldest first."""
@@ -130,32 +170,48 @@ class WaitingClasses:
         return [name for name in names if name in view.jobs and view.jobs[name].waits]
 
     def forget(self, waiting: WaitingClass) -> None:
-        """A class has no jobs any more."""
+        """A class has no jobs any more that may be placed."""
+        waiting.queue.clear()
+        self._rank(waiting)
         del self.classes[waiting.key]
         for region in waiting.regions:
             del self._in_region[region][waiting.key]
-        for size, _ in waiting.places:
-            del self._asking[size][waiting.key]
 
     def may_fit(self, waiting: WaitingClass) -> bool:
         """Whether a group could have room for one of the jobs of a class."""
-        able, full = self._room.able, self._full
-        for size, groups in waiting.places:  # noqa: SIM110 - twice as fast as any()
-            if able[size] & groups & ~full[size]:
-                return True
-        return False
+        return any(self._room.able[size] & groups for size, groups in waiting.places)
 
-    def that_may_fit(self, grown: Iterable[tuple[str, str]]) -> list[WaitingClass]:
-        """The classes that could have room in the groups of these (region, server)."""
+    def first_that_may_fit(self, view: View) -> WaitingClass | None:
+        """Of the classes that could have room in a group that has grown since their size was refused there, the one
+        whose head goes first by tier and submission; None if there is none."""
+        while True:
+            first: tuple[int, int, int, WaitingClass] | None = None
+            for able, order in zip(self._room.able, self._orders):
+                found = order.first(able)
+                if found is not None and (first is None or (order.tier, *found[:2]) < first[:3]):
+                    first = order.tier, *found
+            if first is None or self._still_heads(first[3], view):
+                return None if first is None else first[3]
+
+    def _still_heads(self, waiting: WaitingClass, view: View) -> bool:
+        """Whether the class is where its head belongs; if not, it goes there, or away if it has no jobs any more."""
+        ranked = waiting.ranked
+        if self.head(waiting, view) is None:
+            self.forget(waiting)
+        return ranked == waiting.ranked
+
+    def refuse(self, waiting: WaitingClass) -> None:
+        """The groups of a class, all of which were searched, cannot hold its head until they grow."""
+        for size, groups in waiting.places:
+            self._orders[size].full |= groups
+
+    def grow(self, grown: Iterable[tuple[str, str]] | None) -> None:
+        """The groups of these (region, server), or (None) all, may hold what they were refused for."""
         there = 0
-        for _, server in grown:
+        for _, server in grown or ():
             there |= self._room.group_of(server)
-        self._full = [groups & ~there for groups in self._full]
-        found = []
-        for able, asking in zip(self._room.able, self._asking):
-            if able & there:
-                found += [waiting for waiting, groups in asking.values() if groups & able & there]
-        return found
+        for order in self._orders:
+            order.grow(EVERYWHERE if grown is None else there)
 
     def with_a_task_that_fits(self, grown: Iterable[tuple[str, str]], view: View) -> list[WaitingClass]:
         """The classes of which one of these (region, server) could hold a task, were it of a type that they accept."""
@@ -165,6 +221,14 @@ class WaitingClasses:
                 if key not in found and view.reclaimable.most(server, waiting.tier) >= waiting.task_mgpu:
                     found[key] = waiting
         return list(found.values())
+
+    def _rank(self, waiting: WaitingClass) -> None:
+        """Put a class where its head belongs."""
+        head = waiting.queue[0][:2] if waiting.queue else None
+        if head != waiting.ranked:
+            for size, groups in waiting.places:
+                self._orders[size].move(waiting, head, groups)
+            waiting.ranked = head
 
     def _places(self, record: JobRecord, regions: tuple[str, ...], view: View) -> Iterable[tuple[int, int]]:
         spec = record.spec
@@ -179,7 +243,6 @@ class WaitingClasses:
         for mgpu, accepted in kinds_of.items():
             size = Size(spec.tier, mgpu, spec.tasks, spec.within, spec.cpu_mcores, spec.memory_mib)
             number = self._room.watch(size, view)
-            if number == len(self._full):
-                self._full.append(0)
-                self._asking.append({})
+            if number == len(self._orders):
+                self._orders.append(SizeOrder(spec.tier))
             yield number, self._room.groups(regions, accepted)

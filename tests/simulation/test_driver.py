@@ -182,6 +182,9 @@ class Searching(Mast):
         super().begin(view)
         self._waiting.may_fit = lambda waiting: True  # type: ignore[method-assign]
 
+    def _serve_oldest_first(self, view: View, desk: Desk) -> None:
+        self._serve_by_rank(view, desk)
+
     def _take_in_data(self, view: View, desk: Desk) -> None:
         self._let_go(view, desk)
         self._bind_all(view.jobs.values(), view, desk)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from mast_opt.loop import events as ev
+from mast_opt.loop.past_room import PastRoom
 
 GPU_MILLI = 1000
 MOST_NUMBERED = 4096
@@ -75,6 +76,7 @@ class Past:
         self._supply: dict[tuple[str, str], int] | None = None
         self._room: dict[tuple[object, ...], tuple[str, ...]] = {}
         """What a job asks for → regions with room for it, since servers last changed."""
+        self._servers_with_room: PastRoom | None = None
 
     def take(self, stored: ev.Stored) -> None:
         """Take in an event."""
@@ -124,7 +126,7 @@ class Past:
             self.stored_mb -= self.size_mb.get(event.dataset, 0)
 
     def _server(self, event: ev.ServerUp | ev.ServerDown | ev.ServerMoved | ev.MoveAsked) -> None:
-        self._supply = None
+        self._supply = self._servers_with_room = None
         self._room.clear()
         if isinstance(event, ev.ServerUp):
             free = [event.gpus * GPU_MILLI, event.cpu_mcores, event.memory_mib]
@@ -163,6 +165,8 @@ class Past:
         self._room.clear()
         for share in job.placed.shares if job.placed is not None else ():
             server = self.servers[share.server]
+            if self._servers_with_room is not None:
+                self._servers_with_room.changed(share.server)
             for at, need in enumerate(job.need(server.up.gpu_type)):
                 server.free[at] += sign * share.tasks * need
             for gpu, mgpu in share.gpus.items():
@@ -193,17 +197,8 @@ class Past:
         kinds = None if spec.gpu_types is None else tuple(sorted(spec.gpu_types.items()))
         asked = spec.tasks, spec.mgpu, kinds, spec.cpu_mcores, spec.memory_mib, spec.within
         if asked not in self._room:
-            self._room[asked] = self._found_room(job)
+            if self._servers_with_room is None:
+                there = [server for server in self.servers.values() if server.in_service and not server.moves]
+                self._servers_with_room = PastRoom(there)
+            self._room[asked] = self._servers_with_room.regions(job)
         return self._room[asked]
-
-    def _found_room(self, job: PastJob) -> tuple[str, ...]:
-        room: dict[tuple[str, ...], int] = {}
-        for server in self.servers.values():
-            up = server.up
-            if not server.in_service or server.moves or not job.takes(up.gpu_type):
-                continue
-            tasks = min((have // need for have, need in zip(server.free, job.need(up.gpu_type)) if need), default=0)
-            within = {"server": (up.rack, up.server), "rack": (up.rack,)}.get(job.spec.within, ())
-            group = up.region, up.cluster, *within
-            room[group] = room.get(group, 0) + max(0, tasks)
-        return tuple(sorted({group[0] for group, tasks in room.items() if tasks >= job.spec.tasks}))

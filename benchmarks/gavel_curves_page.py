@@ -26,7 +26,7 @@ MOST_H = 110
 DASH = "–"
 Curves = Mapping[str, Mapping[float, float]]
 OWN_CODE: Curves = {
-    "fifo": {3.6: 22.999},
+    "fifo": {3.6: 22.999, 4.0: 26.272},
     "fifo with speeds": {2.4: 15.778, 4.0: 17.331},
     "max-min": {4.0: 23.745},
     "max-min with speeds": {4.0: 17.072},

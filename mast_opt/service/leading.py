@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from mast_opt.core.errors import Interrupted
 from mast_opt.service.live import Live
 from mast_opt.store.errors import CorruptStore, Fenced, LeadHeld, StoreError
 
@@ -13,11 +14,12 @@ WATCH_S = 0.2
 
 
 class Leading(threading.Thread):
-    """Waits until nobody else leads, then leads. It ends when it is stopped, when somebody else leads, or when the log
-    cannot be read.
+    """Prepares, waits until nobody else leads, then leads. It ends when it is stopped, when somebody else leads, or
+    when the log cannot be read.
 
     Args:
         stop: ends it.
+        prepare: called first; it may raise Interrupted once ``stop`` is set.
         on_wait: called with who leads, while somebody else does.
         on_lead: called once, when the loop has begun.
         on_end: called in the end.
@@ -27,12 +29,13 @@ class Leading(threading.Thread):
         self,
         live: Live,
         stop: threading.Event,
+        prepare: Callable[[], None],
         on_wait: Callable[[str], None],
         on_lead: Callable[[], None],
         on_end: Callable[[], None],
     ) -> None:
         super().__init__(name="mast-opt lead", daemon=True)
-        self._live, self._stop_asked = live, stop
+        self._live, self._stop_asked, self._prepare = live, stop, prepare
         self._on_wait, self._on_lead, self._on_end = on_wait, on_lead, on_end
         self.led = False
         """Whether the loop has begun."""
@@ -42,6 +45,7 @@ class Leading(threading.Thread):
     def run(self) -> None:
         """See ``Thread``."""
         try:
+            self._prepare()
             self.led = lead(self._live, self._stop_asked, self._on_wait)
             if self.led:
                 self._on_lead()
@@ -49,6 +53,8 @@ class Leading(threading.Thread):
                 if not self._live.goes_on:
                     self.error = Fenced(self._live.problem)
                     return
+        except Interrupted:
+            return
         except Exception as error:
             self.error = error
         finally:

@@ -33,7 +33,7 @@ def run(points: int, seed: int, folder: Path) -> str:
     assert service.end(signal.SIGTERM) == 0
     store = open_sqlite(folder)
     try:
-        return f"{points} kills: {check(store, clients, range(1, points + 2))}"
+        return f"{points} kills: {check(store, clients, range(1, points + 2), points)}"
     finally:
         store.close()
 

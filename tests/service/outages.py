@@ -67,7 +67,7 @@ def pauses(times: int, seed: int, state: Path | str) -> str:
     assert leader.end(signal.SIGTERM) == 0
     store = opened(state)
     try:
-        return f"{times} pauses of the leader: {check(store, clients, range(1, times + 2))}"
+        return f"{times} pauses of the leader: {check(store, clients, range(1, times + 2), times)}"
     finally:
         store.close()
 
@@ -112,7 +112,7 @@ def restarts(times: int, seed: int, server: Server) -> str:
     assert service.end(signal.SIGTERM) == 0
     store = opened(server.url)
     try:
-        return f"{times} restarts of PostgreSQL: {check(store, clients, [1])}"
+        return f"{times} restarts of PostgreSQL: {check(store, clients, [1], times)}"
     finally:
         store.close()
 

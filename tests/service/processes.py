@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import itertools
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -32,15 +33,19 @@ class Service:
         state: folder or URL of the log.
         waits: it is not to lead yet.
         port: where it listens; 0 for any.
+        kernels: folder of compiled kernels; that of this process unless given.
     """
 
-    def __init__(self, state: Path | str, *more: str, waits: bool = False, port: int = 0) -> None:
+    def __init__(
+        self, state: Path | str, *more: str, waits: bool = False, port: int = 0, kernels: Path | None = None
+    ) -> None:
         tokens = ("serve", "--state", state, "--fleet", FLEET, "--listen", f"127.0.0.1:{port}", *more)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "mast_opt", *map(str, tokens)],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
+            env=None if kernels is None else os.environ | {"NUMBA_CACHE_DIR": str(kernels)},
         )
         self.url = "" if waits else self.announced()
 
@@ -138,10 +143,15 @@ class Clients:
         return [words for client in self._clients for words in client.wrong]
 
 
-def check(store: SqlStore, clients: Clients, epochs: Sequence[int]) -> str:
+def check(store: SqlStore, clients: Clients, epochs: Sequence[int], least: int) -> str:
     """Raises AssertionError unless the log has what was acknowledged, once, of one leader after another, and snapshot
-    and tail lead to where the whole log leads. Returns how much that was."""
+    and tail lead to where the whole log leads. Returns how much that was.
+
+    Args:
+        least: so many jobs have to be acknowledged: with fewer, little was tested.
+    """
     assert not clients.wrong, clients.wrong
+    assert len(clients.acknowledged) >= least, f"{len(clients.acknowledged)} jobs acknowledged"
     log = list(store.read())
     assert check_log(log) == ()
     submitted = Counter(stored.event.job for stored in log if isinstance(stored.event, ev.Submitted))

@@ -6,6 +6,7 @@ import json
 import signal
 import socket
 import subprocess
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -16,6 +17,11 @@ from tests.service.kills import run
 from tests.service.outages import pauses, restarts, status_of, until
 from tests.service.processes import Service
 from tests.store.postgres_server import postgres_server
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
 
 
 @needs("signals")
@@ -59,10 +65,26 @@ def test_a_database_that_restarts_loses_nothing() -> None:
 
 
 @needs("signals")
+def test_kernels_are_compiled_before_it_is_ready(tmp_path: Path) -> None:
+    port = free_port()
+    service = Service(tmp_path / "state", waits=True, port=port, kernels=tmp_path / "kernels")
+    try:
+        service.announced("Compiling, ")
+        url = f"http://127.0.0.1:{port}/"
+        until(lambda: status_of(url + "livez") == 200)
+        with pytest.raises(urllib.error.HTTPError) as answer:
+            urllib.request.urlopen(url + "readyz", timeout=5)
+        assert answer.value.code == 503
+        assert "compiling" in answer.value.read().decode()
+        assert service.end(signal.SIGTERM) == 0
+    finally:
+        service.process.kill()
+
+
+@needs("signals")
 def test_a_process_that_waits_says_so(tmp_path: Path) -> None:
     first = Service(tmp_path / "state")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     second = Service(tmp_path / "state", waits=True, port=port)
     try:
         assert second.announced("Waiting: ")

@@ -174,6 +174,7 @@ def _serve(
     from mast_opt.service.restart import opening_of
     from mast_opt.service.solves import Solves
     from mast_opt.service.streams import Streams
+    from mast_opt.simulation.warm_up import warm_up_simulation
 
     params = LiveParams(holder=f"{socket.gethostname()}/{os.getpid()}", ttl_s=lease_s)
     host_of: Callable[..., Host] = SimulatedLiveHost
@@ -205,7 +206,14 @@ def _serve(
             streams.end()
             server.should_exit = True
 
-        leading = Leading(live, interrupt.cancel, lambda words: run.say(f"Waiting: {words}."), begun, ended)
+        def compiles() -> None:
+            live.problem = "compiling, once for this installation"
+            run.say("Compiling, once for this installation.")
+
+        def prepare() -> None:
+            warm_up_simulation(("mast",), compiles, interrupt.cancel)
+
+        leading = Leading(live, interrupt.cancel, prepare, lambda words: run.say(f"Waiting: {words}."), begun, ended)
         leading.start()
         server.run(sockets=[listener])
         interrupt.cancel.set()

@@ -3,6 +3,7 @@
     MastOptError
     ├── UsageError               an option or argument that cannot be honoured
     │   ├── FormulationTooLarge  the program of a problem takes more memory than there is
+    │   ├── NotRunning           a job that the fleet does not have, or has no more
     │   └── UnsupportedOption    a backend or solver lacks what was asked of it
     ├── InputError               a file that cannot be used
     │   ├── InstanceError        an instance with faults, all of them listed
@@ -63,6 +64,21 @@ class UnsupportedOption(UsageError):
     """A solver was asked for something it cannot do (options are never ignored silently)."""
 
     code = "unsupported-option"
+
+
+class NotRunning(UsageError):
+    """A job that does not run in the fleet: it never did, or has ended, was stopped for another one or lost its server.
+    Nothing was changed."""
+
+    code = "not-running"
+
+    def __init__(self, job: str) -> None:
+        """``job``: its name."""
+        super().__init__(f"no job called {job} runs here")
+        self.job = job
+
+    def _fields(self) -> dict[str, Any]:
+        return {**super()._fields(), "job": self.job}
 
 
 class FormulationTooLarge(UsageError):

@@ -222,7 +222,7 @@ class Fleet(PlacingFleet):
 
     @checked(name=a_text)
     def release(self, name: str) -> None:
-        """A job has ended. Raises UsageError if no job of that name runs."""
+        """A job has ended. Raises NotRunning if no job of that name runs: it may have been stopped for another one."""
         with self._lock:
             servers = [share.server for share in self._shares_of(name)]
             self._books.end(name)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from mast_opt.core.arguments import a_text, checked
-from mast_opt.core.errors import UsageError
+from mast_opt.core.errors import NotRunning, UsageError
 from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.negative_cache import NegativeCache
 from mast_opt.job_placement.engine.server_selection import LEAST_LOSS, TIGHT, Placement
@@ -183,7 +183,7 @@ class FleetState:
     def _shares_of(self, name: str) -> tuple[Share, ...]:
         shares = self._books.shares_of(name)
         if shares is None:
-            raise UsageError(f"no job called {name} runs here")
+            raise NotRunning(name)
         return shares
 
     def _jobs_on(self, server: str) -> tuple[str, ...]:

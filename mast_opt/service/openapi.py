@@ -74,11 +74,11 @@ def _paths(ref: Mapping[type, dict[str, str]]) -> dict[str, Any]:
             ),
         },
         "/v1/jobs/{job}": {
-            "get": _operation("A job; of one that has ended, its events", errors=(404,), path="job"),
-            "delete": _operation("Cancel a job", None, (202,), (404,), path="job", key=True),
+            "get": _operation("A job; of one that has ended, its events", path="job"),
+            "delete": _operation("Cancel a job", None, (202,), path="job", key=True),
         },
         "/v1/jobs/{job}/explain": {
-            "get": _operation("Where a waiting job could start, and why not elsewhere", errors=(404, 409), path="job")
+            "get": _operation("Where a waiting job could start, and why not elsewhere", errors=(409,), path="job")
         },
         "/v1/whatif": {"post": _operation("Where a job could start if it came now; nothing changes", ref[JobRequest])},
         "/v1/fleet": {"get": _operation("Servers and what is used of them, quotas, replicas")},
@@ -90,7 +90,7 @@ def _paths(ref: Mapping[type, dict[str, str]]) -> dict[str, Any]:
             "put": _operation("A dataset and where it is", ref[DatasetRequest], path="dataset", key=True)
         },
         "/v1/regions/{region}": {
-            "put": _operation("What a region can store", ref[RegionRequest], errors=(404,), path="region", key=True)
+            "put": _operation("What a region can store", ref[RegionRequest], path="region", key=True)
         },
         "/v1/solves": {
             "post": _operation(
@@ -99,16 +99,14 @@ def _paths(ref: Mapping[type, dict[str, str]]) -> dict[str, Any]:
             "get": _operation("Solves, the newest first"),
         },
         "/v1/solves/{solve}": {
-            "get": _operation("A solve", errors=(404,), path="solve"),
-            "delete": _operation("Stop a solve; its incumbent is kept", None, (200, 202), (404,), path="solve"),
+            "get": _operation("A solve", path="solve"),
+            "delete": _operation("Stop a solve; its incumbent is kept", None, (200, 202), path="solve"),
         },
-        "/v1/solves/{solve}/events": {
-            "get": _operation("Incumbents as they come (server-sent events)", errors=(404,), path="solve")
-        },
+        "/v1/solves/{solve}/events": {"get": _operation("Incumbents as they come (server-sent events)", path="solve")},
         "/v1/plans": {"get": _operation("Plans, the newest first")},
-        "/v1/plans/{plan}": {"get": _operation("A plan, and the steps that are left", errors=(404,), path="plan")},
+        "/v1/plans/{plan}": {"get": _operation("A plan, and the steps that are left", path="plan")},
         "/v1/plans/{plan}/adopt": {
-            "post": _operation("Carry out a plan from now on", errors=(404, 409, 501), path="plan", key=True)
+            "post": _operation("Carry out a plan from now on", errors=(409, 501), path="plan", key=True)
         },
         "/v1/events": {"get": _operation("Events of the log", query={"after": "event", "limit": "limit"})},
         "/v1/events/stream": {"get": _operation("Events as they come (server-sent events)")},
@@ -127,6 +125,8 @@ def _operation(
 ) -> dict[str, Any]:
     problem = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
     general = (401, 403, 422, 429, 503, *((400, 413, 415) if body is not None else ()))
+    if path:  # a name with a line break in it is no address, whatever is done there
+        general = (*general, 404)
     found: dict[str, Any] = {
         "summary": summary,
         "responses": {

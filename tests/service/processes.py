@@ -148,7 +148,8 @@ def check(store: SqlStore, clients: Clients, epochs: Sequence[int], least: int) 
     and tail lead to where the whole log leads. Returns how much that was.
 
     Args:
-        least: so many jobs have to be acknowledged: with fewer, little was tested.
+        least: so many jobs have to be acknowledged, and most leaders have to take one in: with fewer, little was
+            tested.
     """
     assert not clients.wrong, clients.wrong
     assert len(clients.acknowledged) >= least, f"{len(clients.acknowledged)} jobs acknowledged"
@@ -164,6 +165,8 @@ def check(store: SqlStore, clients: Clients, epochs: Sequence[int], least: int) 
     assert leads == list(epochs)
     written = [row[0] for row in store._db.execute("SELECT epoch FROM events ORDER BY seq")]
     assert written == sorted(written), "an earlier leader has written after a later one"
+    ((busy,),) = store._db.execute("SELECT count(DISTINCT epoch) FROM events WHERE kind = 'Submitted'")
+    assert 2 * busy > len(epochs), f"{busy} of {len(epochs)} leaders have taken in a job"
     opening = opening_of(store)
     digests = {recovered(store, opening).state.digest()}
     store._db.execute("DELETE FROM snapshots")

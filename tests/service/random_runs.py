@@ -305,6 +305,7 @@ def main() -> None:
             print(f"seed {seed}:")
             raise
     events, jobs, lives = totals.tolist()
+    assert jobs >= given.seeds, f"{jobs} jobs acknowledged: little was tested"
     print(
         f"{given.seeds} seeds of {given.turns} turns: {jobs:,} jobs acknowledged and ended, {events:,} events, "
         f"{lives:,} processes; {time.process_time() - begun:.0f} s of processor time"

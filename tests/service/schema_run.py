@@ -47,6 +47,7 @@ def run(examples: int, seed: int, folder: Path) -> str:
     assert found.returncode == 0, found.stdout + found.stderr
     assert code == 0
     cases = next(line for line in found.stdout.splitlines() if " generated, " in line)
+    assert int(cases.split(" generated, ")[0].split()[-1].replace(",", "")) >= examples, cases
     return f"{cases.strip()} by schemathesis, no fault"
 
 

@@ -257,7 +257,7 @@ def test_hopeless_jobs_get_a_stated_reason(job: Job, words: str) -> None:
         (lambda fleet: fleet.place(Job("x", 7)), "tier 7"),
         (lambda fleet: fleet.place(Job("runs", 0)), "runs already"),
         (lambda fleet: fleet.place(Job("x", 0), avoid=["s9"]), "avoid names server s9"),
-        (lambda fleet: fleet.release("nobody"), "nobody"),
+        (lambda fleet: fleet.release("nobody"), "nobody runs here"),
         (lambda fleet: fleet.fail("nowhere"), "nowhere"),
         (lambda fleet: fleet.remove_server("s1"), "still runs runs"),
         (lambda fleet: fleet.add_servers([server("s1")]), "called s1 already"),

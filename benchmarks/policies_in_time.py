@@ -32,10 +32,12 @@ VARIANTS: Mapping[str, tuple[dict[str, str], ...]] = {
     ),
     "throughput": ({}, {"packing": "true"}),
     "gandiva": ({}, {"packing": "true"}),
+    "strategy-proof": ({"reset_s": "86400"},),
     "mast": ({}, {"gangs": "no"}),
     "allox": ({"gangs": "no"},),
 }
-"""Policy → parameters of each run; ``gangs`` is of the trace. One run with the defaults for those not named."""
+"""Policy → parameters of each run; ``gangs`` is of the trace. One run with the defaults for those not named.
+``strategy-proof`` solves a program for each job: once a day."""
 COLUMNS = (
     "policy",
     "mean wait, h",
@@ -82,13 +84,20 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """The runs as a table of Markdown, the least mean completion time first."""
     lines = [f"| {' | '.join(COLUMNS)} |", "|---|" + "--:|" * (len(COLUMNS) - 1)]
     for row in sorted(rows, key=lambda row: (row["given"].get("gangs") == "no", row["jct_s"])):
-        words = ", ".join(str(value) for name, value in row["given"].items() if name != "gangs")
+        words = ", ".join(_words(name, value) for name, value in row["given"].items() if name != "gangs")
         name = f"`{row['policy']}`{f' {words}' if words else ''}"
         name += " (no gangs)" if row["given"].get("gangs") == "no" else ""
         hours = (row["wait_s"] / 3600, row["jct_s"] / 3600, row["p99_jct_s"] / 3600)
         cells = [f"{value:.2f}" for value in hours] + [f"{row['makespan_s'] / 86400:.1f}", f"{row['stops']:,}"]
         lines.append(f"| {name} | {' | '.join(cells)} | {row['starved']:,} | {row['cpu_s']:.0f} |")
     return "\n".join(lines)
+
+
+def _words(name: str, value: str) -> str:
+    """A parameter that was given, in the table."""
+    if name == "packing":
+        return name
+    return value if name in ("objective", "rule") else f"{name}={value}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -122,18 +122,22 @@ class Tiresias:
 
 class TimeSlices:
     """Gandiva: equal parts of all GPUs, over time, to every job, or pair of jobs: where GPUs are short, jobs are packed
-    in pairs. They are those that gain most over taking turns, by the mean of the types: a maximum-weight matching,
-    where Gandiva tries pairs at random."""
+    in pairs, and stay so until one ends. They are those that gain most over taking turns, by the mean of the types: a
+    maximum-weight matching of the jobs that are in no pair, where Gandiva tries pairs at random."""
 
     only_shared = False
     every_round = False
+
+    def __init__(self) -> None:
+        self._mates: dict[str, str] = {}
+        """Each of two jobs in a pair → the other."""
 
     def shares(self, jobs: Competing) -> FloatArray:
         """See ``ShareRule.shares``."""
         demand = jobs.demand
         count, need = len(demand.need), demand.need.max(axis=1)
         short = len(demand.pairs) > 0 and need.sum() > demand.gpus.sum()
-        packed = self._pairs(demand) if short else np.zeros(0, np.int64)
+        packed = self._pairs(jobs.names, demand) if short else np.zeros(0, np.int64)
         alone = np.setdiff1d(np.arange(count), demand.pairs[packed])
         parts = np.zeros((count + len(demand.pairs), len(demand.gpus)))
         of_each = demand.gpus / max(1, len(alone) + len(packed))
@@ -142,17 +146,24 @@ class TimeSlices:
         shares: FloatArray = parts / np.maximum(1.0, parts.sum(axis=1, keepdims=True))
         return shares
 
-    @staticmethod
-    def _pairs(demand: Demand) -> IntArray:
+    def _pairs(self, names: tuple[str, ...], demand: Demand) -> IntArray:
         """Positions of the pairs that are packed."""
+        place = {name: at for at, name in enumerate(names)}
+        self._mates = {one: other for one, other in self._mates.items() if one in place and other in place}
+        mate = np.array([place.get(self._mates.get(name, ""), -1) for name in names])
+        one, other = demand.pairs.T
+        kept = np.flatnonzero(mate[one] == other)
+        free = np.flatnonzero((mate[one] < 0) & (mate[other] < 0))
         with np.errstate(divide="ignore", invalid="ignore"):
-            gain = demand.pair_rate / demand.rate[demand.pairs]
-        worth = np.where(demand.paired, np.nan_to_num(gain).sum(axis=1) - gandiva.TURNS, 0.0).mean(axis=1)
+            gain = demand.pair_rate[free] / demand.rate[demand.pairs[free]]
+        worth = np.where(demand.paired[free], np.nan_to_num(gain).sum(axis=1) - gandiva.TURNS, 0.0).mean(axis=1)
         graph = nx.Graph()
-        for at, (pair, weight) in enumerate(zip(demand.pairs.tolist(), worth.tolist(), strict=True)):
-            graph.add_edge(*pair, weight=weight, at=at)
-        matched = nx.max_weight_matching(graph)
-        return np.array(sorted(graph.edges[pair]["at"] for pair in matched), np.int64)
+        for at, weight in zip(free.tolist(), worth.tolist(), strict=True):
+            graph.add_edge(int(one[at]), int(other[at]), weight=weight, at=at)
+        new = sorted(graph.edges[pair]["at"] for pair in nx.max_weight_matching(graph))
+        for at in new:
+            self._mates |= {names[one[at]]: names[other[at]], names[other[at]]: names[one[at]]}
+        return np.concatenate([kept, np.array(new, np.int64)])
 
 
 class Trades:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mast_opt.core.errors import UsageError
 from mast_opt.loop.job_log import job_log
 from mast_opt.loop.log_checker import check_log
 from mast_opt.loop.metrics import metrics
@@ -36,10 +37,20 @@ OTHERS = {
 }
 """On medium-test."""
 
+PACKED = {
+    ("max-min", "medium-test"): (9456, 18188),
+    ("max-min", "minimize-makespan"): (32315, 63895),
+    ("max-min", "max-min-fairness"): (14083, 63692),
+    ("finish-time", "medium-test"): (9736, 18224),
+    ("makespan", "minimize-makespan"): (57641, 58794),
+}
+"""Two jobs may have the same GPUs; its code with the sums of each job's own pairs."""
+
 
 def played(trace: JobTrace, params: RoundParams, *, whole_steps: bool = False) -> tuple[float, float]:
     log = replay_gavel(trace, params, whole_steps=whole_steps)
-    assert check_log(log, all_end=True, durations=not whole_steps, speeds=trace.speeds.alone) == ()
+    alone, packed = trace.speeds.alone, trace.speeds.packed
+    assert check_log(log, all_end=True, durations=not whole_steps, speeds=alone, packed=packed) == ()
     found = metrics(job_log(log))
     assert found.jct_s.mean is not None
     assert found.makespan_s is not None
@@ -60,3 +71,14 @@ def test_the_other_policies() -> None:
         assert found[key] == pytest.approx(expected, rel=0.03), key
     assert found["max-min", True][0] < found["max-min", False][0]
     assert min(makespan for _, makespan in found.values()) == pytest.approx(found["makespan", True][1])
+
+
+@pytest.mark.parametrize(("objective", "name"), PACKED)
+def test_packing(objective: str, name: str) -> None:
+    found = played(read_trace(TRACES / f"gavel-{name}"), RoundParams(objective=objective, packing=True))
+    assert found == pytest.approx(PACKED[objective, name], rel=0.03)
+
+
+def test_packing_does_not_do_whole_steps() -> None:
+    with pytest.raises(UsageError, match="whole_steps"):
+        replay_gavel(read_trace(TRACES / "gavel-medium-test"), RoundParams(packing=True), whole_steps=True)

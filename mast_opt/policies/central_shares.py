@@ -55,7 +55,8 @@ def largest_fraction(demand: Demand, fair: FloatArray) -> FloatArray:
 
 
 def least_ratio(demand: Demand, left_s: FloatArray, elapsed_s: FloatArray, alone_s: FloatArray) -> FloatArray:
-    """[J + P, G] shares for the least ρ so that no job ends later after its submission than ρ times ``alone_s``.
+    """[J + P, G] shares for the least ρ so that no job ends later after its submission than ρ times ``alone_s``; of
+    these, those that have most to spare.
 
     Args:
         left_s: [J] work that is left, in seconds at rate 1.
@@ -63,21 +64,20 @@ def least_ratio(demand: Demand, left_s: FloatArray, elapsed_s: FloatArray, alone
         alone_s: [J] above 0; from submission to end with a part of the GPUs of its own.
     """
 
-    def shares(ratio: float) -> FloatArray | None:
-        return at_least(demand, left_s / (ratio * alone_s - elapsed_s))
+    def rates(ratio: float) -> FloatArray:
+        return left_s / (ratio * alone_s - elapsed_s)
 
     low = float((elapsed_s / alone_s).max())
     high = max(1.0, 2 * low)
-    while (found := shares(high)) is None:
+    while at_least(demand, rates(high)) is None:
         low, high = high, 2 * high
     while high - low > TOLERANCE * high:
         middle = (low + high) / 2
-        better = shares(middle)
-        if better is None:
+        if at_least(demand, rates(middle)) is None:
             low = middle
         else:
-            high, found = middle, better
-    return found
+            high = middle
+    return largest_fraction(demand, rates(high))
 
 
 def at_least(demand: Demand, rate: FloatArray) -> FloatArray | None:

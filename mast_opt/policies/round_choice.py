@@ -3,13 +3,16 @@ over time received there (Gavel, OSDI'20, section 5)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
+from mast_opt.core.arrays import IntArray
 from mast_opt.policies.pair_table import PairTable
 from mast_opt.policies.round_table import RoundTable
 
+ROWS = 256
+"""Rows that are turned into Python's numbers at once."""
 Cell = tuple[str, int]
 """Region and position of a GPU type."""
 
@@ -53,7 +56,10 @@ class Choice:
             only_shared: whether jobs without a share are passed over.
         """
         table, idle = self._table, self._idle
-        for one, other in self._by_priority(kind, only_shared=only_shared):
+        order, least = self._by_priority(kind, only_shared=only_shared)
+        for one, other in _rows(order):
+            if self._most_left(kind) < least:
+                return
             if not idle[one] or (other >= 0 and not idle[other]):
                 continue
             names = (table.names[one],) if other < 0 else (table.names[one], table.names[other])
@@ -69,9 +75,13 @@ class Choice:
             if may_run(one):
                 self.chosen.update(dict.fromkeys(names, (region, kind)))
 
-    def _by_priority(self, kind: int, *, only_shared: bool) -> list[tuple[int, int]]:
-        """The idle jobs, and pairs (-1: none), that may run on a type, by share over time received; ties by what they
-        are owed, then by share."""
+    def _most_left(self, kind: int) -> int:
+        """What the region has left that has most of a type."""
+        return max((left for (_, of), left in self._left.items() if of == kind), default=0)
+
+    def _by_priority(self, kind: int, *, only_shared: bool) -> tuple[IntArray, int]:
+        """[n, 2] the idle jobs, and pairs (-1: none), that may run on a type, by share over time received; ties by what
+        they are owed, then by share. And the least that one of them needs."""
         table, pairs, idle = self._table, self._pairs, self._idle
         share = np.r_[table.share[:, kind], pairs.share[:, kind]]
         received = np.r_[table.received[:, kind], pairs.received[:, kind]]
@@ -81,7 +91,8 @@ class Choice:
         able &= shared if only_shared else shared | (np.arange(len(share)) < len(table))
         order = np.lexsort((-share, -deficit, -share / received))
         alone = np.c_[np.arange(len(table)), np.full(len(table), -1)]
-        return [(one, other) for one, other in np.r_[alone, pairs.jobs][order[able[order]]].tolist()]
+        found = np.r_[alone, pairs.jobs][order[able[order]]]
+        return found, int(table.need[found[:, 0], kind].min()) if len(found) else 0
 
     def _region_of(self, names: tuple[str, ...], need: int, kind: int) -> str | None:
         """Where a job, or a pair, would run on a type: where it does, else where least is left over."""
@@ -96,3 +107,9 @@ class Choice:
             regions = tuple(one for one in regions if one in others)
         fits = [(self._left[region, kind], region) for region in regions if self._left.get((region, kind), 0) >= need]
         return min(fits)[1] if fits else None
+
+
+def _rows(table: IntArray) -> Iterator[tuple[int, int]]:
+    """The rows, a few at a time: most are never looked at."""
+    for at in range(0, len(table), ROWS):
+        yield from table[at : at + ROWS].tolist()

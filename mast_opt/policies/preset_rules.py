@@ -12,7 +12,7 @@ import networkx as nx
 import numpy as np
 
 from mast_opt.core.arrays import BoolArray, FloatArray, IntArray
-from mast_opt.core.errors import BackendError, UsageError
+from mast_opt.core.errors import BackendError
 from mast_opt.policies import gandiva, gandiva_fair, gavel, sia, singularity, themis, tiresias
 from mast_opt.policies.central_shares import Demand
 from mast_opt.policies.share_rules import Competing
@@ -37,24 +37,21 @@ def spread(part: FloatArray, demand: Demand) -> FloatArray:
 
 
 class Objective:
-    """Gavel's policies that maximise something: total rate, rate per price, Nash welfare, fairness among users.
+    """Gavel's policies that maximise something: total rate, Nash welfare, fairness among users.
 
     Args:
-        policy: as in ``gavel.solve``.
-        price: GPU type position → price of a GPU, in order; for ``cost``.
+        policy: as in ``gavel.solve``, but for ``cost``.
     """
 
     only_shared = False
     every_round = False
 
-    def __init__(self, policy: str, price: tuple[float, ...] = ()) -> None:
-        self._policy, self._price = policy, price
+    def __init__(self, policy: str) -> None:
+        self._policy = policy
 
     def shares(self, jobs: Competing) -> FloatArray:
         """See ``ShareRule.shares``."""
         demand = jobs.demand
-        if self._price and len(self._price) != len(demand.gpus):
-            raise UsageError(f"{len(self._price)} prices are given; expected {len(demand.gpus)}, one for each GPU type")
         users = sorted(set(jobs.user))
         known = gavel.Jobs(
             rate=demand.rate,
@@ -64,7 +61,7 @@ class Objective:
             submitted_s=jobs.elapsed_s.max() - jobs.elapsed_s,
             pairs=gavel.Pairs(demand.pairs, demand.pair_rate) if len(demand.pairs) else None,
         )
-        found = gavel.solve(known, demand.gpus, self._policy, price=self._price or None)
+        found = gavel.solve(known, demand.gpus, self._policy)
         if found.share is None or found.kept is None or found.pair_share is None:
             raise BackendError(f"no shares for {self._policy}: {found.status.value}")
         return np.concatenate([found.share * found.kept[:, None], found.pair_share])

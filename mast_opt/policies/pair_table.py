@@ -132,7 +132,7 @@ class SharedPace:
         """Job → attempt, ms × millionths of the reference speed."""
 
     def note(self, now_ms: int, sharing: Iterator[tuple[JobRecord, JobRecord, str]]) -> None:
-        """Who shares GPUs from now on, with the type; until now it were those of the last time."""
+        """Who shares GPUs from now on, with the type. Until now, it was those of the last call."""
         elapsed = now_ms - self._now_ms
         for one, other, kind in self._sharing:
             for job, mate in ((one, other), (other, one)):

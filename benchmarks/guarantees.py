@@ -93,12 +93,17 @@ def tested(one: Guarantee, short: bool) -> tuple[bool, str, float]:
     found = subprocess.run(
         [sys.executable, "-m", one.module, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
     )
-    said = [line for line in found.stdout.splitlines() if line.strip()]
-    lines = said[-1:] if one.module == "pytest" else said
-    holds = found.returncode == 0 and bool(lines) and (one.module != "pytest" or " passed" in lines[-1])
+    lines = result_of(one.module, found.stdout)
+    holds = found.returncode == 0 and bool(lines)
     if not holds:
         print(found.stdout + found.stderr, file=sys.stderr)
     return holds, "; ".join(lines) if holds else "**does not hold**", time.perf_counter() - begun
+
+
+def result_of(module: str, said: str) -> list[str]:
+    """The lines of a test's result; none where it has tested nothing, such as pytest where no test has passed."""
+    lines = [line for line in said.splitlines() if line.strip()]
+    return lines if module != "pytest" else [line for line in lines[-1:] if " passed" in line]
 
 
 def table(rows: Sequence[tuple[Guarantee, str, float]]) -> str:

@@ -14,7 +14,7 @@ from mast_opt.loop import events as ev
 from mast_opt.loop.cluster_use import ClusterUse
 from mast_opt.loop.datasets import Datasets
 from mast_opt.loop.demand import Demand
-from mast_opt.loop.event import Unfit
+from mast_opt.loop.event import CorruptLog, Unfit
 from mast_opt.loop.fleet_work import FleetWork
 from mast_opt.loop.handovers import Handovers
 from mast_opt.loop.holdings import Holdings, mgpu_of
@@ -27,20 +27,6 @@ from mast_opt.loop.state_digest import digest_of
 from mast_opt.loop.tenants import Tenants
 
 HOUR_MS = 3_600_000
-
-
-class CorruptLog(MastOptError):
-    """An event that does not fit the events before it.
-
-    Args:
-        seq: number of the event in its log.
-    """
-
-    code = "corrupt-log"
-
-    def __init__(self, seq: int, why: str) -> None:
-        super().__init__(f"event {seq} of the log does not fit: {why}")
-        self.seq = seq
 
 
 class State:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from mast_opt.core.errors import MastOptError
 from mast_opt.loop import events as ev
-from mast_opt.loop.state import CorruptLog, State
+from mast_opt.loop.event import CorruptLog
+from mast_opt.loop.state import State
 from mast_opt.store.errors import CorruptStore, StoreError
 from mast_opt.store.protocol import Store
 from mast_opt.store.records import Snapshot

@@ -11,9 +11,10 @@ from mast_opt.loop import events as ev
 from mast_opt.loop.cluster_use import INTERVAL_MS, ClusterUse
 from mast_opt.loop.demand import DAY_MS, KEPT_DAYS, Demand, DemandClass
 from mast_opt.loop.engine import Engine
+from mast_opt.loop.event import CorruptLog
 from mast_opt.loop.log_checker import check_log
 from mast_opt.loop.plan_steps import misfit
-from mast_opt.loop.state import CorruptLog, State
+from mast_opt.loop.state import State
 from mast_opt.loop.view import StateView
 from mast_opt.policies.mast import Mast
 

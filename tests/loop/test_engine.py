@@ -13,9 +13,10 @@ from mast_opt.loop import events as ev
 from mast_opt.loop.commands import Start, Stop
 from mast_opt.loop.desk import StateDesk
 from mast_opt.loop.engine import Engine, Turn
+from mast_opt.loop.event import CorruptLog
 from mast_opt.loop.job_states import JobState
 from mast_opt.loop.policy import Desk, View
-from mast_opt.loop.state import CorruptLog, State
+from mast_opt.loop.state import State
 from mast_opt.policies.head_of_line import HeadOfLine
 from mast_opt.policies.mast import Mast
 

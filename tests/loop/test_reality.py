@@ -9,9 +9,10 @@ from mast_opt.job_placement.live_fleet.types import Server, Share
 from mast_opt.loop import events as ev
 from mast_opt.loop.commands import Start
 from mast_opt.loop.engine import Engine, Turn
+from mast_opt.loop.event import CorruptLog
 from mast_opt.loop.job_states import JobState
 from mast_opt.loop.log_checker import check_log
-from mast_opt.loop.state import CorruptLog, State
+from mast_opt.loop.state import State
 from mast_opt.policies.mast import Mast
 from mast_opt.store.state_format import state_bytes, state_from
 

@@ -15,6 +15,7 @@ from mast_opt.job_placement.live_fleet.answers import Bid
 from mast_opt.job_placement.live_fleet.types import Server, Share
 from mast_opt.loop import events as ev
 from mast_opt.loop.desk import StateDesk
+from mast_opt.loop.event import CorruptLog
 from mast_opt.loop.history import history
 from mast_opt.loop.job_log import job_log
 from mast_opt.loop.job_states import JobState
@@ -22,7 +23,7 @@ from mast_opt.loop.log_checker import check_log
 from mast_opt.loop.metrics import metrics
 from mast_opt.loop.past import Past
 from mast_opt.loop.place_metrics import place_metrics
-from mast_opt.loop.state import CorruptLog, State
+from mast_opt.loop.state import State
 from mast_opt.store.state_format import state_bytes, state_from
 from tests.loop.test_metrics import stored
 
@@ -77,13 +78,19 @@ class World:
         assert check_log(self.log, replicas={"d": {"west"}}, limited=("t",)) == ()
 
 
-def pair() -> World:
-    """a holds a GPU since 10 ms, b has been there since 20 ms."""
+def joining() -> World:
+    """a holds a GPU since 10 ms, b is about to start there."""
     world = World()
     world.submit("a", "b")
     world.place("a")
     world.start("a", 10)
     world.desk.share("b", "a")
+    return world
+
+
+def pair() -> World:
+    """a holds a GPU since 10 ms, b has been there since 20 ms."""
+    world = joining()
     world.start("b", 20)
     return world
 
@@ -141,11 +148,7 @@ def test_a_server_goes_down() -> None:
 
 
 def test_a_guest_that_has_not_started_waits_for_a_holder_that_stops() -> None:
-    world = World()
-    world.submit("a", "b")
-    world.place("a")
-    world.start("a", 10)
-    world.desk.share("b", "a")
+    world = joining()
     world.desk.preempt("a", "")
     assert world.state.take_startable() == ()
     world.take(ev.Stopped("a", 1, 0, 0), at=15)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,14 +10,12 @@ from benchmarks import guarantees
 from mast_opt.store.sqlite import open_sqlite
 from tests.service.processes import Clients, check
 
-PYTEST = next(one for one in guarantees.GUARANTEES if one.module == "pytest")
 
-
-@pytest.mark.parametrize(("body", "holds"), [("pass", True), ("import pytest; pytest.skip()", False)])
-def test_only_skipped_tests_show_nothing(tmp_path: Path, body: str, holds: bool) -> None:
-    file = tmp_path / "test_one.py"
-    file.write_text(f"def test_one():\n    {body}\n")
-    assert guarantees.tested(replace(PYTEST, short=f"-q -p no:cacheprovider {file}"), short=True)[0] is holds
+def test_tests_of_which_none_has_passed_show_nothing() -> None:
+    assert guarantees.result_of("pytest", "s\n3 skipped in 0.10s\n") == []
+    assert guarantees.result_of("pytest", ".s\n1 passed, 2 skipped in 0.10s\n") == ["1 passed, 2 skipped in 0.10s"]
+    assert guarantees.result_of("tests.service.kills", "200 kills\n") == ["200 kills"]
+    assert guarantees.result_of("tests.service.kills", "\n") == []
 
 
 def test_no_acknowledged_job_shows_nothing(tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ from mast_opt.job_placement.live_fleet.snapshot_format import DIGEST, HEAD
 from mast_opt.job_placement.live_fleet.types import Server, Share
 from mast_opt.loop import events as ev
 from mast_opt.loop.engine import Engine
+from mast_opt.loop.event import CorruptLog
 from mast_opt.loop.job_states import HOLDING, JobState
-from mast_opt.loop.state import CorruptLog, State
+from mast_opt.loop.state import State
 from mast_opt.policies.mast import Mast
 from mast_opt.store.recovery import replay
 from tests.store.logs import log, opening, replayed

@@ -8,14 +8,12 @@ rate at which the mean is below ``KNEE`` times that at the least rate.
 
 from __future__ import annotations
 
-import argparse
-import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
-import matplotlib as mpl
-
 from benchmarks.gavel_curves import POLICIES, PUBLISHED, Run, read
+from benchmarks.study_pages import results_and_docs, save, with_tables
 
 PAGE, PICTURE = "gavel.md", "gavel-curves.svg"
 SEED = 0
@@ -103,12 +101,8 @@ def seeds_table(runs: Sequence[Run], rates: Sequence[float] = (0.4, 2.4, 4.0, 4.
 
 def written(page: str, runs: Sequence[Run]) -> str:
     """The page with its tables, each between ``<!-- table: NAME -->`` and ``<!-- end -->``."""
-    tables = {"curves": table(runs), "own-code": own_code_table(runs), "seeds": seeds_table(runs)}
-
-    def block(found: re.Match[str]) -> str:
-        return f"{found[1]}\n{tables[found[2]]}\n{found[3]}"
-
-    return re.sub(r"(<!-- table: (curves|own-code|seeds) -->)\n.*?(<!-- end -->)", block, page, flags=re.DOTALL)
+    makers = {"curves": table, "own-code": own_code_table, "seeds": seeds_table}
+    return with_tables(page, {name: partial(make, runs) for name, make in makers.items()})
 
 
 def draw(runs: Sequence[Run], picture: Path) -> None:
@@ -128,22 +122,14 @@ def draw(runs: Sequence[Run], picture: Path) -> None:
     axis.set(xlabel="jobs an hour", ylabel="mean completion time, h", ylim=(0, MOST_H), xlim=(0, 6.2))
     axis.grid(alpha=0.3)
     axis.legend(frameon=False)
-    figure.set_layout_engine("tight")  # whatever layout the settings of the process ask for
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(picture, metadata={"Date": None})
+    save(figure, picture)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", type=Path)
-    parser.add_argument("docs", type=Path)
-    given = parser.parse_args()
-    mpl.use("svg")
-    mpl.rcParams.update({"svg.hashsalt": "mast-opt", "svg.fonttype": "none"})
-    runs = read(given.results)
-    page = given.docs / PAGE
+    results, docs = results_and_docs(__doc__)
+    runs, page = read(results), docs / PAGE
     page.write_text(written(page.read_text(), runs))
-    draw(runs, given.docs / "images" / PICTURE)
+    draw(runs, docs / "images" / PICTURE)
 
 
 if __name__ == "__main__":

@@ -9,16 +9,15 @@ with the 95% interval of a bootstrap where there are three seeds or more.
 
 from __future__ import annotations
 
-import argparse
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
 
 from benchmarks.headline_in_time import read
+from benchmarks.study_pages import results_and_docs, save, with_tables
 from mast_opt.simulation.experiments import WORST_BEFORE
 from mast_opt.simulation.headline_variants import AFTER, VARIANTS
 
@@ -171,16 +170,8 @@ def gangs(runs: Runs, names: Sequence[str]) -> str:
 
 def written(page: str, runs: Runs) -> str:
     """The page with its tables, each between ``<!-- table: NAME -->`` and ``<!-- end -->``."""
-    tables: dict[str, Callable[[], str]] = {
-        name: lambda names=names: table(runs, names)  # type: ignore[misc]
-        for name, names in TABLES.items()
-    }
-    tables["gang-waits"] = lambda: gangs(runs, GANG_WAITS)
-
-    def block(found: re.Match[str]) -> str:
-        return f"{found[1]}\n{tables[found[2]]()}\n{found[3]}"
-
-    return re.sub(r"(<!-- table: ([a-z-]+) -->)\n.*?(<!-- end -->)", block, page, flags=re.DOTALL)
+    tables = {name: partial(table, runs, names) for name, names in TABLES.items()}
+    return with_tables(page, {**tables, "gang-waits": partial(gangs, runs, GANG_WAITS)})
 
 
 def draw_variants(runs: Runs, picture: Path) -> None:
@@ -203,7 +194,7 @@ def draw_variants(runs: Runs, picture: Path) -> None:
     axes[0].axvline(WORST_BEFORE, color="grey", linewidth=0.8, linestyle=":")
     axes[0].set_yticks(range(len(runs)), list(runs), fontsize=8)
     axes[0].set_ylim(len(runs) - 0.5, -0.5)
-    _save(figure, picture)
+    save(figure, picture)
 
 
 def draw_questions(runs: Runs, picture: Path) -> None:
@@ -240,27 +231,15 @@ def draw_questions(runs: Runs, picture: Path) -> None:
     right.legend(frameon=False)
     for axis in (left, right):
         axis.grid(alpha=0.3)
-    _save(figure, picture)
-
-
-def _save(figure: mpl.figure.Figure, picture: Path) -> None:
-    figure.set_layout_engine("tight")  # whatever layout the settings of the process ask for
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(picture, metadata={"Date": None})
+    save(figure, picture)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", type=Path)
-    parser.add_argument("docs", type=Path)
-    given = parser.parse_args()
-    mpl.use("svg")
-    mpl.rcParams.update({"svg.hashsalt": "mast-opt", "svg.fonttype": "none"})
-    runs = runs_of(given.results)
-    page = given.docs / PAGE
+    results, docs = results_and_docs(__doc__)
+    runs, page = runs_of(results), docs / PAGE
     page.write_text(written(page.read_text(), runs))
-    draw_variants(runs, given.docs / "images" / "headline-in-time.svg")
-    draw_questions(runs, given.docs / "images" / "headline-in-time-questions.svg")
+    draw_variants(runs, docs / "images" / "headline-in-time.svg")
+    draw_questions(runs, docs / "images" / "headline-in-time-questions.svg")
 
 
 if __name__ == "__main__":

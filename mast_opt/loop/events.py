@@ -16,12 +16,9 @@ from mast_opt.loop.fleet_events import (
     CopyEnded,
     CopyProgress,
     DatasetCreated,
-    HostBack,
-    HostLost,
     LeadTaken,
     MoveAsked,
     QuotaSet,
-    Reconciled,
     ReplicaDropped,
     ServerDown,
     ServerMoved,
@@ -33,7 +30,6 @@ from mast_opt.loop.job_events import (
     Adopted,
     Bound,
     Cancelled,
-    Checkpointed,
     Failed,
     Finished,
     JobSpec,
@@ -41,7 +37,6 @@ from mast_opt.loop.job_events import (
     Placed,
     Queued,
     Refused,
-    Relocated,
     Resized,
     Shared,
     Started,
@@ -72,7 +67,6 @@ __all__ = [
     "Bound",
     "Cancelled",
     "CapacitySet",
-    "Checkpointed",
     "CopyAsked",
     "CopyEnded",
     "CopyProgress",
@@ -80,8 +74,6 @@ __all__ = [
     "Event",
     "Failed",
     "Finished",
-    "HostBack",
-    "HostLost",
     "JobSpec",
     "Key",
     "LeadTaken",
@@ -91,9 +83,7 @@ __all__ = [
     "PlanStep",
     "Queued",
     "QuotaSet",
-    "Reconciled",
     "Refused",
-    "Relocated",
     "ReplicaDropped",
     "Resized",
     "ServerDown",
@@ -118,8 +108,8 @@ FORMAT = "mast-opt-log/1"
 
 JOB_EVENTS: frozenset[type[Event]] = frozenset(
     (
-        *(Submitted, Cancelled, Queued, Refused, Bound, Placed, StopAsked, Started, Checkpointed, Stopped, Finished),
-        *(Failed, Adopted, Resized, Relocated, Shared),
+        *(Submitted, Cancelled, Queued, Refused, Bound, Placed, StopAsked, Started, Stopped, Finished),
+        *(Failed, Adopted, Resized, Shared),
     )
 )
 """Events about jobs."""
@@ -130,7 +120,7 @@ EVENTS: Mapping[str, type[Event]] = {
         *sorted(JOB_EVENTS, key=lambda cls: cls.__name__),
         *(ServerUp, ServerDown, CapacitySet, QuotaSet, StorageSet, MoveAsked, ServerMoved),
         *(DatasetCreated, CopyAsked, CopyProgress, CopyEnded, ReplicaDropped, SolveAsked, SolveEnded, PlanAdopted),
-        *(StepDropped, HostLost, HostBack, Reconciled, LeadTaken, Timer),
+        *(StepDropped, LeadTaken, Timer),
     )
 }
 """Name in the log → class: every event there is."""

@@ -123,28 +123,6 @@ class ReplicaDropped(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class HostLost(Event):
-    """The host of a region cannot be reached."""
-
-    region: str
-
-
-@dataclass(frozen=True, slots=True)
-class HostBack(Event):
-    """The host of a region can be reached again."""
-
-    region: str
-
-
-@dataclass(frozen=True, slots=True)
-class Reconciled(Event):
-    """What a host runs was compared with the state."""
-
-    region: str
-    differences: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class LeadTaken(Event):
     """A process leads from now on."""
 

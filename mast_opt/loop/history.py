@@ -85,7 +85,7 @@ class History:
     copying_mb: Steps
     """Of replicas that are being made."""
     counts: Mapping[str, Steps]
-    """``copies``, ``drops``, ``server moves``, ``relocations``, ``stops`` → how many so far."""
+    """``copies``, ``drops``, ``server moves``, ``stops`` → how many so far."""
     planned_ratio: Mapping[int, Steps]
     """Tier → the largest demand over supply that the plan of data in force has, in thousandths."""
 
@@ -267,8 +267,6 @@ class _Builder:
             self._count("drops", at)
         elif isinstance(event, ev.ServerMoved):
             self._count("server moves", at)
-        elif isinstance(event, ev.Relocated):
-            self._count("relocations", at)
         elif isinstance(event, ev.PlanAdopted):
             for tier, ratio in (event.ratios or {}).items():
                 thousandths = round(ratio * WHOLE)

@@ -135,16 +135,6 @@ class Started(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpointed(Event):
-    """A job has saved its work."""
-
-    job: str
-    attempt: int
-    work_ms: int
-    """Work done since the attempt began, at reference speed."""
-
-
-@dataclass(frozen=True, slots=True)
 class Stopped(Event):
     """An attempt has ended and holds nothing any more; the job is not finished."""
 
@@ -199,16 +189,6 @@ class Resized(Event):
     tasks: int
     shares: tuple[Share, ...]
     """All of them, not only those that came or went."""
-
-
-@dataclass(frozen=True, slots=True)
-class Relocated(Event):
-    """A running job is to go on in another place: it is asked to stop, and placed there."""
-
-    job: str
-    attempt: int
-    region: str
-    cluster: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,10 +43,12 @@ class Habits:
     """How long it takes to notice that a job has ended."""
     carried: bool = False
     """A restart that was cut short is finished by the next attempt, in addition to that one's own."""
+    in_vain: bool = False
+    """Jobs are stopped for one that then finds no servers."""
 
 
 OURS = Habits()
-HELIOS = Habits(tick_ms=1000, carried=True)
+HELIOS = Habits(tick_ms=1000, carried=True, in_vain=True)
 """Those of Helios's simulator, which looks at its jobs once a second."""
 
 
@@ -140,7 +142,7 @@ class _Queue:
                 self.log = _grown(self.log, 2 * rows + 2 * size, 2 * shares + size)
             most = int(self.at[ROWS]) + ROWS_AT_ONCE
             state = (self.jobs, self.attempts, order, self.servers, self.log, self.at)
-            return replay_preemptive(*state, until, most, las, habits.tick_ms, habits.carried)
+            return replay_preemptive(*state, until, most, las, habits.tick_ms, habits.carried, habits.in_vain)
 
         return step
 

@@ -1,12 +1,14 @@
 """Compiled replay of one queue in which a job may be stopped for another one: SRTF, LAS.
 
 At every instant at which something happens, all jobs are gone through in the policy's order. Each claims its GPUs of
-all there are, as long as enough are left. Then those that run without a claim are stopped, and those that wait and have
-a claim are placed, where servers with enough free GPUs are there. A job without a claim does not block those behind it.
-This is what Helios's simulator does every second.
+all there are, as long as enough are left. Then those that wait and have a claim are placed, where servers with enough
+GPUs are free or held by jobs that run without a claim. Those are stopped, unless nobody took their servers. A job
+without a claim does not block those behind it; one with a claim that finds no servers keeps its claim, and waits.
+Helios's simulator does this every second; there, who runs without a claim is stopped in any case.
 
 A job that is stopped keeps its work up to its last checkpoint, and takes ``restart`` ms to get going again. Of jobs
-with the same key those that wait go first, and of these the one that has waited longest.
+with the same key those that run go first, so that none is stopped for another that takes as long; of those that wait,
+the one that has waited longest.
 """
 
 from __future__ import annotations
@@ -29,8 +31,10 @@ from mast_opt.simulation.replay_state import (
     Log,
     QueueJobs,
     free_up,
-    place,
+    hold,
+    hold_again,
     write,
+    write_placed,
 )
 from mast_opt.simulation.server_levels import Ints, Servers
 
@@ -170,7 +174,7 @@ def _claim(jobs: QueueJobs, order: Order, at: Ints, gpus: int, elapsed: int) -> 
     while (quota > 0 and waiting >= 0) or running >= 0:
         waits = waiting >= 0
         if waits and running >= 0:
-            waits = order.wait_key[waiting] <= order.run_key[running] - elapsed
+            waits = order.wait_key[waiting] < order.run_key[running] - elapsed
         if waits:
             if jobs.need[order.wait_job[waiting]] <= quota:
                 quota -= jobs.need[order.wait_job[waiting]]
@@ -188,10 +192,45 @@ def _claim(jobs: QueueJobs, order: Order, at: Ints, gpus: int, elapsed: int) -> 
 
 
 @kernel
+def _trade(
+    jobs: QueueJobs, attempts: Attempts, order: Order, servers: Servers, log: Log, at: Ints, claims: int, stops: int,
+    elapsed: int, in_vain: bool,
+) -> tuple[int, int]:  # fmt: skip
+    """Give the jobs that have a claim their servers, also those of the jobs in ``stops``, in the policy's order.
+
+    Returns:
+        How many of the claims found servers, and how many jobs are stopped: those whose servers went to a job before
+        them in the order, or all of ``stops`` where that is ``in_vain``.
+    """
+    for stop in range(stops):
+        free_up(servers, jobs, attempts, log, at, order.run_job[order.stops[stop]])
+    claim, stop, placed, stopped = 0, 0, 0, 0
+    while claim < claims or stop < stops:
+        if _waits_first(order, claim, claims, stop, stops, elapsed):
+            if hold(servers, jobs, attempts, log, at, order.wait_job[order.claims[claim]]):
+                order.claims[placed] = order.claims[claim]
+                placed += 1
+            claim += 1
+        else:
+            if in_vain or not hold_again(servers, jobs, attempts, log, at, order.run_job[order.stops[stop]]):
+                order.stops[stopped] = order.stops[stop]
+                stopped += 1
+            stop += 1
+    return placed, stopped
+
+
+@kernel
+def _waits_first(order: Order, claim: int, claims: int, stop: int, stops: int, elapsed: int) -> bool:
+    """Whether the next claim goes before the next job that may be stopped."""
+    if claim == claims or stop == stops:
+        return stop == stops
+    return bool(order.wait_key[order.claims[claim]] < order.run_key[order.stops[stop]] - elapsed)
+
+
+@kernel
 def _stop(
-    jobs: QueueJobs, attempts: Attempts, order: Order, servers: Servers, log: Log, at: Ints, now: int, stops: int,
-    carried: bool,
-) -> None:  # fmt: skip
+    jobs: QueueJobs, attempts: Attempts, order: Order, log: Log, at: Ints, now: int, stops: int, carried: bool
+) -> None:
     """Stop the running jobs at the places in ``stops``, and keep them in ``stopped``."""
     for stop in range(stops):
         job = order.run_job[order.stops[stop]]
@@ -201,7 +240,6 @@ def _stop(
         attempts.left[job] -= work - lost
         attempts.delay[job] = jobs.restart[job] + (max(0, attempts.delay[job] - held) if carried else 0)
         attempts.attained[job] += held * jobs.need[job]
-        free_up(servers, jobs, attempts, log, at, job)
         log.stop_work[at[STOPS]], log.stop_lost[at[STOPS]] = work - lost, lost
         at[STOPS] += 1
         write(log, at, now, STOPPED, job)
@@ -211,16 +249,13 @@ def _stop(
 
 @kernel
 def _start(
-    jobs: QueueJobs, attempts: Attempts, order: Order, servers: Servers, log: Log, at: Ints, now: int, claims: int,
-    las: bool,
-) -> None:  # fmt: skip
-    """Place the waiting jobs that have a claim, where there are servers for them."""
-    placed = 0
-    for claim in range(claims):
+    jobs: QueueJobs, attempts: Attempts, order: Order, log: Log, at: Ints, now: int, placed: int, las: bool
+) -> None:
+    """Start the waiting jobs that found servers."""
+    for claim in range(placed):
         waiting = order.claims[claim]
         job = order.wait_job[waiting]
-        if not place(servers, jobs, attempts, log, at, now, job):
-            continue
+        write_placed(attempts, log, at, now, job)
         attempts.started[job] = now
         attempts.ends[job] = now + attempts.delay[job] + attempts.left[job]
         if las:
@@ -228,15 +263,13 @@ def _start(
         key = order.wait_key[waiting] if las else attempts.ends[job]
         _insert(order.run_key, order.run_job, at[RUNNING], key, job)
         at[RUNNING] += 1
-        order.claims[placed] = waiting
-        placed += 1
     at[WAITING] = _remove(order.wait_key, order.wait_job, at[WAITING], order.claims, placed)
 
 
 @entry
 def replay_preemptive(
     jobs: QueueJobs, attempts: Attempts, order: Order, servers: Servers, log: Log, at: Ints, until: int, most_rows: int,
-    las: bool, tick: int, carried: bool,
+    las: bool, tick: int, carried: bool, in_vain: bool,
 ) -> bool:  # fmt: skip
     """Go on with a replay until it ends, until the time is up, or until the log has ``most_rows`` rows or is full.
 
@@ -244,6 +277,7 @@ def replay_preemptive(
         las: least attained service; else shortest remaining time.
         tick: ms that it takes to notice that a job has ended.
         carried: a restart that was cut short is finished by the next attempt, in addition to that one's own.
+        in_vain: jobs without a claim are stopped even where nobody takes their servers.
 
     Returns:
         Whether it has ended, or the time is up.
@@ -267,9 +301,11 @@ def replay_preemptive(
             at[COME] += 1
         if las:
             _lower(jobs, attempts, order, at, now)
-        claims, stops = _claim(jobs, order, at, gpus, 0 if las else now)
-        _stop(jobs, attempts, order, servers, log, at, now, stops, carried)
-        _start(jobs, attempts, order, servers, log, at, now, claims, las)
+        elapsed = 0 if las else now
+        claims, stops = _claim(jobs, order, at, gpus, elapsed)
+        placed, stops = _trade(jobs, attempts, order, servers, log, at, claims, stops, elapsed, in_vain)
+        _stop(jobs, attempts, order, log, at, now, stops, carried)
+        _start(jobs, attempts, order, log, at, now, placed, las)
         for stop in range(stops):
             job = order.stopped[stop]
             level = _level(order.thresholds, attempts.attained[job])

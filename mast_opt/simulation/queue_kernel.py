@@ -22,8 +22,9 @@ from mast_opt.simulation.replay_state import (
     Log,
     QueueJobs,
     free_up,
-    place,
+    hold,
     write,
+    write_placed,
 )
 from mast_opt.simulation.server_levels import Ints, Servers
 
@@ -128,8 +129,9 @@ def replay_queue(
             at[COME] += 1
         while at[WAITING] > 0:
             job = heaps.by_rank[heaps.waiting[0]]
-            if jobs.need[job] > at[FREE] or not place(servers, jobs, attempts, log, at, now, job):
+            if jobs.need[job] > at[FREE] or not hold(servers, jobs, attempts, log, at, job):
                 break
+            write_placed(attempts, log, at, now, job)
             at[WAITING] -= 1
             _pop(heaps.waiting, at[WAITING])
             _push_end(run_end, run_job, at[RUNNING], now + jobs.duration[job], job)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mast_opt.core.by_reference import by_reference
 from mast_opt.core.jit import kernel
 from mast_opt.loop.job_log import PLACED
-from mast_opt.simulation.server_levels import Ints, Servers, give_back, take
+from mast_opt.simulation.server_levels import Ints, Servers, give_back, take, take_again
 
 COME, WAITING, RUNNING, ROWS, SHARES, PLACEMENTS, STOPS, FREE, DEMAND, NOW = range(10)
 """Places of ``at``, how far a replay is: jobs that have come, that wait, and that run; rows, shares, placements and
@@ -83,19 +83,24 @@ def write(log: Log, at: Ints, now: int, kind: int, job: int) -> None:
 
 
 @kernel
-def place(servers: Servers, jobs: QueueJobs, attempts: Attempts, log: Log, at: Ints, now: int, job: int) -> bool:
-    """Give a job its servers, if it fits, and write that to the log."""
+def hold(servers: Servers, jobs: QueueJobs, attempts: Attempts, log: Log, at: Ints, job: int) -> bool:
+    """Give a job its servers, if it fits. The shares are in the log; the row of the placement is not yet."""
     begin = at[SHARES]
     end = take(servers, jobs.need[job], log.share_server, log.share_gpus, begin)
     if end == begin:
         return False
     attempts.first_share[job], attempts.next_share[job] = begin, end
-    log.placed_shares[at[PLACEMENTS]] = end - begin
-    at[PLACEMENTS] += 1
     at[SHARES] = end
     at[FREE] -= jobs.need[job]
-    write(log, at, now, PLACED, job)
     return True
+
+
+@kernel
+def write_placed(attempts: Attempts, log: Log, at: Ints, now: int, job: int) -> None:
+    """Add the row of a placement to the log. Rows come in the order in which the jobs got their servers."""
+    log.placed_shares[at[PLACEMENTS]] = attempts.next_share[job] - attempts.first_share[job]
+    at[PLACEMENTS] += 1
+    write(log, at, now, PLACED, job)
 
 
 @kernel
@@ -103,3 +108,12 @@ def free_up(servers: Servers, jobs: QueueJobs, attempts: Attempts, log: Log, at:
     """Take back what a job holds."""
     give_back(servers, log.share_server, log.share_gpus, attempts.first_share[job], attempts.next_share[job])
     at[FREE] += jobs.need[job]
+
+
+@kernel
+def hold_again(servers: Servers, jobs: QueueJobs, attempts: Attempts, log: Log, at: Ints, job: int) -> bool:
+    """Give a job back what was taken from it, if nobody else holds it by now."""
+    if not take_again(servers, log.share_server, log.share_gpus, attempts.first_share[job], attempts.next_share[job]):
+        return False
+    at[FREE] -= jobs.need[job]
+    return True

@@ -128,3 +128,15 @@ def give_back(servers: Servers, share_server: Small, share_gpus: Small, begin: i
     for at in range(begin, end):
         server = share_server[at]
         _set_free(servers, server, servers.free[server] + share_gpus[at])
+
+
+@kernel
+def take_again(servers: Servers, share_server: Small, share_gpus: Small, begin: int, end: int) -> bool:
+    """Take the GPUs of these shares, each on its server, where all of them are free. Each server is there once."""
+    for at in range(begin, end):
+        if servers.free[share_server[at]] < share_gpus[at]:
+            return False
+    for at in range(begin, end):
+        server = share_server[at]
+        _set_free(servers, server, servers.free[server] - share_gpus[at])
+    return True

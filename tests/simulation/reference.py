@@ -45,20 +45,20 @@ def simulate(
     def level(job: Job, now: int) -> int:
         return sum(job.service(now) >= threshold for threshold in thresholds)
 
-    def let_go(job: Job) -> None:
-        for server, gpus in job.shares:
-            free[server] += gpus
-        job.shares = []
+    def change(shares: list[tuple[int, int]], sign: int) -> None:
+        for server, gpus in shares:
+            free[server] += sign * gpus
+
+    def start(job: Job, shares: list[tuple[int, int]], now: int) -> None:
+        job.shares, job.started = shares, now
+        rows.append((now, "placed", job.number, tuple(shares)))
 
     def place(job: Job, now: int) -> bool:
         shares = places(free, size, job.gpus)
-        if shares is None:
-            return False
-        for server, gpus in shares:
-            free[server] -= gpus
-        job.shares, job.started = shares, now
-        rows.append((now, "placed", job.number, tuple(shares)))
-        return True
+        if shares is not None:
+            change(shares, -1)
+            start(job, shares, now)
+        return shares is not None
 
     now = -1
     while coming or running:
@@ -68,7 +68,7 @@ def simulate(
         now = min(times)
         for job in [job for job in running if job.end() + tick == now]:
             running.remove(job)
-            let_go(job)
+            change(job.shares, 1)
             rows.append((now, "finished", job.number, ()))
         while coming and coming[0].submitted == now:
             waiting.append(coming.pop(0))
@@ -86,23 +86,35 @@ def simulate(
                 return level(job, now) * len(jobs) + job.number
             return job.end() - now if job.started >= 0 else job.delay + job.left
 
-        quota, stopped, claims = servers * size, [], []
-        for job in sorted(waiting + running, key=key):
+        quota, refused, claims = servers * size, [], []
+        in_order = sorted(running + waiting, key=key)
+        for job in in_order:
             if job.gpus <= quota:
                 quota -= job.gpus
                 claims += [job] if job.started < 0 else []
             elif job.started >= 0:
+                refused.append(job)
+                change(job.shares, 1)
+        placed: dict[int, list[tuple[int, int]]] = {}
+        stopped = []
+        for job in in_order:
+            if job in refused and all(free[server] >= gpus for server, gpus in job.shares):
+                change(job.shares, -1)
+            elif job in refused:
                 stopped.append(job)
+            elif job in claims and (shares := places(free, size, job.gpus)) is not None:
+                placed[job.number] = shares
+                change(shares, -1)
         for job in stopped:
             held = now - job.started
             work = max(0, held - job.delay)
             job.left -= work if job.checkpoint == 0 else work // job.checkpoint * job.checkpoint
-            job.attained, job.delay, job.started = job.service(now), job.restart, -1
+            job.attained, job.delay, job.started, job.shares = job.service(now), job.restart, -1, []
             running.remove(job)
-            let_go(job)
             rows.append((now, "stopped", job.number, ()))
         for job in claims:
-            if place(job, now):
+            if job.number in placed:
+                start(job, placed[job.number], now)
                 waiting.remove(job)
                 running.append(job)
         waiting += stopped

@@ -84,6 +84,50 @@ def test_a_job_in_the_way_blocks_those_behind_it_only_in_a_fixed_order() -> None
     assert (1, "placed", 1, ((0, 2),)) in shortest
 
 
+def test_no_job_is_stopped_for_one_that_takes_as_long() -> None:
+    jobs = [Job(0, 0, 10, 1), Job(1, 4, 6, 1), Job(2, 4, 6, 1)]
+    rows = rows_of(replay(queue_of(jobs), 1, 1, "srtf"))
+    assert [row[:3] for row in rows if row[1] != "submitted"] == [
+        (0, "placed", 0),
+        (10, "finished", 0),
+        (10, "placed", 1),
+        (16, "finished", 1),
+        (16, "placed", 2),
+        (22, "finished", 2),
+    ]
+
+
+def test_no_job_is_stopped_for_one_that_finds_no_servers() -> None:
+    """Two GPUs are free for job 3 once job 2 is stopped, but on different servers."""
+    jobs = [Job(0, 0, 9, 2), Job(1, 0, 9, 2), Job(2, 1, 90, 1), Job(3, 2, 20, 2)]
+    rows = rows_of(replay(queue_of(jobs), 2, 3, "srtf"))
+    assert [row[2] for row in rows if row[1] == "stopped"] == []
+    assert [row[:3] for row in rows if row[1] == "placed"][2:] == [(1, "placed", 2), (9, "placed", 3)]
+
+
+@given(drawn=queues())
+@settings(max_examples=100, deadline=None)
+def test_srtf_stops_a_job_only_for_one_that_ends_sooner(drawn: tuple[list[Job], int, int]) -> None:
+    jobs, servers, size = drawn
+    jobs = fitting(jobs, servers, size)
+    left, delay, began = [job.duration for job in jobs], [0] * len(jobs), [0] * len(jobs)
+    stopped: dict[int, int] = {}
+    now = -1
+    for at, what, number, _ in [*rows_of(replay(queue_of(jobs), servers, size, "srtf")), (2**60, "end", 0, ())]:
+        if at != now:
+            assert not stopped, "stopped, and nobody that ends sooner started at that instant"
+            now = at
+        if what == "stopped":
+            stopped[number] = began[number] + delay[number] + left[number] - now
+            work, every = max(0, now - began[number] - delay[number]), jobs[number].checkpoint
+            left[number] -= work // every * every if every else work
+            delay[number] = jobs[number].restart
+        elif what == "placed":
+            began[number] = now
+            needed = delay[number] + left[number]
+            stopped = {job: rest for job, rest in stopped.items() if rest <= needed}
+
+
 def test_lost_work_is_done_again() -> None:
     jobs = [Job(0, 0, 100, 1, checkpoint=30, restart=7), Job(1, 50, 10, 1)]
     log = replay(queue_of(jobs), 1, 1, "srtf")

@@ -72,10 +72,11 @@ def command(
     """Run a trace of submitted jobs under a policy, in virtual time; or under several, as a sweep.
 
     fifo, sjf, srtf and las look at nothing but the order of jobs and at GPUs: each region has a queue of its own, and
-    its servers are equal. las has the parameter thresholds_gpu_s. mast places jobs in all regions that hold their data;
-    federated sends each job to a region when it comes (parameters rule, age_ms, seed, …); gavel lets jobs take turns in
-    rounds (objective, aware, round_s, …). All three have placement, and --slow turns on plans of data and of servers
-    for them, with parameters such as slow.data.every_s. The figures come from the log alone.
+    its servers are equal. A job that does not fit blocks those behind it under fifo and sjf, and nobody under srtf and
+    las, which stop jobs for others. las has the parameter thresholds_gpu_s. mast places jobs in all regions that hold
+    their data; federated sends each job to a region when it comes (parameters rule, age_ms, seed, …); gavel lets jobs
+    take turns in rounds (objective, aware, round_s, …). All three have placement, and --slow turns on plans of data
+    and of servers for them, with parameters such as slow.data.every_s. The figures come from the log alone.
 
         mast-opt simulate my-trace --policy fifo
         mast-opt simulate my-trace --policy las --param thresholds_gpu_s=3600,28800 --out las-run

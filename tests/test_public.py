@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import subprocess
 import sys
@@ -16,19 +15,6 @@ def test_every_public_name_is_there_and_nothing_else() -> None:
         assert getattr(mast_opt, name).__name__ == name
     assert dir(mast_opt) == sorted(mast_opt.__all__)
     assert sorted(mast_opt.__all__) == mast_opt.__all__
-
-
-def test_type_checkers_see_the_same_names() -> None:
-    tree = ast.parse(Path(mast_opt.__file__).read_text())
-    guarded = next(node for node in tree.body if isinstance(node, ast.If))
-    imported = [
-        (statement.module, alias.name)
-        for statement in guarded.body
-        if isinstance(statement, ast.ImportFrom)
-        for alias in statement.names
-    ]
-    assert sorted(name for _, name in imported) == sorted(mast_opt.__all__)
-    assert {(home, name) for home, names in mast_opt._HOMES.items() for name in names} == set(imported)
 
 
 def test_public_names_have_docstrings() -> None:

@@ -75,11 +75,11 @@ def test_mps_reads_back_as_the_very_same_arrays(tmp_path: Path) -> None:
     )
     write_mps(mip, tmp_path / "m.mps")
     lp = read(tmp_path / "m.mps").getLp()
-    assert lp.offset_ == mip.offset
-    for name, expected in (
-        ("col_cost_", mip.cost),
-        ("col_lower_", mip.col_lower),
-        ("col_upper_", mip.col_upper),
+    assert lp.offset_ == 0
+    for name, expected in (  # the constant of the objective is one column more, fixed at 1
+        ("col_cost_", [*mip.cost, mip.offset]),
+        ("col_lower_", [*mip.col_lower, 1]),
+        ("col_upper_", [*mip.col_upper, 1]),
         ("row_lower_", mip.row_lower),
         ("row_upper_", mip.row_upper),
     ):
@@ -87,8 +87,8 @@ def test_mps_reads_back_as_the_very_same_arrays(tmp_path: Path) -> None:
     matrix = csr_array((mip.value, mip.index, mip.row_start), shape=mip.shape).tocsc()
     np.testing.assert_array_equal(lp.a_matrix_.value_, matrix.data)
     np.testing.assert_array_equal(lp.a_matrix_.index_, matrix.indices)
-    assert [kind == highspy.HighsVarType.kInteger for kind in lp.integrality_] == mip.integral.tolist()
-    assert lp.col_names_ == list(mip.column_names())
+    assert [kind == highspy.HighsVarType.kInteger for kind in lp.integrality_] == [*mip.integral, False]
+    assert lp.col_names_ == [*mip.column_names(), "constant"]
     assert lp.row_names_ == list(mip.row_names())
 
 

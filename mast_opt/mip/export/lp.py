@@ -21,6 +21,7 @@ KEYWORDS = (
     "min max minimize maximize minimise maximise minimum maximum subject such st bound bounds free gen general "
     "generals int integer integers bin binary binaries semi semis sos end obj constant"
 )
+CONSTANT = "The column constant is fixed at 1; its cost is the constant of the objective."
 RULE = NameRule(
     forbidden=r"[^A-Za-z0-9_(),.!#%&@{}?;~]",
     brackets="()",
@@ -40,7 +41,7 @@ def write_lp(mip: Mip, path: Path | str) -> None:
     notes += [note for note in row_notes if note not in notes]
     offset = np.array([mip.offset])
     if mip.offset:
-        notes.append("The column constant is fixed at 1; its cost is the constant of the objective.")
+        notes.append(CONSTANT)
     notes.append("row~lower and row~upper are the two limits of one row.")
     blocks = [
         lines([*(f"\\ {line}" for line in (mip_title(mip), *notes)), "Minimize", " obj:"]),

@@ -1,4 +1,8 @@
-"""MIP export in the free MPS format."""
+"""MIP export in the free MPS format.
+
+Readers disagree about the constant of the objective: GLPK takes it with the other sign. So it is the cost of a column
+that is fixed at 1, as in an .lp file.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,12 @@ from scipy.sparse import csr_array, vstack
 
 from mast_opt.core.arrays import BoolArray, FloatArray, IntArray
 from mast_opt.core.fork_safety import use_tables
-from mast_opt.mip.export.lp import mip_title
+from mast_opt.mip.export.lp import CONSTANT, mip_title
 from mast_opt.mip.export.names import NameRule, numbered_names, readable_names
 from mast_opt.mip.export.text import lines, number, words, write_whole
 from mast_opt.mip.program import Mip
 
-KEYWORDS = "name rows columns rhs ranges bounds objsense objsec objname sos sets endata obj marker min max"
+KEYWORDS = "name rows columns rhs ranges bounds objsense objsec objname sos sets endata obj marker min max constant"
 RULE = NameRule(
     forbidden=r"[\s\p{C}]",
     brackets="[]",
@@ -24,10 +28,11 @@ RULE = NameRule(
 
 
 def write_mps(mip: Mip, path: Path | str, *, readable: bool = True) -> None:
-    """Write ``mip`` in free MPS format. The constant of the objective is minus its right-hand side, as is usual.
+    """Write ``mip`` in free MPS format.
 
     Args:
-        readable: False names columns c0, c1, … and rows r0, r1, …, for a solver rather than a person.
+        readable: False is for a backend that knows its solver: columns are c0, c1, …, rows r0, r1, …, and the constant
+            of the objective is minus its right-hand side, so that the file has the columns of the program alone.
 
     Raises:
         OSError: the file cannot be written; what stood there before is kept.
@@ -39,6 +44,9 @@ def write_mps(mip: Mip, path: Path | str, *, readable: bool = True) -> None:
         columns, notes = readable_names(mip.columns, RULE)
         rows, row_notes = readable_names(mip.rows, RULE)
         notes += [note for note in row_notes if note not in notes]
+    constant = mip.offset if readable else 0.0
+    if constant:
+        notes.append(CONSTANT)
     kind, rhs, span = _limits(mip.row_lower, mip.row_upper)
     head = [f"* {line}" for line in (mip_title(mip), *notes)]
     blocks = [
@@ -46,13 +54,15 @@ def write_mps(mip: Mip, path: Path | str, *, readable: bool = True) -> None:
         words("", pl.Series(["N", "L", "G", "E"]).gather(kind), rows),
         lines(["COLUMNS"]),
         *_columns(mip, columns, rows),
+        _values("constant", pl.Series(["obj"]), np.array([constant])),
         lines(["RHS"]),
-        _values("RHS", pl.Series(["obj"]), np.array([-mip.offset])),
+        _values("RHS", pl.Series(["obj"]), np.array([constant - mip.offset])),
         _values("RHS", rows, rhs),
         lines(["RANGES"]),
         _values("RANGE", rows, span),
         lines(["BOUNDS"]),
         *_bounds(mip, columns),
+        lines([" FX BOUND constant 1"] if constant else []),
         lines(["ENDATA"]),
     ]
     write_whole(Path(path), blocks)

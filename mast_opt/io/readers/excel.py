@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import io
-import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -19,11 +18,16 @@ import python_calamine as calamine
 from mast_opt.core.limits import MOST_DOCUMENT_BYTES
 from mast_opt.io.faults import Faults, shortened
 from mast_opt.io.raw_table import RawTable, is_note, raw_table
-from mast_opt.io.readers.archive import TooLarge, check_archive, check_sheet, column_number
+from mast_opt.io.readers.archive import TooLarge, check_archive, check_sheet
 from mast_opt.io.readers.base import Untyped, read_bytes
+from mast_opt.io.readers.formulas import Calculator, HeldCells, NotComputed, Place, cell_name, held_cells
 
 Cell = Any
 """What calamine makes of a cell: str (empty for an empty cell), float, bool, or a date."""
+
+Failed = dict[Place, tuple[str, str, str]]
+"""Cell → what is there, what was expected, and more about it."""
+_UNCOMPUTED = "a formula with its value in the file; open and save the workbook once in Excel or LibreOffice"
 
 
 class ExcelSource:
@@ -37,14 +41,16 @@ class ExcelSource:
         self._stem = stem
         self._faults = faults
         self._book: calamine.CalamineWorkbook | None = None
-        self._errors: dict[str, list[tuple[int, int]]] = {}
+        self._held: dict[str, HeldCells] = {}
+        self._shown: dict[str, list[list[Cell]]] = {}
+        self._calculator = Calculator(self._held, self._as_shown)
         data = read_bytes(path, path.name, faults, most=MOST_DOCUMENT_BYTES)
         if data is None:
             return
         try:
             check_workbook(data)
             self._book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(data))
-            self._errors = error_cells(data)
+            self._held.update(held_cells(data))
         except TooLarge as error:
             faults.add(path.name, f"a workbook without hidden size ({shortened(str(error), 200)})")
         except (calamine.CalamineError, *_DAMAGE) as error:
@@ -59,9 +65,11 @@ class ExcelSource:
             expected = f"a sheet {self._stem!r} with keys and values; it says what kind of tables these are"
             self._faults.add(self.path.name, expected)
             return None
-        rows = self._rows(self._stem)
-        if rows is None:
+        found = self._rows(self._stem)
+        if found is None:
             return None
+        rows, failed = found
+        self._faults_of(self.header_file, {place: why for place, why in failed.items() if place[1] < 2}, {})
         header: dict[str, Any] = {}
         for number, row in enumerate(rows, start=1):
             key, value = (cell_text(cell).strip() for cell in (*row, "", "")[:2])
@@ -101,9 +109,10 @@ class ExcelSource:
     def table(self, name: str) -> RawTable | None:
         """The cells of a sheet as texts; None, with a fault, where it cannot be read."""
         file = self.file(name)
-        rows = self._rows(name)
-        if rows is None:
+        found = self._rows(name)
+        if found is None:
             return None
+        rows, failed = found
         if not rows or _blank(rows[0]):
             self._faults.add(file, "a first row with the names of the columns")
             return None
@@ -118,23 +127,64 @@ class ExcelSource:
             pl.Series(str(position), [cell_text(row[position]) for row in filled.values()], pl.String)
             for position in read
         ]
-        failed = np.array(sorted(self._errors.get(name, [])), np.int64).reshape(-1, 2)
-        failed = failed[np.isin(failed[:, 1], read)]
-        for column in np.unique(failed[:, 1]).tolist():
-            numbers = failed[failed[:, 1] == column, 0]
-            expected = "a value (the formula in this cell fails)"
-            self._faults.cells(file, heads[column], numbers, lambda n: "an Excel error", expected)
+        failed |= {place: why for place, why in self._merged(name) if place[0] in filled}
+        failed = {place: why for place, why in failed.items() if place[1] in read or place[1] >= len(heads)}
+        self._faults_of(file, failed, dict(enumerate(heads)))
         numbers_in_sheet = np.array(list(filled), np.int64)
         names = [heads[position] for position in read]
-        return raw_table(file, names, columns, self._faults, numbers_in_sheet, partial=bool(len(failed)))
+        return raw_table(file, names, columns, self._faults, numbers_in_sheet, partial=bool(failed))
 
-    def _rows(self, name: str) -> list[list[Cell]] | None:
-        assert self._book is not None
+    def _rows(self, name: str) -> tuple[list[list[Cell]], Failed] | None:
+        """The cells of a sheet, and those that hold something which is not known; None, with a fault, for no sheet."""
         try:
-            return self._book.get_sheet_by_name(name).to_python(skip_empty_area=False)
+            rows = self._as_shown(name)
         except calamine.CalamineError as error:
             self._faults.add(self.file(name), f"a sheet that can be read ({shortened(str(error))})")
             return None
+        held = self._held.get(name, HeldCells())
+        failed = dict.fromkeys(held.errors, ("an Excel error", "a value (the formula in this cell fails)", ""))
+        computed: dict[Place, Cell] = {}
+        for place, formula in held.formulas.items():
+            try:
+                computed[place] = self._calculator.value(name, place)
+            except NotComputed as error:
+                computed[place] = ""
+                failed[place] = (f"={formula}", _UNCOMPUTED, f" (cell {cell_name(place)}; {error})")
+        if computed:
+            height = max(len(rows), *(row for row, _ in computed))
+            width = max(*(len(row) for row in rows), *(column + 1 for _, column in computed))
+            rows = [[*row, *[""] * (width - len(row))] for row in (*rows, *([] for _ in range(height - len(rows))))]
+            for (row, column), value in computed.items():
+                rows[row - 1][column] = value
+        return rows, failed
+
+    def _as_shown(self, name: str) -> list[list[Cell]]:
+        assert self._book is not None
+        if name not in self._shown:
+            rows = self._book.get_sheet_by_name(name).to_python(skip_empty_area=False)
+            if not any(held.formulas for held in self._held.values()):
+                return rows
+            self._shown[name] = rows
+        return self._shown[name]
+
+    def _merged(self, name: str) -> Iterator[tuple[Place, tuple[str, str, str]]]:
+        """Cells below the heads that show the value of another one."""
+        for (top, left), (bottom, right) in self._held.get(name, HeldCells()).merged:
+            place = f"{cell_name((top, left))}:{cell_name((bottom, right))}"
+            for row in range(max(top, 2), bottom + 1):
+                for column in range(left, right + 1):
+                    if (row, column) != (top, left):
+                        yield (row, column), ("", "a value of its own in each cell", f" ({place} are merged)")
+
+    def _faults_of(self, file: str, failed: Failed, heads: Mapping[int, str]) -> None:
+        """One fault for each cell, by column."""
+        for column, expected in sorted({(place[1], why[1]) for place, why in failed.items()}):
+            cells = [
+                (place[0], why) for place, why in sorted(failed.items()) if (place[1], why[1]) == (column, expected)
+            ]
+            rows = np.array([row for row, _ in cells], np.int64)
+            values, details = ([why[part] for _, why in cells] for part in (0, 2))
+            self._faults.cells(file, heads.get(column), rows, values.__getitem__, expected, details.__getitem__)
 
 
 def check_workbook(data: bytes) -> None:
@@ -172,26 +222,3 @@ _DAMAGE = (
     ValueError,
 )
 """What a damaged archive makes the standard library raise."""
-_MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
-_REL = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
-_ERROR = re.compile(rb'<c(?=\s[^<>]*\bt="e")\s[^<>]*\br="([A-Z]+)([0-9]+)"')
-
-
-def error_cells(data: bytes) -> dict[str, list[tuple[int, int]]]:
-    """Sheet → cells with an error such as #DIV/0!, as (row of the sheet from 1, column from 0).
-
-    The reader shows such cells as empty ones.
-    """
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        book = ElementTree.fromstring(archive.read("xl/workbook.xml"))
-        links = ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))
-        targets = {link.get("Id"): link.get("Target", "") for link in links}
-        parts = set(archive.namelist())
-        found: dict[str, list[tuple[int, int]]] = {}
-        for sheet in book.iter(f"{_MAIN}sheet"):
-            target = targets.get(sheet.get(f"{_REL}id"), "")
-            part = target.lstrip("/") if target.startswith("/") else f"xl/{target}"
-            if part in parts:
-                cells = _ERROR.findall(archive.read(part))
-                found[sheet.get("name", "")] = [(int(row), column_number(letters)) for letters, row in cells]
-    return found

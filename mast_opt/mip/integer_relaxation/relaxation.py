@@ -133,11 +133,11 @@ def _bounds(
     mip: Mip, lower: FloatArray, upper: FloatArray, base: FloatArray, per_unit: FloatArray, grid: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
     """Bounds on z: inward where x only takes values of the lattice, outward on a grid and for derived bounds."""
-    low, high = snapped((lower - base) * per_unit), snapped((upper - base) * per_unit)
+    low, high = (lower - base) * per_unit, (upper - base) * per_unit
     inward_lower = mip.integral | (~grid & np.isfinite(mip.col_lower))
     inward_upper = mip.integral | (~grid & np.isfinite(mip.col_upper))
-    z_lower = np.where(inward_lower, np.ceil(low), np.floor(low))
-    z_upper = np.where(inward_upper, np.floor(high), np.ceil(high))
+    z_lower = np.where(inward_lower, np.ceil(snapped(low)), np.floor(low))
+    z_upper = np.where(inward_upper, np.floor(snapped(high)), np.ceil(high))
     reach = np.maximum(np.abs(z_lower), np.abs(z_upper))
     if (reach > LARGEST_RANGE).any():
         column = int(np.argmax(reach))

@@ -240,3 +240,13 @@ def test_units_that_are_no_reciprocals_of_integers() -> None:
     integers = lattice(mip, 7)
     assert integers.per_unit.tolist() == [1, 15 / 16]
     assert integers.to_x(np.array([2, 2])).tolist() == [2, 32 / 15]
+
+
+@pytest.mark.parametrize("digits", [7, 10])
+def test_a_derived_bound_next_to_a_grid_point_is_not_that_point(digits: int) -> None:
+    """4,000,000 of 4,000,001: the share in tenth millionths is whole but for 6e-6 of one, and a row needs all of it."""
+    rows: list[DenseRow] = [([4_000_000, -1, 0], 0, 0), ([0, 1, -4_000_001], -INF, 0), ([0, 1, -8_000_001], -INF, 0)]
+    mip = program([0.0, 0.0, 1.0], rows, lower=[1, 0, 0], upper=[1, INF, INF], integral=[True, False, False])
+    integers = lattice(mip, digits)
+    sums = row_sums(integers, integers.upper)
+    assert (sums <= integers.rows.upper).all(), "the most that there is of each column is enough"

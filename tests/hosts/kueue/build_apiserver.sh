@@ -7,23 +7,24 @@
 # The tests find the binary in MAST_OPT_KUBE_APISERVER, or in ~/.cache/mast-opt/kube-apiserver.
 set -euo pipefail
 
-mirror=${MAST_OPT_DEBIAN_MIRROR:-http://deb.debian.org/debian}
-keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 mkdir -p "$1"
 target=$(realpath "$1")
 work=$(mktemp -d "${TMPDIR:-/tmp}/apiserver.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 source_root=$work/gopath/src/k8s.io/kubernetes
 
-# apt with lists and sources of its own: the machine's settings stay as they are.
+# apt with lists of its own and the machine's sources, for which it gets source packages too: the machine's settings stay as they are.
 private_apt() { APT_CONFIG=$work/apt.conf apt-get -qq "$@"; }
 
 get_sources() {
-  mkdir -p "$work"/{lists/partial,cache/archives/partial,packages,libraries} "$source_root"
-  for kind in deb deb-src; do echo "$kind [signed-by=$keyring] $mirror bookworm main"; done > "$work/sources.list"
+  mkdir -p "$work"/{lists/partial,cache/archives/partial,packages,libraries,sources} "$source_root"
+  cp /etc/apt/sources.list.d/*.{list,sources} "$work/sources" 2> /dev/null || true
+  cp /etc/apt/sources.list "$work/sources/machine.list" 2> /dev/null || true
+  find "$work/sources" -name '*.list' -exec sed --in-place 's/^deb \(.*\)/&\ndeb-src \1/' {} +
+  find "$work/sources" -name '*.sources' -exec sed --in-place 's/^Types: *deb *$/Types: deb deb-src/' {} +
   cat > "$work/apt.conf" << END
-Dir::Etc::sourcelist "$work/sources.list";
-Dir::Etc::sourceparts "-";
+Dir::Etc::sourcelist "/dev/null";
+Dir::Etc::sourceparts "$work/sources";
 Dir::State::lists "$work/lists";
 Dir::Cache "$work/cache";
 APT::Sandbox::User "root";

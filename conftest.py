@@ -20,6 +20,8 @@ from sybil import Example, Sybil
 from sybil.evaluators.python import PythonEvaluator
 from sybil.parsers.markdown import CodeBlockParser, SkipParser
 
+pytest_plugins = ["tests.tiers"]
+
 PRINTED = "what the last block printed"
 """Its key in the namespace of a file's examples."""
 WIDTH = "140"

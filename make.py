@@ -2,7 +2,8 @@
 """Everything that needs setting up, with nothing but Python and git at hand.
 
     python3 make.py demo     solve the real instance and show the plan
-    python3 make.py test     run the tests; what follows is handed to pytest
+    python3 make.py test     run the tests of the first tier, which start no process: some minutes; --all runs every
+                             test, --rest those of the second tier; what follows is handed to pytest
     python3 make.py coverage run the tests and print line and branch coverage; kernels are interpreted for their part
     python3 make.py lint     ruff, mypy, import-linter, and the schemas of the workflow files
     python3 make.py docs     build the documentation as a site in site/, warnings as errors
@@ -33,6 +34,12 @@ BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 INSTANCE = "instances/data_placement/cloud-regions"
 SOLVE = ("--solver", "tetris", "--time-limit", "10")
 PLAN = "out/cloud-regions"
+GROUPS = ("test", "test-live", "test-full")
+PARALLEL = ("--numprocesses", "auto", "--maxprocesses", "4")
+TIERS = {
+    "--all": ("--hypothesis-profile", "random"),
+    "--rest": ("--tier", "second", "--hypothesis-profile", "random"),
+}
 KERNELS = ("tests/task_reassignment/twine/operators", "tests/data_placement/tetris/operators")
 READERS_TOOLS = ("pytest", "sybil", "nbclient", "ipykernel", "pandas", "matplotlib")
 READERS_PAGES = ("README.md", "docs/tutorial.md", "docs/tutorial-research.md", "docs/tutorial-scheduler.md",
@@ -45,14 +52,17 @@ def demo(arguments: Sequence[str]) -> int:
 
 
 def test(arguments: Sequence[str]) -> int:
-    install("test")
-    return run("pytest", "--numprocesses", "auto", "--maxprocesses", "4", *arguments)
+    """Run a tier of tests (tests/tiers.py). Only the first one draws the same examples on every run."""
+    tier = next((word for word in arguments if word in TIERS), None)
+    install(*(GROUPS if tier else GROUPS[:1]))
+    more = [word for word in arguments if word not in TIERS]
+    return run("pytest", *PARALLEL, *TIERS.get(tier, ("--tier", "first")), *more)
 
 
 def coverage(arguments: Sequence[str]) -> int:
     """Coverage sees no compiled code, so the tests of kernels run a second time, interpreted; integers wrap there."""
-    install("test", "coverage")
-    measured = ("--cov=mast_opt", "--cov-branch", "--numprocesses", "auto", "--maxprocesses", "4", *arguments)
+    install(*GROUPS, "coverage")
+    measured = ("--cov=mast_opt", "--cov-branch", *PARALLEL, *arguments)
     failed = run("pytest", "--cov-report=", *measured)
     os.environ["NUMBA_DISABLE_JIT"] = "1"
     kernels = run("pytest", "--cov-append", "--cov-report=term", "-W", "ignore::RuntimeWarning", *measured, *KERNELS)
@@ -60,7 +70,7 @@ def coverage(arguments: Sequence[str]) -> int:
 
 
 def lint(arguments: Sequence[str]) -> int:
-    install("test", "lint")
+    install(*GROUPS, "lint")
     schema, github = ("check-jsonschema", "--builtin-schema"), ROOT / ".github"
     forms = sorted(str(path) for path in (github / "ISSUE_TEMPLATE").glob("*.yml") if path.name != "config.yml")
     checks = [
@@ -82,7 +92,7 @@ def bench(arguments: Sequence[str]) -> int:
 
 
 def guarantees(arguments: Sequence[str]) -> int:
-    install("test", "schema")
+    install("test", "test-live", "schema")
     return run("python", "-m", "benchmarks.guarantees", *arguments)
 
 
@@ -104,7 +114,8 @@ def wheel(arguments: Sequence[str]) -> int:
         if subprocess.run([python, "-m", "build", "--outdir", scratch / "dist", ROOT], check=False).returncode:
             return 1
         pip(python, str(next(scratch.glob("dist/*.whl"))), *READERS_TOOLS)
-        for name in ("docs", "instances", "README.md", "conftest.py", "tests/test_notebooks.py"):
+        tests = [f"tests/{name}.py" for name in ("__init__", "tiers", "test_notebooks")]
+        for name in ("docs", "instances", "README.md", "conftest.py", *tests):
             source, target = ROOT / name, scratch / "reader" / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
@@ -114,7 +125,7 @@ def wheel(arguments: Sequence[str]) -> int:
 
 
 def shell(arguments: Sequence[str]) -> int:
-    install("test", "lint")
+    install(*GROUPS, "lint")
     print(f"The programs are in {BIN}, among them {BIN / 'mast-opt'} and {BIN / 'pytest'}.")
     return 0
 

@@ -5,10 +5,19 @@ from __future__ import annotations
 import signal
 
 import pytest
+from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 from mast_opt import backends
 from tests.platforms import ABSENT
 from tests.solvers import MISSING, is_here
+
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("random", deadline=None, print_blob=True)
+settings.load_profile("same")
+providers.is_local_module_file = lambda path: False  # type: ignore[assignment]
+"""Hypothesis draws constants of the project's modules that happen to be imported, which depends on the other tests of
+a run (findings/hypothesis-derandomize-follows-imports.sh)."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

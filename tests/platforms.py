@@ -15,8 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.hosts.kueue.api_servers import apiserver
-
 BROWSER = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome", "chrome") if (path := shutil.which(name))), None
 )
@@ -30,6 +28,17 @@ POSTGRESQL = next(
     None,
 )
 """Programs of a PostgreSQL server."""
+
+APISERVER = next(
+    (
+        path
+        for place in (Path(os.environ.get("MAST_OPT_KUBE_APISERVER") or Path.home() / ".cache/mast-opt/kube-apiserver"),)
+        for path in (place, place / "kube-apiserver")
+        if path.is_file() and os.access(path, os.X_OK) and shutil.which("etcd") and shutil.which("openssl")
+    ),
+    None,
+)
+"""The API server of Kubernetes that tests/hosts/kueue/build_apiserver.sh has built, with etcd and openssl to run it."""
 
 POSIX = os.name == "posix"
 NEEDS: Mapping[str, tuple[bool, str]] = {
@@ -47,7 +56,7 @@ NEEDS: Mapping[str, tuple[bool, str]] = {
         "a PostgreSQL server (Debian: apt install postgresql) and psycopg",
     ),
     "kube-apiserver": (
-        apiserver() is not None,
+        APISERVER is not None,
         "kube-apiserver (tests/hosts/kueue/build_apiserver.sh ~/.cache/mast-opt/kube-apiserver), etcd and openssl",
     ),
     "browser": (BROWSER is not None, "a browser (Debian: apt install chromium)"),

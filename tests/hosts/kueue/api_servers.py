@@ -23,22 +23,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-CACHE = Path.home() / ".cache" / "mast-opt" / "kube-apiserver"
-"""The program, where MAST_OPT_KUBE_APISERVER does not say another place."""
 CRDS = Path(__file__).with_name("crds") / "kueue-crds.jsonl.xz"
 JSON, APPLY, MERGE = "application/json", "application/apply-patch+yaml", "application/merge-patch+json"
 START_S = 120.0
 """Time for a program to begin to answer, after which it has failed; a few seconds are usual."""
-
-
-def apiserver() -> Path | None:
-    """The program, if it is here together with etcd and openssl."""
-    found = Path(os.environ.get("MAST_OPT_KUBE_APISERVER") or CACHE)
-    found = found / "kube-apiserver" if found.is_dir() else found
-    there = found.is_file() and os.access(found, os.X_OK)
-    return found if there and shutil.which("etcd") and shutil.which("openssl") else None
 
 
 def crds() -> list[dict[str, Any]]:
@@ -123,6 +111,8 @@ class ApiServer:
 
     def load(self, manifest: Path) -> None:
         """Make the objects of a manifest, as ``kubectl apply`` would."""
+        import yaml
+
         for one in yaml.safe_load_all(manifest.read_text()):
             self.create(one)
 
@@ -161,6 +151,8 @@ def encoded(path: Path) -> str:
 
 def kubeconfig(contexts: Mapping[str, tuple[str, Path, Mapping[str, str]]]) -> str:
     """A kubeconfig; context → URL, certificate authority, credentials. The first context is the current one."""
+    import yaml
+
     found: str = yaml.safe_dump(
         {
             "apiVersion": "v1",

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from mast_opt.hosts.kueue.api import LightkubeApi
-from tests.hosts.kueue.api_servers import ApiServer, Cluster, apiserver, cluster
+from tests.hosts.kueue.api_servers import ApiServer, Cluster, cluster
 from tests.hosts.kueue.real_api import RealApi
 from tests.hosts.kueue.stand_in import Kueue
+from tests.platforms import APISERVER
 
 
 @dataclass(frozen=True)
@@ -24,9 +25,8 @@ class Servers:
 
 @pytest.fixture(scope="session")
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    program = apiserver()
-    assert program is not None
-    with cluster(tmp_path_factory.mktemp("kubernetes"), program) as made:
+    assert APISERVER is not None
+    with cluster(tmp_path_factory.mktemp("kubernetes"), APISERVER) as made:
         servers = Servers(made, made.start("manager"), made.start("east"))
         for one in (servers.manager, servers.east):
             one.load_crds()

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.hosts.kueue.api_servers import APPLY, JSON, ApiServer, apiserver, cluster, kubeconfig, until
+from tests.hosts.kueue.api_servers import APPLY, JSON, ApiServer, cluster, kubeconfig, until
 from tests.hosts.kueue.objects import NOW, admission, condition, flavor, local_queue, pods, queue, workload
 from tests.hosts.kueue.real_api import path_of
 from tests.hosts.kueue.test_api_server import SOURCE, config
@@ -94,9 +94,8 @@ def cpu_s(pid: int) -> float:
 
 def measure(rate: float, seconds: float, folder: Path) -> np.ndarray:
     """Seconds from reservation to nomination of every submission."""
-    program = apiserver()
-    assert program is not None, "see tests/hosts/kueue/build_apiserver.sh"
-    with cluster(folder, program) as made:
+    assert APISERVER is not None, "see tests/hosts/kueue/build_apiserver.sh"
+    with cluster(folder, APISERVER) as made:
         manager, east, west = (made.start(name) for name in ("manager", "east", "west"))
         for server in (manager, east, west):
             server.load_crds()

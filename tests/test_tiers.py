@@ -1,0 +1,70 @@
+"""Tiers of tests: what the first one must not do, and that it draws the same examples on every run."""
+
+from __future__ import annotations
+
+import importlib
+import multiprocessing
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.files import ROOT
+from tests.tiers import ElsewhereFinder, packages_of
+
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+START = {
+    "subprocess": lambda: subprocess.run([sys.executable, "--version"], check=False),
+    "multiprocessing": lambda: multiprocessing.get_context("spawn").Process(target=print).start(),
+}
+if hasattr(os, "fork"):
+    START["fork"] = lambda: os.fork() or os._exit(0)
+
+
+@pytest.mark.parametrize("way", START)
+def test_a_test_without_the_marker_starts_no_process(way: str) -> None:
+    with pytest.raises(pytest.fail.Exception, match="mark it second_tier"):
+        START[way]()
+
+
+@pytest.mark.second_tier
+def test_a_test_with_the_marker_starts_processes() -> None:
+    assert subprocess.run([sys.executable, "--version"], capture_output=True, check=False).returncode == 0
+
+
+def test_packages_of_the_second_tier_are_refused() -> None:
+    elsewhere = packages_of("test-live", "test-full")
+    assert {"yaml", "openpyxl", "psycopg", "prometheus_client"} <= set(elsewhere)
+    with pytest.raises(ModuleNotFoundError, match="does without openpyxl"):
+        ElsewhereFinder(elsewhere).find_spec("openpyxl")
+
+
+def test_the_first_tier_needs_six_packages() -> None:
+    assert len(SETTINGS["dependency-groups"]["test"]) <= 6
+
+
+def drawn() -> list[int]:
+    """What a property test of always the same name is given."""
+    seen: list[int] = []
+
+    @settings(max_examples=300)
+    @given(st.integers(0, 1_000_000))
+    def test(value: int) -> None:
+        seen.append(value)
+
+    test()
+    return seen
+
+
+def test_examples_do_not_depend_on_what_else_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if settings().derandomize:  # not with --hypothesis-profile random
+        before = drawn()
+        (tmp_path / "tariffs_of_nowhere.py").write_text("\n".join(f"N{n} = {777_000 + n}" for n in range(200)))
+        monkeypatch.syspath_prepend(tmp_path)
+        importlib.import_module("tariffs_of_nowhere")
+        assert drawn() == before

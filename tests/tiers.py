@@ -1,0 +1,132 @@
+"""Two tiers of tests.
+
+The first one starts no other process and needs no package but those of the dependency group ``test``. A test is of the
+second tier if it is marked ``second_tier``, needs a program of the machine, runs on CBC, or belongs to a page with
+commands. A module that imports a package of another group is not collected in the first tier. Whatever is run, a test
+of the first tier that starts a process fails.
+"""
+
+from __future__ import annotations
+
+import multiprocessing.process
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Generator, Sequence
+from importlib.abc import MetaPathFinder
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TIERS = {
+    "first": "tests of the first tier, which start no process; python3 make.py test --all runs the others too",
+    "second": "tests of the second tier, which start processes or need packages of test-live and test-full",
+    "all": "tests of both tiers",
+}
+PROGRAMS = {"/dev/full", "LibreOffice", "PostgreSQL", "browser", "file size limits", "kube-apiserver", "ray", "setpriv"}
+"""Those of ``NEEDS`` that are another process, or stand for a full disk."""
+COMPILES = "kernel_compilation import help_out"
+"""In the command of a process that compiles kernels for ours: on its first run, a test may start it."""
+IMPORTED = {"pyyaml": "yaml"}
+"""Distribution → the package that it installs, where the names differ."""
+
+
+class ElsewhereFinder(MetaPathFinder):
+    """Refuses to import packages that only the second tier has.
+
+    Args:
+        packages: their names.
+    """
+
+    def __init__(self, packages: Sequence[str]) -> None:
+        self.packages = frozenset(packages)
+        self.refused = False
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        if name in self.packages:
+            self.refused = True
+            raise ModuleNotFoundError(f"the first tier of tests does without {name}: mark the test second_tier", name=name)
+
+
+class Plugin:
+    """What pytest does about tiers."""
+
+    def __init__(self, tier: str) -> None:
+        self.tier = tier
+        self.finder = ElsewhereFinder(packages_of("test-live", "test-full") if tier == "first" else ())
+        self.running: pytest.Item | None = None
+        sys.meta_path.insert(0, self.finder)
+        for owner, name in ((subprocess.Popen, "__init__"), (multiprocessing.process.BaseProcess, "start"), (os, "fork")):
+            if hasattr(owner, name):
+                setattr(owner, name, self._guarded(getattr(owner, name)))
+
+    def _guarded(self, start: Callable[..., Any]) -> Callable[..., Any]:
+        def guarded(*arguments: Any, **named: Any) -> Any:
+            if self.running is not None and COMPILES not in str((arguments[1:], named)):
+                pytest.fail("a test of the first tier starts a process: mark it second_tier")
+            return start(*arguments, **named)
+
+        return guarded
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        self.running = None if _is_second(item) else item
+        try:
+            return (yield)
+        finally:
+            self.running = None
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        self.finder.refused = False
+        report = yield
+        if report.failed and self.finder.refused:
+            report.outcome, report.result = "passed", []
+        return report
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        pages = {item.path for item in items if _is_command(item)}
+        for item in items:
+            needs = {mark.args[0] for mark in item.iter_markers("needs")}
+            parameters = getattr(item, "callspec", None)
+            on_cbc = parameters is not None and "cbc" in map(str, parameters.params.values())
+            if item.path in pages or needs & PROGRAMS or on_cbc:
+                item.add_marker("second_tier")
+        if self.tier != "all":
+            left_out = [item for item in items if _is_second(item) == (self.tier == "first")]
+            config.hook.pytest_deselected(items=left_out)
+            items[:] = [item for item in items if _is_second(item) != (self.tier == "first")]
+
+    def pytest_report_header(self) -> str:
+        return TIERS[self.tier]
+
+
+def packages_of(*groups: str) -> list[str]:
+    """Names under which the packages of these dependency groups are imported."""
+    settings = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    wanted = [line for group in groups for line in settings["dependency-groups"][group]]
+    names = [re.split(r"[^\w.-]", line)[0] for line in wanted]
+    return [IMPORTED.get(name, name.replace("-", "_")) for name in names]
+
+
+def _is_second(item: pytest.Item) -> bool:
+    return item.get_closest_marker("second_tier") is not None
+
+
+def _is_command(item: pytest.Item) -> bool:
+    """Is it a block of a page that a shell runs?"""
+    example = getattr(item, "example", None)
+    return example is not None and getattr(example.region.evaluator, "__name__", "") == "_in_a_shell"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--tier", choices=list(TIERS), default="all", help="which tests: see tests/tiers.py")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "second_tier: starts a process, or needs more packages than the group test has")
+    config.pluginmanager.register(Plugin(config.getoption("--tier")), "tiers")

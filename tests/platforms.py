@@ -32,7 +32,9 @@ POSTGRESQL = next(
 APISERVER = next(
     (
         path
-        for place in (Path(os.environ.get("MAST_OPT_KUBE_APISERVER") or Path.home() / ".cache/mast-opt/kube-apiserver"),)
+        for place in (
+            Path(os.environ.get("MAST_OPT_KUBE_APISERVER") or Path.home() / ".cache/mast-opt/kube-apiserver"),
+        )
         for path in (place, place / "kube-apiserver")
         if path.is_file() and os.access(path, os.X_OK) and shutil.which("etcd") and shutil.which("openssl")
     ),

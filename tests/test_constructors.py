@@ -188,6 +188,7 @@ def test_narrow_integers_are_widened() -> None:
     assert replace(PROBLEM.reads, dataset=PROBLEM.reads.dataset.astype(np.uint8)).dataset.dtype == np.int64
 
 
+@pytest.mark.second_tier
 def test_a_bad_position_does_not_crash_the_process() -> None:
     """HiGHS reads wherever a position points; a child process shows what becomes of it."""
     code = """

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 MAKE = Path(__file__).resolve().parents[1] / "make.py"
 
 
@@ -18,6 +20,7 @@ def test_every_task_that_the_help_lists_exists() -> None:
     assert sorted(re.findall(r'"(\w+)":', tasks)) == sorted(listed)
 
 
+@pytest.mark.second_tier
 def test_an_unknown_task_shows_the_help() -> None:
     done = subprocess.run([sys.executable, str(MAKE), "no-such-task"], capture_output=True, text=True, check=False)
     assert done.returncode == 2

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import mast_opt
 
 
@@ -33,6 +35,7 @@ def test_no_module_hides_a_public_name() -> None:
     assert not modules & set(mast_opt.__all__)
 
 
+@pytest.mark.second_tier
 def test_importing_loads_no_solver() -> None:
     words = (
         "import sys, mast_opt; before = set(sys.modules); mast_opt.solve; mast_opt.read; "

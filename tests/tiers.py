@@ -1,9 +1,9 @@
 """Two tiers of tests.
 
 The first one starts no other process and needs no package but those of the dependency group ``test``. A test is of the
-second tier if it is marked ``second_tier``, needs a program of the machine, runs on CBC, or belongs to a page with
-commands. A module that imports a package of another group is not collected in the first tier. Whatever is run, a test
-of the first tier that starts a process fails.
+second tier if it is marked ``second_tier``, needs a program of the machine, runs on CBC or in processes, or belongs to
+a page with commands or of the service. A module that imports a package of another group is not collected in the first
+tier. Whatever is run, a test of the first tier that starts a process fails.
 """
 
 from __future__ import annotations
@@ -28,8 +28,11 @@ TIERS = {
 }
 PROGRAMS = {"/dev/full", "LibreOffice", "PostgreSQL", "browser", "file size limits", "kube-apiserver", "ray", "setpriv"}
 """Those of ``NEEDS`` that are another process, or stand for a full disk."""
+CHILDREN = {"cbc", "processes", "ray"}
+"""Values of parameters of a test with which it starts processes."""
 COMPILES = "kernel_compilation import help_out"
 """In the command of a process that compiles kernels for ours: on its first run, a test may start it."""
+SERVICE = "mast_opt.service"
 IMPORTED = {"pyyaml": "yaml"}
 """Distribution → the package that it installs, where the names differ."""
 
@@ -48,7 +51,9 @@ class ElsewhereFinder(MetaPathFinder):
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
         if name in self.packages:
             self.refused = True
-            raise ModuleNotFoundError(f"the first tier of tests does without {name}: mark the test second_tier", name=name)
+            raise ModuleNotFoundError(
+                f"the first tier of tests does without {name}: mark the test second_tier", name=name
+            )
 
 
 class Plugin:
@@ -59,7 +64,11 @@ class Plugin:
         self.finder = ElsewhereFinder(packages_of("test-live", "test-full") if tier == "first" else ())
         self.running: pytest.Item | None = None
         sys.meta_path.insert(0, self.finder)
-        for owner, name in ((subprocess.Popen, "__init__"), (multiprocessing.process.BaseProcess, "start"), (os, "fork")):
+        for owner, name in (
+            (subprocess.Popen, "__init__"),
+            (multiprocessing.process.BaseProcess, "start"),
+            (os, "fork"),
+        ):
             if hasattr(owner, name):
                 setattr(owner, name, self._guarded(getattr(owner, name)))
 
@@ -93,8 +102,8 @@ class Plugin:
         for item in items:
             needs = {mark.args[0] for mark in item.iter_markers("needs")}
             parameters = getattr(item, "callspec", None)
-            on_cbc = parameters is not None and "cbc" in map(str, parameters.params.values())
-            if item.path in pages or needs & PROGRAMS or on_cbc:
+            chosen = set() if parameters is None else set(map(str, parameters.params.values()))
+            if item.path in pages or needs & PROGRAMS or chosen & CHILDREN:
                 item.add_marker("second_tier")
         if self.tier != "all":
             left_out = [item for item in items if _is_second(item) == (self.tier == "first")]
@@ -118,9 +127,11 @@ def _is_second(item: pytest.Item) -> bool:
 
 
 def _is_command(item: pytest.Item) -> bool:
-    """Is it a block of a page that a shell runs?"""
+    """Is it a block of a page that a shell runs, or that imports the service with its packages?"""
     example = getattr(item, "example", None)
-    return example is not None and getattr(example.region.evaluator, "__name__", "") == "_in_a_shell"
+    if example is None:
+        return False
+    return getattr(example.region.evaluator, "__name__", "") == "_in_a_shell" or SERVICE in str(example.parsed)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

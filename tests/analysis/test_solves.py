@@ -43,6 +43,7 @@ def answers(**where: Any) -> list[float]:
     return [round(value, 3) for value in (*outcomes, some(robust.objective), some(robust.base_objective), *points)]
 
 
+@pytest.mark.second_tier
 def test_processes_give_the_answers_of_threads() -> None:
     assert answers(jobs=2, workers="processes") == answers()
 

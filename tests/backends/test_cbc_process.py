@@ -45,6 +45,7 @@ def program(pid: int) -> str:
         return ""
 
 
+@pytest.mark.second_tier
 def test_it_runs_where_setpriv_cannot_tie_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     old = tmp_path / "setpriv"
     old.write_text("#!/bin/sh\necho unrecognized option >&2\nexit 1\n")
@@ -67,6 +68,7 @@ def test_it_ends_with_the_process_that_started_it() -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.second_tier
 @needs("mode bits")
 def test_infeasible_is_no_proof_once_the_time_is_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """CBC says "Infeasible" of feasible programs when its time ends in preprocessing."""

@@ -52,12 +52,14 @@ def offer(monkeypatch: pytest.MonkeyPatch, *points: tuple[str, str]) -> None:
     backends._installed.cache_clear()
 
 
+@pytest.mark.second_tier
 def test_importing_backends_loads_no_solver() -> None:
     code = f"import sys, mast_opt, mast_opt.backends; print([m for m in {LIBRARIES} if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
 
 
+@pytest.mark.second_tier
 @pytest.mark.parametrize("first", ["highspy", "ortools.sat.python.cp_model"])
 def test_highs_and_cpsat_live_in_one_process_in_either_order(first: str) -> None:
     code = (
@@ -98,6 +100,7 @@ def test_a_missing_library_is_explained(name: str, monkeypatch: pytest.MonkeyPat
         backend.solve(program([1.0]), SolveParams())
 
 
+@pytest.mark.second_tier
 def test_describe_tells_version_or_reason() -> None:
     described = {entry.name: entry for entry in backends.describe()}
     assert tuple(described) == backends.names()
@@ -114,6 +117,7 @@ def test_another_package_adds_a_backend(monkeypatch: pytest.MonkeyPatch) -> None
     assert type(backends.get("highs")).__name__ == "Highs", "nobody replaces ours"
 
 
+@pytest.mark.second_tier
 @pytest.mark.parametrize("value", ["no_such_module:Zero", f"{__name__}:LIBRARIES", f"{__name__}:program"])
 def test_a_broken_addition_is_named_and_harms_nobody(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     offer(monkeypatch, ("broken", value))
@@ -134,6 +138,7 @@ def test_highs_refuses_the_version_with_wrong_answers(monkeypatch: pytest.Monkey
 CONFTEST = "from tests.conftest import *  # noqa: F403"
 
 
+@pytest.mark.second_tier
 def test_required_backends_that_are_missing_end_the_run(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,6 +186,7 @@ def test_a_need_has_a_name_that_is_known() -> None:
         needs("wings")
 
 
+@pytest.mark.second_tier
 @pytest.mark.parametrize("raised", ["SystemExit", "RuntimeError", "ImportError"])
 @pytest.mark.parametrize("where", ["loading", "version"])
 def test_a_foreign_backend_that_fails_does_not_end_the_list(
@@ -228,6 +234,7 @@ def test_what_a_foreign_backend_returns_is_checked(monkeypatch: pytest.MonkeyPat
         backends.get("zero").solve(program([1.0, 1.0]), SolveParams())
 
 
+@pytest.mark.second_tier
 def test_the_words_of_a_foreign_backend_stay_on_one_line_of_the_list(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,6 +19,7 @@ PACKAGE = {
 }
 
 
+@pytest.mark.second_tier
 def test_it_runs_like_any_other(suite_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     suite_file.write_text(SUITE.replace('solvers = ["highs", "highs strong"]', 'solvers = ["mine"]'))
     with pytest.raises(SuiteError, match="'mine'"):

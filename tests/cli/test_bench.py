@@ -28,6 +28,7 @@ def suite(tmp_path: Path) -> Path:
     return tmp_path / "one.toml"
 
 
+@pytest.mark.second_tier
 def test_a_suite_is_listed_run_and_reported(call: Call, suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(suite.parent)
     monkeypatch.setattr("mast_opt.bench.execution.runner.commit", lambda: "abc")
@@ -60,6 +61,7 @@ def test_a_suite_is_listed_run_and_reported(call: Call, suite: Path, monkeypatch
     assert "Notes of my own" in Path("page.md").read_text()
 
 
+@pytest.mark.second_tier
 def test_a_broken_run_is_told_by_the_exit_code(call: Call, suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mast_opt.bench.execution.subprocess_run.sys.executable", "/bin/false")
     ended = call("bench", suite, "--out", suite.parent / "results")

@@ -20,6 +20,7 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
+@pytest.mark.second_tier
 def test_processes_solve_blocks_and_the_plan_says_so(call: Call, data: Path, tmp_path: Path) -> None:
     plan = tmp_path / "plan"
     spread = ("--workers", "processes", "--threads", 2, "--iterations", 2)

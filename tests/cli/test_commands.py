@@ -334,6 +334,7 @@ def test_import_says_what_it_needs(call: Call, tmp_path: Path) -> None:
     assert call("import", "cloud-regions", tmp_path, tmp_path, tmp_path, tmp_path / "out").code == 2
 
 
+@pytest.mark.second_tier
 def test_backends(call: Call) -> None:
     ended = call("backends")
     assert ended.code == 0

@@ -14,7 +14,7 @@ import pytest
 from tests.cli.conftest import Call, Ended
 from tests.platforms import needs
 
-pytestmark = needs("signals")
+pytestmark = [pytest.mark.second_tier, needs("signals")]
 
 PATIENCE_S = 120
 """After which a test gives up; it never takes nearly as long."""

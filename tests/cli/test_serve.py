@@ -8,6 +8,8 @@ import pytest
 
 from tests.cli.conftest import Call
 
+pytestmark = pytest.mark.second_tier
+
 
 @pytest.mark.parametrize(
     ("tokens", "words"),

@@ -106,6 +106,7 @@ def test_a_run_is_drawn_and_compared(call: Call, tmp_path: Path) -> None:
     assert "is no folder of a run" in call("diff", first, tmp_path).err
 
 
+@pytest.mark.second_tier
 def test_a_sweep(call: Call, tmp_path: Path) -> None:
     options = ("--policy", "fifo,sjf", "--seed", "0..1", "--load", "4", "--out", tmp_path / "sweep", "--processes", "1")
     found = call("simulate", SMALL, *options, "--json").record

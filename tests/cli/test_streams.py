@@ -11,6 +11,8 @@ import pytest
 
 from tests.cli.conftest import command, spawn, write_tables
 
+pytestmark = pytest.mark.second_tier
+
 SLOW = {"numpy", "scipy", "polars", "numba", "highspy", "ortools", "pulp", "pyscipopt", "networkx"}
 
 

@@ -302,7 +302,9 @@ def harmless(parameter: str, what: str) -> bool:
     return parameter in ("path", "picture") and what in ("a text", "an empty text")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.second_tier) if name == "solvers" else name for name in NAMES]
+)
 def test_wrong_arguments_are_errors_of_ours(name: str, tmp_path: Path) -> None:
     make = good(tmp_path)[name]
     for parameter, what, given, keywords in wrongs(name, *make()):

@@ -12,6 +12,8 @@ import pytest
 from mast_opt.core.errors import BackendUnavailable
 from mast_opt.core.executor import Executor, Shared, WorkerLost, executor
 
+pytestmark = pytest.mark.second_tier
+
 
 def do(what: str, cancel: threading.Event) -> str:
     """A call with a stated end."""

@@ -87,6 +87,7 @@ print(answer(2), sum(answer.stats.cache_hits.values()))
 """
 
 
+@pytest.mark.second_tier
 def test_a_change_anywhere_that_a_kernel_sees_gives_new_results(tmp_path: Path) -> None:
     for name, text in MODULES.items():
         path = tmp_path / name

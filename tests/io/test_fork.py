@@ -10,7 +10,7 @@ import pytest
 
 from tests.platforms import needs
 
-pytestmark = needs("signals")
+pytestmark = [pytest.mark.second_tier, needs("signals")]
 
 INSTANCE = Path(__file__).parents[2] / "instances" / "data_placement" / "two-regions"
 

@@ -121,6 +121,7 @@ def test_leftovers_of_killed_writers_go_with_the_next_write(tmp_path: Path) -> N
     assert sorted(path.name for path in tmp_path.iterdir()) == [other.name, fresh.name, "toy"]
 
 
+@pytest.mark.second_tier
 @needs("signals")
 def test_what_another_process_still_writes_stays(tmp_path: Path) -> None:
     code = """
@@ -148,6 +149,7 @@ with new_folder(Path(sys.argv[1]), lambda target: None) as partial:
     assert sorted(path.name for path in target.iterdir()) == ["one", "two"]
 
 
+@pytest.mark.second_tier
 @needs("signals")
 def test_a_writer_that_is_killed_leaves_the_old_folder(tmp_path: Path) -> None:
     target = tmp_path / "toy"

@@ -153,6 +153,7 @@ def test_what_has_no_default_has_to_be_given() -> None:
         ResourceAllocation.from_arrays("max-min", jobs={"weight": 1.0}, members={}, **rest)
 
 
+@pytest.mark.second_tier
 def test_the_way_from_arrays_to_arrays_loads_no_tables() -> None:
     code = (
         "import sys; from mast_opt.policies import gavel\n"

@@ -247,6 +247,7 @@ print("".join(log_lines(run("mast", 3)[1])))
 """
 
 
+@pytest.mark.second_tier
 def test_logs_are_equal_under_other_hash_seeds() -> None:
     logs = set()
     for seed in ("1", "2"):

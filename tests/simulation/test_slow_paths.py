@@ -116,6 +116,7 @@ print("".join(log_lines(run("data", "servers").events())))
 """
 
 
+@pytest.mark.second_tier
 def test_logs_are_equal_under_other_hash_seeds_and_threads() -> None:
     here = "".join(log_lines(run(*PATHS).events())) + "\n"
     env = {**os.environ, "PYTHONHASHSEED": "7", "NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}

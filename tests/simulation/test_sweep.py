@@ -80,6 +80,7 @@ def test_an_interrupted_sweep_goes_on(trace: JobTrace, tmp_path: Path) -> None:
     assert set(later) == {cell.label for cell in cells} - files
 
 
+@pytest.mark.second_tier
 def test_processes_give_the_same(trace: JobTrace) -> None:
     cells = cells_of(("fifo", "las"), (2.0,), (1,), {}, (), Window())
     here, there = (swept(trace, cells, None, where)[0] for where in (THREADS, PROCESSES))

@@ -47,6 +47,7 @@ def test_infeasible_is_a_status(solver: str) -> None:
     assert solution.conflicts
 
 
+@pytest.mark.second_tier
 @pytest.mark.parametrize("seed", range(3))
 def test_generated_instances(seed: int) -> None:
     problem = mast_opt.generate("data-placement", family="standard", seed=seed, datasets=8, workloads=10, regions=3)

@@ -120,6 +120,7 @@ def test_the_logger_has_the_strategy_of_the_solve_and_none_of_compiling(caplog: 
     assert sum(message.startswith("strategy: ") for message in caplog.messages) == 1
 
 
+@pytest.mark.second_tier
 def test_the_logger_is_silent_by_default() -> None:
     program = "import mast_opt as m; m.solve(m.generate('server-assignment', servers=8, reservations=2), 'highs')"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=True)

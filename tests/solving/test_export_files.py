@@ -74,6 +74,7 @@ def test_a_plan_of_the_challenge_is_written(tmp_path: Path) -> None:
     assert len((tmp_path / "new.txt").read_text().split()) == 6
 
 
+@pytest.mark.second_tier
 def test_solvers_are_listed_for_each_kind() -> None:
     every = {found.name: found for found in mast_opt.solvers()}
     assert every["highs"].available

@@ -91,12 +91,14 @@ def _compiled(kind: str, work: str) -> tuple[list[str], list[str]]:
     return warm, later
 
 
+@pytest.mark.second_tier
 @pytest.mark.parametrize("kind", kind_names())
 def test_after_a_warm_up_nothing_compiles(kind: str) -> None:
     assert _compiled(kind, SOLVE)[1] == []
     assert _compiled(kind, "") == ([], []), "a second process finds everything in the cache"
 
 
+@pytest.mark.second_tier
 def test_after_a_warm_up_no_operation_of_a_live_fleet_compiles() -> None:
     assert _compiled("job-placement", OPERATE)[1] == []
 
@@ -173,6 +175,7 @@ print(solution.status.value, solution.limit.value, solution.message, sep="|")
 """
 
 
+@pytest.mark.second_tier
 @pytest.mark.parametrize(("start", "status"), [(True, "FEASIBLE"), (False, "NO_SOLUTION")])
 def test_a_cancelled_solve_does_not_wait_for_the_compiler(tmp_path: Path, start: bool, status: str) -> None:
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}

@@ -226,6 +226,7 @@ while True:
 """
 
 
+@pytest.mark.second_tier
 @needs("signals")
 def test_what_was_acknowledged_survives_kill_9(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)

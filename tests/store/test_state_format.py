@@ -53,6 +53,7 @@ def test_what_a_state_cannot_hold_is_named() -> None:
         state_bytes(state)
 
 
+@pytest.mark.second_tier
 def test_the_same_bytes_in_every_process() -> None:
     code = (
         "import hashlib; from tests.store.logs import log, replayed;"

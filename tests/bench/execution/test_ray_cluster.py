@@ -40,6 +40,7 @@ def test_runs_come_back_from_a_cluster(suite_file: Path, tmp_path: Path) -> None
     assert all(result["node"]["processors"] for result in results)
 
 
+@pytest.mark.second_tier
 def test_patience_is_that_of_the_command(
     suite_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -74,6 +75,7 @@ class Later:
         self.outcome = outcome
 
 
+@pytest.mark.second_tier
 def test_without_ray_it_says_how_to_install_it(
     suite_file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,8 @@ from mast_opt.bench.suites.suite import Contestant, Trial
 from mast_opt.core.solve_result import Event
 from mast_opt.job_placement import JobPlacement
 
+pytestmark = pytest.mark.second_tier
+
 DIES = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
 SLEEPS = "import time; time.sleep(600)"
 CRASH = 'raise SystemExit("the program says why")'

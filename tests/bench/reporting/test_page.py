@@ -78,6 +78,7 @@ def test_the_page_compares_by_the_largest_where_more_is_better(suite: Suite) -> 
     assert "| exhaustive | 2 | 2 | 2 | 0 | 0 | 35.4% | 50.0% | – |" in text
 
 
+@pytest.mark.second_tier
 def test_quality_over_time_rises_to_the_best_where_more_is_better(suite: Suite) -> None:
     from matplotlib.figure import Figure
 
@@ -143,6 +144,7 @@ def test_terms_that_are_minimised_one_by_one_are_compared_in_their_order(suite: 
     assert "| j | 4 | – | 4 (0.00%) |" in text
 
 
+@pytest.mark.second_tier
 @pytest.mark.parametrize("name", PLOTS)
 def test_plots_are_drawn_the_same_every_time(suite: Suite, tmp_path: Path, name: str) -> None:
     found = chapter(suite)
@@ -155,6 +157,7 @@ def test_plots_are_drawn_the_same_every_time(suite: Suite, tmp_path: Path, name:
     assert name in TITLES
 
 
+@pytest.mark.second_tier
 def test_an_unknown_plot_is_a_usage_error(suite: Suite, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="profile"):
         draw(tmp_path, "two", ["pie"], [], {})

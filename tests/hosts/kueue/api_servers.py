@@ -11,7 +11,6 @@ import json
 import lzma
 import os
 import secrets
-import shutil
 import socket
 import ssl
 import subprocess

@@ -29,6 +29,7 @@ from tests.hosts.kueue.objects import NOW, admission, condition, flavor, local_q
 from tests.hosts.kueue.real_api import path_of
 from tests.hosts.kueue.test_api_server import SOURCE, config
 from tests.hosts.kueue.test_dispatcher import check, of_kueue
+from tests.platforms import APISERVER
 
 CLIENTS = 4
 

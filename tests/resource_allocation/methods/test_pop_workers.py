@@ -54,6 +54,7 @@ print(found.limit.value, found.plan is not None, multiprocessing.active_children
 """
 
 
+@pytest.mark.second_tier
 def test_processes_find_the_plan_that_threads_find() -> None:
     problem = packed("max-min", 1, jobs=20)
     here = mast_opt.solve(problem, params={"pop": 5}, threads=2)
@@ -104,6 +105,7 @@ def test_a_part_whose_worker_is_lost_is_solved_here(monkeypatch: pytest.MonkeyPa
     assert found.message == f"{best.message}, 1 of them solved again here because a worker was lost"
 
 
+@pytest.mark.second_tier
 def test_a_solve_that_is_out_of_time_ends_with_its_start() -> None:
     problem = packed("max-min", 1)
     best = mast_opt.solve(problem)
@@ -114,6 +116,7 @@ def test_a_solve_that_is_out_of_time_ends_with_its_start() -> None:
     assert some(found.objective) >= some(best.objective) * (1 - 1e-9)
 
 
+@pytest.mark.second_tier
 @needs("signals")
 def test_ctrl_c_ends_the_workers_and_leaves_a_plan() -> None:
     """The signal goes to the whole group of processes, as that of a terminal does."""

@@ -105,6 +105,7 @@ def test_blocks_prove_nearly_what_one_search_proves() -> None:
     assert some(blocks.objective) <= 1.05 * some(whole.objective)
 
 
+@pytest.mark.second_tier
 def test_processes_find_the_plan_that_threads_find() -> None:
     problem = made("standard", datasets=60, workloads=60, regions=3)
     here = run(problem, 3, iterations=2)

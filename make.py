@@ -53,7 +53,7 @@ def demo(arguments: Sequence[str]) -> int:
 
 def test(arguments: Sequence[str]) -> int:
     """Run a tier of tests (tests/tiers.py). Only the first one draws the same examples on every run."""
-    tier = next((word for word in arguments if word in TIERS), None)
+    tier = next((word for word in arguments if word in TIERS), "")
     install(*(GROUPS if tier else GROUPS[:1]))
     more = [word for word in arguments if word not in TIERS]
     return run("pytest", *PARALLEL, *TIERS.get(tier, ("--tier", "first")), *more)

@@ -15,7 +15,7 @@ from tests.solvers import MISSING, is_here
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("random", deadline=None, print_blob=True)
 settings.load_profile("same")
-providers.is_local_module_file = lambda path: False  # type: ignore[assignment]
+vars(providers)["is_local_module_file"] = lambda path: False
 """Hypothesis draws constants of the project's modules that happen to be imported, which depends on the other tests of
 a run (findings/hypothesis-derandomize-follows-imports.sh)."""
 

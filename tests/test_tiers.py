@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from tests.files import ROOT
 from tests.tiers import ElsewhereFinder, packages_of
 
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-START = {
+START: dict[str, Callable[[], object]] = {
     "subprocess": lambda: subprocess.run([sys.executable, "--version"], check=False),
     "multiprocessing": lambda: multiprocessing.get_context("spawn").Process(target=print).start(),
 }

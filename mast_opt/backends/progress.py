@@ -19,9 +19,13 @@ class Progress:
     """The clock of a solve and its events: only improvements, never a worse incumbent or bound."""
 
     def __init__(
-        self, on_event: Callable[[Event], None] | None, clock: Callable[[], float] = time.perf_counter
+        self,
+        on_event: Callable[[Event], None] | None,
+        clock: Callable[[], float] = time.perf_counter,
+        on_solution: Callable[[float, FloatArray], None] | None = None,
     ) -> None:
         self._on_event = on_event
+        self._on_solution = on_solution
         self._clock = clock
         self._began = clock()
         self._lock = threading.RLock()
@@ -52,6 +56,8 @@ class Progress:
             news = False
             if incumbent is not None and (self.incumbent is None or incumbent < self.incumbent):
                 self.incumbent, self.x, news = float(incumbent), x, True
+                if x is not None and self._on_solution is not None:
+                    self._on_solution(self.incumbent, x)
             if bound is not None and (self.bound is None or bound > self.bound):
                 self.bound, news = float(bound), True
             if news and self._on_event is not None:

@@ -53,7 +53,7 @@ def supervised(minimise: Callable[[Mip, SolveParams, Progress], Outcome], mip: M
     check_params(params)
     _check_start(mip, params)
     _check_program(mip)
-    progress = Progress(params.on_event)
+    progress = Progress(params.on_event, on_solution=params.on_solution)
     start = None if params.start is None else _feasible(mip, params.start)
     if start is not None:
         progress.update(incumbent=mip.objective(start), x=start)

@@ -140,6 +140,9 @@ class SolveParams:
     incumbents: Callable[[], NDArray[np.float64] | None] | None = None
     """Called now and then while the solver runs: a solution found elsewhere since the last call, a value for every
     column, or None. One that breaks a limit changes nothing. Only a backend that ``takes_incumbents`` can honour it."""
+    on_solution: Callable[[float, NDArray[np.float64]], None] | None = None
+    """Called from the solving thread with the objective and the columns of every better incumbent, by backends that
+    learn the columns while they run."""
     on_event: Callable[[Event], None] | None = None
     """Called from the solving thread when the incumbent or the bound improves."""
     cancel: threading.Event = field(default_factory=threading.Event)

@@ -214,7 +214,7 @@ def _solved(request: Request[PlanT], clock: Clock | None = None) -> Solution[Pla
             problem,
             backend,
             kind.solvers.grid_limits,
-            request.exchange,
+            request.offers,
         )
         search = kind.solvers.heuristics[solver].search if backend is None else kind.solvers.method
         answer, certificate = by_search(kind, search, stated, solver, tools, begin, clock)
@@ -223,7 +223,7 @@ def _solved(request: Request[PlanT], clock: Clock | None = None) -> Solution[Pla
         formulate: Callable[[Any], Formulation[Any]] = partial(kind.formulate, name=request.formulation)
         if fixed is not None:
             formulate = _after(formulate, fixed.formulation)
-        answer = ExactSolve(kind, problem, backend, asked, clock, request.exchange).run(formulate, begin)
+        answer = ExactSolve(kind, problem, backend, asked, clock, request.offers, request.others).run(formulate, begin)
     if fixed is not None and answer.plan is not None:
         answer, certificate = _verified_with_rules(answer, fixed), None
     _log_end(solver, answer.status, answer.objective, answer.bound)

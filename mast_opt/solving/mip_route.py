@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -30,6 +31,8 @@ REPAIR_ROUNDS = 6
 REPAIR_GROWTH = 10.0
 """A limit that is broken again is pulled in so many times further: what a plan is over by may be far less than what
 the solver does not see, which is about a millionth of the limit."""
+LAST_REPAIR_S = 2.0
+"""Seconds for the repair of a plan that an interrupt has left."""
 FIRST_SHARE = 0.8
 """Share of the time for the continuous program where rounding its shares may take more."""
 FAILURES = (BackendError, VerificationError, MemoryError)
@@ -71,9 +74,11 @@ class ExactSolve:
         backend: Backend,
         params: SolveParams,
         clock: Clock,
-        exchange: PlanExchange | None = None,
+        offers: PlanExchange | None = None,
+        others: PlanExchange | None = None,
     ) -> None:
-        self._exchange = exchange
+        self._offers = offers
+        self._others = others
         self._kind = kind
         self._problem = problem
         self._backend = backend
@@ -89,8 +94,10 @@ class ExactSolve:
         self._params = replace(self._params, time_limit_s=self._clock.budget_s())
         if self._problem.objective.lexicographic:
             return self._lexicographic(formulation)
-        if self._exchange is not None:
-            self._params = replace(self._params, incumbents=partial(_offered, self._exchange, formulation))
+        if self._others is not None:
+            self._params = replace(self._params, incumbents=partial(_offered, self._others, formulation))
+        if self._offers is not None:
+            self._params = replace(self._params, on_solution=partial(_offer, self._offers, formulation))
         return self._weighted(formulation)
 
     def within(
@@ -182,9 +189,10 @@ class ExactSolve:
             held = np.flatnonzero(formulation.mip.integral)
             whole = np.rint(exact.encode(checked.plan)[held])
         on_event = _bounded(params.on_event, checked.result.bound)
-        params = replace(params, incumbents=None)
+        params = replace(params, incumbents=None, on_solution=None)
         half = replace(params, start=None, time_limit_s=self._clock.budget_s(0.5, kept_s), on_event=on_event)
         valid = checked if checked.verdict.ok else None
+        half = half if valid is not None else _despite_interrupt(half)
         repaired = self._solved(exact, lambda mip: state(mip).fix(held, whole), half, valid)
         best = min(
             (known for known in (checked, repaired) if known.verdict is not None and known.verdict.ok),
@@ -228,12 +236,13 @@ class ExactSolve:
         slack: dict[str, float] = {}
         broken: Counter[str] = Counter()
         bound: float | None = None
+        interrupted = False
         while True:
             with self._clock.phase("solve"):
                 result = self._backend.solve(mip, params)
             if result.x is None:
                 if slack:
-                    limit = result.limit or Limit.OTHER
+                    limit = Limit.INTERRUPT if interrupted else result.limit or Limit.OTHER
                     result = replace(result, status=Status.NO_SOLUTION, bound=bound, limit=limit)
                 return _Checked(result, None, None)
             bound = result.bound if not slack else bound
@@ -251,15 +260,22 @@ class ExactSolve:
                     )
                 pulled = REPAIR_GROWTH * slack.get(violation.name, 0.0)
                 slack[violation.name] = pulled + 2 * violation.amount
+            interrupted = interrupted or params.cancel.is_set()
             try:
                 mip = state(formulation.mip.tighten(slack))
+                if interrupted:
+                    held = np.flatnonzero(mip.integral)
+                    mip = mip.fix(held, np.rint(result.x[held]))
             except (KeyError, ValueError) as error:
                 raise VerificationError(
                     f"{self._backend.name} calls a plan feasible that breaks {verdict.violations[0]}"
                 ) from error
             on_event = _bounded(params.on_event, bound)
             left_s = self._clock.budget_s(1.0, kept_s)
-            params = replace(params, start=None, incumbents=None, time_limit_s=left_s, on_event=on_event)
+            params = replace(
+                params, start=None, incumbents=None, on_solution=None, time_limit_s=left_s, on_event=on_event
+            )
+            params = _despite_interrupt(params)
 
     def _agree(
         self, mip: Mip, result: SolveResult, formulation: Formulation[PlanT], plan: PlanT, verdict: Verdict
@@ -272,6 +288,18 @@ class ExactSolve:
             raise VerificationError(
                 f"{self._backend.name} reports objective {result.objective:.9g}; the plan it gave costs {value:.9g}"
             )
+
+
+def _despite_interrupt(params: SolveParams) -> SolveParams:
+    """The same for a short repair, where the solve has been interrupted: the interrupt is to keep what was found."""
+    if not params.cancel.is_set():
+        return params
+    left_s = LAST_REPAIR_S if params.time_limit_s is None else min(LAST_REPAIR_S, params.time_limit_s)
+    return replace(params, cancel=threading.Event(), time_limit_s=left_s)
+
+
+def _offer(exchange: PlanExchange, formulation: Formulation[Any], objective: float, x: FloatArray) -> None:
+    exchange.offer(objective, lambda: formulation.decode(x))
 
 
 def _offered(exchange: PlanExchange, formulation: Formulation[Any]) -> FloatArray | None:

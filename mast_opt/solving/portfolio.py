@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Callable
@@ -13,9 +12,9 @@ from typing import Any
 
 from mast_opt import backends
 from mast_opt.backends.base import WATCH_INTERVAL_S, interruptibly
-from mast_opt.core.errors import MastOptError, UnsupportedOption, UsageError
+from mast_opt.core.errors import UnsupportedOption, UsageError
 from mast_opt.core.sense import Sense
-from mast_opt.core.solve_result import AGREEMENT, ROUND_OFF, Event, Limit, Status, within_gap
+from mast_opt.core.solve_result import Event, Status, within_gap
 from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import check_plan, kind_of
@@ -23,7 +22,9 @@ from mast_opt.search.params import Params
 from mast_opt.search.strategy import LOG
 from mast_opt.solving.auto_strategy import AUTO, AutoParams, Portfolio, choose_strategy
 from mast_opt.solving.exchange import PlanExchange
+from mast_opt.solving.fixed_parts import frozen
 from mast_opt.solving.kernel_compilation import processors
+from mast_opt.solving.portfolio_answer import KeptPlan, Outcomes, refuses, together
 from mast_opt.solving.request import Request, check_terms
 from mast_opt.solving.solution import Solution
 from mast_opt.solving.solver_params import class_of
@@ -62,9 +63,13 @@ def _able(kind: Kind[Any, Any], problem: Problem[Any]) -> str:
 class _Member(threading.Thread):
     """One solver of the portfolio, in a thread of its own."""
 
-    def __init__(self, name: str, run: Callable[[], Solution[Any]]) -> None:
+    def __init__(self, name: str, run: Callable[[], Solution[Any]], offers: PlanExchange | None) -> None:
         super().__init__(name=f"mast-opt-{name}", daemon=True)
         self.solver = name
+        self.offers = offers
+        """The plans that it has found so far; None where they are not comparable."""
+        self.looked_at: float | None = None
+        """Objective of the last offer that was verified."""
         self.outcome: Future[Solution[Any]] = Future()
         self._run_it = run
 
@@ -75,15 +80,26 @@ class _Member(threading.Thread):
             self.outcome.set_exception(error)
 
     @property
+    def failure(self) -> BaseException | None:
+        """What it failed with; None where it did not, or has not ended."""
+        return self.outcome.exception() if self.outcome.done() else None
+
+    @property
     def solution(self) -> Solution[Any] | None:
         """What it found; None where it failed or has not ended."""
-        if not self.outcome.done() or self.outcome.exception() is not None:
-            return None
-        return self.outcome.result()
+        return self.outcome.result() if self.outcome.done() and self.outcome.exception() is None else None
+
+    @property
+    def settles(self) -> bool:
+        """Whether it has ended with an answer that the others cannot improve, or a refusal of what is asked."""
+        solution = self.solution
+        if solution is None:
+            return refuses(self.failure)
+        return solution.status is Status.OPTIMAL or solution.status.is_infeasible
 
 
 class _Board:
-    """What the members know together: the best incumbent and the tightest bound."""
+    """What the members say: the best incumbent, which nobody has verified, and what each has proven."""
 
     def __init__(
         self,
@@ -97,13 +113,14 @@ class _Board:
         self._on_event = on_event
         self._lock = threading.Lock()
         self._began = time.perf_counter()
+        self._bounds: dict[str, float] = {}
         self.events: list[Event] = []
         self.incumbent: float | None = None
         self.finder = ""
         """The member that found the incumbent."""
         self.bound: float | None = None
-        self.enough = threading.Event()
-        """Set once the incumbent is within the gap of the bound."""
+        self.failure: BaseException | None = None
+        """What the caller's ``on_event`` has raised."""
 
     def hear(self, name: str, event: Event) -> None:
         """Take note of an event of a member; pass it on where it is news to all."""
@@ -111,6 +128,8 @@ class _Board:
             if event.compiling or not self._merged:
                 self._pass_on(event)
                 return
+            if event.bound is not None:
+                self._bounds[name] = event.bound
             better = self._improves(event.incumbent, self.incumbent)
             tighter = self._improves(self.bound, event.bound) if self.bound is not None else event.bound is not None
             if better:
@@ -119,8 +138,12 @@ class _Board:
                 self.bound = event.bound
             if better or tighter:
                 self._pass_on(replace(event, incumbent=self.incumbent, bound=self.bound))
-                if self._near(self.incumbent, self.bound):
-                    self.enough.set()
+
+    def proves(self, objective: float | None, failed: set[str]) -> bool:
+        """Whether an objective is within the gap of what a member has proven that has not failed."""
+        with self._lock:
+            bounds = [bound for name, bound in self._bounds.items() if name not in failed]
+        return self._near(objective, max(bounds, key=self._sense.minimised, default=None))
 
     def _improves(self, value: float | None, known: float | None) -> bool:
         """Whether a value is smaller, where the objective is minimised."""
@@ -132,13 +155,19 @@ class _Board:
         now = replace(event, elapsed_s=time.perf_counter() - self._began)
         self.events.append(now)
         if self._on_event is not None:
-            self._on_event(now)
+            try:
+                self._on_event(now)
+            except BaseException as failure:
+                self.failure = failure
+                raise
 
 
 def by_portfolio(
     solve: Callable[[Request[PlanT]], Solution[PlanT]], request: Request[PlanT], strategy: Portfolio
 ) -> Solution[PlanT]:
-    """Solve with every member of the strategy at once; they stop when one has proven enough.
+    """Solve with every member of the strategy at once, until a plan that the verifier accepts is proven enough.
+
+    What a solver says of a plan that the verifier has not accepted stops nobody.
 
     Args:
         solve: solves with one solver.
@@ -147,163 +176,117 @@ def by_portfolio(
 
     Raises:
         MastOptError: no member came to an answer; the error of the first one.
+        VerificationError: what one member proves rules out a plan of another that the verifier accepts.
     """
     LOG.info("strategy: %s", strategy)
-    problem, asked = request.problem, request.asked
     assert isinstance(request.params, AutoParams)
-    began = time.perf_counter()
-    merged = not problem.objective.lexicographic and not problem.objective.policy
-    board = _Board(problem.sense, _within(problem, asked.gap), merged, asked.on_event)
-    stop = threading.Event()
-    exchange = _exchange(strategy, problem) if merged else None
+    race = _Race(solve, request, strategy)
+    members = interruptibly(race.run, request.asked.cancel)
+    if race.board.failure is not None:
+        raise race.board.failure
+    outcomes = Outcomes(
+        [(one.solver, one.solution) for one in members if one.solution is not None],
+        [(one.solver, one.failure) for one in members if one.failure is not None],
+        race.kept,
+        race.board.finder,
+        tuple(race.board.events),
+        request.asked.cancel.is_set(),
+    )
+    return together(outcomes, strategy, request.params, race.near)
 
-    def member(name: str, threads: int) -> _Member:
-        limit_s = asked.time_limit_s
-        left_s = None if limit_s is None else max(0.01, limit_s - (time.perf_counter() - began))
-        if strategy.in_turn and name == strategy.exact and left_s is not None:
-            left_s = min(left_s, strategy.head_start_s)
-        mine = replace(asked, threads=threads, on_event=partial(board.hear, name), cancel=stop, time_limit_s=left_s)
-        params = _defaults(kind_of(problem), name)
-        one = replace(request, solver=name, params=params, asked=mine, exchange=exchange)
-        return _Member(name, lambda: solve(one))
 
-    def run() -> list[_Member]:
+class _Race:
+    """The members at work on one request."""
+
+    def __init__(
+        self, solve: Callable[[Request[Any]], Solution[Any]], request: Request[Any], strategy: Portfolio
+    ) -> None:
+        problem, asked = request.problem, request.asked
+        self._solve, self._request, self._strategy = solve, request, strategy
+        self._began = time.perf_counter()
+        self._stop = threading.Event()
+        self.near = partial(_near, problem, asked.gap)
+        merged = not problem.objective.lexicographic and not problem.objective.policy
+        names = [name for name in (strategy.exact, strategy.heuristic) if name and merged]
+        self._offers = {name: PlanExchange(problem.sense) for name in names}
+        self.board = _Board(problem.sense, self.near, merged, asked.on_event)
+        self.members: list[_Member] = []
+        self.kept: list[KeptPlan] = []
+
+    def run(self) -> list[_Member]:
+        """Start the members when it is their turn; all of them, once they have ended."""
+        strategy, stop, running = self._strategy, self._stop, self.members
         waiting = [(strategy.heuristic, strategy.heuristic_threads)] if strategy.heuristic else []
-        running: list[_Member] = []
         if strategy.exact:
-            running.append(member(strategy.exact, strategy.exact_threads))
-            running[0].start()
+            self._begin(strategy.exact, strategy.exact_threads)
         while True:
-            elapsed_s = time.perf_counter() - began
+            elapsed_s = time.perf_counter() - self._began
             joins = elapsed_s >= strategy.head_start_s and not strategy.in_turn
-            if waiting and not stop.is_set() and (joins or not _busy(running)):
-                if not any(_settles(one) for one in running):
-                    running.append(member(*waiting[0]))
-                    running[-1].start()
+            if waiting and not stop.is_set() and (joins or not self._busy):
+                if not any(one.settles for one in running):
+                    self._begin(*waiting[0])
                 waiting = []
-            if asked.cancel.is_set() or board.enough.is_set() or any(_settles(one) for one in running):
+            if self._request.asked.cancel.is_set() or any(one.settles or self._proven(one) for one in running):
                 stop.set()
-            if not _busy(running) and (not waiting or stop.is_set()):
+            if not self._busy and (not waiting or stop.is_set()):
                 return running
             next((one for one in running if one.is_alive()), running[0]).join(WATCH_INTERVAL_S)
 
-    members = interruptibly(run, asked.cancel)
-    interrupted = asked.cancel.is_set()
-    return _together(members, strategy, request.params, board, _within(problem, asked.gap), interrupted)
+    @property
+    def _busy(self) -> bool:
+        return any(one.is_alive() for one in self.members)
+
+    def _begin(self, name: str, threads: int) -> None:
+        """Let a solver begin."""
+        strategy, asked = self._strategy, self._request.asked
+        limit_s = asked.time_limit_s
+        left_s = None if limit_s is None else max(0.01, limit_s - (time.perf_counter() - self._began))
+        exact = name == strategy.exact
+        if strategy.in_turn and exact and left_s is not None:
+            left_s = min(left_s, strategy.head_start_s)
+        heard = partial(self.board.hear, name)
+        mine = replace(asked, threads=threads, on_event=heard, cancel=self._stop, time_limit_s=left_s)
+        params = _defaults(kind_of(self._request.problem), name)
+        takes = exact and not strategy.in_turn and getattr(backends.get(name), "takes_incumbents", False)
+        others = self._offers.get(strategy.heuristic) if takes else None
+        offers = self._offers.get(name)
+        one = replace(self._request, solver=name, params=params, asked=mine, offers=offers, others=others)
+        self.members.append(_Member(name, lambda: self._solve(one), offers))
+        self.members[-1].start()
+
+    def _proven(self, one: _Member) -> bool:
+        """Whether a plan of a member is valid and near enough to what is proven by now."""
+        failed = {other.solver for other in self.members if other.failure is not None}
+        if one.solution is not None:
+            return one.solution.term is None and self.board.proves(one.solution.objective, failed)
+        offer = None if one.offers is None or one.solver in failed else one.offers.best
+        if offer is None or offer[0] == one.looked_at or not self.board.proves(offer[0], failed):
+            return False
+        one.looked_at = offer[0]
+        plan = offer[1]()
+        verdict = kind_of(self._request.problem).verification.verify(self._request.problem, plan)
+        if not verdict.ok or not self.board.proves(verdict.objective, failed) or not self._keeps_frozen(plan):
+            LOG.info("%s has a plan that the verifier does not accept with its objective %.9g", one.solver, offer[0])
+            return False
+        self.kept.append(KeptPlan(one.solver, plan, verdict))
+        return True
+
+    def _keeps_frozen(self, plan: object) -> bool:
+        """Whether a plan keeps the part that is to stay."""
+        request = self._request
+        if request.freeze:
+            try:
+                frozen(kind_of(request.problem), request.problem, request.start, request.freeze).check(plan)
+            except UsageError:
+                return False
+        return True
 
 
-def _exchange(strategy: Portfolio, problem: Problem[Any]) -> PlanExchange | None:
-    """Where the heuristic leaves its plans for the exact solver; None where that takes none or runs alone."""
-    together = strategy.exact and strategy.heuristic and not strategy.in_turn
-    able = together and getattr(backends.get(strategy.exact), "takes_incumbents", False)
-    return PlanExchange(problem.sense) if able else None
+def _near(problem: Problem[Any], gap: float, objective: float | None, bound: float | None) -> bool:
+    """Whether an objective is within the gap of a bound."""
+    return within_gap(objective, bound, gap, sense=problem.sense, scale=problem.gap_scale)
 
 
 def _defaults(kind: Kind[Any, Any], solver: str) -> Params | None:
     cls = class_of(kind, solver)
     return None if cls is None else cls()
-
-
-def _busy(members: list[_Member]) -> bool:
-    return any(one.is_alive() for one in members)
-
-
-def _settles(member: _Member) -> bool:
-    """Whether a member has ended with an answer that the others cannot improve, or a refusal of what is asked."""
-    if member.outcome.done() and _refuses(member.outcome.exception()):
-        return True
-    solution = member.solution
-    return solution is not None and (solution.status is Status.OPTIMAL or solution.status.is_infeasible)
-
-
-def _refuses(error: BaseException | None) -> bool:
-    """Whether what is asked makes no sense for any solver; the subclasses speak of one solver."""
-    return type(error) is UsageError
-
-
-def _within(problem: Problem[Any], gap: float) -> Callable[[float | None, float | None], bool]:
-    """Whether an objective is within the gap of a bound."""
-    return lambda objective, bound: within_gap(objective, bound, gap, sense=problem.sense, scale=problem.gap_scale)
-
-
-def _together(
-    members: list[_Member],
-    strategy: Portfolio,
-    params: AutoParams,
-    board: _Board,
-    near: Callable[[float | None, float | None], bool],
-    interrupted: bool,
-) -> Solution[Any]:
-    """The best plan with the tightest bound, and who found them."""
-    found = [(one.solver, one.solution) for one in members if one.solution is not None]
-    failures = [(one.solver, error) for one in members if (error := one.outcome.exception()) is not None]
-    refusal = next((error for _, error in failures if _refuses(error)), None)
-    if refusal is not None or not found:
-        raise refusal or failures[0][1]
-    for _, error in failures:
-        if not isinstance(error, (MastOptError, MemoryError)):
-            raise error
-    sense = found[0][1].sense
-    infeasible = next((known for _, known in found if known.status.is_infeasible), None)
-    ranked = sorted(found, key=lambda one: _rank(one[1], sense))
-    planner, best = next((one for one in ranked if one[0] == board.finder and _ties(one[1], ranked[0][1])), ranked[0])
-    best = infeasible if infeasible is not None and best.plan is None else best
-    prover, bound = _tightest(found, best, sense)
-    status, limit = best.status, best.limit
-    if best.plan is not None and best.term is None:
-        proven = near(best.objective, bound) or any(
-            known.status is Status.OPTIMAL and _ties(known, best) for _, known in found
-        )
-        status = Status.OPTIMAL if proven else Status.FEASIBLE
-        limit = None if proven else Limit.INTERRUPT if interrupted else best.limit
-        if limit is Limit.INTERRUPT and not interrupted:
-            limit = next((known.limit for _, known in found if known.limit not in (None, Limit.INTERRUPT)), limit)
-    words = [f"plan by {planner}"] if best.plan is not None else []
-    words += [f"bound by {prover}"] if prover else []
-    words += [f"{name} failed: {error}" for name, error in failures]
-    by_heuristic = next((known.certificate for name, known in found if name == prover), None)
-    return replace(
-        best,
-        solver=AUTO,
-        status=status,
-        bound=bound,
-        limit=limit,
-        message="; ".join(words) or best.message,
-        versions={name: text for _, known in found for name, text in known.versions.items()},
-        params=params.differences(),
-        strategy={
-            **best.strategy,
-            **strategy.facts,
-            "plan_by": planner if best.plan is not None else "",
-            "bound_by": prover,
-        },
-        events=tuple(board.events),
-        certificate=by_heuristic,
-    )
-
-
-def _rank(solution: Solution[Any], sense: Sense) -> tuple[Any, ...]:
-    """Plans before none; then term by term, or by the objective."""
-    if solution.plan is None or solution.objective is None or solution.verdict is None:
-        return (1,)
-    if solution.stages:
-        return (0, *(solution.verdict.terms[stage.term] for stage in solution.stages))
-    return (0, sense.minimised(solution.objective))
-
-
-def _ties(one: Solution[Any], best: Solution[Any]) -> bool:
-    """Whether a plan is as good as the best; the other solver may have been given it."""
-    if one.objective is None or best.objective is None or best.stages:
-        return one is best
-    return math.isclose(one.objective, best.objective, rel_tol=AGREEMENT, abs_tol=ROUND_OFF)
-
-
-def _tightest(found: list[tuple[str, Solution[Any]]], best: Solution[Any], sense: Sense) -> tuple[str, float | None]:
-    """Who proved most of the objective of the best plan, and what; a term's bound is that of the plan's own solve."""
-    if best.term is not None:
-        return next(name for name, known in found if known is best), best.bound
-    proofs = [(name, known.bound) for name, known in found if known.bound is not None and known.term is None]
-    if not proofs:
-        return "", None
-    name, bound = max(proofs, key=lambda one: sense.minimised(one[1]))
-    return name, bound if best.objective is None else sense.within(bound, best.objective)

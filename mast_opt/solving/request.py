@@ -32,8 +32,10 @@ class Request(Generic[PlanT]):
     start: PlanT | None
     formulation: str
     freeze: Mapping[str, Collection[str]] | None
-    exchange: PlanExchange | None = None
-    """Where plans are left or taken by a solver that works on the instance at the same time; None for no other."""
+    offers: PlanExchange | None = None
+    """Where the solver leaves the plans that it finds while it works; None where nobody wants them."""
+    others: PlanExchange | None = None
+    """Where it takes those of a solver that works on the instance at the same time; None for no other."""
 
 
 def solver_names(kind: Kind[Any, Any]) -> tuple[str, ...]:

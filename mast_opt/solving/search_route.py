@@ -47,14 +47,14 @@ def search_context(
     problem: Problem[Any],
     backend: Backend | None,
     grid_limits: str = "",
-    exchange: PlanExchange | None = None,
+    offers: PlanExchange | None = None,
 ) -> SearchContext:
     """What a search is given.
 
     Args:
         backend: that of a kind's own method, None for a heuristic.
         grid_limits: see ``SolverInterface``.
-        exchange: where the plans of a heuristic are left for another solver.
+        offers: where the plans of a heuristic are left for others.
     """
     mip_solver = None if backend is None else _AsAsked(backend, asked.options, asked.threads, asked.seed, grid_limits)
     stop = StoppingCriteria(clock.budget_s(), asked.gap, iterations, asked.cancel)
@@ -67,7 +67,7 @@ def search_context(
             said,
             problem.sense,
             problem.gap_scale,
-            None if exchange is None else exchange.offer,
+            None if offers is None else offers.offer,
         ),
         threads=asked.threads if asked.threads is not None else os.cpu_count() or 1,
         backends=inside,

@@ -33,6 +33,8 @@ def asked(problem: Any, rng: np.random.Generator) -> dict[str, Any]:
         term: float(weight * rng.choice([0.0, 0.1, 1.0, 1.0, 1.0, 50.0]))
         for term, weight in problem.objective.weights.items()
     }
+    if "moves_idle" in weights:  # idle servers always move first
+        weights["moves_in_use"] = max(weights["moves_in_use"], weights["moves_idle"])
     if kind_of(problem).name != "data-placement":
         return {"weights": weights}
     free = some(mast_opt.solve(problem, "highs", threads=1, weights=weights).verdict)

@@ -136,7 +136,8 @@ def state_of(f: RasArrays, size: Ints, count: Ints) -> RasState:
     reservations, boards = len(f.asked), len(f.datacenter)
     held = np.zeros((reservations, boards), np.int64)
     np.add.at(held, (f.reservation, f.board), f.worth * count)
-    at = np.zeros((reservations, int(f.datacenter.max(initial=0)) + 1), np.int64)
+    named = max(f.datacenter.max(initial=0), f.near_place.max(initial=0))  # an affinity may name one without servers
+    at = np.zeros((reservations, int(named) + 1), np.int64)
     np.add.at(at.T, f.datacenter, held.T)
     free = size.copy()
     np.subtract.at(free, f.stock, count)

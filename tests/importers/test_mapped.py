@@ -13,8 +13,9 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import SourceError
-from mast_opt.importers.mapped.dumps import kubectl, prometheus, quantity, sinfo
+from mast_opt.importers.mapped.dumps import kubectl, prometheus, sinfo
 from mast_opt.importers.mapped.instance import preview
+from mast_opt.importers.notices import SourceWarning
 from mast_opt.io.faults import Faults
 from tests.cli.conftest import call as call
 
@@ -162,8 +163,7 @@ def test_kubectl(tmp_path: Path) -> None:
         json.dumps({"items": [{"kind": "Node", "metadata": {"name": "x"}, "status": {"capacity": {"cpu": "many"}}}]})
     )
     assert kubectl(path, faults)["nodes"].is_empty()
-    assert "'many' is no quantity" in str(faults.found[0])
-    assert [quantity(text) for text in ("1500m", "64Gi", "2", "1e3", "3k")] == [1.5, 64 * 2**30, 2, 1000, 3000]
+    assert "cpu is 'many'; expected an amount of Kubernetes" in str(faults.found[0])
 
 
 def test_kubectl_of_a_real_api_server() -> None:
@@ -196,6 +196,40 @@ def test_prometheus(tmp_path: Path) -> None:
     assert "query_range" in str(faults.found[0])
 
 
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"values": [[0, "NaN"], [60, "2"]]}, "1 point of 2 is nan"),
+        ({"values": [[0, "+Inf"], [60, "-Inf"]]}, "2 points of 2 are inf"),
+        ({"values": []}, "it has no numbers"),
+        ({"values": None, "histograms": [[0, {"count": "1"}]]}, "it is a histogram"),
+    ],
+)
+def test_a_series_without_figures_is_left_out_by_name(tmp_path: Path, change: dict[str, Any], why: str) -> None:
+    series = [
+        {"metric": {"__name__": "use", "job": "a"}, "values": [[0, "1"]]},
+        {"metric": {"__name__": "use", "job": "b"}, **change},
+    ]
+    answer = {"status": "success", "data": {"resultType": "matrix", "result": series}, "warnings": ["a store is away"]}
+    (tmp_path / "use.json").write_text(json.dumps(answer))
+    faults = Faults()
+    with pytest.warns(SourceWarning) as found:
+        frame = prometheus(tmp_path / "use.json", faults)["series"]
+    assert not faults
+    assert frame["job"].to_list() == ["a"]
+    assert "Prometheus says: a store is away" in str(found[0].message)
+    assert """'{metric="use", job="b"}': this series is left out: """ + why in str(found[1].message)
+
+
+def test_a_label_that_is_called_like_a_figure_keeps_its_value(tmp_path: Path) -> None:
+    series = {"metric": {"max": "yes", "job": "a"}, "values": [[0, "1"]]}
+    (tmp_path / "use.json").write_text(
+        json.dumps({"status": "success", "data": {"resultType": "matrix", "result": [series]}})
+    )
+    row = prometheus(tmp_path / "use.json", Faults())["series"].row(0, named=True)
+    assert (row["label_max"], row["max"]) == ("yes", 1.0)
+
+
 SINFO = {
     "nodes": {"nodes": ["g1", "g2"]},
     "node": {"state": ["IDLE"]},
@@ -212,7 +246,7 @@ def test_sinfo(tmp_path: Path) -> None:
     path.write_text(json.dumps({"sinfo": [SINFO]}))
     frame = sinfo(path, faults)["nodes"]
     assert frame.height == 2
-    assert frame.row(0) == ("g1", "gpu", "main", "a100", 8.0, 128.0, 1024.0, "IDLE")
+    assert frame.row(0) == ("g1", "gpu", "main", "a100", 8.0, 128.0, 1024.0, "IDLE", True, "g1")
     path.write_text("[")
     assert sinfo(path, faults) == {}
     assert "JSON" in str(faults.found[0])
@@ -224,10 +258,10 @@ def test_what_slurm_22_05_prints() -> None:
     frame = sinfo(DATA / "sinfo-22.05.json", faults)["nodes"]
     assert not faults
     assert frame.rows() == [
-        ("e0", "east", None, "h100", 8.0, 16.0, 62.5, "MIXED"),
-        ("e1", "east", None, "h100", 8.0, 16.0, 62.5, "IDLE"),
-        ("w0", "west", None, "a100", 8.0, 16.0, 62.5, "MIXED"),
-        ("w1", "west", None, "a100", 8.0, 16.0, 62.5, "IDLE"),
+        ("e0", "east", None, "h100", 8.0, 16.0, 62.5, "MIXED", True, "e0"),
+        ("e1", "east", None, "h100", 8.0, 16.0, 62.5, "IDLE", True, "e1"),
+        ("w0", "west", None, "a100", 8.0, 16.0, 62.5, "MIXED", True, "w0"),
+        ("w1", "west", None, "a100", 8.0, 16.0, 62.5, "IDLE", True, "w1"),
     ]
 
 

@@ -19,6 +19,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import did_you_mean
 from mast_opt.importers import IMPORTERS as OF_PROBLEMS
 from mast_opt.importers.base import Importer
+from mast_opt.importers.notices import with_warnings
 from mast_opt.io import write
 from mast_opt.simulation.traces.importers import TRACE_IMPORTERS
 from mast_opt.simulation.traces.tables import TraceTables
@@ -60,7 +61,8 @@ def command(
         for line in chosen.preview(sources):
             run.err.print(line, markup=False, highlight=False, soft_wrap=True)
     with run.phase("read", "importing"):
-        problem = chosen.run(sources, settings, seed)
+        problem, found = with_warnings(lambda: chosen.run(sources, settings, seed))
+    run.warn(found, strict=False)
     if isinstance(problem, TraceTables):
         trace_from_tables(problem.name, problem.provenance, problem.tables)  # finds what does not fit together
         if out.suffix.lower() in (".xlsx", ".json"):

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 Needs = tuple[int, int, int]
 """Milli-GPUs, millicores and MiB."""
-NO_NEED: Needs = (0, 0, 0)
 
 
 @dataclass(frozen=True)

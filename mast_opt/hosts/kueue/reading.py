@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from mast_opt.core.errors import InputError
-from mast_opt.hosts.kueue import quantities
 from mast_opt.hosts.kueue.objects import (
-    NO_NEED,
     ClusterQueue,
     ClusterView,
     Flavor,
@@ -19,6 +17,8 @@ from mast_opt.hosts.kueue.objects import (
     Toleration,
     Workload,
 )
+from mast_opt.hosts.kueue.quantities import UNITS, base_units
+from mast_opt.importers.pod_requests import amount, pod_requests
 
 GROUP = "kueue.x-k8s.io"
 DATASETS = "mast-opt.io/datasets"
@@ -26,7 +26,6 @@ DATASETS = "mast-opt.io/datasets"
 QUEUE = "kueue.x-k8s.io/queue-name"
 """Label of a job: its LocalQueue."""
 Object = Mapping[str, Any]
-_AMOUNTS = {"gpu": quantities.mgpu, "cpu": quantities.mcores, "memory": quantities.mib}
 
 
 def resource_of(name: str) -> str:
@@ -140,25 +139,12 @@ def _pod_set(found: Object) -> PodSet:
 
 
 def _needs(pod: Object) -> Needs:
-    """The sum over containers, or what the largest init container takes, and the overhead; as Kubernetes counts."""
-    containers = [_requests(one) for one in at(pod, "containers", kind=list)]
-    first = [_requests(one) for one in at(pod, "initContainers", kind=list)]
-    total = [max((sum(one[k] for one in containers), *(one[k] for one in first))) for k in range(3)]
-    overhead = _needs_of(at(pod, "overhead"))
-    return total[0] + overhead[0], total[1] + overhead[1], total[2] + overhead[2]
-
-
-def _requests(container: Object) -> Needs:
-    resources = at(container, "resources")
-    return _needs_of({**at(resources, "limits"), **at(resources, "requests")})
-
-
-def _needs_of(amounts: Mapping[str, Any]) -> Needs:
-    needs = dict(zip(_AMOUNTS, NO_NEED))
-    for name, value in amounts.items():
+    """What a pod asks for."""
+    needs = dict.fromkeys(UNITS, 0)
+    for name, value in pod_requests(pod).items():
         kind = resource_of(name)
         if kind:
-            needs[kind] += _AMOUNTS[kind](value, f"a request of {name}")
+            needs[kind] += base_units(value, kind)
     return needs["gpu"], needs["cpu"], needs["memory"]
 
 
@@ -199,10 +185,8 @@ def cluster_queue(found: Object) -> ClusterQueue:
 
 
 def _quota(found: Object, kind: str, where: str) -> Quota:
-    read = _AMOUNTS[kind]
-
     def limit(name: str) -> int | None:
-        return None if found.get(name) is None else read(found[name], f"{where}: {name}")
+        return None if found.get(name) is None else base_units(amount(found[name], f"{where}: {name}"), kind)
 
     return Quota(limit("nominalQuota") or 0, limit("borrowingLimit"), limit("lendingLimit"))
 

@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from mast_opt.core.errors import InputError
 from mast_opt.core.limits import MOST_DOCUMENT_BYTES, read_regular
+from mast_opt.core.wording import counted
+from mast_opt.importers.notices import warn
+from mast_opt.importers.pod_requests import amount, is_gpu, is_other_device, pod_requests
+from mast_opt.importers.slurm_nodes import node_in, nodes_of
 from mast_opt.io.faults import Faults
 
 REGION, ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
-GPU, GPU_TYPE = "nvidia.com/gpu", "nvidia.com/gpu.product"
-_SUFFIXES = {
-    "": 1, "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
-    "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60,
-}  # fmt: skip
-_QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)([a-zA-Z]{0,2})")
-_GRES = re.compile(r"gpu(?::([^:()]+))?:([0-9]{1,4})")
+GPU_TYPE = "nvidia.com/gpu.product"
 GIB = 2**30
 
 Rows = list[dict[str, Any]]
-
-
-def quantity(text: object) -> float:
-    """A quantity of Kubernetes: ``1500m`` is 1.5, ``64Gi`` is 64 · 2^30. Raises ValueError for anything else."""
-    found = _QUANTITY.fullmatch(str(text))
-    if found is None or found[2] not in _SUFFIXES:
-        raise ValueError(f"{text!r} is no quantity")
-    return float(found[1]) * _SUFFIXES[found[2]]
 
 
 def kubectl(path: Path, faults: Faults) -> dict[str, pl.DataFrame]:
@@ -45,6 +38,7 @@ def kubectl(path: Path, faults: Faults) -> dict[str, pl.DataFrame]:
         return {}
     nodes = _each(path, faults, (one for one in items if _kind(one) == "Node"), lambda one: _checked(_node(one), NODES))
     pods = _each(path, faults, (one for one in items if _kind(one) == "Pod"), lambda one: _checked(_pod(one), PODS))
+    _warn_of_devices(path.name, items)
     return {"nodes": _frame(nodes, NODES), "pods": _frame(pods, PODS)}
 
 
@@ -64,40 +58,58 @@ PODS = {
 
 def _node(item: Mapping[str, Any]) -> dict[str, Any]:
     meta, status = item["metadata"], item["status"]
-    labels, room = meta.get("labels") or {}, status.get("allocatable") or status.get("capacity") or {}
+    labels, stated = meta.get("labels") or {}, status.get("allocatable") or status.get("capacity") or {}
+    room = {name: amount(value, name) for name, value in stated.items()}
     ready = [one.get("status") == "True" for one in status.get("conditions") or [] if one.get("type") == "Ready"]
     return {
         "node": meta["name"],
         "region": labels.get(REGION),
         "zone": labels.get(ZONE),
         "gpu_type": labels.get(GPU_TYPE),
-        "gpus": quantity(room.get(GPU, 0)),
-        "cpu_cores": quantity(room.get("cpu", 0)),
-        "memory_gib": quantity(room.get("memory", 0)) / GIB,
+        "gpus": _gpus(room),
+        "cpu_cores": float(room.get("cpu", 0)),
+        "memory_gib": float(room.get("memory", 0)) / GIB,
         "ready": all(ready) and not (item.get("spec") or {}).get("unschedulable", False),
     }
 
 
 def _pod(item: Mapping[str, Any]) -> dict[str, Any]:
-    meta, spec = item["metadata"], item.get("spec") or {}
-    asked: dict[str, float] = {}
-    for container in spec.get("containers") or []:
-        resources = container.get("resources") or {}
-        wanted = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
-        for name, amount in wanted.items():
-            asked[name] = asked.get(name, 0.0) + quantity(amount)
+    meta, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
+    asked = pod_requests(spec, status)
     owners = meta.get("ownerReferences") or [{}]
     return {
         "namespace": meta.get("namespace"),
         "pod": meta["name"],
         "node": spec.get("nodeName"),
         "owner": owners[0].get("name"),
-        "phase": (item.get("status") or {}).get("phase"),
+        "phase": status.get("phase"),
         "priority": spec.get("priority", 0),
-        "gpus": asked.get(GPU, 0.0),
-        "cpu_cores": asked.get("cpu", 0.0),
-        "memory_gib": asked.get("memory", 0.0) / GIB,
+        "gpus": _gpus(asked),
+        "cpu_cores": float(asked.get("cpu", 0)),
+        "memory_gib": float(asked.get("memory", 0)) / GIB,
     }
+
+
+def _gpus(amounts: Mapping[str, Decimal]) -> float:
+    """GPUs of every vendor."""
+    return float(sum(value for name, value in amounts.items() if is_gpu(name)))
+
+
+def _warn_of_devices(file: str, items: Iterable[Any]) -> None:
+    """Warn of devices that no column counts: slices of GPUs, other accelerators, resource claims."""
+    devices: dict[str, None] = {}
+    claims = []
+    for item in items:
+        spec = item.get("spec") if isinstance(item, dict) else None
+        if _kind(item) == "Pod" and isinstance(spec, dict):
+            with suppress(InputError):  # a fault says so
+                devices |= dict.fromkeys(name for name in pod_requests(spec) if is_other_device(name))
+            if spec.get("resourceClaims"):
+                claims.append((item.get("metadata") or {}).get("name"))
+    if devices:
+        warn(file, "a device that no column counts; gpus are resources that end in /gpu", values=list(devices))
+    if claims:
+        warn(file, "this pod takes devices by resource claims, which are not counted", values=claims)
 
 
 def prometheus(path: Path, faults: Faults) -> dict[str, pl.DataFrame]:
@@ -110,70 +122,83 @@ def prometheus(path: Path, faults: Faults) -> dict[str, pl.DataFrame]:
     if not isinstance(content, dict) or content.get("status") != "success" or not isinstance(result, list):
         faults.add(path.name, "a successful answer of /api/v1/query_range (resultType matrix)")
         return {}
-    rows = _each(path, faults, result, _series)
+    for key in ("warnings", "infos"):
+        for words in content.get(key) or []:
+            warn(path.name, f"Prometheus says: {words}")
+    rows = [row for row in _each(path, faults, result, lambda one: _series(path.name, one)) if row]
     names = list(dict.fromkeys(name for row in rows for name in row))
     return {"series": pl.DataFrame([{name: row.get(name) for name in names} for row in rows], infer_schema_length=None)}
 
 
-def _series(item: Mapping[str, Any]) -> dict[str, Any]:
-    values = [float(value) for _, value in item["values"]]
-    if not values or any(value != value for value in values):
-        raise ValueError("a series without numbers")
-    figures = {"mean": sum(values) / len(values), "max": max(values), "last": values[-1], "points": len(values)}
-    labels = {("metric" if name == "__name__" else name): str(value) for name, value in item["metric"].items()}
-    return {**labels, **figures}
+FIGURES = ("mean", "max", "last", "points")
+
+
+def _series(file: str, item: Mapping[str, Any]) -> dict[str, Any]:
+    """A row; none, with a warning, for a series whose figures would not be numbers."""
+    named = {("metric" if name == "__name__" else name): str(value) for name, value in item["metric"].items()}
+    labels = {(f"label_{name}" if name in FIGURES else name): value for name, value in named.items()}
+    title = "{" + ", ".join(f'{name}="{value}"' for name, value in named.items()) + "}"
+    values = [float(value) for _, value in item.get("values") or ()]
+    odd = [value for value in values if not math.isfinite(value)]
+    if odd or not values:
+        why = (
+            f"{counted(len(odd), 'point')} of {len(values)} {'is' if len(odd) == 1 else 'are'} {odd[0]}"
+            if odd
+            else "it has no numbers"
+        )
+        if item.get("histograms"):
+            why = "it is a histogram"
+        warn(file, f"this series is left out: {why}", values=[title])
+        return {}
+    return {
+        **labels,
+        "mean": math.fsum(values) / len(values),
+        "max": max(values),
+        "last": values[-1],
+        "points": len(values),
+    }
 
 
 def sinfo(path: Path, faults: Faults) -> dict[str, pl.DataFrame]:
-    """Table ``nodes`` of ``sinfo --Node --json``: a row for each node and partition.
+    """Table ``nodes`` of ``sinfo --Node --json`` or ``scontrol show nodes --json``: a row for each node, partition and
+    GPU type of the node.
 
-    Slurm 22.05 prints a list ``nodes`` there, as ``scontrol show nodes --json`` does to this day; later versions print
-    a list ``sinfo``.
+    Slurm 22.05 prints a list ``nodes`` for both; later versions of ``sinfo`` print a list ``sinfo``. Cores and memory
+    are those that jobs can have; those of a node with several GPU types are spread over its rows by GPUs.
     """
     content = _json(path, faults)
     if content is None:
         return {}
-    reads = {"sinfo": _slurm_nodes, "nodes": _slurm_node}
-    name = next((one for one in reads if isinstance(content, dict) and isinstance(content.get(one), list)), None)
-    if name is None:
+    items = nodes_of(content)
+    if items is None:
         faults.add(path.name, "a list 'sinfo' or 'nodes', as 'sinfo --Node --json' prints it")
         return {}
-    rows = [row for found in _each(path, faults, content[name], reads[name]) for row in found["rows"]]
-    return {"nodes": _frame(rows, SLURM)}
+    found = _each(path, faults, items, lambda item: {"rows": list(_slurm_rows(item))})
+    return {"nodes": _frame([row for one in found for row in one["rows"]], SLURM)}
 
 
 SLURM = {
     "node": pl.String, "partition": pl.String, "cluster": pl.String, "gpu_type": pl.String, "gpus": pl.Float64,
-    "cpu_cores": pl.Float64, "memory_gib": pl.Float64, "state": pl.String,
+    "cpu_cores": pl.Float64, "memory_gib": pl.Float64, "state": pl.String, "available": pl.Boolean, "host": pl.String,
 }  # fmt: skip
 
 
-def _slurm_nodes(item: Mapping[str, Any]) -> dict[str, Any]:
-    found = _GRES.search(str((item.get("gres") or {}).get("total", "")))
-    row = {
-        "partition": (item.get("partition") or {}).get("name"),
-        "cluster": item.get("cluster"),
-        "gpu_type": None if found is None else found[1],
-        "gpus": 0.0 if found is None else float(found[2]),
-        "cpu_cores": float(item["cpus"]["maximum"]),
-        "memory_gib": float(item["memory"]["maximum"]) / 1024,
-        "state": ",".join(item["node"].get("state") or []),
-    }
-    return {"rows": [_checked({"node": name, **row}, SLURM) for name in item["nodes"]["nodes"]]}
-
-
-def _slurm_node(item: Mapping[str, Any]) -> dict[str, Any]:
-    found, state = _GRES.search(str(item.get("gres") or "")), item.get("state") or []
-    row = {
-        "node": item["name"],
-        "cluster": item.get("cluster_name"),
-        "gpu_type": None if found is None else found[1],
-        "gpus": 0.0 if found is None else float(found[2]),
-        "cpu_cores": float(item["cpus"]),
-        "memory_gib": float(item["real_memory"]) / 1024,
-        "state": ",".join([state] if isinstance(state, str) else state).upper(),
-    }
-    return {"rows": [_checked({**row, "partition": one}, SLURM) for one in item.get("partitions") or [None]]}
+def _slurm_rows(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for node in node_in(item):
+        for name, kind, gpus, cores, memory_mib in node.parts():
+            row = {
+                "node": name,
+                "cluster": node.cluster,
+                "gpu_type": kind or None,
+                "gpus": float(gpus),
+                "cpu_cores": cores,
+                "memory_gib": memory_mib / 1024,
+                "state": ",".join(node.states),
+                "available": node.available,
+                "host": node.name,
+            }
+            for partition in node.partitions or (None,):
+                yield _checked({**row, "partition": partition}, SLURM)
 
 
 def _json(path: Path, faults: Faults) -> Any | None:  # noqa: ANN401 - whatever the file holds
@@ -194,6 +219,8 @@ def _each(
     for number, item in enumerate(items, 1):
         try:
             rows.append(made(item))
+        except InputError as error:
+            faults.add(path.name, f"an item as the tool prints it ({error})", number)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
             faults.add(path.name, f"an item as the tool prints it ({type(error).__name__}: {error})", number)
     return rows

@@ -14,6 +14,7 @@ from mast_opt.core.errors import InstanceError, SourceError
 from mast_opt.importers.base import Importer, Input
 from mast_opt.importers.mapped.mapping import MappedTable, read_mapping
 from mast_opt.importers.mapped.sources import Sources
+from mast_opt.importers.notices import issue
 from mast_opt.io.faults import Faults
 from mast_opt.io.tables import from_tables_with_warnings
 
@@ -34,6 +35,7 @@ def build(paths: Sequence[Path], settings: Settings, rng: np.random.Generator) -
         sources.add(name, kind, where)
     if faults:
         raise SourceError(faults.found)
+    sources.warn_of_unavailable([table.query for table in mapping.tables.values() if table.database is None])
     frames: dict[str, pl.DataFrame] = {}
     for name, table in mapping.tables.items():
         answer = sources.ask(name, table.query, table.database)
@@ -47,9 +49,12 @@ def build(paths: Sequence[Path], settings: Settings, rng: np.random.Generator) -
     words = f"Imported by {paths[0].name} ({kinds})."
     try:
         header = {"name": mapping.name, "provenance": words, **mapping.header}
-        return from_tables_with_warnings(mapping.kind, frames, header)[0]
+        problem, found = from_tables_with_warnings(mapping.kind, frames, header)
     except InstanceError as error:
         raise SourceError(error.faults) from error
+    for one in found:
+        issue(one)
+    return problem
 
 
 def preview(paths: Sequence[Path]) -> list[str]:

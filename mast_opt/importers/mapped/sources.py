@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import polars as pl
 
 from mast_opt.core.limits import MOST_FILE_BYTES
 from mast_opt.importers.mapped.dumps import kubectl, prometheus, sinfo
+from mast_opt.importers.notices import warn
 from mast_opt.io.faults import Faults
 
 DUMPS: Mapping[str, Callable[[Path, Faults], dict[str, pl.DataFrame]]] = {
@@ -53,6 +55,18 @@ class Sources:
     def tables(self) -> tuple[str, ...]:
         """Names of the tables that SQL can ask when no database is named."""
         return tuple(self._frames)
+
+    def warn_of_unavailable(self, queries: Sequence[str]) -> None:
+        """Warn of nodes that take no jobs, where a query that reads their table asks for nothing of the kind."""
+        for name, frame in self._frames.items():
+            flag = next((one for one in ("available", "ready") if frame.schema.get(one) == pl.Boolean), None)
+            if flag is None:
+                continue
+            down = frame.filter(~pl.col(flag))["node"].unique(maintain_order=True).to_list()
+            reads = [query for query in queries if re.search(rf"\b{re.escape(name)}\b", query, re.IGNORECASE)]
+            if down and any(not re.search(rf"\b({flag}|state)\b", query, re.IGNORECASE) for query in reads):
+                words = "this node takes no jobs now (down, drained or cordoned), and a query counts it"
+                warn(name, words, column=flag, values=down, suggestion=f"'where {flag}' leaves such nodes out")
 
     def ask(self, table: str, query: str, database: str | None) -> pl.DataFrame | None:
         """The answer of a query; None, and a fault, where it fails."""

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import InputError, UsageError
-from mast_opt.hosts.kueue import quantities
 from mast_opt.hosts.kueue.nomination import Advice, DispatchParams, advise
 from mast_opt.hosts.kueue.objects import ClusterView
 from mast_opt.hosts.kueue.reading import cluster_view
@@ -153,29 +152,6 @@ def test_against_a_count_of_gpus(seed: int) -> None:
         assert set(one.clusters) == {name for name in free if free[name] >= asked}
         if one.clusters:
             free[one.clusters[0]] -= asked
-
-
-def test_amounts() -> None:
-    cases = [("500m", 500), ("2", 2000), (3, 3000), ("1e1", 10_000), ("0.1", 100), ("1k", 1_000_000), ("1n", 1)]
-    assert [quantities.mcores(text, "x") for text, _ in cases] == [number for _, number in cases]
-    assert [quantities.mib(text, "x") for text in ("1Gi", "1M", "1Mi", "100")] == [1024, 1, 1, 1]
-    wrongs: tuple[object, ...] = ("", "-1", "1x", "1.2.3", True, None, [], "1" * 40, "0x10")
-    for wrong in wrongs:
-        with pytest.raises(InputError, match="an amount of Kubernetes"):
-            quantities.mcores(wrong, "x")
-
-
-def test_init_containers_and_overhead_count() -> None:
-    template = {
-        "containers": [
-            {"resources": {"requests": {"cpu": "1", "memory": "1Gi"}}},
-            {"resources": {"limits": {"cpu": 2}}},
-        ],
-        "initContainers": [{"resources": {"requests": {"cpu": "5"}}}],
-        "overhead": {"cpu": "250m"},
-    }
-    found = read(workload("w", {"name": "main", "count": 1, "template": {"spec": template}}))
-    assert found.pod_sets[0].needs == (0, 5250, 1024)
 
 
 @pytest.mark.parametrize(

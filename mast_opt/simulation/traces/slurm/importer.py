@@ -17,13 +17,14 @@ from mast_opt.io.faults import Faults
 from mast_opt.job_placement.units import MOST_GPUS, MOST_TASKS
 from mast_opt.simulation.traces.schema import KIND, MOST_S
 from mast_opt.simulation.traces.slurm import nodes as sinfo
+from mast_opt.simulation.traces.slurm.jobs import SacctJob, jobs_of, warn_of_sizes
 from mast_opt.simulation.traces.slurm.nodes import Node, nodes_in
-from mast_opt.simulation.traces.slurm.records import SacctJob
-from mast_opt.simulation.traces.slurm.sacct_json import jobs_in_json
-from mast_opt.simulation.traces.slurm.sacct_text import FORMAT, jobs_in_text
+from mast_opt.simulation.traces.slurm.records import gpu_types_in, gpus_in
+from mast_opt.simulation.traces.slurm.sacct_json import rows_in_json
+from mast_opt.simulation.traces.slurm.sacct_text import FORMAT, rows_in_text
 from mast_opt.simulation.traces.tables import Given, TraceTables, trace_tables
 
-NEEDS = ("all", "gpus")
+NEEDS = ("all", "gpus", "asked", "asked-gpus")
 TENANTS = ("account", "user")
 TIER = 1
 """Of jobs whose quality of service has no tier of its own."""
@@ -33,7 +34,11 @@ TIER = 1
 class SacctSettings:
     """The knobs of the importer."""
 
-    needs: str = setting("all", "all: GPUs, cores and memory; gpus: GPUs only, for policies that look at nothing else")
+    needs: str = setting(
+        "all",
+        "all: the GPUs, cores and memory that jobs held; gpus: the GPUs only, for policies that look at nothing else;"
+        " asked, asked-gpus: what they asked for, which is less with --exclusive",
+    )
     cpu_jobs: int = setting(0, "1: jobs without GPUs too")
     tenant: str = setting("account", "who a job counts to: account or user")
     tiers: str = setting("", f"tier by quality of service, as in high=0,scavenger=2; {TIER} for the others")
@@ -44,8 +49,10 @@ class SacctSettings:
             if getattr(self, name) not in known:
                 expected = " or ".join(map(str, known))
                 raise UsageError(f"setting {name} is {getattr(self, name)!r}; expected {expected}")
-        if self.needs == "gpus" and self.cpu_jobs:
-            raise UsageError("settings needs is gpus and cpu_jobs 1; expected only one of them: such jobs need nothing")
+        if self.needs.endswith("gpus") and self.cpu_jobs:
+            raise UsageError(
+                f"settings needs is {self.needs} and cpu_jobs 1; expected only one of them: such jobs need nothing"
+            )
         _tiers(self.tiers)
 
 
@@ -68,17 +75,19 @@ def sacct(paths: Sequence[Path], settings: SacctSettings, rng: np.random.Generat
     jobs, nodes, regions = _read(paths, faults)
     if faults:
         raise SourceError(faults.found)
-    kept = [job for job in jobs if job.allocated and job.ended and (settings.cpu_jobs or job.gpus)]
-    _check(paths[0].name, jobs, kept, regions, faults)
+    asked = settings.needs.startswith("asked")
+    kept = [job for job in jobs if job.ran and (settings.cpu_jobs or gpus_in(job.needs(asked=asked)))]
+    _check(paths[0].name, kept, regions, faults, asked=asked)
     if faults:
         raise SourceError(faults.found)
+    warn_of_sizes(kept, paths[0].name, asked=asked)
     submissions, types = _jobs(kept, regions, settings)
     tables = {**_servers(nodes, settings), "submissions": submissions}
     if types["job"]:
         tables["job_gpu_types"] = types
     left = {
-        "never ran": sum(not job.allocated for job in jobs),
-        "had not ended": sum(bool(job.allocated) and not job.ended for job in jobs),
+        "never ran": sum(not any(row.allocated for row in job.rows) for job in jobs),
+        "had not ended": sum(any(row.allocated for row in job.rows) and not job.ran for job in jobs),
     }
     left["had no GPU"] = len(jobs) - len(kept) - sum(left.values())
     words = ", ".join(f"{count} that {why}" for why, count in left.items() if count)
@@ -90,49 +99,63 @@ def _read(paths: Sequence[Path], faults: Faults) -> tuple[list[SacctJob], list[N
     accounting, servers = (content_of(path, faults) for path in paths)
     if accounting is None or servers is None:
         return [], [], {}
-    read = jobs_in_json if accounting.lstrip()[:1] == b"{" else jobs_in_text
-    jobs = read(accounting, paths[0].name, faults)
+    read = rows_in_json if accounting.lstrip()[:1] == b"{" else rows_in_text
+    rows = read(accounting, paths[0].name, faults)
+    jobs = [] if faults else jobs_of(rows, paths[0].name, faults)
     return jobs, *nodes_in(servers, paths[1].name, faults)
 
 
-def _check(
-    file: str, jobs: Sequence[SacctJob], kept: Sequence[SacctJob], regions: Mapping[str, str], faults: Faults
-) -> None:
-    names = [job.name for job in jobs]
-    if len(set(names)) < len(names):
-        faults.add(file, "each job once; leave out --duplicates", column="JobID")
+def _check(file: str, kept: Sequence[SacctJob], regions: Mapping[str, str], faults: Faults, *, asked: bool) -> None:
     if not kept:
-        faults.add(file, "at least one job that held GPUs and ended; cpu_jobs=1 takes those without GPUs too")
+        faults.add(file, "at least one job with GPUs that ended; cpu_jobs=1 takes those without GPUs too")
         return
     first = min(job.submitted_s for job in kept)
 
     def wrong(column: str, bad: Sequence[SacctJob], values: Sequence[object], expected: str) -> None:
-        rows = np.array([job.row for job in bad], np.int64)
+        rows = np.array([job.first.row for job in bad], np.int64)
         faults.cells(file, column, rows, lambda n: values[n], expected)
 
-    far = [job for job in kept if job.partition not in regions]
-    wrong("Partition", far, [job.partition for job in far], "a partition that sinfo lists")
-    long = [job for job in kept if job.elapsed_s > MOST_S or job.submitted_s - first > MOST_S]
-    wrong("Elapsed", long, [job.elapsed_s for job in long], f"times of at most {MOST_S:,} seconds")
-    large = [job for job in kept if _tasks(job) > MOST_TASKS or _per_task(job, job.gpus) > MOST_GPUS]
-    wrong("NNodes", large, [job.nodes for job in large], f"at most {MOST_TASKS:,} tasks of {MOST_GPUS:,} GPUs")
+    far = [job for job in kept if job.first.partition not in regions]
+    wrong("Partition", far, [job.first.partition for job in far], "a partition that sinfo lists")
+    long = [job for job in kept if job.submitted_s - first > MOST_S or job.duration_ms(asked=asked) > MOST_S * MILLI]
+    wrong("Elapsed", long, [job.first.elapsed_s for job in long], f"times of at most {MOST_S:,} seconds")
+    if asked:
+        nothing = [job for job in kept if not job.first.requested]
+        wrong("ReqTRES", nothing, [""] * len(nothing), "what the job asked for, as needs=asked takes that")
+    shapes = [_shape(job, asked=asked) for job in kept]
+    large = [job for job, shape in zip(kept, shapes) if shape.tasks > MOST_TASKS or shape.gpus > MOST_GPUS]
+    wrong("NNodes", large, [job.first.nodes for job in large], f"at most {MOST_TASKS:,} tasks of {MOST_GPUS:,} GPUs")
 
 
-def _tasks(job: SacctJob) -> int:
-    """One for each node; where its GPUs cannot be spread evenly, one for each GPU."""
-    nodes = max(job.nodes, 1)
-    return job.gpus if job.gpus % nodes else nodes
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """The equal tasks of a job; amounts are of one."""
+
+    tasks: int
+    gpus: int
+    cores: int
+    memory_mib: int
 
 
-def _per_task(job: SacctJob, amount: int) -> int:
-    return -(-amount // _tasks(job))
+def _shape(job: SacctJob, *, asked: bool) -> _Shape:
+    """A task for each node that it held; a task for each GPU where they are of several types or cannot be spread
+    evenly. Where it held more GPUs than it asked for, what it asked for is on as many nodes as it asked for."""
+    needs, first = job.needs(asked=asked), job.first
+    gpus, nodes = gpus_in(needs), max(first.nodes, 1)
+    if gpus != gpus_in(first.allocated):
+        nodes = max(needs.get("node", nodes), 1)
+    single = gpus % nodes or len(gpu_types_in(first.requested)) > 1
+    tasks = gpus if gpus and single else nodes
+    return _Shape(tasks, *(-(-amount // tasks) for amount in (gpus, needs.get("cpu", 0), needs.get("mem", 0))))
 
 
 def _jobs(
     jobs: Sequence[SacctJob], regions: Mapping[str, str], settings: SacctSettings
 ) -> tuple[dict[str, Given], dict[str, list[str]]]:
     first = min(job.submitted_s for job in jobs)
-    tiers, whole = _tiers(settings.tiers), settings.needs == "all"
+    tiers, whole = _tiers(settings.tiers), not settings.needs.endswith("gpus")
+    asked = settings.needs.startswith("asked")
+    shapes = [_shape(job, asked=asked) for job in jobs]
 
     def numbers(values: Sequence[int], scale: int = 1) -> NDArray[np.int64]:
         return np.array(values, np.int64) * scale
@@ -140,17 +163,19 @@ def _jobs(
     columns: dict[str, Given] = {
         "job": [job.name for job in jobs],
         "submitted_s": numbers([job.submitted_s - first for job in jobs], MILLI),
-        "tier": numbers([tiers.get(job.qos, TIER) for job in jobs]),
-        "tasks": numbers([_tasks(job) for job in jobs]),
-        "gpus": numbers([_per_task(job, job.gpus) for job in jobs], MILLI),
-        "cpu_cores": numbers([_per_task(job, job.allocated.get("cpu", 0)) * whole for job in jobs], MILLI),
-        "memory_gb": numbers([_per_task(job, job.allocated.get("mem", 0)) * whole for job in jobs]),
-        "duration_s": numbers([max(job.elapsed_s, 1) for job in jobs], MILLI),
-        "tenant": [getattr(job, settings.tenant) for job in jobs],
-        "home_region": [regions[job.partition] for job in jobs],
+        "tier": numbers([tiers.get(job.first.qos, TIER) for job in jobs]),
+        "tasks": numbers([shape.tasks for shape in shapes]),
+        "gpus": numbers([shape.gpus for shape in shapes], MILLI),
+        "cpu_cores": numbers([shape.cores * whole for shape in shapes], MILLI),
+        "memory_gb": numbers([shape.memory_mib * whole for shape in shapes]),
+        "duration_s": numbers([job.duration_ms(asked=asked) for job in jobs]),
+        "tenant": [getattr(job.first, settings.tenant) for job in jobs],
+        "home_region": [regions[job.first.partition] for job in jobs],
     }
-    asked = [(job.name, kind) for job in jobs for kind in job.gpu_types if job.gpus]
-    return columns, {"job": [name for name, _ in asked], "gpu_type": [kind for _, kind in asked]}
+    types = [
+        (job.name, kind) for job, shape in zip(jobs, shapes) if shape.gpus for kind in gpu_types_in(job.first.requested)
+    ]
+    return columns, {"job": [name for name, _ in types], "gpu_type": [kind for _, kind in types]}
 
 
 def _servers(nodes: Sequence[Node], settings: SacctSettings) -> dict[str, Mapping[str, Given]]:
@@ -164,9 +189,9 @@ def _servers(nodes: Sequence[Node], settings: SacctSettings) -> dict[str, Mappin
             "server": [node.name for node in kept],
             "cluster": [node.partition for node in kept],
             "rack": ["rack"] * len(kept),
-            "gpu_type": [node.gpu_type or ("gpu" if node.gpus else "") for node in kept],
+            "gpu_type": [node.gpu_type for node in kept],
             "gpus": np.array([node.gpus for node in kept], np.int64) * MILLI,
-            "cpu_cores": np.array([node.cores for node in kept], np.int64) * MILLI,
+            "cpu_cores": np.array([node.cores_m for node in kept], np.int64),
             "memory_gb": np.array([node.memory_mib for node in kept], np.int64),
         },
     }
@@ -177,7 +202,10 @@ SACCT = Importer(
     help="a trace of jobs from Slurm's accounting, each partition a region of its own",
     inputs=(
         Input("jobs", f"what sacct --json prints, or sacct --allusers --parsable2 --format={FORMAT}"),
-        Input("nodes", f"what sinfo --Node --format='{sinfo.FORMAT}' prints"),
+        Input(
+            "nodes",
+            f"what scontrol show nodes --json prints, or sinfo --Node --format='{sinfo.FORMAT}' (no states there)",
+        ),
     ),
     settings_type=SacctSettings,
     build=sacct,

@@ -8,10 +8,12 @@ from typing import Any
 from mast_opt.io.faults import Faults, shortened
 from mast_opt.io.readers.base import Number
 from mast_opt.io.readers.json_file import parse_object
-from mast_opt.simulation.traces.slurm.records import MOST, SacctJob
+from mast_opt.simulation.traces.slurm.records import MOST, SacctRow, Stage, stage_of
 
 LATEST_S = 10**12
 """A time in seconds that no clock shows."""
+NO_TIME_S = 4_294_967_294
+"""What Slurm writes for a time that there is not."""
 LISTED = 20
 
 
@@ -19,8 +21,8 @@ class _Wrong(Exception):
     """A value that does not fit; the arguments are where it is, the value, and what was expected."""
 
 
-def jobs_in_json(data: bytes, file: str, faults: Faults) -> list[SacctJob]:
-    """The jobs; faults say what is wrong with them, by the way to the value."""
+def rows_in_json(data: bytes, file: str, faults: Faults) -> list[SacctRow]:
+    """The rows of jobs; faults say what is wrong with them, by the way to the value."""
     content = parse_object(data, file, "an object with a list of jobs", faults)
     if content is None:
         return []
@@ -28,7 +30,7 @@ def jobs_in_json(data: bytes, file: str, faults: Faults) -> list[SacctJob]:
     if not isinstance(jobs, list):
         faults.add(f"{file}: jobs", "a list of jobs, as sacct --json writes it")
         return []
-    found: list[SacctJob] = []
+    found: list[SacctRow] = []
     wrong = 0
     for row, job in enumerate(jobs, start=1):
         try:
@@ -41,16 +43,17 @@ def jobs_in_json(data: bytes, file: str, faults: Faults) -> list[SacctJob]:
     return found
 
 
-def _job(row: int, job: object) -> SacctJob:
+def _job(row: int, job: object) -> SacctRow:
     if not isinstance(job, dict):
         raise _Wrong("", job, "an object")
-    end = _number(job, "time", "end")
-    return SacctJob(
+    end, start = _number(job, "time", "end"), _number(job, "time", "start")
+    return SacctRow(
         row=row,
         name=_name(job),
         submitted_s=_number(job, "time", "submission"),
         elapsed_s=_number(job, "time", "elapsed"),
-        ended=end > 0,
+        ended_s=end if end else None,
+        stage=_stage(job),
         partition=_text(job, "partition").split(",")[0],
         nodes=_number(job, "allocation_nodes"),
         requested=_resources(job, "requested"),
@@ -58,7 +61,22 @@ def _job(row: int, job: object) -> SacctJob:
         account=_text(job, "account"),
         user=_text(job, "user"),
         qos=_text(job, "qos"),
+        started_s=start if 0 < start < NO_TIME_S else None,
+        restarts=_number(job, "restart_cnt") if job.get("restart_cnt") is not None else 0,
     )
+
+
+def _stage(job: Mapping[str, Any]) -> Stage | None:
+    """Slurm 22.05 writes a state, later versions a list of a state and its flags."""
+    state = job.get("state")
+    current = state.get("current") if isinstance(state, dict) else None
+    states = current if isinstance(current, list) else [] if current is None else [current]
+    if not all(isinstance(one, str) for one in states):
+        raise _Wrong(".state.current", current, "a state, or a list of states")
+    try:
+        return stage_of(states)
+    except ValueError:
+        raise _Wrong(".state.current", current, "states of Slurm such as COMPLETED") from None
 
 
 def _name(job: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from mast_opt.importers.traces.csv_table import columns_of
 from mast_opt.io.faults import Faults
 from mast_opt.io.raw_table import RawTable, raw_table
 from mast_opt.kind.schema import Column, integer, label
-from mast_opt.simulation.traces.slurm.records import MOST, SacctJob, resources_in
+from mast_opt.simulation.traces.slurm.records import MOST, SacctRow, resources_in, stage_of
 
 ReadT = TypeVar("ReadT")
 
@@ -31,13 +31,16 @@ COLUMNS = (
     label("Account", "account", required=False, help="its account"),
     label("User", "user", required=False, help="who handed it in"),
     label("QOS", "qos", required=False, help="its quality of service"),
+    label("Start", "time", required=False, help="when it started; finds clocks that were changed"),
+    label("State", "state", required=False, help="how it ended, or that it was requeued, resized or preempted"),
+    integer("Restarts", maximum=MOST, required=False, help="how often it was requeued (from Slurm 23.11 on)"),
 )
-OPTIONAL = ("ReqTRES", "Account", "User", "QOS")
-FORMAT = ",".join(column.name for column in COLUMNS)
+OPTIONAL = ("ReqTRES", "Account", "User", "QOS", "Start", "State", "Restarts")
+FORMAT = ",".join(column.name for column in COLUMNS if column.name != "Restarts")
 """What ``sacct --format`` has to be."""
 _ELAPSED = re.compile(r"(?:([0-9]{1,6})-)?(?:([0-9]{1,6}):)?([0-9]{1,3}):([0-9]{2})(?:\.[0-9]{1,9})?")
 _EPOCH = datetime(1970, 1, 1)
-UNKNOWN = ("Unknown", "None")
+UNKNOWN = ("Unknown", "None", "")
 """What Slurm writes for a time that there is not."""
 
 
@@ -59,8 +62,8 @@ def read_piped(data: bytes, file: str, columns: tuple[Column, ...], faults: Faul
     return raw_table(file, heads, cells, faults)
 
 
-def jobs_in_text(data: bytes, file: str, faults: Faults) -> list[SacctJob]:
-    """The jobs, without their steps; faults say what is wrong with them."""
+def rows_in_text(data: bytes, file: str, faults: Faults) -> list[SacctRow]:
+    """The rows of jobs, without those of their steps; faults say what is wrong with them."""
     raw = read_piped(data, file, COLUMNS, faults)
     if raw is None:
         return []
@@ -73,19 +76,34 @@ def jobs_in_text(data: bytes, file: str, faults: Faults) -> list[SacctJob]:
     rows = raw.numbers(np.arange(raw.frame.height)).tolist()
     texts = {name: column.fill_null("").to_list() for name, column in table.labels.items()}
     reading = _Reading(file, rows, texts, faults)
-    submitted = reading.column("Submit", _seconds, "a time such as 2024-05-31T13:45:00")
+    submitted = reading.column("Submit", _time, "a time such as 2024-05-31T13:45:00")
+    started = reading.column("Start", _time_or_none, "a time, or Unknown")
+    ended = reading.column("End", _time_or_none, "a time, or Unknown")
+    zoned = [one[1] for times in (submitted, started, ended) for one in times if one is not None]
+    if any(zoned) and not all(zoned):
+        faults.add(
+            file, "times of one kind: all with an offset or as seconds, or all by the local clock", column="Submit"
+        )
     elapsed = reading.column("Elapsed", _elapsed, "a time such as 1-02:03:04 or 02:03:04")
+    stages = reading.column(
+        "State", lambda text: stage_of([text] if text else []), "a state of Slurm such as COMPLETED"
+    )
     held, asked = (
         reading.column(name, resources_in, "resources such as cpu=4,gres/gpu=2,mem=4000M,node=1")
         for name in ("AllocTRES", "ReqTRES")
     )
+
+    def seconds(time: tuple[int, bool] | None) -> int | None:
+        return None if time is None else time[0]
+
     return [
-        SacctJob(
+        SacctRow(
             row=row,
             name=texts["JobID"][at],
-            submitted_s=submitted[at] or 0,
+            submitted_s=seconds(submitted[at]) or 0,
+            ended_s=seconds(ended[at]),
             elapsed_s=elapsed[at] or 0,
-            ended=texts["End"][at] not in UNKNOWN,
+            stage=stages[at],
             partition=texts["Partition"][at].split(",")[0],
             nodes=int(table.numbers["NNodes"][at]),
             requested=asked[at] or {},
@@ -93,6 +111,8 @@ def jobs_in_text(data: bytes, file: str, faults: Faults) -> list[SacctJob]:
             account=texts["Account"][at],
             user=texts["User"][at],
             qos=texts["QOS"][at],
+            started_s=seconds(started[at]),
+            restarts=int(table.numbers["Restarts"][at]),
         )
         for at, row in enumerate(rows)
     ]
@@ -119,11 +139,19 @@ class _Reading:
         return found
 
 
-def _seconds(text: str) -> int:
-    """Seconds since 1970, by the clock of whoever ran ``sacct``."""
+def _time(text: str) -> tuple[int, bool]:
+    """Seconds since 1970, and whether that is so wherever one is: from seconds or a time with an offset. Times without
+    one are by the clock of whoever ran ``sacct``."""
     if text.isascii() and text.isdigit() and len(text) <= 12:
-        return int(text)
-    return int((datetime.fromisoformat(text).replace(tzinfo=None) - _EPOCH).total_seconds())
+        return int(text), True
+    time = datetime.fromisoformat(text)
+    if time.tzinfo is None:
+        return int((time - _EPOCH).total_seconds()), False
+    return int(time.timestamp()), True
+
+
+def _time_or_none(text: str) -> tuple[int, bool] | None:
+    return None if text in UNKNOWN else _time(text)
 
 
 def _elapsed(text: str) -> int:

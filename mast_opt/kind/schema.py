@@ -10,10 +10,14 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
+
+LARGEST = int(np.iinfo(np.int64).max)
+"""Base units of any quantity."""
 
 
 class ColumnType(enum.Enum):
@@ -58,8 +62,28 @@ class Column:
     later: bool = False
     """True: the column was added to the format later. A checksum does not mention it where every cell has the default,
     so that checksums from before still hold."""
+    field: str = ""
+    """Name of the values in base units, in an entity or an event; empty = that of the column."""
     help: str = ""
     """Meaning and unit, for templates and documentation."""
+
+    @property
+    def attribute(self) -> str:
+        """Name of the values in base units."""
+        return self.field or self.name
+
+    def in_base_units(self, value: float | Decimal) -> int:
+        """One value of a column of numbers, rounded as in files. Raises ValueError for one that no cell may have."""
+        try:
+            exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+            direction = ROUND_CEILING if self.role is Role.NEED else ROUND_FLOOR
+            base = int((exact * self.scale).to_integral_value(direction))
+        except (ArithmeticError, ValueError):
+            raise ValueError(f"{self.name} is {value}; expected {self.type.value}") from None
+        most = LARGEST if self.maximum is None else self.maximum
+        if exact < 0 <= self.minimum or not self.minimum <= base <= most:
+            raise ValueError(f"{self.name} is {value}; expected {self.minimum / self.scale:g} to {most / self.scale:g}")
+        return base
 
 
 def label(name: str, axis: str, *, required: bool = True, later: bool = False, help: str = "") -> Column:
@@ -90,6 +114,7 @@ class Amount(TypedDict, total=False):
     default: int | None
     required: bool
     later: bool
+    field: str
     help: str
 
 

@@ -46,9 +46,12 @@ class DataCheck:
         self._storage[event.region] = event.storage_mb
 
     def created(self, event: DatasetCreated) -> None:
-        """There is a dataset."""
-        if event.dataset in self._size:
-            self._wrong("data", f"dataset {event.dataset} was created before")
+        """There is a dataset, or one that there was has another size or owner."""
+        if event.dataset in self._size and self.replicas[event.dataset] != set(event.regions):
+            self._wrong("data", f"dataset {event.dataset} was created before, and is elsewhere")
+        for dataset, region in self._copying:
+            if dataset == event.dataset:
+                self._copying[dataset, region] = event.size_mb
         self._size[event.dataset] = event.size_mb
         self.replicas[event.dataset] = set(event.regions)
 

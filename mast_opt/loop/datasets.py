@@ -49,13 +49,25 @@ class Datasets:
         return most is None or self.stored_mb.get(region, 0) + size_mb <= most
 
     def created(self, event: ev.DatasetCreated) -> None:
-        """There is a dataset from now on."""
-        if event.dataset in self.size_mb:
+        """There is a dataset from now on, or one that there was has another size or owner; it is where it was then."""
+        if not self.is_news(event):
             raise Unfit(f"dataset {event.dataset} is there already")
+        old_mb = self.size_mb.get(event.dataset, 0)
         self.size_mb[event.dataset], self.namespace[event.dataset] = event.size_mb, event.namespace
         self.replicas[event.dataset] = frozenset(event.regions)
         for region in event.regions:
-            self._store(region, event.size_mb)
+            self._store(region, event.size_mb - old_mb)
+        for (dataset, region), copying in self.copying.items():
+            if dataset == event.dataset:
+                self._store(region, event.size_mb - copying.size_mb)
+                copying.size_mb = event.size_mb
+
+    def is_news(self, event: ev.DatasetCreated) -> bool:
+        """Whether a dataset is new, or what is said of it: its size and owner, where it is known to be."""
+        if event.dataset not in self.size_mb:
+            return True
+        as_now = event.size_mb == self.size_mb[event.dataset] and event.namespace == self.namespace[event.dataset]
+        return not as_now and self.replicas[event.dataset] == frozenset(event.regions)
 
     def copy_asked(self, event: ev.CopyAsked) -> None:
         """A replica is being made from now on."""

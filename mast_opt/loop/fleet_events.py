@@ -9,7 +9,7 @@ from mast_opt.loop.event import Event
 
 @dataclass(frozen=True, slots=True)
 class ServerUp(Event):
-    """A server is in service."""
+    """A server is in service; one that was out of service may come back with other amounts, or elsewhere."""
 
     server: str
     region: str
@@ -77,7 +77,8 @@ class StorageSet(Event):
 
 @dataclass(frozen=True, slots=True)
 class DatasetCreated(Event):
-    """There is a dataset from now on, whole in these regions."""
+    """There is a dataset from now on, whole in these regions. Of a dataset that there was: its size and owner from now
+    on; the regions are those where it is."""
 
     dataset: str
     size_mb: int

@@ -250,8 +250,9 @@ class _Builder:
     def _plans(self, at: int, event: Event) -> None:
         """Data, moves and plans."""
         if isinstance(event, ev.DatasetCreated):
+            more_mb = event.size_mb - self.sizes.get(event.dataset, 0)
             self.sizes[event.dataset] = event.size_mb
-            self.stored_mb.append((at, event.size_mb * len(event.regions)))
+            self.stored_mb.append((at, more_mb * len(event.regions)))
         elif isinstance(event, ev.CopyAsked):
             self.sizes.setdefault(event.dataset, event.size_mb)
             self.copying[event.dataset, event.region] = event.size_mb

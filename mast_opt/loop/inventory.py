@@ -49,22 +49,26 @@ class Inventory:
         """A server is in service."""
         if event.server in self.up:
             raise Unfit(f"server {event.server} is in service already")
-        if event.server not in self.server_of:
-            place = event.region, event.cluster, event.rack, event.gpu_type
-            server = Server(event.server, *place, event.gpus, event.cpu_mcores, event.memory_mib)
+        place = event.region, event.cluster, event.rack, event.gpu_type
+        server = Server(event.server, *place, event.gpus, event.cpu_mcores, event.memory_mib)
+        known = self.server_of.get(event.server)
+        if known is not None and known != server:
+            self._fleet.remove_server(event.server)
+        if known != server:
             self._fleet.add_servers((server,))
             self._know(server)
         elif event.server in self._was_down:
             self._fleet.uncordon(event.server)
         self.up.add(event.server)
-        server = self.server_of[event.server]
         self.supply_mgpu[server.region] += server.gpus * WHOLE
         self._reclaimable.add(server.name, server.region, server.gpus * WHOLE)
 
     def resized(self, event: ev.CapacitySet) -> None:
         """A server is to have other amounts; where more is held there, as soon as that has ended."""
+        if event.server not in self.up or event.server in self.moving:
+            raise Unfit(f"server {event.server} cannot be resized: it moves, or is not in service")
         if not self.resizes(event):
-            raise Unfit(f"server {event.server} cannot be resized: it moves, is not in service, or has that already")
+            return
         if self.shrinking.pop(event.server, None) is None:
             self._fleet.cordon(event.server)
         self.shrinking[event.server] = replace(

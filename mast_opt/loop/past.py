@@ -3,7 +3,7 @@ by the events alone, for figures that need more than the times of jobs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mast_opt.loop import events as ev
 from mast_opt.loop.past_room import PastRoom
@@ -58,6 +58,18 @@ class PastServer:
     idle: list[int] = field(default_factory=list)
     """Milli-GPUs of each GPU that no job claims; empty for a pool, whose GPUs have no numbers."""
 
+    def resize(self, event: ev.CapacitySet) -> None:
+        """It has other amounts, whatever is claimed of them."""
+        before, self.up = (
+            self.up,
+            replace(self.up, gpus=event.gpus, cpu_mcores=event.cpu_mcores, memory_mib=event.memory_mib),
+        )
+        more = (self.up.gpus - before.gpus) * GPU_MILLI, self.up.cpu_mcores - before.cpu_mcores
+        for at, amount in enumerate((*more, self.up.memory_mib - before.memory_mib)):
+            self.free[at] += amount
+        numbered = event.gpus if event.gpus <= MOST_NUMBERED else 0
+        self.idle = [*self.idle[:numbered], *[GPU_MILLI] * (numbered - len(self.idle))]
+
 
 class Past:
     """The world after the events so far."""
@@ -106,13 +118,18 @@ class Past:
             self._servers_or_data(event)
 
     def _servers_or_data(self, event: ev.Event) -> None:
-        if isinstance(event, (ev.ServerUp, ev.ServerDown, ev.ServerMoved, ev.MoveAsked)):
+        if isinstance(event, (ev.ServerUp, ev.ServerDown, ev.ServerMoved, ev.MoveAsked, ev.CapacitySet)):
             self._server(event)
         elif isinstance(event, ev.DatasetCreated):
+            more_mb = event.size_mb - self.size_mb.get(event.dataset, 0)
             self.size_mb[event.dataset] = event.size_mb
             self.whole[event.dataset] = set(event.regions)
-            self.all_mb += event.size_mb
-            self.stored_mb += event.size_mb * len(event.regions)
+            self.all_mb += more_mb
+            self.stored_mb += more_mb * len(event.regions)
+            for dataset, region in self.copying_mb:
+                if dataset == event.dataset:
+                    self.stored_mb += event.size_mb - self.copying_mb[dataset, region]
+                    self.copying_mb[dataset, region] = event.size_mb
         elif isinstance(event, ev.CopyAsked):
             self.copying_mb[event.dataset, event.region] = event.size_mb
             self.stored_mb += event.size_mb
@@ -125,7 +142,7 @@ class Past:
             self.whole[event.dataset].discard(event.region)
             self.stored_mb -= self.size_mb.get(event.dataset, 0)
 
-    def _server(self, event: ev.ServerUp | ev.ServerDown | ev.ServerMoved | ev.MoveAsked) -> None:
+    def _server(self, event: ev.ServerUp | ev.ServerDown | ev.ServerMoved | ev.MoveAsked | ev.CapacitySet) -> None:
         self._supply = self._servers_with_room = None
         self._room.clear()
         if isinstance(event, ev.ServerUp):
@@ -134,6 +151,8 @@ class Past:
             self.servers[event.server] = PastServer(event, free=free, idle=idle)
         elif isinstance(event, ev.ServerDown):
             self.servers[event.server].in_service = False
+        elif isinstance(event, ev.CapacitySet):
+            self.servers[event.server].resize(event)
         else:
             server = self.servers[event.server]
             server.moves = isinstance(event, ev.MoveAsked)

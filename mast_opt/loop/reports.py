@@ -51,7 +51,7 @@ _CHECKS: Mapping[type, Callable[[State, Any], bool]] = {
     ev.ServerDown: lambda state, event: event.server in state.inventory.up,
     ev.ServerUp: lambda state, event: event.server not in state.inventory.up,
     ev.ServerMoved: lambda state, event: state.inventory.moving.get(event.server) == event.cluster,
-    ev.DatasetCreated: lambda state, event: event.dataset not in state.datasets.size_mb,
+    ev.DatasetCreated: lambda state, event: state.datasets.is_news(event),
     ev.ReplicaDropped: lambda state, event: event.region in state.datasets.whole_in(event.dataset),
     ev.SolveAsked: lambda state, event: not state.plans.awaited(event.path),
     ev.SolveEnded: lambda state, event: state.plans.awaited(event.path) == event.checksum,

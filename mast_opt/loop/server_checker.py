@@ -57,8 +57,10 @@ class ServerCheck:
         if known is not None and known.in_service:
             self._wrong("server", f"server {event.server} is in service already")
         server = known or CheckedServer(event)
-        server.up, server.in_service = event, True
+        changed, server.up, server.in_service = server.up != event, event, True
         self.servers[event.server] = server
+        if changed:
+            self.excuse(event.server)  # what ran there may still stop
 
     def server_down(self, event: ServerDown) -> None:
         """A server is out of service."""

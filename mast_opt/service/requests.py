@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -11,9 +13,11 @@ from msgspec import Meta, Struct
 
 from mast_opt.core.errors import UsageError
 from mast_opt.job_placement.live_fleet.types import Job
-from mast_opt.job_placement.units import WHOLE
+from mast_opt.kind.schema import Column, ColumnType
 from mast_opt.loop.events import JobSpec
 from mast_opt.service.problems import Problem
+from mast_opt.simulation.traces.schema import MOST_MS, REGIONS, SUBMISSIONS
+from mast_opt.simulation.traces.schema import SCHEMA as TRACE
 
 MOST_BYTES = 8 * 2**20
 MOST_JOBS = 10_000
@@ -34,67 +38,91 @@ Name = Annotated[str, Meta(min_length=1, max_length=253, pattern=PATTERN)]
 NoName = Annotated[str, Meta(max_length=253, pattern=f"^(?:{NAME.pattern})?{_END}")]
 """A name, or nothing."""
 Names = Annotated[tuple[Name, ...], Meta(max_length=1000)]
-Whole = Annotated[int, Meta(ge=0, le=10**9)]
-Amount = Annotated[float, Meta(ge=0, le=1e9)]
+MOST = 10**9
+"""The most of any unit."""
 
 
-class JobRequest(Struct, forbid_unknown_fields=True, frozen=True):
-    """A job. Needs are those of one task."""
-
-    job: Name
-    tier: Annotated[int, Meta(ge=TIERS[0], le=TIERS[-1])] = 3
-    tasks: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
-    gpus: Amount = 1.0
-    """Whole GPUs, or less than one in thousandths."""
-    cpu_cores: Amount = 0.0
-    memory_gb: Amount = 0.0
-    gpu_types: Annotated[dict[Name, Amount], Meta(max_length=100)] | None = None
-    """Types that it accepts, and GPUs of a task on each."""
-    datasets: Names = ()
-    within: Literal["server", "rack", "cluster"] = "cluster"
-    prefer: Literal["server", "rack", "cluster"] = "server"
-    tenant: NoName = ""
-    preemptible: bool | None = None
-    """Whether more important work may stop it; unless given, jobs of every tier but 0 may be stopped."""
-    checkpoint_s: Amount = 0.0
-    restart_s: Amount = 0.0
-    duration_s: Amount | None = None
-    workload: NoName = ""
-    namespace: NoName = ""
+def _type(column: Column) -> Any:  # noqa: ANN401 - a type for msgspec
+    """What JSON may have in place of a cell."""
+    if column.type is ColumnType.LABEL:
+        return NoName
+    if column.type is ColumnType.CHOICE:
+        return Literal[column.choices]
+    if column.type is ColumnType.BOOLEAN:
+        return bool
+    least, most = max(column.minimum, 0), MOST if column.maximum is None else column.maximum
+    if column.type is ColumnType.INTEGER:
+        return Annotated[int, Meta(ge=int(least), le=int(min(most, MOST)), description=column.help)]
+    most = min(MOST, most / column.scale)
+    return Annotated[float, Meta(ge=least / column.scale, le=most, description=column.help)]
 
 
-class ServerRequest(Struct, forbid_unknown_fields=True, frozen=True):
-    """A server: in service or not, and, if it is new, what it is."""
-
-    state: Literal["up", "down"]
-    region: Name | None = None
-    cluster: Name | None = None
-    rack: Name | None = None
-    gpu_type: Name | None = None
-    gpus: Whole | None = None
-    cpu_cores: Amount = 0.0
-    memory_gb: Amount = 0.0
-    why: Annotated[str, Meta(max_length=1000)] = ""
+def _default(column: Column) -> Any:  # noqa: ANN401 - of the column's type
+    if column.type is ColumnType.CHOICE:
+        return column.choices[int(column.default or 0)]
+    if column.default is None:
+        return "" if column.type is ColumnType.LABEL else None
+    return column.default / column.scale if column.type is ColumnType.QUANTITY else column.default
 
 
-class QuotaRequest(Struct, forbid_unknown_fields=True, frozen=True):
-    """GPUs of a tenant; null for no limit."""
-
-    gpus: Amount | None
-
-
-class DatasetRequest(Struct, forbid_unknown_fields=True, frozen=True):
-    """A dataset, and the regions that hold it whole."""
-
-    regions: Names
-    size_tb: Amount = 0.0
-    namespace: NoName = ""
+def _field(column: Column, *default: object) -> tuple[Any, ...]:
+    """A field of a request as a column declares it. ``default`` stands for one that files have to state."""
+    if column.required and not default:
+        return column.name, _type(column)
+    stands = default[0] if default else _default(column)
+    return column.name, _type(column) | None if stands is None else _type(column), stands
 
 
-class RegionRequest(Struct, forbid_unknown_fields=True, frozen=True):
-    """What a region can store."""
+def _request(name: str, words: str, *fields: tuple[Any, ...]) -> type[Struct]:
+    options: dict[str, Any] = {"frozen": True, "forbid_unknown_fields": True, "kw_only": True}
+    return msgspec.defstruct(name, fields, namespace={"__doc__": words}, module=__name__, **options)
 
-    storage_tb: Amount
+
+_JOB_DEFAULTS = {"tier": 3, "tasks": 1, "gpus": 1.0}
+_JOB_LIMITS = {"tier": (TIERS[0], TIERS[-1]), "tasks": (1, 1_000_000), "duration_s": (0, MOST_MS)}
+"""Where a live loop takes less than a trace, or a job that ends at once."""
+_NOT_ASKED = ("job", "submitted_s", "home_region", "min_tasks", "max_tasks", "model", "steps")
+JOB_COLUMNS = tuple(
+    replace(column, minimum=_JOB_LIMITS[column.name][0], maximum=_JOB_LIMITS[column.name][1])
+    if column.name in _JOB_LIMITS
+    else column
+    for column in SUBMISSIONS.columns
+    if column.name not in _NOT_ASKED
+)
+SERVER_COLUMNS = tuple(TRACE.table("servers").column(name) for name in ("gpus", "cpu_cores", "memory_gb"))
+SIZE, STORAGE = TRACE.table("datasets").column("size_tb"), REGIONS.column("storage_tb")
+QUOTA, INGRESS = TRACE.table("quotas").column("gpus"), REGIONS.column("ingress_tb_per_day")
+GPUS_ON_TYPE = TRACE.table("job_gpu_types").column("gpus")
+_GPUS_ON_TYPE = _type(GPUS_ON_TYPE)
+
+JobRequest = _request(
+    "JobRequest",
+    "A job. Needs are those of one task.",
+    ("job", Name),
+    *(_field(column, *((_JOB_DEFAULTS[column.name],) if column.required else ())) for column in JOB_COLUMNS),
+    ("gpu_types", Annotated[dict[Name, _GPUS_ON_TYPE], Meta(max_length=100)] | None, None),  # type: ignore[valid-type]
+    ("datasets", Names, ()),
+)
+ServerRequest = _request(
+    "ServerRequest",
+    "A server: in service or not, and what it is. What is not given stays as it is.",
+    ("state", Literal["up", "down"]),
+    *((name, Name | None, None) for name in ("region", "cluster", "rack", "gpu_type")),
+    *(_field(column, None) for column in SERVER_COLUMNS),
+    ("why", Annotated[str, Meta(max_length=1000)], ""),
+)
+QuotaRequest = _request("QuotaRequest", "GPUs of a tenant; null for no limit.", ("gpus", _type(QUOTA) | None))
+DatasetRequest = _request(
+    "DatasetRequest",
+    "A dataset, and the regions that hold it whole. What is not given stays as it is.",
+    ("regions", Names),
+    _field(SIZE, None),
+    ("namespace", NoName | None, None),
+)
+RegionRequest = _request("RegionRequest", "What a region can store.", ("storage_tb", _type(STORAGE)))
+
+
+_IngressTb = Annotated[float, Meta(ge=0, le=MOST)]
 
 
 class SolveRequest(Struct, forbid_unknown_fields=True, frozen=True):
@@ -111,7 +139,7 @@ class SolveRequest(Struct, forbid_unknown_fields=True, frozen=True):
     """Time for the copies of a plan of data."""
     copies_min: Annotated[int, Meta(ge=1, le=100)] = 2
     """Replicas of what was read in the last seven days, as far as there is room."""
-    ingress_tb_per_day: Annotated[dict[Name, Amount], Meta(max_length=1000)] = {}
+    ingress_tb_per_day: Annotated[dict[Name, _IngressTb], Meta(max_length=1000)] = {}
     """Region → what copies may bring in a day; a region that is not there has no limit."""
 
 
@@ -122,19 +150,45 @@ _LIST = msgspec.json.Decoder(Annotated[list[msgspec.Raw], Meta(max_length=MOST_J
 def decoded(body: bytes, kind: type[BodyT], what: str = "the body") -> BodyT:
     """A body of JSON. Raises Problem: 400 for what is no JSON, 422 for the wrong fields or values."""
     try:
-        return msgspec.json.decode(body, type=kind)
-    except msgspec.ValidationError as error:
+        found = msgspec.json.decode(body, type=kind)
+        json.loads(body, object_pairs_hook=_each_once)
+    except (msgspec.ValidationError, _Twice) as error:
         raise Problem(422, "fault", f"{what}: {error}") from None
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise Problem(400, "no-json", f"{what} is no JSON: {error}") from None
+    return found
+
+
+def fields_in(body: bytes, kind: type[Struct], what: str = "the body") -> dict[str, Any]:
+    """The fields of a body of JSON, see ``decoded``."""
+    return msgspec.structs.asdict(decoded(body, kind, what))
+
+
+class _Twice(Exception):
+    """An object of JSON that has a key twice: which value is meant is not known."""
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> None:
+    names = {name for name, _ in pairs}
+    if len(names) < len(pairs):
+        name = next(name for at, (name, _) in enumerate(pairs) if name in dict(pairs[:at]))
+        raise _Twice(f"{name[:60]!r} is there twice; expected each key once")
+
+
+def base_units(column: Column, value: float | None) -> int | None:
+    """A number of a request in base units, None for none. Raises Problem."""
+    try:
+        return None if value is None else column.in_base_units(value)
+    except ValueError as error:
+        raise Problem(422, "fault", str(error)) from None
 
 
 def jobs_in(body: bytes) -> tuple[list[tuple[str, JobSpec]], bool]:
     """The jobs of a body, and whether it was a list. Raises Problem with every fault."""
     many = body.lstrip()[:1] == b"["
     if not many:
-        one = decoded(body, JobRequest)
-        return [(one.job, spec_of(one))], False
+        one = fields_in(body, JobRequest)
+        return [(one["job"], spec_of(one))], False
     try:
         parts = _LIST.decode(body)
     except msgspec.ValidationError as error:
@@ -144,8 +198,8 @@ def jobs_in(body: bytes) -> tuple[list[tuple[str, JobSpec]], bool]:
     found, faults = [], []
     for number, part in enumerate(parts):
         try:
-            one = decoded(bytes(part), JobRequest, f"job {number}")
-            found.append((one.job, spec_of(one)))
+            one = fields_in(bytes(part), JobRequest, f"job {number}")
+            found.append((one["job"], spec_of(one)))
         except Problem as problem:
             faults.append(problem.detail)
     if faults:
@@ -155,31 +209,19 @@ def jobs_in(body: bytes) -> tuple[list[tuple[str, JobSpec]], bool]:
     return found, True
 
 
-def spec_of(one: JobRequest) -> JobSpec:
+def spec_of(asked: Mapping[str, Any]) -> JobSpec:
     """What a job asks for. Raises Problem."""
-    kinds: Mapping[str, int] | None = None
-    if one.gpu_types is not None:
-        kinds = {name: _milli(gpus) for name, gpus in one.gpu_types.items()}
-    spec = JobSpec(
-        tier=one.tier,
-        tasks=one.tasks,
-        mgpu=_milli(one.gpus),
-        cpu_mcores=_milli(one.cpu_cores),
-        memory_mib=round(one.memory_gb * 1e9 / 2**20),
-        gpu_types=kinds,
-        datasets=tuple(dict.fromkeys(one.datasets)),
-        within=one.within,
-        prefer=one.prefer,
-        tenant=one.tenant,
-        preemptible=one.tier > 0 if one.preemptible is None else one.preemptible,
-        checkpoint_ms=_milli(one.checkpoint_s),
-        restart_ms=_milli(one.restart_s),
-        duration_ms=None if one.duration_s is None else _milli(one.duration_s),
-        workload=one.workload,
-        namespace=one.namespace,
-    )
+    found: dict[str, Any] = {}
+    for column in JOB_COLUMNS:
+        value = asked[column.name]
+        found[column.attribute] = base_units(column, value) if column.type is ColumnType.QUANTITY else value
+    if asked["gpu_types"] is not None:
+        found["gpu_types"] = {name: base_units(GPUS_ON_TYPE, gpus) for name, gpus in asked["gpu_types"].items()}
+    if found["preemptible"] is None:
+        found["preemptible"] = asked["tier"] > 0
+    spec = JobSpec(**found, datasets=tuple(dict.fromkeys(asked["datasets"])))
     try:
-        as_job(one.job, spec)
+        as_job(asked["job"], spec)
     except UsageError as error:
         raise Problem(422, "fault", str(error)) from None
     return spec
@@ -192,10 +234,6 @@ def as_job(name: str, spec: JobSpec) -> Job:
         memory_mib=spec.memory_mib, gpu_types=spec.gpu_types, datasets=spec.datasets, within=spec.within,
         prefer=spec.prefer, preemptible=spec.preemptible, tenant=spec.tenant,
     )  # fmt: skip
-
-
-def _milli(value: float) -> int:
-    return round(value * WHOLE)
 
 
 def name_in(path: Mapping[str, Any], what: str) -> str:

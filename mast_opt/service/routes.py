@@ -14,23 +14,27 @@ from starlette.routing import Route
 
 from mast_opt.loop import events as ev
 from mast_opt.service import views
+from mast_opt.service.fleet_requests import dataset_events, server_event
 from mast_opt.service.handlers import Handlers, body_of, json_of, number_of
 from mast_opt.service.problems import Problem
 from mast_opt.service.requests import (
     MOST_LIMIT,
+    QUOTA,
+    STORAGE,
     DatasetRequest,
     JobRequest,
     QuotaRequest,
     RegionRequest,
     ServerRequest,
     as_job,
-    decoded,
+    base_units,
+    fields_in,
     jobs_in,
     name_in,
     spec_of,
 )
 from mast_opt.service.streams import ALIVE, last_seen, message
-from mast_opt.service.turn_requests import ACCEPTED, EXISTS, Respond
+from mast_opt.service.turn_requests import ACCEPTED, EXISTS, UNKNOWN, Respond
 
 
 class Api(Handlers):
@@ -98,7 +102,11 @@ class Api(Handlers):
         name = name_in(asked.path_params, "job")
         with self.live.state() as state:
             record = state.jobs.get(name)
-            found = None if record is None else views.job_object(record)
+            found = None
+            if record is not None:
+                why = views.why_not_now(state.fleet, record.job) if record.waits else ""
+                found = views.job_object(record)
+                found["why"] = found["why"] or why
         if found is None:
             found = views.ended_object(self.store.of_job(name))
         if found is None:
@@ -140,14 +148,14 @@ class Api(Handlers):
     async def what_if(self, asked: Asked) -> Response:
         """Where a job could start if it came now; nothing changes."""
         self.who(asked, "read")
-        one = decoded(await body_of(asked), JobRequest)
-        job = as_job(f"what if: {one.job}", spec_of(one))
+        one = fields_in(await body_of(asked), JobRequest)
+        job = as_job(f"what if: {one['job']}", spec_of(one))
 
         def look() -> dict[str, Any]:
             with self.live.state() as state:
                 return views.answer_object(state.fleet, job)
 
-        return json_of({**await asyncio.to_thread(look), "job": one.job})
+        return json_of({**await asyncio.to_thread(look), "job": one["job"]})
 
     # --- fleet ---
 
@@ -161,76 +169,39 @@ class Api(Handlers):
         """A server comes, breaks or comes back."""
         who = self.who(asked, "operate")
         name, body = name_in(asked.path_params, "server"), await body_of(asked)
-        one = decoded(body, ServerRequest)
+        one = fields_in(body, ServerRequest)
         with self.live.state() as state:
-            known, moves_to = state.inventory.server_of.get(name), state.inventory.moving.get(name)
-        if known is None and (
-            one.state == "down" or None in (one.region, one.cluster, one.rack, one.gpu_type, one.gpus)
-        ):
-            words = "expected state up, region, cluster, rack, gpu_type and gpus"
-            raise Problem(422, "fault", f"there is no server {name}; {words}")
-        event: ev.Event
-        if one.state == "down":
-            event = ev.ServerDown(name, one.why)
-        elif known is not None and moves_to is not None:
-            if one.cluster != moves_to:
-                raise Problem(409, "moves", f"server {name} moves to cluster {moves_to}; say so when it is there")
-            event = ev.ServerMoved(name, known.region, moves_to)
-        elif known is not None:
-            place = known.region, known.cluster, known.rack, known.gpu_type
-            event = ev.ServerUp(name, *place, known.gpus, known.cpu_mcores, known.memory_mib)
-        else:
-            text = one.region or "", one.cluster or "", one.rack or "", one.gpu_type or ""
-            cpu, memory = round(1000 * one.cpu_cores), round(one.memory_gb * 1e9 / 2**20)
-            event = ev.ServerUp(name, *text, one.gpus or 0, cpu, memory)
-            self._check_place(event)
-        return await self.submitted(asked, who, body, (event,), _done({"server": name, "state": one.state}))
-
-    def _check_place(self, event: ev.ServerUp) -> None:
-        """A cluster is of one region, a rack of one cluster."""
-        with self.live.state() as state:
-            for other in state.inventory.server_of.values():
-                if (other.cluster == event.cluster and other.region != event.region) or (
-                    other.rack == event.rack and other.cluster != event.cluster
-                ):
-                    words = f"the cluster or rack of {event.server} is elsewhere already, see server {other.name}"
-                    raise Problem(422, "fault", words)
+            event, jobs = server_event(state, name, one)
+        answer = {"server": name, "state": one["state"], **({"waits_for": jobs} if jobs else {})}
+        return await self.submitted(asked, who, body, (event,), _done(answer))
 
     async def quota(self, asked: Asked) -> Response:
         """GPUs of a tenant."""
         who = self.who(asked, "operate")
         name, body = name_in(asked.path_params, "tenant"), await body_of(asked)
-        gpus = decoded(body, QuotaRequest).gpus
-        event = ev.QuotaSet(name, None if gpus is None else round(1000 * gpus))
+        gpus = fields_in(body, QuotaRequest)["gpus"]
+        event = ev.QuotaSet(name, base_units(QUOTA, gpus))
         return await self.submitted(asked, who, body, (event,), _done({"tenant": name, "gpus": gpus}))
 
     async def region(self, asked: Asked) -> Response:
         """What a region can store."""
         who = self.who(asked, "operate")
         name, body = name_in(asked.path_params, "region"), await body_of(asked)
-        one = decoded(body, RegionRequest)
+        storage_tb = fields_in(body, RegionRequest)["storage_tb"]
         with self.live.state() as state:
             if name not in state.inventory.supply_mgpu:
                 raise Problem(404, "no-region", f"there is no region {name}")
-        event = ev.StorageSet(name, round(1e6 * one.storage_tb))
-        return await self.submitted(asked, who, body, (event,), _done({"region": name, "storage_tb": one.storage_tb}))
+        event = ev.StorageSet(name, STORAGE.in_base_units(storage_tb))
+        return await self.submitted(asked, who, body, (event,), _done({"region": name, "storage_tb": storage_tb}))
 
     async def dataset(self, asked: Asked) -> Response:
-        """A dataset, and where it is."""
+        """A dataset, its size, and where it is."""
         who = self.who(asked, "operate")
         name, body = name_in(asked.path_params, "dataset"), await body_of(asked)
-        one = decoded(body, DatasetRequest)
-        regions = tuple(dict.fromkeys(one.regions))
+        one = fields_in(body, DatasetRequest)
         with self.live.state() as state:
-            known = state.datasets.replicas.get(name)
-        events: tuple[ev.Event, ...]
-        if known is None:
-            events = (ev.DatasetCreated(name, round(1e6 * one.size_tb), regions, one.namespace),)
-        else:
-            come = (ev.CopyEnded(name, region) for region in regions if region not in known)
-            go = (ev.ReplicaDropped(name, region) for region in sorted(known - set(regions)))
-            events = (*come, *go)
-        return await self.submitted(asked, who, body, events, _done({"dataset": name, "regions": list(regions)}))
+            events = dataset_events(state, name, one)
+        return await self.submitted(asked, who, body, events, _done({"dataset": name, "regions": list(one["regions"])}))
 
     # --- log ---
 
@@ -272,6 +243,8 @@ class Api(Handlers):
 
 def _done(found: dict[str, Any]) -> Respond:
     def respond(verdicts: Sequence[str]) -> tuple[int, str]:
+        if UNKNOWN in verdicts:
+            return 409, Problem(409, "changed", "it has changed while this was asked; look, and ask again").body()
         return 200, json.dumps(found)
 
     return respond

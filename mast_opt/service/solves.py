@@ -31,7 +31,7 @@ from mast_opt.loop.state import State
 from mast_opt.loop.view import StateView
 from mast_opt.service.live import Live
 from mast_opt.service.problems import Problem
-from mast_opt.service.requests import SolveRequest
+from mast_opt.service.requests import INGRESS, SolveRequest
 from mast_opt.service.solve_files import (
     ALIVE,
     ASKED,
@@ -60,7 +60,7 @@ RUNNING, STOPPING = "RUNNING", "STOPPING"
 ERROR_CHARACTERS = 1000
 _PATHS: Mapping[str, tuple[str, Callable[[SolveRequest, State], SlowPath]]] = {
     data_path.NAME: ("tetris", lambda asked, state: DataPath(
-        NetworkLimits({name: round(1e6 * tb) for name, tb in asked.ingress_tb_per_day.items()}),
+        NetworkLimits({name: INGRESS.in_base_units(tb) for name, tb in asked.ingress_tb_per_day.items()}),
         DataPathParams(copy_days=asked.copy_days, copies_min=asked.copies_min),
     )),
     servers_path.NAME: ("ras", lambda asked, state: ServersPath(

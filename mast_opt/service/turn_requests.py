@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from mast_opt.core.errors import MastOptError
 from mast_opt.loop import events as ev
+from mast_opt.loop.reports import fits
 from mast_opt.loop.state import State
 from mast_opt.store.protocol import Store
 
@@ -121,6 +122,8 @@ def verdicts_on(state: State, store: Store, requests: Sequence[Request]) -> tupl
             elif isinstance(event, ev.SolveAsked):
                 verdict = EXISTS if event.path in awaited else ACCEPTED
                 awaited.add(event.path)
+            elif isinstance(event, (ev.CapacitySet, ev.DatasetCreated)):
+                verdict = ACCEPTED if fits(state, event) else UNKNOWN
             verdicts[-1].append(verdict)
             if verdict == ACCEPTED:
                 inbox.append(event)

@@ -13,6 +13,9 @@ from mast_opt.loop.events import Cancelled, Failed, Finished, Refused, Stored, S
 from mast_opt.loop.jobs import JobRecord
 from mast_opt.loop.state import State
 
+MOST_SAID = 5
+"""Clusters of which a job says why it does not start there."""
+
 
 def event_object(stored: Stored) -> dict[str, Any]:
     """An event as in a log of text."""
@@ -109,6 +112,14 @@ def bid_object(bid: Bid) -> dict[str, Any]:
         "over_quota": bid.over_quota,
         "proven": bid.proven,
     }
+
+
+def why_not_now(fleet: Fleet, job: Job) -> str:
+    """What rules out every cluster, each reason once; empty where it could start now."""
+    clusters = fleet.explain(job)
+    if any(one.fits for one in clusters):
+        return ""
+    return "; ".join(dict.fromkeys(f"{one.cluster}: {one.words}" for one in clusters[:MOST_SAID]))
 
 
 def why_waiting(log: list[Stored]) -> str:

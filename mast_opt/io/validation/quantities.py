@@ -14,9 +14,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from mast_opt.kind.schema import LARGEST as LARGEST
 from mast_opt.kind.schema import Role
-
-LARGEST = int(np.iinfo(np.int64).max)
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]

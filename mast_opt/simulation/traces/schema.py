@@ -113,15 +113,16 @@ SUBMISSIONS = Table(
     "submissions",
     (
         label("job", "job"),
-        need("submitted_s", MILLI, maximum=MOST_MS, help="seconds since the trace began"),
+        need("submitted_s", MILLI, field="submitted_ms", maximum=MOST_MS, help="seconds since the trace began"),
         integer("tier", help="importance; 0 is the highest"),
         integer("tasks", minimum=1, maximum=MOST_TASKS, help="equal tasks that run together or not at all"),
-        need("gpus", MILLI, help="GPUs of one task: a whole number, or less than one"),
-        need("cpu_cores", MILLI, default=0, required=False, help="cores of one task"),
-        need("memory_gb", MIB_PER_GIB, default=0, required=False, help="memory of one task, GiB"),
+        need("gpus", MILLI, field="mgpu", help="GPUs of one task: a whole number, or less than one"),
+        need("cpu_cores", MILLI, field="cpu_mcores", default=0, required=False, help="cores of one task"),
+        need("memory_gb", MIB_PER_GIB, field="memory_mib", default=0, required=False, help="memory of one task, GiB"),
         need(
             "duration_s",
             MILLI,
+            field="duration_ms",
             minimum=1,
             maximum=MOST_MS,
             required=False,
@@ -137,6 +138,7 @@ SUBMISSIONS = Table(
         need(
             "checkpoint_s",
             MILLI,
+            field="checkpoint_ms",
             maximum=MOST_MS,
             default=CHECKPOINT_S * MILLI,
             required=False,
@@ -145,6 +147,7 @@ SUBMISSIONS = Table(
         need(
             "restart_s",
             MILLI,
+            field="restart_ms",
             maximum=MOST_MS,
             default=RESTART_S * MILLI,
             required=False,

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from mast_opt.core.errors import Fault, PlanError
-from mast_opt.core.solve_result import AGREEMENT
+from mast_opt.core.solve_result import AGREEMENT, Status
 from mast_opt.core.verdict import Verdict, Violation
 from mast_opt.kind.problem import Problem
+from mast_opt.registry import kind_of
 
 
 def objective_meant(problem: Problem[Any], verdict: Verdict, fields: Mapping[str, Any]) -> float:
@@ -22,14 +23,18 @@ def objective_meant(problem: Problem[Any], verdict: Verdict, fields: Mapping[str
     return values[0] if stated is None else min(values, key=lambda value: abs(value - stated))
 
 
-def wrong_claims(problem: Problem[Any], verdict: Verdict, fields: Mapping[str, Any]) -> list[Violation]:
-    """The figures of ``plan.toml`` that contradict the verifier."""
+def wrong_claims(problem: Problem[Any], plan: object, verdict: Verdict, fields: Mapping[str, Any]) -> list[Violation]:
+    """The figures and the status of ``plan.toml`` that contradict the verifier."""
     right = objective_meant(problem, verdict, fields)
     stated, bound = number_in(fields, "objective"), number_in(fields, "bound")
     if stated is not None and not close(stated, right):
         return [Violation("objective", (), abs(stated - right), right, "as stated in plan.toml")]
     if bound is not None and problem.sense.within(bound, right) != bound and not close(bound, right):
         return [Violation("bound", (), abs(bound - right), right, "as stated in plan.toml")]
+    if text_in(fields, "status") == Status.OPTIMAL.value:
+        better = kind_of(problem).verification.improvement(problem, plan)
+        if better:
+            return [Violation("status", (), 1.0, 0.0, f"later level: {better}")]
     return _wrong_stages(verdict, fields)
 
 

@@ -48,6 +48,10 @@ def _no_use(problem: object, plan: object) -> dict[str, Fraction]:
     return {}
 
 
+def _no_improvement(problem: object, plan: object) -> str:
+    return ""
+
+
 def _no_charts(problem: object, plan: object) -> tuple[()]:
     return ()
 
@@ -92,6 +96,9 @@ class VerificationInterface(Generic[ProblemT, PlanT]):
     instance_bound: Callable[[ProblemT], float] | None = None
     """The lower bound on the objective (the first term, where it is lexicographic) that follows from the instance
     alone, computed without the search. Heuristics of the kind that give no certificate report it, and no other."""
+    improvement: Callable[[ProblemT, PlanT], str] = _no_improvement
+    """A small change that makes the plan better where the objective's value does not show it, in words; "" where none
+    was found. A plan that has one is not optimal."""
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from mast_opt.resource_allocation.tables.mathprog import write_dat
 from mast_opt.resource_allocation.tables.plan_tables import plan_from_tables, plan_to_tables
 from mast_opt.resource_allocation.tables.problem_tables import RULES, problem_from_tables, problem_to_tables
 from mast_opt.resource_allocation.tables.schema import PLAN_SCHEMA, SCHEMA
+from mast_opt.resource_allocation.verification.improvement import improvement
 from mast_opt.resource_allocation.verification.price_bound import certified_bound
 from mast_opt.resource_allocation.verification.verifier import verify
 
@@ -62,7 +63,7 @@ KIND: Kind[ResourceAllocation, Plan] = Kind(
         example=EXAMPLE,
     ),
     formulation=FormulationInterface({"base": base}, size=size),
-    verification=VerificationInterface(verify, check_plan, certified_bound),
+    verification=VerificationInterface(verify, check_plan, certified_bound, improvement=improvement),
     solvers=SolverInterface({}, method=solve_policy, method_params=AllocationParams, grid_limits=ON_A_GRID),
     generate=GenerateInterface(FAMILIES),
     presentation=PresentationInterface(sections, charts),

@@ -27,13 +27,23 @@ from mast_opt.resource_allocation.entities import (
     Resources,
     Uses,
 )
-from mast_opt.resource_allocation.policies import FIFO, HIERARCHICAL, NASH, NEEDS_STEPS, POLICIES, RATE_PER_COST
+from mast_opt.resource_allocation.policies import (
+    FIFO,
+    HIERARCHICAL,
+    MAX_MIN,
+    NASH,
+    NEEDS_STEPS,
+    POLICIES,
+    RATE_PER_COST,
+)
 
 if TYPE_CHECKING:
     from mast_opt.resource_allocation.plan import Plan  # noqa: F401 - named in a string below
 
 TERMS: Mapping[str, float] = {}
 """The objective is a policy, and has no weighted terms."""
+NEAR_0 = 1e-4
+"""Part of the fastest job's normalised rate that is close to 0 for the smallest: solvers prove nine digits."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -162,8 +172,15 @@ class ResourceAllocation(GroupedProblem["Plan"]):
 
     @property
     def gap_scale(self) -> float:
-        """Of nash the sum of weights: a sum of logarithms may be 0, and gap · Σ weight is the gap of the mean."""
-        return float(self.jobs.weight.sum()) if self.objective.policy == NASH else 0.0
+        """What the gap is relative to where the objective is closer to 0.
+
+        Of nash the sum of weights: a sum of logarithms may be 0, and gap · Σ weight is the gap of the mean. Of a level,
+        which is 0 where some job cannot run, a part of the fastest job's.
+        """
+        policy = self.objective.policy
+        if policy in (MAX_MIN, HIERARCHICAL):
+            return NEAR_0 * float((self.members.rate / self.normal_rate[self.members.job]).max())
+        return float(self.jobs.weight.sum()) if policy == NASH else 0.0
 
     @property
     def fifo(self) -> bool:

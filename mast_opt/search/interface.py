@@ -191,6 +191,8 @@ class SearchResult(Generic[PlanT]):
     """One for each term that was minimised, where the objective is lexicographic; ``bound`` is then the first's."""
     status: Status | None = None
     """What is proven where there is no plan, such as INFEASIBLE; None where nothing is."""
+    finished: bool = True
+    """Is all that the objective asks for proven once the bound proves its value? Not where later levels are open."""
 
 
 @dataclass(frozen=True)

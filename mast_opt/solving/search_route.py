@@ -117,11 +117,14 @@ def by_search(
         headline = next(open_stages, stages[-1])
         assert headline.objective is not None
         objective, bound, term = headline.objective, headline.bound, headline.term
-    finished = not stages or len(stages) == len(problem.objective.order)
+    finished = found.finished and (not stages or len(stages) == len(problem.objective.order))
     proven = finished and within_gap(objective, bound, stop.gap, sense=sense, scale=tools.watch.gap_scale)
+    better = kind.verification.improvement(problem, found.plan) if proven else ""
+    proven = proven and not better
     status = Status.OPTIMAL if proven else Status.FEASIBLE
     limit = None if proven else found.limit
-    answer = Answer(status, found.plan, verdict, objective, bound, limit, found.message, stages, term)
+    words = f"not optimal at a later level: {better}" if better else found.message
+    answer = Answer(status, found.plan, verdict, objective, bound, limit, words, stages, term)
     return answer, found.certificate
 
 

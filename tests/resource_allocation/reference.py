@@ -63,17 +63,46 @@ class Dense:
         return found[0]
 
 
-def leximin_rates(problem: ResourceAllocation) -> Floats:
-    """[J] the rates of the leximin plan: after each level, a program for each job says whether it can have more."""
-    dense, normal = Dense(problem), problem.jobs.weight * problem.jobs.fair_rate
-    held, done = np.zeros(len(normal)), np.zeros(len(normal), np.bool_)
+def utilities(problem: ResourceAllocation, rate: Floats) -> Floats:
+    """[J] what leximin compares jobs by: normalised rates, or inverse times and ratios; 0 for a job that waits."""
+    jobs, policy = problem.jobs, problem.objective.policy
+    if policy == "max-min":
+        return np.asarray(rate / jobs.weight / jobs.fair_rate)
+    if policy == "makespan":
+        return np.asarray(rate / jobs.steps)
+    with np.errstate(divide="ignore"):
+        alone = jobs.fair_elapsed_s + jobs.steps / jobs.fair_rate
+        return np.asarray(alone / (jobs.elapsed_s + jobs.steps / rate))
+
+
+def can_have_more(problem: ResourceAllocation, rate: Floats) -> list[int]:
+    """The jobs that could have more although no job which is no better off loses: none where rates are leximin."""
+    dense, utility = Dense(problem), utilities(problem, rate)
+    found = []
+    for job in range(len(rate)):
+        guarded = utility <= utility[job] * (1 + 1e-6) + 1e-12
+        guarded[job] = False
+        if dense.most(job, np.where(guarded, rate * (1 - SLACK), 0.0)) > rate[job] * (1 + 1e-5) + 1e-7:
+            found.append(job)
+    return found
+
+
+def filled_rates(problem: ResourceAllocation) -> Floats:
+    """[J] the rates of water filling over groups: after each level, a program for each job says if it can have more."""
+    dense, jobs, groups = Dense(problem), problem.jobs, problem.groups
+    held, done = np.zeros(len(jobs)), np.zeros(len(jobs), np.bool_)
     while not done.all():
-        level = dense.level(np.where(done, 0.0, normal), np.where(done, held * (1 - SLACK), 0.0))
-        held = np.where(done, held, normal * level)
-        least = held * (1 - 1e-8)
-        for job in np.flatnonzero(~done).tolist():
-            done[job] = dense.most(job, least) <= held[job] * (1 + 1e-5)
-        assert done.any()
+        slope = np.zeros(len(jobs))
+        for group in range(len(groups)):
+            left = np.flatnonzero((jobs.group == group) & ~done)
+            if problem.fifo:
+                left = left[np.argsort(jobs.submitted_s[left], kind="stable")][:1]
+            part = groups.weight[group] * jobs.weight[left] / jobs.weight[left].sum()
+            slope[left] = (groups.weight[group] if problem.fifo else part) * jobs.fair_rate[left]
+        held = held + slope * max(dense.level(slope, held * (1 - SLACK)), 0.0)
+        for job in np.flatnonzero(slope > 0).tolist():
+            done[job] = dense.most(job, held * (1 - 1e-8)) <= held[job] * (1 + 1e-4) + 1e-6
+        assert done[slope > 0].any()
     return held
 
 

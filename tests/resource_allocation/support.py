@@ -68,3 +68,36 @@ def small(seed: int, policy: str, *, whole: bool = False, jobs: int = 4, types: 
     problem = mast_opt.generate("resource-allocation", "features", seed=seed, jobs=jobs, types=types)
     grouped = replace(problem.jobs, group=np.arange(jobs) % 2)
     return replace(with_policy(replace(problem, jobs=grouped), policy), whole=whole)
+
+
+def odd(seed: int, policy: str, *, whole: bool = False) -> ResourceAllocation:
+    """A random small instance with equal numbers, rates of 0, resources of which there is none, pairs and floors."""
+    rng = np.random.default_rng([seed, 77])
+    jobs, types = int(rng.integers(2, 6)), int(rng.integers(1, 4))
+    sets = [(j,) for j in range(jobs) for _ in range(int(rng.integers(1, 4)))]
+    sets += [tuple(rng.choice(jobs, 2, replace=False).tolist()) for _ in range(int(rng.integers(0, 4)))]
+    configuration, job = np.array([(at, j) for at, members in enumerate(sets) for j in members]).T
+    rates = np.where(rng.random(len(job)) < 0.07, 0, rng.integers(1, 6, len(job)))
+    held = rng.random((len(sets), types)) < 0.6
+    use = np.nonzero(held)
+    return ResourceAllocation.from_arrays(
+        policy,
+        whole=whole,
+        inside=("max-min", "fifo")[seed % 2] if policy == "hierarchical" else "",
+        resources={"amount": rng.integers(0, max(2, jobs), types)},
+        groups={"weight": rng.choice([1.0, 2.0, 3.0], 2), "min_rate": np.where(rng.random(2) < 0.1, 0.4, 0.0)},
+        jobs={
+            "weight": rng.choice([0.5, 1.0, 1.0, 2.0], jobs),
+            "fair_rate": rng.choice([0.7, 1.0, 1.0, 2.0], jobs),
+            "group": rng.integers(0, 2 if policy == "hierarchical" else 3, jobs),
+            "required": (rng.random(jobs) < 0.15) & (seed % 3 == 0),
+            "min_rate": np.where((rng.random(jobs) < 0.2) & (seed % 3 == 1), 0.3, 0.0),
+            "steps": rng.choice([1.0, 10.0, 500.0], jobs),
+            "elapsed_s": rng.choice([0.0, 30.0, 1000.0], jobs),
+            "fair_elapsed_s": rng.choice([0.0, 20.0, 800.0], jobs),
+            "submitted_s": rng.integers(0, 3, jobs),
+        },
+        configurations={"cost": rng.choice([0.5, 1.0, 2.0], len(sets))},
+        members={"configuration": configuration, "job": job, "rate": rates},
+        uses={"configuration": use[0], "resource": use[1], "amount": rng.integers(0, 3, len(use[0]))},
+    )

@@ -11,6 +11,7 @@ import pytest
 import mast_opt
 from mast_opt.core.solve_result import Status
 from mast_opt.resource_allocation import ResourceAllocation
+from tests.narrowing import some
 from tests.resource_allocation.support import gavel, with_policy
 
 BACKENDS = ("highs", "scip")
@@ -156,3 +157,28 @@ def test_groups_share_by_weight_whatever_their_size(solver: str) -> None:
     solution = mast_opt.solve(with_policy(plenty, "hierarchical", "fifo"), solver)
     assert solution.plan is not None
     np.testing.assert_allclose(solution.plan.rate, (0, 0, 1, 1), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["highs", "cbc"])
+def test_whole_shares_for_some_of_equal_jobs(solver: str) -> None:
+    """By hand: three equal jobs and two GPUs; one job waits, whichever it is, and the others run."""
+    problem = gavel("max-min", (2, 0, 0), ((1.0, 1.0, 1.0),) * 3, shares="whole", fair_rate=(1.0,) * 3)
+    solution = mast_opt.solve(problem, solver)
+    assert solution.status is Status.OPTIMAL
+    assert sorted(some(solution.plan).rate.tolist()) == [0.0, 1.0, 1.0]
+
+
+def test_finish_time_fairness_leaves_nothing_idle() -> None:
+    """By hand: two jobs, a GPU each that the other cannot use; the one that is late anyway decides the worst ratio."""
+    tables = {
+        "resources": {"resource": ["x", "y"], "amount": [1.0, 1.0]},
+        "jobs": {"job": ["a", "b"], "steps": [10.0, 10.0], "elapsed_s": [1000.0, 0.0]},
+        "configurations": {"configuration": ["ax", "by"]},
+        "members": {"configuration": ["ax", "by"], "job": ["a", "b"], "rate": [1.0, 1.0]},
+        "uses": {"configuration": ["ax", "by"], "resource": ["x", "y"], "amount": [1.0, 1.0]},
+    }
+    for policy, objective in (("finish-time-fairness", 101.0), ("makespan", 10.0)):
+        problem = mast_opt.from_tables("resource-allocation", tables, objective={"policy": policy})
+        solution = mast_opt.solve(problem)
+        assert solution.objective == pytest.approx(objective)
+        assert some(solution.plan).rate.tolist() == pytest.approx([1.0, 1.0])

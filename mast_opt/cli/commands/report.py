@@ -132,7 +132,7 @@ def _to_be_believed(
     """What ``plan.toml`` says, without a bound and a status that are another instance's or wrong; and why."""
     meant = objective_meant(problem, verdict, reading.fields)
     fields = {**reading.fields, "objective": meant}
-    wrong = [*wrong_claims(problem, verdict, reading.fields), *proof.wrong]
+    wrong = [*wrong_claims(problem, reading.plan, verdict, reading.fields), *proof.wrong]
     solved_with = [f"the plan was solved with {reading.overrides}"] if reading.overrides else []
     why = [reading.foreign] if reading.foreign else []
     why += [f"plan.toml states another {claim.constraint} than the verifier finds" for claim in wrong]

@@ -46,7 +46,8 @@ def command(
     """Check a plan against its instance, without any solver's help.
 
     Every hard limit is checked in exact integers, and the objective is recomputed from the plan alone; where
-    plan.toml states an objective and a bound, these must agree. Where the plan's folder has a certificate.npz, the
+    plan.toml states an objective and a bound, these must agree, and a plan that it calls OPTIMAL must have no change
+    of one configuration that is better at a later level. Where the plan's folder has a certificate.npz, the
     bound is computed again from it and must reach the stated one; task reassignment computes a bound from the
     instance alone. Any other bound, such as that of an exact solver, is reported as not checked
     ("bound_checked": false with --json, where "gap" is then what the stated bound would leave). Exit code 0 if all is
@@ -65,7 +66,7 @@ def command(
     with run.phase("verify", "checking"):
         verdict = verify(problem, reading.plan)
         proof = check_bound(problem, verdict, reading.fields, arrays)
-    claims = wrong_claims(problem, verdict, reading.fields) + list(proof.wrong)
+    claims = wrong_claims(problem, reading.plan, verdict, reading.fields) + list(proof.wrong)
     solved_with = [f"the plan was solved with {reading.overrides}"] if reading.overrides else []
     notes = [*([reading.foreign] if reading.foreign else ()), *solved_with, *proof.notes]
     bound = number_in(reading.fields, "bound")

@@ -66,6 +66,8 @@ class Columns:
         else:
             self.chosen = _first(problem, params.first_configurations)
         self._rounds = float("inf") if rounds is None else rounds
+        self.complete = True
+        """Whether every program was solved over all configurations."""
         self._part: ResourceAllocation | None = None
 
     def include_paying(self, prices: Prices, gain: Floats | None) -> None:
@@ -111,9 +113,11 @@ class Columns:
             of_rates = of_rates if unit is None else of_rates / unit
             prices = prices_of(part, mip, solved.prices, of_rates)
             joining = np.zeros(len(self.chosen), np.bool_)
-            if not self.chosen.all() and self._rounds > 0:
+            if not self.chosen.all():
                 joining = self._paying(profits(p, prices, gain), prices)
-            if not joining.any():
+            if self._rounds <= 0 and joining.any():
+                self.complete = False
+            if self._rounds <= 0 or not joining.any():
                 share = np.zeros(len(self.chosen))
                 count = int(np.count_nonzero(self.chosen))
                 share[self.chosen] = solved.x[:count]

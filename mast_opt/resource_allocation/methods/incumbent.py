@@ -44,9 +44,12 @@ class Incumbent:
             self._watch.report(objective=verdict.objective)
         return plan
 
-    def settle(self, plan: Plan) -> None:
-        """Make this plan the incumbent: one that is better in what the objective does not show."""
-        self.plan, self.objective = plan, verify(self._problem, plan).objective
+    def settle(self, plan: Plan) -> bool:
+        """Make this plan the incumbent, if it is valid: one that is better in what the objective does not show."""
+        verdict = verify(self._problem, plan)
+        if verdict.ok:
+            self.plan, self.objective = plan, verdict.objective
+        return verdict.ok
 
     def prove(self, prices: Prices) -> float:
         """The bound that prices prove; kept where it is tighter."""

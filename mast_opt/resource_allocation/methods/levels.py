@@ -1,23 +1,27 @@
-"""Policies that raise the worst-off job: max-min (leximin), water filling over groups, and the makespan.
+"""Policies that raise the worst-off job: max-min, makespan, finish-time fairness, and water filling over groups.
 
-A level is the optimum of one linear program. Jobs whose rate has a price there are saturated: by complementary
-slackness they have no more in any allocation that reaches the level. They keep their rate, and the others go on.
-At least one job is saturated at each level, so there are at most as many programs as jobs.
+A level is the optimum of one linear program, or of a few. Jobs whose rate has a price there are saturated: by
+complementary slackness they have no more in any allocation that reaches the level. They keep their rate, and the others
+go on. At least one job is saturated at each level, so there are at most as many levels as jobs.
 
-Under max-min a job is saturated too where it runs all the time in its fastest configuration. Most levels of real mixes
-are such ceilings, so a level there is the largest one at which all jobs have it or are at their ceiling.
+A job is saturated too where it runs all the time in its fastest configuration. Most levels of real mixes are such
+ceilings, so a level after the first is the largest one at which all jobs have it or are at their ceiling.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from mast_opt.core.errors import BackendError
 from mast_opt.kind.problem_data import Bools, Floats
 from mast_opt.resource_allocation.formulation.formulation import level_weights, slopes
+from mast_opt.resource_allocation.formulation.utility import Utility
 from mast_opt.resource_allocation.methods.columns import Columns, Found
 from mast_opt.resource_allocation.methods.incumbent import Incumbent
 from mast_opt.resource_allocation.methods.solves import Stopped
-from mast_opt.resource_allocation.policies import HIERARCHICAL
+from mast_opt.resource_allocation.policies import EVERY_JOB_RUNS
 from mast_opt.resource_allocation.problem import ResourceAllocation
 
 SATURATED = 1e-7
@@ -26,6 +30,8 @@ AT_CEILING = 1e-9
 """Part of its largest rate that a job may lack and be at it."""
 GIVE = 1e-12
 """Part of a level by which later levels may fall short of it: solvers round."""
+HALVINGS = 100
+"""Of an interval that holds a level; more than a float has bits."""
 
 
 def one_level(columns: Columns, slope: Floats, held: Floats | None = None) -> tuple[float, Found]:
@@ -40,66 +46,117 @@ def one_level(columns: Columns, slope: Floats, held: Floats | None = None) -> tu
 
 
 def leximin(problem: ResourceAllocation, columns: Columns, incumbent: Incumbent) -> str:
-    """Raise level after level until every job is saturated; returns what stopped it, or nothing."""
-    hierarchical = problem.objective.policy == HIERARCHICAL
-    ceiling = np.full(len(problem.jobs), np.inf) if hierarchical else largest_rate(problem)
+    """Raise the jobs level after level under ``max-min`` or ``makespan``; returns what stopped it, or nothing."""
+    work, most = Utility.of(problem).work, largest_rate(problem)
+    longest = np.divide(work, most, out=np.zeros(len(work)), where=most > 0).max()
+    slope = work / (longest or 1.0)  # a level below 1: prices are far from what solvers cannot tell from 0
+    level, found = one_level(columns, slope)
+    if level <= 0 and problem.objective.policy in EVERY_JOB_RUNS:
+        return ""
+    incumbent.offer(found.share)
+    incumbent.prove(found.prices)
+    return next_levels(problem, columns, incumbent, slope * level, saturated(found.weight * slope))
+
+
+def next_levels(problem: ResourceAllocation, columns: Columns, incumbent: Incumbent, held: Floats, done: Bools) -> str:
+    """Raise the jobs over the first level of a policy in ``LEXIMIN`` until every job is saturated.
+
+    Args:
+        held: [J] rates at the first level.
+        done: [J] the jobs that it saturates.
+
+    Returns:
+        What stopped it, or nothing.
+    """
+    utility, ceiling = Utility.of(problem), largest_rate(problem)
+    while not done.all():
+        try:
+            level = _capped_level(columns, utility, held * done * (1 - GIVE), np.where(done, 0.0, ceiling))
+        except Stopped as stopped:
+            return later_level(stopped)
+        if not incumbent.settle(incumbent.offer(level.found.share)):
+            return "rounding breaks a limit at a later level"
+        held = np.where(done, held, level.rate)
+        done = done | level.saturated | (held >= ceiling * (1 - AT_CEILING))
+    return ""
+
+
+def water_filling(problem: ResourceAllocation, columns: Columns, incumbent: Incumbent) -> str:
+    """Fill groups by their weights until every job is saturated; returns what stopped it, or nothing."""
     slope = slopes(problem)
     level, found = one_level(columns, slope)
     incumbent.offer(found.share)
     incumbent.prove(found.prices)
-    held, done = slope * level, _saturated(found.weight * slope)
+    held, done = slope * level, saturated(found.weight * slope)
     while not done.all():
-        slope = level_weights(problem, done) * problem.jobs.fair_rate if hierarchical else problem.normal_rate * ~done
-        base = (held if hierarchical else held * done) * (1 - GIVE)
+        slope = level_weights(problem, done) * problem.jobs.fair_rate
         try:
-            if hierarchical:
-                level, found = one_level(columns, slope, base)
-                reached = slope * level
-            else:
-                reached, found = _capped_level(columns, slope, base, np.where(done, 0.0, ceiling))
+            level, found = one_level(columns, slope, held * (1 - GIVE))
         except Stopped as stopped:
-            return f"stopped at a later level: {stopped}"
-        plan = incumbent.offer(found.share)
-        if incumbent.plan is not plan:
-            incumbent.settle(plan)
-        held = np.where(slope > 0, (held if hierarchical else 0.0) + reached, held)
-        done |= _saturated(found.weight * slope) | ((slope > 0) & (held >= ceiling * (1 - AT_CEILING)))
+            return later_level(stopped)
+        if not incumbent.settle(incumbent.offer(found.share)):
+            return "rounding breaks a limit at a later level"
+        held = held + slope * level
+        done |= saturated(found.weight * slope)
     return ""
 
 
-def _capped_level(columns: Columns, slope: Floats, base: Floats, ceiling: Floats) -> tuple[Floats, Found]:
-    """[J] the rates at the largest level t at which every job has min(slope·t, ceiling), and what reaches them.
+def later_level(stopped: Stopped) -> str:
+    """What stopped the program of a later level.
+
+    Raises:
+        BackendError: no limit did. What reaches the level before is a solution of this program.
+    """
+    if stopped.result.limit is None:
+        raise BackendError(f"the solver calls a level {stopped.result.status.value} that has a solution: {stopped}")
+    return f"stopped at a later level: {stopped}"
+
+
+@dataclass(frozen=True, eq=False)
+class _Level:
+    """A level after the first."""
+
+    rate: Floats
+    """[J] that the jobs have at it."""
+    saturated: Bools
+    """[J]"""
+    found: Found
+
+
+def _capped_level(columns: Columns, utility: Utility, base: Floats, ceiling: Floats) -> _Level:
+    """The largest utility t at which every job has rates(t) or its ceiling.
 
     Newton's method from above, where each job is at its ceiling. A program finds how much of these rates an allocation
-    can give to all jobs, and its prices w: no allocation gives more than W = Σ w·rate, so Σ w·min(slope·t, ceiling) ≤ W
-    limits t. min(slope·t, ceiling) is concave and piecewise linear in t, so this ends after a few programs, where one
-    level at a time would take one for each ceiling.
+    can give to all jobs, and its prices w: no allocation gives more than W = Σ w·rate, so Σ w·min(rates(t), ceiling) ≤
+    W limits t. This ends after a few programs, where one level at a time would take one for each ceiling.
+
+    Args:
+        base: [J] what the jobs that are saturated keep.
+        ceiling: [J] 0 for these.
 
     Raises:
         Stopped: no allocation keeps the floors, or a limit came first.
     """
-    at = np.divide(ceiling, slope, out=np.zeros(len(slope)), where=slope > 0)
-    level = float(at.max())
+    level = float(utility.of_rates(ceiling).max())
     while True:
-        rates = np.minimum(slope * level, ceiling)
+        rates = np.minimum(utility.rates(level), ceiling)
         part, found = one_level(columns, rates, base)
-        lower = _level_of(found.weight, slope, ceiling, at, part)
-        if part >= 1 - GIVE or not lower < level * (1 - GIVE):
-            return rates * min(part, 1.0), found
+        lower = _affordable(utility, found.weight, ceiling, part, level)
+        if part >= 1 - GIVE or part <= GIVE or not lower < level * (1 - GIVE):
+            return _Level(rates * min(part, 1.0), saturated(found.weight * rates), found)
         level = lower
 
 
-def _level_of(weight: Floats, slope: Floats, ceiling: Floats, at: Floats, worth: float) -> float:
-    """The largest t with Σ weight·min(slope·t, ceiling) ≤ worth; infinite where every t has it."""
-    order = np.argsort(at)
-    rising = (weight * slope)[order]
-    speed = rising.sum() - np.concatenate([[0.0], np.cumsum(rising)[:-1]])
-    below = np.concatenate([[0.0], np.cumsum((weight * ceiling)[order])[:-1]])
-    reached = below + speed * at[order]
-    first = int(np.searchsorted(reached, worth, side="right"))
-    if first == len(order):
-        return float("inf")
-    return float((worth - below[first]) / speed[first])
+def _affordable(utility: Utility, weight: Floats, ceiling: Floats, worth: float, level: float) -> float:
+    """The largest utility up to this level at which Σ weight·min(rates, ceiling) is at most ``worth``, from above."""
+    low, high = 0.0, level
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if not low < middle < high:
+            break
+        most = float(weight @ np.minimum(utility.rates(middle), ceiling))
+        low, high = (middle, high) if most <= worth else (low, middle)
+    return high
 
 
 def largest_rate(problem: ResourceAllocation) -> Floats:
@@ -109,6 +166,6 @@ def largest_rate(problem: ResourceAllocation) -> Floats:
     return rate
 
 
-def _saturated(part: Floats) -> Bools:
+def saturated(part: Floats) -> Bools:
     """[J] whose rate has a price, by the part of it in the price of the level."""
-    return np.asarray(part > min(SATURATED * part.sum(), part.max() / 2))
+    return np.asarray(part >= min(SATURATED * part.sum(), part.max() / 2))

@@ -21,6 +21,7 @@ from mast_opt.core.errors import UnsupportedOption
 from mast_opt.core.executor import WorkerLost, executor
 from mast_opt.core.parallel import in_parallel
 from mast_opt.core.solve_result import Limit, Status
+from mast_opt.resource_allocation.formulation.utility import LEXIMIN
 from mast_opt.resource_allocation.methods.columns import Columns
 from mast_opt.resource_allocation.methods.incumbent import Incumbent
 from mast_opt.resource_allocation.methods.params import AllocationParams
@@ -30,7 +31,6 @@ from mast_opt.resource_allocation.methods.subproblems import Rows, parts_of, sub
 from mast_opt.resource_allocation.plan import Plan
 from mast_opt.resource_allocation.policies import FINISH_TIME, HARMONIC, HIERARCHICAL, NASH, SCALE_FREE
 from mast_opt.resource_allocation.problem import ResourceAllocation
-from mast_opt.resource_allocation.verification.verifier import verify
 from mast_opt.search.interface import MipSolver, SearchContext, SearchMonitor, SearchResult, StoppingCriteria
 
 ENDS_BY_GAP = frozenset({FINISH_TIME, NASH, HARMONIC})
@@ -64,7 +64,7 @@ def pop(
     _check(problem, params.pop)
     parts = _drawn(problem, params.pop, tools.rng)
     incumbent = Incumbent(problem, tools.watch)
-    if start is not None and verify(problem, start).ok:
+    if start is not None:
         incumbent.settle(start)
     results, lost = _solved(problem, tools, start, solve, parts)
     words = f"POP in {len(parts)} parts"
@@ -85,7 +85,8 @@ def pop(
     plan = incumbent.offer(share)
     if joined is None or not params.pop_rounds or problem.objective.policy in ENDS_BY_GAP:
         limit = tools.watch.limit() or next((result.limit for result in results if result.limit is not None), None)
-        return SearchResult(incumbent.plan, incumbent.bound, limit, words, incumbent.prices)
+        finished = problem.objective.policy not in LEXIMIN
+        return SearchResult(incumbent.plan, incumbent.bound, limit, words, incumbent.prices, finished=finished)
     columns = Columns(problem, Solves(tools), params, first=plan.share > 0, rounds=params.pop_rounds - 1)
     columns.include_paying(joined, gain)
     found = improve(problem, tools, plan, columns, incumbent)

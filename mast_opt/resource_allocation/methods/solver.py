@@ -10,12 +10,13 @@ from mast_opt.core.errors import InstanceError
 from mast_opt.core.solve_result import AGREEMENT, Limit, Status
 from mast_opt.kind.problem_data import Floats
 from mast_opt.resource_allocation.formulation.formulation import LINEAR, gains
+from mast_opt.resource_allocation.formulation.utility import LEXIMIN
 from mast_opt.resource_allocation.mechanisms.partial_allocation import partial_allocation
 from mast_opt.resource_allocation.methods.columns import Columns
 from mast_opt.resource_allocation.methods.concave import concave
 from mast_opt.resource_allocation.methods.finish_time import finish_time
 from mast_opt.resource_allocation.methods.incumbent import Incumbent
-from mast_opt.resource_allocation.methods.levels import largest_rate, leximin, one_level
+from mast_opt.resource_allocation.methods.levels import leximin, one_level, water_filling
 from mast_opt.resource_allocation.methods.params import AllocationParams
 from mast_opt.resource_allocation.methods.pop import pop
 from mast_opt.resource_allocation.methods.prices import gain_of_shares
@@ -27,14 +28,12 @@ from mast_opt.resource_allocation.policies import (
     COST,
     FINISH_TIME,
     HARMONIC,
-    MAKESPAN,
-    MAX_MIN,
+    HIERARCHICAL,
     NASH,
     PARTIAL_ALLOCATION,
     TOTAL_RATE,
 )
 from mast_opt.resource_allocation.problem import ResourceAllocation
-from mast_opt.resource_allocation.verification.verifier import verify
 from mast_opt.search.interface import SearchContext, SearchMonitor, SearchResult
 
 
@@ -107,7 +106,7 @@ def _allocation(problem: ResourceAllocation, tools: SearchContext, start: Plan |
     incumbent, solves, params = Incumbent(problem, tools.watch), Solves(tools), tools.params_as(AllocationParams)
     used = None if start is None or not start.share.any() else start.share > 0
     columns = Columns(problem, solves, params, used)
-    if start is not None and verify(problem, start).ok:
+    if start is not None:
         incumbent.settle(start)
     return _by_method(problem, tools, start, columns, incumbent)
 
@@ -117,15 +116,19 @@ def _by_method(
 ) -> SearchResult[Plan]:
     """The result of the policy's method, which begins with these columns and this incumbent."""
     solves, params = columns.solves, tools.params_as(AllocationParams)
+    leveled = problem.objective.policy in (*LEXIMIN, HIERARCHICAL)
     limit: Limit | None = None
+    finished = not leveled
     try:
         if problem.whole:
             solved = whole(problem, solves, incumbent, start)
             limit, words = solved.limit, solved.message
-            if problem.objective.policy == MAX_MIN and limit is None:
-                words = raise_levels(problem, solves, incumbent) or words
+            if leveled and limit is None:
+                open_level = raise_levels(problem, solves, incumbent)
+                finished, words = not open_level, open_level or words
         else:
             words = _fractional(problem, columns, incumbent, params)
+            finished = not leveled or (not words and columns.complete)
     except Stopped as stopped:
         result = stopped.result
         if result.status.is_infeasible:
@@ -134,7 +137,7 @@ def _by_method(
     if incumbent.plan is None and incumbent.bound is None and limit is None:
         return SearchResult(None, None, None, _nobody_runs(problem, columns), status=Status.INFEASIBLE)
     limit = limit or tools.watch.limit() or (Limit.OTHER if words else None)
-    return SearchResult(incumbent.plan, incumbent.bound, limit, words, incumbent.prices)
+    return SearchResult(incumbent.plan, incumbent.bound, limit, words, incumbent.prices, finished=finished)
 
 
 def _fractional(problem: ResourceAllocation, columns: Columns, incumbent: Incumbent, params: AllocationParams) -> str:
@@ -142,18 +145,13 @@ def _fractional(problem: ResourceAllocation, columns: Columns, incumbent: Incumb
     policy = problem.objective.policy
     if policy in LINEAR:
         return _linear(problem, columns, incumbent)
-    if policy == MAKESPAN:
-        steps = problem.jobs.steps  # relative to the most, or the rates' prices are below what solvers tell from 0
-        level, found = one_level(columns, steps / (steps / largest_rate(problem)).max())
-        if level > 0:
-            incumbent.offer(found.share)
-            incumbent.prove(found.prices)
-        return ""
     if policy == FINISH_TIME:
         return finish_time(problem, columns, incumbent, params)
     if policy in (NASH, HARMONIC):
         return concave(problem, columns, incumbent, params)
-    return leximin(problem, columns, incumbent)
+    return (
+        water_filling(problem, columns, incumbent) if policy == HIERARCHICAL else leximin(problem, columns, incumbent)
+    )
 
 
 def _linear(problem: ResourceAllocation, columns: Columns, incumbent: Incumbent) -> str:

@@ -47,28 +47,36 @@ class Solves:
         self._last: tuple[Mip, Basis] | None = None
         self.count = 0
 
-    def __call__(self, mip: Mip, *, prices: bool = False, start: FloatArray | None = None) -> Solved:
+    def __call__(
+        self, mip: Mip, *, prices: bool = False, start: FloatArray | None = None, gap: float | None = None
+    ) -> Solved:
         """The solution of a program.
+
+        Args:
+            mip: the program.
+            prices: are those of its rows needed?
+            start: a value for every column, for a program with whole ones.
+            gap: at which such a program may stop; that of the solve unless given.
 
         Raises:
             Stopped: there is none, or none was found within the limits.
         """
         linear = not mip.integral.any()
         begin = carried(self._last[1], self._last[0], mip) if linear and self._last is not None else None
-        result = self._result(mip, replace(self._params(mip, start), basis=begin))
+        result = self._result(mip, replace(self._params(mip, start, gap), basis=begin))
         if result.x is None:
             raise Stopped(result)
         if result.basis is not None:
             self._last = mip, result.basis
-        found = row_prices(self._dual, mip, result, self._params(mip, None)) if prices else None
+        found = row_prices(self._dual, mip, result, self._params(mip)) if prices else None
         return Solved(mip, result.x, result.bound, found, result.limit, result.message)
 
-    def _params(self, mip: Mip, start: FloatArray | None) -> SolveParams:
+    def _params(self, mip: Mip, start: FloatArray | None = None, gap: float | None = None) -> SolveParams:
         stop, left = self._tools.watch.stop, self._tools.watch.remaining_s
         whole = bool(mip.integral.any())
         return SolveParams(
             time_limit_s=None if math.isinf(left) else max(left, 0.01),
-            gap=stop.gap if whole else LINEAR_GAP,
+            gap=LINEAR_GAP if not whole else stop.gap if gap is None else gap,
             start=start if whole else None,
             cancel=stop.cancel,
         )

@@ -7,7 +7,9 @@ import numpy as np
 from mast_opt.kind.problem_data import Floats
 from mast_opt.resource_allocation.formulation.formulation import LINEAR, gains, slopes
 from mast_opt.resource_allocation.formulation.program import AllocationProgram
+from mast_opt.resource_allocation.formulation.utility import Utility
 from mast_opt.resource_allocation.methods.incumbent import Incumbent
+from mast_opt.resource_allocation.methods.levels import later_level
 from mast_opt.resource_allocation.methods.solves import Solved, Solves, Stopped
 from mast_opt.resource_allocation.plan import Plan
 from mast_opt.resource_allocation.policies import COST, FINISH_TIME, HARMONIC, MAKESPAN, NASH
@@ -15,6 +17,8 @@ from mast_opt.resource_allocation.problem import ResourceAllocation
 
 SAME = 1e-12
 """Relative difference up to which two levels are one."""
+ONE_JOB = 0.5
+"""Gap of a number of jobs that proves it."""
 
 
 def whole(problem: ResourceAllocation, solves: Solves, incumbent: Incumbent, start: Plan | None) -> Solved:
@@ -45,37 +49,43 @@ def whole(problem: ResourceAllocation, solves: Solves, incumbent: Incumbent, sta
 
 
 def raise_levels(problem: ResourceAllocation, solves: Solves, incumbent: Incumbent) -> str:
-    """Make the incumbent of ``max-min`` leximin; returns what stopped it, or nothing.
+    """Make the incumbent of a policy in ``LEXIMIN`` leximin; returns what stopped it, or nothing.
 
     A choice is leximin where the number of jobs up to a level is the smallest possible, for every level in ascending
-    order, which is linear in the shares. The levels are those of the incumbent, the next higher one after each program.
+    order, which is linear in the shares and says nothing of which jobs these are. The levels are the utilities in the
+    incumbent, the next higher one after each program. Every job has the level 0, in a configuration or in none.
     """
-    members, width = problem.members, len(problem.configurations)
-    normal = members.rate / problem.normal_rate[members.job]
+    members, jobs, width = problem.members, len(problem.jobs), len(problem.configurations)
+    utility = Utility.of(problem)
+    of_member = utility.of_rates(members.rate, members.job)
     levels: list[float] = []
     least: list[int] = []
     """Jobs that have each level, or a higher one."""
     while incumbent.plan is not None:
-        reached = incumbent.plan.rate / problem.normal_rate
+        reached = utility.of_rates(incumbent.plan.rate)
         higher = reached[reached > levels[-1] * (1 + SAME)] if levels else reached
         if not len(higher):
             break
         levels.append(float(higher.min()))
         least.append(len(higher))
         program = AllocationProgram(problem)
-        rows = program.m.rows("at_least", [[str(at) for at in range(len(levels))]], lower=np.array(least, np.float64))
-        level, row = np.nonzero(normal >= np.array(levels)[:, None] * (1 - SAME))
+        first = int(levels[0] <= 0)
+        above = np.array(levels[first:])
+        rows = program.m.rows("at_least", [[str(at) for at in range(len(above))]], lower=np.array(least[first:], float))
+        level, row = np.nonzero(of_member >= above[:, None] * (1 - SAME))
         rows.add(level, program.share[members.configuration[row]])
-        over = normal > levels[-1] * (1 + SAME)
+        over = of_member > levels[-1] * (1 + SAME)
         program.linear(np.bincount(members.configuration[over], minlength=width).astype(np.float64))
-        mip = program.build(maximise=True)
         try:
-            solved = solves(mip, start=incumbent.plan.share)
+            solved = solves(program.build(maximise=True), start=incumbent.plan.share, gap=ONE_JOB / jobs)
         except Stopped as stopped:
-            return f"stopped at a later level: {stopped}"
+            return later_level(stopped)
         if solved.limit is not None:
             return f"stopped at a later level: {solved.message}"
-        incumbent.settle(incumbent.offer(solved.x[:width]))
+        if not incumbent.settle(incumbent.offer(solved.x[:width])):
+            return "rounding breaks a limit at a later level"
+        if least[-1] == jobs and (utility.of_rates(incumbent.plan.rate) <= levels[-1] * (1 + SAME)).any():
+            incumbent.claim(incumbent.objective)  # in integers: not all jobs can have more
     return ""
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from mast_opt.kind.problem_data import Bools, Floats
 from mast_opt.resource_allocation.plan import Plan
+from mast_opt.resource_allocation.policies import FINISH_TIME, MAKESPAN
 from mast_opt.resource_allocation.problem import ResourceAllocation
 
 
@@ -47,6 +48,14 @@ class Measure:
         rate = np.zeros(len(self.p.groups))
         np.add.at(rate, self.p.jobs.group[grouped], self.rate[grouped])
         return rate
+
+    @property
+    def utility(self) -> Floats:
+        """[J] what a policy that raises the worst-off job compares jobs by; 0 for a job that does not run."""
+        policy = self.p.objective.policy
+        if policy == FINISH_TIME:
+            return 1.0 / np.where(self.rate > 0, self.finish_time_ratio, np.inf)
+        return self.rate / (self.p.jobs.steps if policy == MAKESPAN else self.p.jobs.weight * self.p.jobs.fair_rate)
 
     @property
     def running(self) -> Bools:

@@ -12,10 +12,20 @@ from scipy.optimize import minimize
 import mast_opt
 from mast_opt.core.sense import Sense
 from mast_opt.core.solve_result import Status
+from mast_opt.resource_allocation.formulation.utility import LEXIMIN
 from mast_opt.resource_allocation.policies import EVERY_JOB_RUNS, POLICIES
 from mast_opt.resource_allocation.verification.price_bound import certified_bound
-from tests.resource_allocation.reference import Dense, every_choice, least_level, leximin_rates, value_of
-from tests.resource_allocation.support import small
+from tests.narrowing import some
+from tests.resource_allocation.reference import (
+    Dense,
+    can_have_more,
+    every_choice,
+    filled_rates,
+    least_level,
+    utilities,
+    value_of,
+)
+from tests.resource_allocation.support import odd, small
 
 SEEDS = range(4)
 SMOOTH = ("nash", "harmonic")
@@ -44,9 +54,10 @@ def test_whole_shares_are_the_best_of_all_choices(seed: int, policy: str) -> Non
     assert solution.certificate is None
 
 
+@pytest.mark.parametrize("policy", LEXIMIN)
 @pytest.mark.parametrize("seed", range(6))
-def test_whole_shares_are_leximin(seed: int) -> None:
-    problem = small(seed, "max-min", whole=True, jobs=4)
+def test_whole_shares_are_leximin(seed: int, policy: str) -> None:
+    problem = small(seed, policy, whole=True, jobs=4)
     free = replace(problem.jobs, min_rate=np.zeros(4), required=np.zeros(4, np.bool_))
     problem = replace(
         problem,
@@ -54,11 +65,14 @@ def test_whole_shares_are_leximin(seed: int) -> None:
         groups=replace(problem.groups, min_rate=np.zeros(2)),
         resources=replace(problem.resources, amount=np.array([2.0, 1.0])),
     )
-    dense, normal = Dense(problem), problem.jobs.weight * problem.jobs.fair_rate
-    best = max(sorted((dense.rate @ share / normal).tolist()) for share in every_choice(problem))
-    plan = mast_opt.solve(problem, gap=0).plan
-    assert plan is not None
-    assert sorted((plan.rate / normal).tolist()) == pytest.approx(best, rel=1e-9)
+    dense = Dense(problem)
+    best = max(sorted(utilities(problem, dense.rate @ share).tolist()) for share in every_choice(problem))
+    solution = mast_opt.solve(problem, gap=0)
+    if policy != "max-min" and not best[0]:
+        assert solution.status is Status.INFEASIBLE
+        return
+    assert solution.status is Status.OPTIMAL
+    assert sorted(utilities(problem, some(solution.plan).rate).tolist()) == pytest.approx(best, rel=1e-9)
 
 
 @pytest.mark.parametrize("policy", ["total-rate", "rate-per-cost", "cost"])
@@ -72,14 +86,42 @@ def test_linear_policies(seed: int, policy: str) -> None:
     assert mast_opt.solve(problem).objective == pytest.approx(sign * found[0], rel=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_max_min_is_leximin(seed: int) -> None:
-    problem = small(seed, "max-min", jobs=5)
+@pytest.mark.parametrize("policy", LEXIMIN)
+@pytest.mark.parametrize("seed", range(4))
+def test_fractional_shares_are_leximin(seed: int, policy: str) -> None:
+    problem = small(seed, policy, jobs=5)
     free = replace(problem.jobs, min_rate=np.zeros(5), required=np.zeros(5, np.bool_))
     problem = replace(problem, jobs=free, groups=replace(problem.groups, min_rate=np.zeros(2)))
-    plan = mast_opt.solve(problem).plan
-    assert plan is not None
-    np.testing.assert_allclose(plan.rate, leximin_rates(problem), rtol=1e-5, atol=1e-8)
+    assert can_have_more(problem, some(mast_opt.solve(problem).plan).rate) == []
+
+
+@pytest.mark.parametrize("solver", ["highs", "cbc", "scip"])
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("policy", [*LEXIMIN, "hierarchical"])
+def test_odd_instances(policy: str, whole: bool, solver: str) -> None:
+    """Jobs that cannot run, resources of which there is none, floors, groups, pairs: right, or proven impossible."""
+    if policy == "hierarchical" and whole:
+        return
+    for seed in range(12):
+        problem = odd(seed, policy, whole=whole)
+        dense = Dense(problem)
+        solution = mast_opt.solve(problem, solver)
+        rates = [dense.rate @ share for share in every_choice(problem)] if whole else []
+        if policy in EVERY_JOB_RUNS:
+            rates = [rate for rate in rates if (rate > 0).all()]
+        least = dense.level(np.ones(len(problem.jobs)), np.zeros(len(problem.jobs)))
+        if not (rates if whole else least > (1e-12 if policy in EVERY_JOB_RUNS else -math.inf)):
+            assert solution.status is Status.INFEASIBLE, seed
+            continue
+        assert solution.status is Status.OPTIMAL, seed
+        rate = some(solution.plan).rate
+        if whole:
+            best = max(sorted(utilities(problem, one).tolist()) for one in rates)
+            assert sorted(utilities(problem, rate).tolist()) == pytest.approx(best, rel=1e-9), seed
+        elif policy == "hierarchical":
+            np.testing.assert_allclose(rate, filled_rates(problem), rtol=1e-4, atol=1e-6)
+        else:
+            assert can_have_more(problem, rate) == [], seed
 
 
 @pytest.mark.parametrize("policy", ["makespan", "finish-time-fairness"])

@@ -12,6 +12,7 @@ from mast_opt.core.errors import UnsupportedOption
 from mast_opt.core.solve_result import Limit, Status
 from mast_opt.kind.header import Objective
 from mast_opt.resource_allocation import ResourceAllocation
+from mast_opt.resource_allocation.formulation.utility import LEXIMIN
 from mast_opt.resource_allocation.methods.subproblems import parts_of, subproblem
 from mast_opt.resource_allocation.policies import POLICIES
 from mast_opt.resource_allocation.verification.price_bound import certified_bound
@@ -66,7 +67,8 @@ def test_parts_of_equal_jobs_are_the_optimum_of_the_whole(policy: str) -> None:
     problem = gavel(policy, supply=(2, 2, 2), rates=((3.0, 2.0, 1.0),) * 6, steps=(300,) * 6)
     whole = mast_opt.solve(problem)
     parts = mast_opt.solve(problem, params={"pop": 3, "pop_rounds": 0})
-    assert parts.status is Status.OPTIMAL
+    open_levels = policy in LEXIMIN  # of a single part each
+    assert parts.status is (Status.FEASIBLE if open_levels else Status.OPTIMAL)
     assert parts.objective == pytest.approx(whole.objective, rel=1e-6)
     assert parts.bound == pytest.approx(whole.bound, rel=1e-6)
 

@@ -21,7 +21,7 @@ from mast_opt.resource_allocation.formulation.utility import Utility
 from mast_opt.resource_allocation.methods.columns import Columns, Found
 from mast_opt.resource_allocation.methods.incumbent import Incumbent
 from mast_opt.resource_allocation.methods.solves import Stopped
-from mast_opt.resource_allocation.policies import EVERY_JOB_RUNS
+from mast_opt.resource_allocation.policies import MAKESPAN
 from mast_opt.resource_allocation.problem import ResourceAllocation
 
 SATURATED = 1e-7
@@ -47,11 +47,12 @@ def one_level(columns: Columns, slope: Floats, held: Floats | None = None) -> tu
 
 def leximin(problem: ResourceAllocation, columns: Columns, incumbent: Incumbent) -> str:
     """Raise the jobs level after level under ``max-min`` or ``makespan``; returns what stopped it, or nothing."""
-    work, most = Utility.of(problem).work, largest_rate(problem)
-    longest = np.divide(work, most, out=np.zeros(len(work)), where=most > 0).max()
-    slope = work / (longest or 1.0)  # a level below 1: prices are far from what solvers cannot tell from 0
+    slope, makespan = slopes(problem), problem.objective.policy == MAKESPAN
+    if makespan:  # relative to the longest, or the rates' prices are below what solvers tell from 0
+        most = largest_rate(problem)
+        slope = slope / (np.divide(slope, most, out=np.zeros(len(slope)), where=most > 0).max() or 1.0)
     level, found = one_level(columns, slope)
-    if level <= 0 and problem.objective.policy in EVERY_JOB_RUNS:
+    if makespan and level <= 0:
         return ""
     incumbent.offer(found.share)
     incumbent.prove(found.prices)

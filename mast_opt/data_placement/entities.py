@@ -9,13 +9,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mast_opt.core.arrays import Arrays, amounts, flags, positions, reals
+from mast_opt.core.units import MB_PER_TB, MICRO, MILLI
 from mast_opt.kind.problem_data import Bools, Entities, Floats, Ints, Relation
+from mast_opt.kind.schema import Column, boolean, choice, integer, label, need, supply
+from mast_opt.kind.stated_columns import stated
 
 RESOURCES = ("gpus", "storage", "link")
 """What a candidate may be."""
 GPUS, STORAGE, LINK = range(3)
 SHARE = 1000
 """Shares (of a workload, of a read, of a copy) are integers out of this many."""
+MOST_STEPS = 100
+"""Steps of a candidate that may be bought unless its row says otherwise."""
+
+
+def price(name: str, text: str) -> Column:
+    """A column of prices in USD that may be left out: 0."""
+    return need(name, MICRO, default=0, required=False, later=True, help=text)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -24,35 +34,41 @@ class Regions(Entities):
 
     AXIS = "regions"
     COLUMNS = (
-        amounts("storage_mb", "regions", total=False),
-        amounts("headroom_milli", "regions", most=1000),
-        amounts("cpu_mcores", "regions"),
-        amounts("ingress_mb_per_day", "regions"),
         flags("ingress_limited", "regions"),
         amounts("supply_mgpu", "regions", "gpu_types"),
-        amounts("storage_price_micro", "regions", total=False),
-        amounts("copy_price_micro", "regions", total=False),
         amounts("gpu_price_micro", "regions", "gpu_types", total=False),
     )
 
-    storage_mb: Ints
-    """[R] storage of the region, headroom included."""
-    headroom_milli: Ints
-    """[R] share of the storage to keep free, in thousandths."""
-    cpu_mcores: Ints
-    """[R] CPU that work may take, in thousandths of a core."""
-    ingress_mb_per_day: Ints
-    """[R] most that copies may bring in a day; meaningful where ``ingress_limited``."""
     ingress_limited: Bools
     """[R] whether there is a limit on what copies bring."""
     supply_mgpu: Ints
     """[R, K] GPUs of each type, in thousandths."""
-    storage_price_micro: Ints
-    """[R] price of storing a TB for a month, in millionths of a dollar."""
-    copy_price_micro: Ints
-    """[R] price of a TB that is copied or uploaded to the region, in millionths of a dollar."""
     gpu_price_micro: Ints
     """[R, K] price of a GPU for an hour, in millionths of a dollar."""
+    storage_mb: Ints = stated(supply("storage_tb", MB_PER_TB, help="disk for replicas and outputs, TB"), total=False)
+    """[R] storage of the region, headroom included."""
+    cpu_mcores: Ints = stated(supply("cpu_cores", MILLI, help="cores for all workloads"))
+    """[R] CPU that work may take, in thousandths of a core."""
+    ingress_mb_per_day: Ints = stated(
+        supply("ingress_tb_per_day", MB_PER_TB, required=False, help="most TB a day copied in; empty = unlimited")
+    )
+    """[R] most that copies may bring in a day; meaningful where ``ingress_limited``."""
+    headroom_milli: Ints = stated(
+        need("headroom", MILLI, maximum=1000, default=0, required=False, help="share of storage kept free, 0–1")
+    )
+    """[R] share of the storage to keep free, in thousandths."""
+    storage_price_micro: Ints = stated(
+        price("usd_per_tb_month", "price of storing a TB for a month, USD"),
+        total=False,
+        dat="storage_usd_per_tb_month",
+    )
+    """[R] price of storing a TB for a month, in millionths of a dollar."""
+    copy_price_micro: Ints = stated(
+        price("usd_per_tb_copied", "price of a TB copied or uploaded to the region, USD"),
+        total=False,
+        dat="copy_usd_per_tb",
+    )
+    """[R] price of a TB that is copied or uploaded to the region, in millionths of a dollar."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,21 +77,12 @@ class Datasets(Entities):
 
     AXIS = "datasets"
     COLUMNS = (
-        amounts("size_mb", "datasets", total=False),
-        amounts("copies_min", "datasets", total=False),
-        amounts("copies_max", "datasets", total=False),
         flags("stored", "datasets", "regions"),
         flags("pinned", "datasets", "regions"),
         flags("forbidden", "datasets", "regions"),
         flags("residency", "datasets", "regions"),
     )
 
-    size_mb: Ints
-    """[I] size of one replica."""
-    copies_min: Ints
-    """[I] at least 1 for a dataset that is read."""
-    copies_max: Ints
-    """[I] most replicas."""
     stored: Bools
     """[I, R] current replicas."""
     pinned: Bools
@@ -84,6 +91,15 @@ class Datasets(Entities):
     """[I, R] regions that may hold none."""
     residency: Bools
     """[I, R] where any region is listed for a dataset, it is stored and read in no other."""
+    size_mb: Ints = stated(need("size_tb", MB_PER_TB, help="size of one copy, TB"), total=False)
+    """[I] size of one replica."""
+    copies_min: Ints = stated(integer("copies_min", default=1, required=False, help="fewest replicas"), total=False)
+    """[I] at least 1 for a dataset that is read."""
+    copies_max: Ints = stated(
+        integer("copies_max", required=False, help="most replicas; empty = one a region"),
+        amounts("copies_max", "datasets", total=False),
+    )
+    """[I] most replicas."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,29 +108,29 @@ class Workloads(Entities):
 
     AXIS = "workloads"
     COLUMNS = (
-        positions("tier", "workloads", "tiers"),
-        amounts("cpu_mcores", "workloads"),
-        positions("app", "workloads", "apps"),
-        flags("splittable", "workloads"),
-        amounts("output_mb", "workloads"),
         flags("pinned", "workloads", "regions"),
         flags("forbidden", "workloads", "regions"),
     )
 
-    tier: Ints
-    """[W] position in ``tiers``."""
-    cpu_mcores: Ints
-    """[W] CPU that the workload needs, in thousandths of a core."""
-    app: Ints
-    """[W] position in ``apps``."""
-    splittable: Bools
-    """[W] whether parts may run in several regions."""
-    output_mb: Ints
-    """[W] stored where the workload runs."""
     pinned: Bools
     """[W, R] where any region is pinned, the workload runs in no other."""
     forbidden: Bools
     """[W, R] regions where the workload may not run."""
+    tier: Ints = stated(integer("tier", help="importance; 0 is the highest"), positions("tier", "workloads", "tiers"))
+    """[W] position in ``tiers``."""
+    cpu_mcores: Ints = stated(need("cpu_cores", MILLI, help="cores in use on average"))
+    """[W] CPU that the workload needs, in thousandths of a core."""
+    app: Ints = stated(
+        label("app", "app", required=False, help="application that a CPU quota counts it to"),
+        positions("app", "workloads", "apps"),
+    )
+    """[W] position in ``apps``."""
+    splittable: Bools = stated(
+        boolean("splittable", default=False, required=False, help="may it run in several regions at once?")
+    )
+    """[W] whether parts may run in several regions."""
+    output_mb: Ints = stated(need("output_tb", MB_PER_TB, default=0, required=False, help="TB it keeps where it runs"))
+    """[W] stored where the workload runs."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,17 +139,14 @@ class Options(Relation):
 
     AXIS = "options"
     KEY = ("workload", "gpu_type")
-    COLUMNS = (
-        positions("workload", "options", "workloads", ascending=True),
-        positions("gpu_type", "options", "gpu_types", beyond=1),
-        amounts("mgpu", "options"),
-    )
 
-    workload: Ints
+    workload: Ints = stated(
+        label("workload", "workload"), positions("workload", "options", "workloads", ascending=True)
+    )
     """[O] position in ``workloads``, ascending."""
-    gpu_type: Ints
+    gpu_type: Ints = stated(label("gpu_type", "gpu_type"), positions("gpu_type", "options", "gpu_types", beyond=1))
     """[O] position in ``gpu_types``, or K for none."""
-    mgpu: Ints
+    mgpu: Ints = stated(need("gpus", MILLI, help="GPUs it needs if it runs on this type"))
     """[O] GPUs of the type that the workload then needs, in thousandths."""
 
 
@@ -143,17 +156,12 @@ class Reads(Relation):
 
     AXIS = "reads"
     KEY = ("workload", "dataset")
-    COLUMNS = (
-        positions("workload", "reads", "workloads", ascending=True),
-        positions("dataset", "reads", "datasets"),
-        amounts("mb_per_day", "reads", total=False),
-    )
 
-    workload: Ints
+    workload: Ints = stated(label("workload", "workload"), positions("workload", "reads", "workloads", ascending=True))
     """[N] position in ``workloads``, ascending."""
-    dataset: Ints
+    dataset: Ints = stated(label("dataset", "dataset"), positions("dataset", "reads", "datasets"))
     """[N] position in ``datasets``."""
-    mb_per_day: Ints
+    mb_per_day: Ints = stated(need("tb_per_day", MB_PER_TB, help="TB read a day"), total=False)
     """[N] volume that the workload reads of the dataset."""
 
 
@@ -163,20 +171,20 @@ class CurrentRuns(Relation):
 
     AXIS = "current_runs"
     KEY = ("workload", "region", "gpu_type")
-    COLUMNS = (
-        positions("workload", "current_runs", "workloads"),
-        positions("region", "current_runs", "regions"),
+
+    workload: Ints = stated(label("workload", "workload"), positions("workload", "current_runs", "workloads"))
+    """[C] position in ``workloads``."""
+    region: Ints = stated(label("region", "region"), positions("region", "current_runs", "regions"))
+    """[C] position in ``regions``."""
+    gpu_type: Ints = stated(
+        label("gpu_type", "gpu_type", required=False, help="empty = not known, or no GPU"),
         positions("gpu_type", "current_runs", "gpu_types", beyond=1),
+    )
+    """[C] position in ``gpu_types``, or K where it is none or not stated."""
+    share: Ints = stated(
+        need("share", SHARE, maximum=SHARE, default=SHARE, required=False, help="share that runs there, 0–1"),
         amounts("share", "current_runs", most=SHARE),
     )
-
-    workload: Ints
-    """[C] position in ``workloads``."""
-    region: Ints
-    """[C] position in ``regions``."""
-    gpu_type: Ints
-    """[C] position in ``gpu_types``, or K where it is none or not stated."""
-    share: Ints
     """[C] part of the workload that runs there, out of ``SHARE``."""
 
 
@@ -186,17 +194,12 @@ class CpuQuotas(Relation):
 
     AXIS = "cpu_quotas"
     KEY = ("region", "app")
-    COLUMNS = (
-        positions("region", "cpu_quotas", "regions"),
-        positions("app", "cpu_quotas", "apps"),
-        amounts("cpu_mcores", "cpu_quotas"),
-    )
 
-    region: Ints
+    region: Ints = stated(label("region", "region"), positions("region", "cpu_quotas", "regions"))
     """[Q] position in ``regions``."""
-    app: Ints
+    app: Ints = stated(label("app", "app"), positions("app", "cpu_quotas", "apps"))
     """[Q] position in ``apps``."""
-    cpu_mcores: Ints
+    cpu_mcores: Ints = stated(supply("cpu_cores", MILLI, help="cores that the application may use there"))
     """[Q] limit, in thousandths of a core."""
 
 
@@ -205,32 +208,37 @@ class Candidates(Entities):
     """What may be bought, in whole steps: GPUs of a type, storage, or capacity of a link."""
 
     AXIS = "candidates"
-    COLUMNS = (
-        amounts("resource", "candidates", most=len(RESOURCES) - 1, total=False),
+
+    resource: Ints = stated(choice("resource", *RESOURCES, help="gpus, storage or link"), total=False)
+    """[C] position in ``RESOURCES``."""
+    region: Ints = stated(
+        label("region", "region", help="where; of a link, the region that data leaves"),
         positions("region", "candidates", "regions"),
+    )
+    """[C] where it is bought; of a link, the region that data leaves."""
+    gpu_type: Ints = stated(
+        label("gpu_type", "gpu_type", required=False, help="of gpus"),
         positions("gpu_type", "candidates", "gpu_types", beyond=1),
+    )
+    """[C] position in ``gpu_types``; K for anything but GPUs."""
+    target: Ints = stated(
+        label("dst", "region", required=False, help="of a link, the region that data reaches"),
         positions("target", "candidates", "regions", beyond=1),
-        amounts("step", "candidates", total=False),
+    )
+    """[C] of a link, the region that data reaches; R for anything else."""
+    step: Ints = stated(supply("step", MICRO, help="GPUs, TB or TB a day that one step brings"), total=False)
+    """[C] what one step brings: milli-GPUs, MB, or MB a day."""
+    most_steps: Ints = stated(
+        integer("most_steps", default=MOST_STEPS, required=False, help="steps that may be bought"),
         amounts("most_steps", "candidates", total=False),
-        amounts("price_micro", "candidates", total=False),
+    )
+    """[C] steps that may be bought."""
+    price_micro: Ints = stated(need("usd_per_step", MICRO, help="price of one step, USD"), total=False)
+    """[C] price of one step, in millionths of a dollar."""
+    lead_days: Ints = stated(
+        integer("lead_days", default=0, required=False, help="days from order to use"),
         amounts("lead_days", "candidates", total=False),
     )
-
-    resource: Ints
-    """[C] position in ``RESOURCES``."""
-    region: Ints
-    """[C] where it is bought; of a link, the region that data leaves."""
-    gpu_type: Ints
-    """[C] position in ``gpu_types``; K for anything but GPUs."""
-    target: Ints
-    """[C] of a link, the region that data reaches; R for anything else."""
-    step: Ints
-    """[C] what one step brings: milli-GPUs, MB, or MB a day."""
-    most_steps: Ints
-    """[C] steps that may be bought."""
-    price_micro: Ints
-    """[C] price of one step, in millionths of a dollar."""
-    lead_days: Ints
     """[C] days from order to use."""
 
     def _check_rows(self, check: Arrays) -> None:
@@ -243,20 +251,17 @@ class Links(Relation):
 
     AXIS = "links"
     KEY = ("source", "target")
-    COLUMNS = (
-        positions("source", "links", "regions"),
-        positions("target", "links", "regions"),
-        amounts("capacity_mb_per_day", "links"),
+
+    source: Ints = stated(label("src", "region"), positions("source", "links", "regions"))
+    """[L] region that data leaves."""
+    target: Ints = stated(label("dst", "region"), positions("target", "links", "regions"))
+    """[L] region that it reaches, another one than the source."""
+    capacity_mb_per_day: Ints = stated(supply("tb_per_day", MB_PER_TB, help="capacity, TB a day"))
+    """[L] most that reads and copies may carry in a day."""
+    price_usd_per_tb: Floats = stated(
+        need("usd_per_tb", MICRO, default=0, required=False, help="price, USD a TB"),
         reals("price_usd_per_tb", "links"),
     )
-
-    source: Ints
-    """[L] region that data leaves."""
-    target: Ints
-    """[L] region that it reaches, another one than the source."""
-    capacity_mb_per_day: Ints
-    """[L] most that reads and copies may carry in a day."""
-    price_usd_per_tb: Floats
     """[L] price of what is carried."""
 
     def _check_rows(self, check: Arrays) -> None:

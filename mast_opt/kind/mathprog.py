@@ -8,9 +8,11 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.kind.problem_data import GroupedProblem
+from mast_opt.core.units import MICRO
+from mast_opt.kind.problem_data import Entities, GroupedProblem
 
 ProblemT = TypeVar("ProblemT", bound=GroupedProblem[Any])
 
@@ -43,6 +45,17 @@ def with_symbols(problem: ProblemT, axes: Mapping[str, Iterable[str]]) -> Proble
         axes: name of each axis, and symbols that its labels must not take.
     """
     return problem.relabelled({axis: symbols(problem.labels_of(axis), reserved) for axis, reserved in axes.items()})
+
+
+def stated_sections(group: Entities, labels: NDArray[Any]) -> Iterator[Iterator[str]]:
+    """The parameters of the columns that are declared with one, where they are not the default; prices are in USD."""
+    for one in group.STATED:
+        if one.dat:
+            values = getattr(group, one.array.name)
+            at = np.flatnonzero(values != (one.column.default or 0))
+            yield section(
+                f"param {one.dat}", labels[at], values[at] / MICRO if one.column.scale == MICRO else values[at]
+            )
 
 
 def write_data(

@@ -22,8 +22,10 @@ from mast_opt.core.errors import InstanceError, UsageError
 from mast_opt.core.number_format import plain
 from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.wording import did_you_mean
+from mast_opt.kind import schema
 from mast_opt.kind.header import term_faults
 from mast_opt.kind.problem import PlanT, Problem
+from mast_opt.kind.stated_columns import Stated, all_columns, stated_in
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -61,9 +63,24 @@ class Group(Frozen, ABC):
     AXIS: ClassVar[str]
     """The rows; also the field of the problem."""
     COLUMNS: ClassVar[tuple[Column, ...]]
-    """What each array has to be."""
+    """What each array has to be; a subclass names those that no column states."""
+    STATED: ClassVar[tuple[Stated, ...]] = ()
+    """The fields that a column of the group's table states."""
+
+    def __init_subclass__(cls) -> None:
+        cls.STATED = stated_in(vars(cls), vars(cls).get("AXIS", ""))
+        if cls.STATED:
+            cls.COLUMNS = all_columns(cls.STATED, vars(cls).get("COLUMNS", ()), tuple(vars(cls)["__annotations__"]))
+
+    @classmethod
+    def columns(cls) -> tuple[schema.Column, ...]:
+        """The columns of the group's table, without the labels of its own axis."""
+        return tuple(one.column for one in cls.STATED)
 
     def __post_init__(self) -> None:
+        for one in self.STATED:
+            if one.may_be_left_out and getattr(self, one.array.name) is None:
+                object.__setattr__(self, one.array.name, one.default(len(self)))
         check = Arrays(self, place=self.AXIS)
         self._check_labels(check)
         check.take(*self.COLUMNS)

@@ -112,13 +112,10 @@ def _regions(
     return Regions(
         labels=regions,
         storage_mb=np.array([data.storage_mb.get(region, NO_LIMIT_MB) for region in regions], np.int64),
-        headroom_milli=np.zeros(len(regions), np.int64),
         cpu_mcores=np.zeros(len(regions), np.int64),
         ingress_mb_per_day=np.array(limit, np.int64),
         ingress_limited=np.array([region in ingress for region in regions], np.bool_),
         supply_mgpu=supply,
-        storage_price_micro=np.zeros(len(regions), np.int64),
-        copy_price_micro=np.zeros(len(regions), np.int64),
         gpu_price_micro=np.zeros_like(supply),
     )
 
@@ -177,7 +174,6 @@ def _workloads(work: list[PlannedWork], tiers: tuple[int, ...], regions: Regions
         cpu_mcores=zeros,
         app=zeros,
         splittable=np.array([one.splittable for one in work], np.bool_),
-        output_mb=zeros,
         pinned=np.zeros(usable.shape, np.bool_),
         forbidden=small,
     )

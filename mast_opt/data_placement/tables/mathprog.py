@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mast_opt.core.units import MICRO
 from mast_opt.data_placement.problem import NO_GPU, Bools, DataPlacement
-from mast_opt.kind.mathprog import section, with_symbols, write_data
+from mast_opt.kind.mathprog import section, stated_sections, with_symbols, write_data
 
 Column = NDArray[Any]
 _AXES: dict[str, tuple[str, ...]] = {
@@ -49,11 +49,7 @@ def _sections(p: DataPlacement) -> Iterator[Iterator[str]]:
     )
     yield section("param supply_mgpu", region[supplied[0]], gpu_type[supplied[1]], p.regions.supply_mgpu[supplied])
     priced = np.nonzero(p.regions.gpu_price_micro)
-    for name, price in (
-        ("storage_usd_per_tb_month", p.regions.storage_price_micro),
-        ("copy_usd_per_tb", p.regions.copy_price_micro),
-    ):
-        yield section(f"param {name}", region[price > 0], price[price > 0] / MICRO)
+    yield from stated_sections(p.regions, region)
     gpu_price = p.regions.gpu_price_micro[priced] / MICRO
     yield section("param gpu_usd_per_hour", region[priced[0]], gpu_type[priced[1]], gpu_price)
     yield section(
@@ -67,6 +63,7 @@ def _sections(p: DataPlacement) -> Iterator[Iterator[str]]:
         p.datasets.copies_min,
         p.datasets.copies_max,
     )
+    yield from stated_sections(p.datasets, dataset)
     for name, grid in (
         ("STORED", p.datasets.stored),
         ("PINNED", p.datasets.pinned),
@@ -86,6 +83,7 @@ def _sections(p: DataPlacement) -> Iterator[Iterator[str]]:
         p.workloads.output_mb,
         app[p.workloads.app],
     )
+    yield from stated_sections(p.workloads, workload)
     yield section("set SPLITTABLE", workload[p.workloads.splittable])
     yield _pairs("WORK_PINNED", workload, region, p.workloads.pinned)
     yield _pairs("WORK_FORBIDDEN", workload, region, p.workloads.forbidden)

@@ -7,7 +7,6 @@ from fractions import Fraction
 import numpy as np
 
 from mast_opt.core.errors import Fault, InstanceError
-from mast_opt.core.units import MICRO
 from mast_opt.data_placement.entities import (
     GPUS,
     Candidates,
@@ -23,6 +22,7 @@ from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints, L
 from mast_opt.data_placement.tables.schema import FORBIDDEN, PINNED, SCHEMA
 from mast_opt.kind.header import Header
 from mast_opt.kind.schema import Tables
+from mast_opt.kind.stated_columns import arrays_of, cells_of
 
 MICRO_OF_A_MILLI = 1000
 """Files state steps of GPUs and of TB in one column, in millionths; arrays hold GPUs in thousandths."""
@@ -57,33 +57,26 @@ def problem_from_tables(header: Header, tables: Tables) -> DataPlacement:
     order = np.argsort(option_workload, kind="stable")
     reads = _sorted(tables, "reads", "workload", "dataset")
     read_at_all = np.bincount(reads[1], minlength=len(datasets)) > 0
-    copies_min = tables.get("datasets", "copies_min")
+    sizes, work = arrays_of(Datasets, tables, "datasets"), arrays_of(Workloads, tables, "workloads")
+    sizes["copies_min"] = np.where(read_at_all, np.maximum(sizes["copies_min"], 1), sizes["copies_min"])
+    sizes["copies_max"] = np.where(tables.has("datasets", "copies_max"), sizes["copies_max"], len(regions))
     named = tables.has("workloads", "app")
     apps = tables.axes["app"] if named.all() else (*tables.axes["app"], "")
-    has_type = tables.has("current_runs", "gpu_type")
+    work |= {"tier": tier.astype(np.int64), "app": np.where(named, work["app"], len(apps) - 1)}
     problem = DataPlacement(
         name=header.name,
         provenance=header.provenance,
         regions=Regions(
             labels=regions,
-            storage_mb=tables.get("regions", "storage_tb"),
-            headroom_milli=tables.get("regions", "headroom"),
-            cpu_mcores=tables.get("regions", "cpu_cores"),
-            ingress_mb_per_day=tables.get("regions", "ingress_tb_per_day"),
+            **arrays_of(Regions, tables, "regions"),
             ingress_limited=tables.has("regions", "ingress_tb_per_day"),
             supply_mgpu=supplied,
-            storage_price_micro=tables.get("regions", "usd_per_tb_month"),
-            copy_price_micro=tables.get("regions", "usd_per_tb_copied"),
             gpu_price_micro=gpu_price,
         ),
         gpu_types=types,
         datasets=Datasets(
             labels=datasets,
-            size_mb=tables.get("datasets", "size_tb"),
-            copies_min=np.where(read_at_all, np.maximum(copies_min, 1), copies_min),
-            copies_max=np.where(
-                tables.has("datasets", "copies_max"), tables.get("datasets", "copies_max"), len(regions)
-            ),
+            **sizes,
             stored=pairs("replicas", "dataset"),
             pinned=ruled("rules", "dataset", PINNED),
             forbidden=ruled("rules", "dataset", FORBIDDEN),
@@ -91,11 +84,7 @@ def problem_from_tables(header: Header, tables: Tables) -> DataPlacement:
         ),
         workloads=Workloads(
             labels=workloads,
-            tier=tier.astype(np.int64),
-            cpu_mcores=tables.get("workloads", "cpu_cores"),
-            app=np.where(named, tables.get("workloads", "app"), len(apps) - 1),
-            splittable=tables.get("workloads", "splittable"),
-            output_mb=tables.get("workloads", "output_tb"),
+            **work,
             pinned=ruled("workload_rules", "workload", PINNED),
             forbidden=ruled("workload_rules", "workload", FORBIDDEN),
         ),
@@ -107,25 +96,9 @@ def problem_from_tables(header: Header, tables: Tables) -> DataPlacement:
             mgpu=np.concatenate([demand[2], np.zeros(len(gpu_free), np.int64)])[order],
         ),
         reads=Reads(workload=reads[0], dataset=reads[1], mb_per_day=reads[2]),
-        current_runs=CurrentRuns(
-            workload=tables.get("current_runs", "workload"),
-            region=tables.get("current_runs", "region"),
-            gpu_type=np.where(has_type, tables.get("current_runs", "gpu_type"), len(types)),
-            share=tables.get("current_runs", "share"),
-        ),
-        cpu_quotas=CpuQuotas(
-            region=tables.get("cpu_quota", "region"),
-            app=tables.get("cpu_quota", "app"),
-            cpu_mcores=tables.get("cpu_quota", "cpu_cores"),
-        ),
-        links=None
-        if "links" in tables.missing
-        else Links(
-            tables.get("links", "src"),
-            tables.get("links", "dst"),
-            tables.get("links", "tb_per_day"),
-            tables.get("links", "usd_per_tb") / MICRO,
-        ),
+        current_runs=CurrentRuns(**arrays_of(CurrentRuns, tables, "current_runs")),
+        cpu_quotas=CpuQuotas(**arrays_of(CpuQuotas, tables, "cpu_quota")),
+        links=None if "links" in tables.missing else Links(**arrays_of(Links, tables, "links")),
         objective=header.objective,
         remote_reads=header.rules["remote_reads"] == "price",
         may_refuse=header.rules["unserved"] == "price",
@@ -141,20 +114,9 @@ def _candidates(tables: Tables) -> Candidates | None:
     """What the table of candidates offers; None without one."""
     if "candidates" in tables.missing:
         return None
-    resource, step = tables.get("candidates", "resource"), tables.get("candidates", "step")
-    return Candidates(
-        labels=tables.axes["candidate"],
-        resource=resource,
-        region=tables.get("candidates", "region"),
-        gpu_type=np.where(
-            tables.has("candidates", "gpu_type"), tables.get("candidates", "gpu_type"), len(tables.axes["gpu_type"])
-        ),
-        target=np.where(tables.has("candidates", "dst"), tables.get("candidates", "dst"), len(tables.axes["region"])),
-        step=np.where(resource == GPUS, step // MICRO_OF_A_MILLI, step),
-        most_steps=tables.get("candidates", "most_steps"),
-        price_micro=tables.get("candidates", "usd_per_step"),
-        lead_days=tables.get("candidates", "lead_days"),
-    )
+    found = arrays_of(Candidates, tables, "candidates")
+    found["step"] = np.where(found["resource"] == GPUS, found["step"] // MICRO_OF_A_MILLI, found["step"])
+    return Candidates(labels=tables.axes["candidate"], **found)
 
 
 def _candidate_rows(problem: DataPlacement) -> tuple[dict[str, Ints], dict[str, Bools]]:
@@ -162,18 +124,9 @@ def _candidate_rows(problem: DataPlacement) -> tuple[dict[str, Ints], dict[str, 
     c = problem.candidates
     if c is None:
         return {column.name: np.zeros(0, np.int64) for column in SCHEMA.table("candidates").columns}, {}
-    typed, linked = c.gpu_type < len(problem.gpu_types), c.target < len(problem.regions)
-    return {
-        "candidate": np.arange(len(c)),
-        "resource": c.resource,
-        "region": c.region,
-        "gpu_type": np.where(typed, c.gpu_type, 0),
-        "dst": np.where(linked, c.target, 0),
-        "step": np.where(c.resource == GPUS, c.step * MICRO_OF_A_MILLI, c.step),
-        "most_steps": c.most_steps,
-        "usd_per_step": c.price_micro,
-        "lead_days": c.lead_days,
-    }, {"gpu_type": typed, "dst": linked}
+    values, present = cells_of(c, problem_axes(problem))
+    step = np.where(c.resource == GPUS, c.step * MICRO_OF_A_MILLI, c.step)
+    return {"candidate": np.arange(len(c)), **values, "step": step}, present
 
 
 def _sorted(tables: Tables, table: str, first: str, second: str) -> tuple[Ints, ...]:
@@ -222,29 +175,18 @@ def problem_to_tables(problem: DataPlacement) -> tuple[Header, Tables]:
     rows, work_rows = p.datasets.pinned | p.datasets.forbidden, p.workloads.pinned | p.workloads.forbidden
     supply_at = np.nonzero(p.regions.supply_mgpu)
     asks = p.options.gpu_type < len(p.gpu_types)
-    types_known = p.current_runs.gpu_type < len(p.gpu_types)
+    axes = problem_axes(p)
+    places, prices = cells_of(p.regions, axes)
+    runs, types_known = cells_of(p.current_runs, axes)
     values = {
-        "regions": {
-            "region": np.arange(len(p.regions)),
-            "storage_tb": p.regions.storage_mb,
-            "cpu_cores": p.regions.cpu_mcores,
-            "ingress_tb_per_day": p.regions.ingress_mb_per_day,
-            "headroom": p.regions.headroom_milli,
-            "usd_per_tb_month": p.regions.storage_price_micro,
-            "usd_per_tb_copied": p.regions.copy_price_micro,
-        },
+        "regions": {"region": np.arange(len(p.regions)), **places},
         "gpu_supply": {
             "region": supply_at[0],
             "gpu_type": supply_at[1],
             "gpus": p.regions.supply_mgpu[supply_at],
             "usd_per_gpu_hour": p.regions.gpu_price_micro[supply_at],
         },
-        "datasets": {
-            "dataset": np.arange(len(p.datasets)),
-            "size_tb": p.datasets.size_mb,
-            "copies_min": p.datasets.copies_min,
-            "copies_max": p.datasets.copies_max,
-        },
+        "datasets": {"dataset": np.arange(len(p.datasets)), **cells_of(p.datasets, axes)[0]},
         "replicas": dict(zip(("dataset", "region"), np.nonzero(p.datasets.stored))),
         "rules": {
             **dict(zip(("dataset", "region"), np.nonzero(rows))),
@@ -253,11 +195,9 @@ def problem_to_tables(problem: DataPlacement) -> tuple[Header, Tables]:
         "residency": dict(zip(("dataset", "region"), np.nonzero(p.datasets.residency))),
         "workloads": {
             "workload": np.arange(len(p.workloads)),
+            **cells_of(p.workloads, axes)[0],
             "tier": np.array(p.tiers, np.int64)[p.workloads.tier],
-            "cpu_cores": p.workloads.cpu_mcores,
             "app": np.where(named, p.workloads.app, 0),
-            "splittable": p.workloads.splittable,
-            "output_tb": p.workloads.output_mb,
         },
         "workload_rules": {
             **dict(zip(("workload", "region"), np.nonzero(work_rows))),
@@ -268,34 +208,20 @@ def problem_to_tables(problem: DataPlacement) -> tuple[Header, Tables]:
             "gpu_type": p.options.gpu_type[asks],
             "gpus": p.options.mgpu[asks],
         },
-        "reads": {"workload": p.reads.workload, "dataset": p.reads.dataset, "tb_per_day": p.reads.mb_per_day},
-        "current_runs": {
-            "workload": p.current_runs.workload,
-            "region": p.current_runs.region,
-            "gpu_type": np.where(types_known, p.current_runs.gpu_type, 0),
-            "share": p.current_runs.share,
-        },
-        "cpu_quota": {"region": p.cpu_quotas.region, "app": p.cpu_quotas.app, "cpu_cores": p.cpu_quotas.cpu_mcores},
-        "links": {name: np.zeros(0, np.int64) for name in ("src", "dst", "tb_per_day", "usd_per_tb")}
+        "reads": cells_of(p.reads, axes)[0],
+        "current_runs": runs,
+        "cpu_quota": cells_of(p.cpu_quotas, axes)[0],
+        "links": {column.name: np.zeros(0, np.int64) for column in Links.columns()}
         if p.links is None
-        else {
-            "src": p.links.source,
-            "dst": p.links.target,
-            "tb_per_day": p.links.capacity_mb_per_day,
-            "usd_per_tb": np.rint(p.links.price_usd_per_tb * MICRO).astype(np.int64),
-        },
+        else cells_of(p.links, axes)[0],
     }
     values["candidates"], offered = _candidate_rows(p)
     present = {
         "candidates": offered,
-        "regions": {
-            "ingress_tb_per_day": p.regions.ingress_limited,
-            "usd_per_tb_month": p.regions.storage_price_micro > 0,
-            "usd_per_tb_copied": p.regions.copy_price_micro > 0,
-        },
+        "regions": {**prices, "ingress_tb_per_day": p.regions.ingress_limited},
         "gpu_supply": {"usd_per_gpu_hour": p.regions.gpu_price_micro[supply_at] > 0},
         "workloads": {"app": named},
-        "current_runs": {"gpu_type": types_known},
+        "current_runs": types_known,
         "datasets": {"copies_max": p.datasets.copies_max < len(p.regions)},
     }
     optional = ("rules", "residency", "workload_rules", "current_runs", "cpu_quota")
@@ -303,7 +229,7 @@ def problem_to_tables(problem: DataPlacement) -> tuple[Header, Tables]:
     missing = frozenset(
         empty | {name for name, group in (("links", p.links), ("candidates", p.candidates)) if group is None}
     )
-    return header, Tables(problem_axes(p), values, present, missing)
+    return header, Tables(axes, values, present, missing)
 
 
 def _either(condition: bool, yes: str, no: str) -> str:

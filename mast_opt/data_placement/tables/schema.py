@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from mast_opt.core.units import MB_PER_TB, MICRO, MILLI
-from mast_opt.data_placement.entities import RESOURCES
-from mast_opt.data_placement.problem import SHARE
+from mast_opt.core.units import MILLI
+from mast_opt.data_placement.entities import (
+    SHARE,
+    Candidates,
+    CpuQuotas,
+    CurrentRuns,
+    Datasets,
+    Links,
+    Options,
+    Reads,
+    Regions,
+    Workloads,
+    price,
+)
 from mast_opt.kind.header import Rule
-from mast_opt.kind.schema import Axis, Column, Schema, Table, boolean, choice, integer, label, need, supply
+from mast_opt.kind.schema import Axis, Schema, Table, choice, label, need, supply
 
 PINNED, FORBIDDEN = 0, 1
-MOST_STEPS = 100
-"""Steps of a candidate that may be bought unless its row says otherwise."""
 _RULE = choice("rule", "pinned", "forbidden", help="pinned: must be there; forbidden: must not")
-
-
-def _price(name: str, text: str) -> Column:
-    """A column of prices in USD that may be left out: 0."""
-    return need(name, MICRO, default=0, required=False, later=True, help=text)
-
 
 SCHEMA = Schema(
     axes=(
@@ -33,19 +36,7 @@ SCHEMA = Schema(
     tables=(
         Table(
             "regions",
-            (
-                label("region", "region"),
-                supply("storage_tb", MB_PER_TB, help="disk for replicas and outputs, TB"),
-                supply("cpu_cores", MILLI, help="cores for all workloads"),
-                supply(
-                    "ingress_tb_per_day", MB_PER_TB, required=False, help="most TB a day copied in; empty = unlimited"
-                ),
-                need(
-                    "headroom", MILLI, maximum=1000, default=0, required=False, help="share of storage kept free, 0–1"
-                ),
-                _price("usd_per_tb_month", "price of storing a TB for a month, USD"),
-                _price("usd_per_tb_copied", "price of a TB copied or uploaded to the region, USD"),
-            ),
+            (label("region", "region"), *Regions.columns()),
             key=("region",),
             rows_required=True,
             help="a place with storage, CPUs and GPUs",
@@ -56,19 +47,14 @@ SCHEMA = Schema(
                 label("region", "region"),
                 label("gpu_type", "gpu_type"),
                 supply("gpus", MILLI, help="GPUs of this type in the region"),
-                _price("usd_per_gpu_hour", "price of a GPU for an hour, USD"),
+                price("usd_per_gpu_hour", "price of a GPU for an hour, USD"),
             ),
             key=("region", "gpu_type"),
             help="how many GPUs of which type each region has",
         ),
         Table(
             "datasets",
-            (
-                label("dataset", "dataset"),
-                need("size_tb", MB_PER_TB, help="size of one copy, TB"),
-                integer("copies_min", default=1, required=False, help="fewest replicas"),
-                integer("copies_max", required=False, help="most replicas; empty = one a region"),
-            ),
+            (label("dataset", "dataset"), *Datasets.columns()),
             key=("dataset",),
             rows_required=True,
             help="a unit of data that is placed as a whole",
@@ -97,14 +83,7 @@ SCHEMA = Schema(
         ),
         Table(
             "workloads",
-            (
-                label("workload", "workload"),
-                integer("tier", help="importance; 0 is the highest"),
-                need("cpu_cores", MILLI, help="cores in use on average"),
-                label("app", "app", required=False, help="application that a CPU quota counts it to"),
-                boolean("splittable", default=False, required=False, help="may it run in several regions at once?"),
-                need("output_tb", MB_PER_TB, default=0, required=False, help="TB it keeps where it runs"),
-            ),
+            (label("workload", "workload"), *Workloads.columns()),
             key=("workload",),
             rows_required=True,
             help="recurring work that needs CPUs, perhaps GPUs, and datasets",
@@ -118,55 +97,33 @@ SCHEMA = Schema(
         ),
         Table(
             "gpu_demand",
-            (
-                label("workload", "workload"),
-                label("gpu_type", "gpu_type"),
-                need("gpus", MILLI, help="GPUs it needs if it runs on this type"),
-            ),
+            Options.columns(),
             key=("workload", "gpu_type"),
             help="a row per GPU type that a workload accepts; none for CPU-only work",
         ),
         Table(
             "reads",
-            (
-                label("workload", "workload"),
-                label("dataset", "dataset"),
-                need("tb_per_day", MB_PER_TB, help="TB read a day"),
-            ),
+            Reads.columns(),
             key=("workload", "dataset"),
             help="which workload reads which dataset",
         ),
         Table(
             "current_runs",
-            (
-                label("workload", "workload"),
-                label("region", "region"),
-                label("gpu_type", "gpu_type", required=False, help="empty = not known, or no GPU"),
-                need("share", SHARE, maximum=SHARE, default=SHARE, required=False, help="share that runs there, 0–1"),
-            ),
+            CurrentRuns.columns(),
             key=("workload", "region", "gpu_type"),
             required=False,
             help="where work runs today",
         ),
         Table(
             "cpu_quota",
-            (
-                label("region", "region"),
-                label("app", "app"),
-                supply("cpu_cores", MILLI, help="cores that the application may use there"),
-            ),
+            CpuQuotas.columns(),
             key=("region", "app"),
             required=False,
             help="cores per application and region",
         ),
         Table(
             "links",
-            (
-                label("src", "region"),
-                label("dst", "region"),
-                supply("tb_per_day", MB_PER_TB, help="capacity, TB a day"),
-                need("usd_per_tb", MICRO, default=0, required=False, help="price, USD a TB"),
-            ),
+            Links.columns(),
             key=("src", "dst"),
             required=False,
             missing="any region reaches any other freely",
@@ -174,17 +131,7 @@ SCHEMA = Schema(
         ),
         Table(
             "candidates",
-            (
-                label("candidate", "candidate"),
-                choice("resource", *RESOURCES, help="gpus, storage or link"),
-                label("region", "region", help="where; of a link, the region that data leaves"),
-                label("gpu_type", "gpu_type", required=False, help="of gpus"),
-                label("dst", "region", required=False, help="of a link, the region that data reaches"),
-                supply("step", MICRO, help="GPUs, TB or TB a day that one step brings"),
-                integer("most_steps", default=MOST_STEPS, required=False, help="steps that may be bought"),
-                need("usd_per_step", MICRO, help="price of one step, USD"),
-                integer("lead_days", default=0, required=False, help="days from order to use"),
-            ),
+            (label("candidate", "candidate"), *Candidates.columns()),
             key=("candidate",),
             required=False,
             later=True,

@@ -34,6 +34,23 @@ class Move:
     """Of a workload that moves, stops or starts: how much of it, up to 1."""
     gpu_type: str | None = None
     """Of such a workload: what it runs on afterwards, or ran on before a stop; None for work without GPUs."""
+    from_type: str | None = None
+    """Of work that moves: what it ran on before; None for work without GPUs."""
+
+    @property
+    def origin(self) -> str | None:
+        """Where it comes from, in words: with the GPU type of work that runs there."""
+        return self._place(self.source, self.gpu_type if self.target is None else self.from_type)
+
+    @property
+    def destination(self) -> str | None:
+        """Where it goes, in words: with the GPU type of work that will run there."""
+        return self._place(self.target, self.gpu_type)
+
+    def _place(self, place: str | None, gpu_type: str | None) -> str | None:
+        if place is None or (self.gpu_type is None and self.from_type is None):
+            return place
+        return f"{place}, {gpu_type or 'no GPU'}"
 
 
 @dataclass(frozen=True)
@@ -87,8 +104,8 @@ class Order(Summarised):
                 f"{move.wave + 1}",
                 move.action,
                 move.what,
-                move.source or "",
-                move.target or "",
+                move.origin or "",
+                move.destination or "",
                 "" if move.amount is None else f"{plain(move.amount)} {move.unit}".rstrip(),
             )
             for move in self.moves

@@ -88,9 +88,14 @@ class Spans:
     row_name: str
     unit: str
     """Of the time: "day"."""
-    rows: tuple[tuple[str, tuple[tuple[float, float, str], ...]], ...]
-    """(name, (begin, end, words) by begin), the first to begin first."""
+    rows: tuple[tuple[str, tuple[tuple[float, float, str, str], ...]], ...]
+    """(name, (begin, end, words, sort) by begin), the first to begin first; each sort has a colour of its own."""
     note: str = ""
+
+    @property
+    def sorts(self) -> tuple[str, ...]:
+        """Every sort, in the order of the legend."""
+        return tuple(sorted({sort for _, spans in self.rows for *_, sort in spans}))
 
 
 Chart = HeatMap | Bars | Flows | Lines | Spans

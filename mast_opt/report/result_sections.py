@@ -14,7 +14,7 @@ from mast_opt.analysis.plan_diff import Change, Diff, TableDiff
 from mast_opt.analysis.purchases import Purchases
 from mast_opt.analysis.whatif import WhatIf
 from mast_opt.core.number_format import UNKNOWN, plain
-from mast_opt.kind.migration_plan import Move, Order
+from mast_opt.kind.migration_plan import Order
 from mast_opt.kind.presentation import Form, Head, Section
 
 Cell = str | float | int | None
@@ -106,30 +106,31 @@ def stops_section(order: Order) -> Section:
         Head("share", Form.AMOUNT),
         Head("GPUs", Form.AMOUNT),
         Head("stops on day", Form.COUNT),
-        Head("for days"),
+        Head("for days", Form.COUNT),
     )
-    rows = tuple(
-        (stop.what, stop.share, stop.gpus, stop.day + 1, f"{stop.days:,}" if stop.days else "less than one")
-        for stop in order.stopped
-    )
-    return Section("Work that stops for a while", heads, rows)
+    rows = tuple((stop.what, stop.share, stop.gpus, stop.day + 1, stop.days) for stop in order.stopped)
+    note = "0 days: less than one." if any(not stop.days for stop in order.stopped) else ""
+    return Section("Work that stops for a while", heads, rows, note)
 
 
 def moves_section(order: Order) -> Section:
     """A row a step; columns that no step fills are left out."""
     moves = order.moves
+    long = any(move.days > 1 for move in moves)
     columns: list[tuple[Head, list[Cell]]] = [
         (Head("wave", Form.COUNT), [move.wave + 1 for move in moves]),
-        (Head("day"), [_days(move) for move in moves]),
+        (Head("day", Form.COUNT), [None if move.day is None else move.day + 1 for move in moves]),
+        (Head("days", Form.COUNT), [move.days if long else None for move in moves]),
         (Head("step"), [move.action + (" (stopover)" if move.hop else "") for move in moves]),
         (Head("what"), [move.what for move in moves]),
-        (Head("from"), [move.source for move in moves]),
-        (Head("to"), [move.target for move in moves]),
+        (Head("from"), [move.origin for move in moves]),
+        (Head("to"), [move.destination for move in moves]),
         *_amounts(order),
     ]
     kept = [(head, cells) for head, cells in columns if _filled(cells)]
     rows = tuple(zip(*(cells for _, cells in kept), strict=True))
-    return Section("Steps", tuple(head for head, _ in kept), rows)
+    note = "Amounts are those of each of the days." if long else ""
+    return Section("Steps", tuple(head for head, _ in kept), rows, note)
 
 
 def _amounts(order: Order) -> list[tuple[Head, list[Cell]]]:
@@ -144,12 +145,6 @@ def _amounts(order: Order) -> list[tuple[Head, list[Cell]]]:
     if any(move.share not in (None, 1.0) for move in moves):
         columns.append((Head("share", Form.AMOUNT), [move.share for move in moves]))
     return columns
-
-
-def _days(move: Move) -> str | None:
-    if move.day is None:
-        return None
-    return str(move.day + 1) if move.days == 1 else f"{move.day + 1}–{move.day + move.days}, each"
 
 
 def _filled(cells: Iterable[object]) -> bool:

@@ -242,7 +242,7 @@ def test_what_is_said_of_moves() -> None:
     problem = scattered()
     plan = moved(problem, ("a", "e2", 1, None), start="e1")
     (section,) = [one for one in sections(problem, plan) if one.title == "Jobs moved"]
-    assert section.rows == (("a", "0", 2.0, "e1", "e2", 1.0),)
+    assert section.rows == (("a", 0, 2.0, "e1", "e2", 1.0),)
     found = {alternative.words: alternative for alternative in alternatives(problem, plan, 0)}
     assert "rejected" in found
     assert len(some(found["rejected"].plan).moved) == 1

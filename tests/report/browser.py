@@ -37,6 +37,8 @@ addEventListener("load", () => {
   const tables = [...document.querySelectorAll(".scroll")];
   seen.scrolled = tables.filter((one) => one.scrollWidth > one.clientWidth + 1).length;
   more.forEach((one) => { one.open = false; });
+  const terms = document.querySelector("table.terms");
+  seen.terms = terms ? Math.max(0, terms.offsetWidth - terms.parentElement.clientWidth) : 0;
   parent.postMessage(Object.entries(seen).map(([key, value]) => `${key}=${value}`).join(";"), "*");
 });
 </script>"""

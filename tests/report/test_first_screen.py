@@ -9,6 +9,7 @@ from mast_opt.kind.presentation import Spans
 from mast_opt.report.html.answers import CALENDAR, SINGLE, story
 from mast_opt.report.html.content import report, table_of
 from mast_opt.report.html.page import page, slug
+from mast_opt.report.html.render import draw
 from tests.data_placement.workshop import PLAN, PROBLEM
 
 
@@ -38,6 +39,12 @@ def test_the_calendar_has_every_step() -> None:
     rows = table_of(calendar).rows
     assert len(rows) == len(moves)
     assert sorted(str(row[0]) for row in rows) == sorted(move.what for move in moves)
+    assert calendar.sorts == tuple(sorted({move.action for move in moves}))
+    assert len(calendar.sorts) > 1
+    legend = draw(calendar).legend
+    assert tuple(name for _, name in legend) == calendar.sorts
+    assert len({colour for colour, _ in legend}) == len(legend)
+    assert all(colour in draw(calendar).drawings[0].wide for colour, _ in legend)
     for move in moves:
         assert move.day is not None
         assert (move.what, move.day + 1, move.day + move.days) in {row[:3] for row in rows}

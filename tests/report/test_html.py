@@ -88,7 +88,7 @@ def test_every_figure_is_the_verifiers(name: str) -> None:
 
 def _values(chart: Chart) -> set[float]:
     if isinstance(chart, Spans):
-        return {end for _, parts in chart.rows for _, end, _ in parts}
+        return {end for _, parts in chart.rows for _, end, *_ in parts}
     if isinstance(chart, HeatMap):
         return {value for row in (*(chart.before or ()), *chart.after) for value in row if value is not None}
     if isinstance(chart, Bars):
@@ -295,6 +295,7 @@ def test_in_a_browser(real: Path, width: int, dark: bool) -> None:
     assert seen["requests"] == "0"
     assert seen["clipped"] == "0"
     assert width < 720 or seen["scrolled"] == "0"
+    assert seen["terms"] == "0"
     light_paper, dark_paper = "rgb(246, 247, 249)", "rgb(16, 21, 28)"
     assert (seen["paper"], seen["switched"]) == ((dark_paper, light_paper) if dark else (light_paper, dark_paper))
     assert (seen["wide"], seen["phone"]) == (("none", "block") if width < 720 else ("block", "none"))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mast_opt.core.errors import InputError, UsageError
+from mast_opt.kind.presentation import Lines
 from mast_opt.loop.event_log import LogError
 from mast_opt.loop.history import history
 from mast_opt.loop.metrics import metrics
+from mast_opt.report.runs.charts import charts_of
 from mast_opt.report.runs.comparison import compare
 from mast_opt.report.runs.content import run_report
 from mast_opt.report.runs.write import run_page, write_run_report
@@ -68,8 +71,21 @@ def test_the_page(runs: dict[str, StoredRun]) -> None:
     assert found.metrics["sum_queue_s"] == 226_773
     assert found.metrics["queue_s_mean"] == runs["fifo"].metrics["queue_s"]["mean"]
     assert not set(found.tags) & {"link", "img", "iframe", "object", "embed", "base"}
-    assert [picture.title for picture, _ in report.pictures] == ["Jobs that wait", "GPUs", "GPUs in use by region"]
+    assert [picture.title for picture, _ in report.pictures] == [
+        *("Jobs that wait", "GPUs", "GPUs that waiting jobs want", "GPUs in use by region"),
+    ]
     assert "Checked: the log breaks no rule." in text
+
+
+def test_what_waiting_jobs_want_does_not_set_the_scale_of_what_runs(runs: dict[str, StoredRun]) -> None:
+    found = history(runs["fifo"].events())
+    crowded = replace(found, waiting_mgpu=replace(found.waiting_mgpu, amount=found.waiting_mgpu.amount * 1000))
+    gpus, wanted = (chart for chart in charts_of(crowded) if chart.title in ("GPUs", "GPUs that waiting jobs want"))
+    assert isinstance(gpus, Lines)
+    assert isinstance(wanted, Lines)
+    supply = sum(int(series.amount.max()) for series in found.supply_mgpu.values()) / 1000
+    assert max(y for _, points in gpus.lines for _, y in points) <= supply
+    assert max(y for _, points in wanted.lines for _, y in points) > supply
 
 
 @needs("browser")

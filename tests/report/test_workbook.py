@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from mast_opt.registry import kind_names, kind_of
 from mast_opt.report.workbook.sheets import NOTE
 from tests.platforms import OFFICE, needs
 
+CLOUD = Path(__file__).parents[2] / "instances" / "data_placement"
 SMALL = {
     "data-placement": {"datasets": 4, "workloads": 4, "regions": 2},
     "job-placement": {"jobs": 3},
@@ -76,6 +78,40 @@ def test_figures_of_the_summary_are_the_verifiers(tmp_path: Path) -> None:
         assert shown[name][3] == kind_of(problem).units[name]
         assert (shown[name][2], *shown[name][4:6]) == pytest.approx((value, weights[name], value * weights[name]))
     assert shown["objective"][5] == pytest.approx(sum(weights[name] * value for name, value in weighed.items()))
+
+
+NUMBER = re.compile(r"[-+−<>]?[\d,]*\.?\d+ ?%?(–[\d,.]+)?")
+
+
+@pytest.mark.parametrize("kind", kind_names())
+def test_numbers_are_numbers(kind: str, tmp_path: Path) -> None:
+    problem, solution = solved(kind)
+    mast_opt.write_plan(problem, solution, tmp_path / "results.xlsx")
+    book = openpyxl.load_workbook(tmp_path / "results.xlsx")
+    words = [
+        (sheet.title, cell.coordinate, cell.value)
+        for sheet in book
+        if sheet.title.startswith(NOTE)
+        for row in sheet.iter_rows()
+        for cell in row
+        if cell.column > 1 and isinstance(cell.value, str) and NUMBER.fullmatch(cell.value)
+    ]
+    assert words == []
+    shown = {row[0]: row[1] for row in cells(book[f"{NOTE}Summary"]) if len(row) > 1}
+    gap = None if solution.gap is None else 100 * solution.gap
+    assert (shown["bound"], shown["gap, %"]) == pytest.approx((solution.bound, gap))
+
+
+def test_days_of_steps_are_numbers(tmp_path: Path) -> None:
+    problem = mast_opt.read(CLOUD / "links-bind")
+    mast_opt.write_workbook(
+        problem, mast_opt.read_plan(problem, CLOUD / "best_known" / "links-bind"), tmp_path / "b.xlsx"
+    )
+    rows = cells(openpyxl.load_workbook(tmp_path / "b.xlsx")[f"{NOTE}Steps"])
+    heads = next(row for row in rows if "step" in row)
+    days = [row[heads.index("day")] for row in rows[rows.index(heads) + 1 :]]
+    assert days
+    assert all(isinstance(day, int) for day in days)
 
 
 def test_the_heat_map_is_a_grid_of_the_verifiers_ratios_with_colours(tmp_path: Path) -> None:

@@ -83,10 +83,15 @@ def _work_moves(p: DataPlacement, found: Steps) -> list[Move]:
                 day=run.day,
                 unit="GPUs",
                 share=run.share / SHARE,
-                gpu_type=p.gpu_types[cell[1]] if cell[1] < len(p.gpu_types) else None,
+                gpu_type=_type(p, cell),
+                from_type=_type(p, run.source) if run.source and run.target else None,
             )
         )
     return moves
+
+
+def _type(p: DataPlacement, cell: tuple[int, int]) -> str | None:
+    return p.gpu_types[cell[1]] if cell[1] < len(p.gpu_types) else None
 
 
 def _stopped(p: DataPlacement, stop: Stop) -> Stopped:

@@ -42,7 +42,7 @@ def _admission(problem: JobPlacement, admitted: Bools) -> Section:
             once = of_tier & p.counts_once
             rows.append((str(tier), int(once.sum()), int((once & admitted).sum()), value, got))
     heads = (
-        Head("tier"),
+        Head("tier", Form.COUNT),
         Head("jobs", Form.COUNT),
         Head("admitted", Form.COUNT),
         Head("value", Form.AMOUNT),
@@ -101,13 +101,13 @@ def _victims(problem: JobPlacement, plan: Plan) -> tuple[Section, ...]:
     rows = tuple(
         (
             p.running.labels[v],
-            str(p.tiers[p.running.tier[v]]),
+            int(p.tiers[p.running.tier[v]]),
             float(held[v]) / WHOLE,
             float(p.running.at_risk_mgpu_hours[v]) / MILLI,
         )
         for v in order.tolist()
     )
-    heads = (Head("job"), Head("tier"), Head("GPUs", Form.AMOUNT), Head("GPU-hours lost", Form.AMOUNT))
+    heads = (Head("job"), Head("tier", Form.COUNT), Head("GPUs", Form.AMOUNT), Head("GPU-hours lost", Form.AMOUNT))
     lost = float(p.running.at_risk_mgpu_hours[stopped].sum()) / MILLI
     stops = "1 job is" if len(stopped) == 1 else f"{len(stopped)} jobs are"
     return (Section("Jobs stopped", heads, rows, f"{stops} stopped; {lost:,.1f} GPU-hours are lost."),)
@@ -124,7 +124,7 @@ def _moves(problem: JobPlacement, plan: Plan) -> tuple[Section, ...]:
     rows = tuple(
         (
             p.running.labels[v],
-            str(p.tiers[p.running.tier[v]]),
+            int(p.tiers[p.running.tier[v]]),
             float(held[v]) / WHOLE,
             servers_in_words(p, p.allocations.server[p.allocations.running == v]),
             servers_in_words(p, plan.moved_server[plan.moved == v]),
@@ -134,7 +134,7 @@ def _moves(problem: JobPlacement, plan: Plan) -> tuple[Section, ...]:
     )
     heads = (
         Head("job"),
-        Head("tier"),
+        Head("tier", Form.COUNT),
         Head("GPUs", Form.AMOUNT),
         Head("from"),
         Head("to"),
@@ -154,14 +154,20 @@ def _waiting(problem: JobPlacement, admitted: Bools) -> tuple[Section, ...]:
     rows = tuple(
         (
             p.jobs.labels[j],
-            str(p.tiers[p.queue_tier[j]]),
+            int(p.tiers[p.queue_tier[j]]),
             int(p.jobs.tasks[j]),
             float(p.options.mgpu[p.options.job == j][0]) / WHOLE,
             reason_in_words(p, j),
         )
         for j in waiting[:MOST_EXPLAINED].tolist()
     )
-    heads = (Head("job"), Head("tier"), Head("tasks", Form.COUNT), Head("GPUs a task", Form.AMOUNT), Head("why"))
+    heads = (
+        Head("job"),
+        Head("tier", Form.COUNT),
+        Head("tasks", Form.COUNT),
+        Head("GPUs a task", Form.AMOUNT),
+        Head("why"),
+    )
     jobs = int(p.counts_once[waiting].sum())
     note = "1 job waits." if jobs == 1 else f"{jobs} jobs wait."
     if len(p.parts):

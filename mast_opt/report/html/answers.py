@@ -68,22 +68,20 @@ def _days(order: Order) -> Answer:
 
 def _calendar(order: Order) -> Spans | None:
     """A row for each thing that moves: when it is copied, moved, deleted."""
-    rows: dict[str, list[tuple[float, float, str]]] = {}
+    rows: dict[str, list[tuple[float, float, str, str]]] = {}
     for move in order.moves:
         if move.day is not None:
-            rows.setdefault(move.what, []).append((move.day, move.day + move.days, _words(move)))
+            rows.setdefault(move.what, []).append((move.day, move.day + move.days, _words(move), move.action))
     if not rows:
         return None
-    last = {name: max(end for _, end, _ in spans) for name, spans in rows.items()}
+    last = {name: max(end for _, end, *_ in spans) for name, spans in rows.items()}
     names = sorted(rows, key=lambda name: (min(rows[name])[0], last[name], name))
     note = f"{counted(order.days or 0, 'day')}; steps of one day in the order of 'mast-opt steps'."
     return Spans(CALENDAR, "what", "day", tuple((name, tuple(sorted(rows[name]))) for name in names), note)
 
 
 def _words(move: Move) -> str:
-    way = " to ".join(filter(None, (move.source, move.target)))
-    if move.source is not None and move.source == move.target:
-        way = f"within {move.source} to {move.gpu_type or 'no GPU'}"
+    way = " to ".join(filter(None, (move.origin, move.destination)))
     amount = "" if move.amount is None else f", {move.amount:,.4g} {move.unit}{' a day' if move.days > 1 else ''}"
     return f"{move.action} {way}{amount}"
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mast_opt.core.number_format import percent, plain
 from mast_opt.core.sense import Sense
 from mast_opt.core.solve_result import Event, relative_gap
 from mast_opt.core.verdict import Verdict
@@ -31,6 +30,8 @@ from mast_opt.report.html.render import Picture, draw
 from mast_opt.report.terminal.current_state import today_section
 from mast_opt.solving import verify
 from mast_opt.solving.auto_strategy import solver_text
+
+GAP = "gap, %"
 
 
 def convergence(events: Iterable[Event]) -> Lines | None:
@@ -84,7 +85,7 @@ def _spans(chart: Spans) -> Section:
         Head(f"to {chart.unit}", Form.COUNT),
         Head("step"),
     )
-    rows = [(name, begin + 1, end, words) for name, spans in chart.rows for begin, end, words in spans]
+    rows = [(name, begin + 1, end, words) for name, spans in chart.rows for begin, end, words, _ in spans]
     return Section(chart.title, heads, tuple(sorted(rows, key=lambda row: row[1:3])))
 
 
@@ -192,18 +193,17 @@ def report(
     )
 
 
-def headline(report: Report) -> list[tuple[str, str]]:
-    """What was reached, and what is proven: (name, text)."""
+def headline(report: Report) -> list[tuple[str, str | float | None]]:
+    """What was reached, and what is proven: (name, text or number); a gap is in percent."""
     fields = report.fields
-    bound = fields.get("bound")
-    objective = fields.get("objective")
-    unchecked = " (not checked)" if report.bound_checked is False else ""
-    stated = [
-        ("objective", plain(report.verdict.objective if objective is None else float(objective))),
-        ("bound", plain(None if bound is None else float(bound)) + unchecked),
+    bound, objective = fields.get("bound"), fields.get("objective")
+    stated: list[tuple[str, str | float | None]] = [
+        ("objective", report.verdict.objective if objective is None else float(objective)),
+        ("bound", None if bound is None else float(bound)),
     ]
     if objective is not None and bound is not None:
-        stated.append(("gap", percent(relative_gap(float(objective), float(bound), report.sense))))
+        gap = relative_gap(float(objective), float(bound), report.sense)
+        stated.append((GAP, None if gap is None else 100 * gap))
     stated += [("policy", report.policy)] if report.policy else []
     if fields.get("solver") is not None:
         stated.append(("solver", solver_text(str(fields["solver"]), fields.get("strategy") or {}, {})))

@@ -9,7 +9,7 @@ from typing import Any
 
 from mast_opt.core.number_format import UNKNOWN, amounts, percent, plain
 from mast_opt.kind.presentation import Form, Section
-from mast_opt.report.html.content import Report, headline
+from mast_opt.report.html.content import GAP, Report, headline
 from mast_opt.report.html.palette import DARK, LIGHT
 
 HERE = Path(__file__).parent
@@ -27,13 +27,21 @@ def page(report: Report) -> str:
         report=report,
         rest="in the plan's tables",
         opened=(),
-        figures=headline(report),
+        figures=[_figure(report, *pair) for pair in headline(report)],
         metrics=_metrics(report),
         terms=_terms(report),
         plain=plain,
         source_of_bound=_source_of_bound(report),
         versions=_versions(report),
     )
+
+
+def _figure(report: Report, name: str, value: str | float | None) -> tuple[str, str]:
+    """A figure of the headline, as text."""
+    if name == GAP and isinstance(value, float):
+        return "gap", percent(value / 100)
+    unchecked = " (not checked)" if name == "bound" and report.bound_checked is False else ""
+    return name, (value if isinstance(value, str) else plain(value)) + unchecked
 
 
 def rendered(template: str, **values: Any) -> str:  # noqa: ANN401 - whatever the template shows

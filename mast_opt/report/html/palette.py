@@ -83,6 +83,11 @@ def color(name: str) -> str:
     return f"var(--{name})"
 
 
+def own_color(at: int) -> str:
+    """The colour of the line, flow or sort of spans at a position."""
+    return color(f"series-{1 + at % (SERIES - 1)}")
+
+
 def heat(value: float, scale: Scale) -> int:
     """The step of heat of a ratio or a fill, 0 to 6."""
     return bisect_left(_STEPS[scale], value - 1e-12)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mast_opt.kind.presentation import Bars, Chart, Flows, HeatMap, Scale, Spans, Values
-from mast_opt.report.html.palette import SERIES, color, heat_legend
+from mast_opt.report.html.palette import SERIES, color, heat_legend, own_color
 from mast_opt.report.html.sankey import MOST_FLOWS, ribbons
 from mast_opt.report.html.vega_specs import MOST_ROWS, Spec, bars, heat_map, lines, spans
 
@@ -71,12 +71,13 @@ def draw(chart: Chart) -> Picture:
         return _picture(chart, drawings, legend, count, MOST_ROWS)
     if isinstance(chart, Spans):
         drawings = [Drawing("", svg(spans(chart, WIDE)), svg(spans(chart, PHONE)))]
-        return _picture(chart, drawings, [], count, MOST_ROWS)
+        legend = [(own_color(at), name) for at, name in enumerate(chart.sorts)]
+        return _picture(chart, drawings, legend, count, MOST_ROWS)
     if isinstance(chart, Flows):
         drawings = [Drawing("", svg(ribbons(chart, WIDE)), svg(ribbons(chart, PHONE)))]
         return _picture(chart, drawings, [], len(chart.flows), MOST_FLOWS)
     drawings = [Drawing("", svg(lines(chart, WIDE)), svg(lines(chart, PHONE)))]
-    legend = [(color(f"series-{1 + at % (SERIES - 1)}"), name) for at, (name, _) in enumerate(chart.lines)]
+    legend = [(own_color(at), name) for at, (name, _) in enumerate(chart.lines)]
     return _picture(chart, drawings, legend, 0, 0)
 
 
@@ -92,7 +93,7 @@ def fullest(chart: Chart) -> Chart:
         series = tuple((name, tuple(values[at] for at in kept)) for name, values in chart.series)
         return replace(chart, categories=tuple(chart.categories[at] for at in kept), series=series)
     if isinstance(chart, Spans):
-        lengths = [sum(end - begin for begin, end, _ in parts) for _, parts in chart.rows]
+        lengths = [sum(end - begin for begin, end, *_ in parts) for _, parts in chart.rows]
         longest = sorted(sorted(range(len(lengths)), key=lambda row: -lengths[row])[:MOST_ROWS])
         return replace(chart, rows=tuple(chart.rows[row] for row in longest))
     return chart

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from mast_opt.core.number_format import plain
 from mast_opt.kind.presentation import Flows
-from mast_opt.report.html.palette import SERIES, color
+from mast_opt.report.html.palette import color, own_color
 from mast_opt.report.html.vega_specs import NARROW, Spec, spec_of, text_width
 
 MOST_FLOWS = 60
@@ -29,7 +29,7 @@ def ribbons(chart: Flows, width: int) -> Spec:
     size = 12 if width > NARROW else 10
     margin = 8 + min(170.0 if width > NARROW else 116.0, max(text_width(name, size) for name in (*out, *into)))
     x0, x1 = margin + NODE, width - margin - NODE
-    hue = {name: color(f"series-{1 + at % (SERIES - 1)}") for at, name in enumerate(out)}
+    hue = {name: own_color(at) for at, name in enumerate(out)}
     points: list[Spec] = []
     at_left, at_right = dict(left), dict(right)
     order = {name: at for at, name in enumerate(into)}

@@ -7,7 +7,7 @@ from typing import Any
 
 from mast_opt.core.number_format import percent, plain
 from mast_opt.kind.presentation import Bars, HeatMap, Lines, Scale, Spans, Values
-from mast_opt.report.html.palette import SERIES, color, heat
+from mast_opt.report.html.palette import SERIES, color, heat, own_color
 
 Spec = dict[str, Any]
 
@@ -131,10 +131,17 @@ def bars(chart: Bars, width: int) -> Spec:
 
 def spans(chart: Spans, width: int) -> Spec:
     """A bar from begin to end for each span."""
+    fills = {sort: own_color(at) for at, sort in enumerate(chart.sorts)}
     cells: list[Spec] = [
-        {"row": name, "begin": begin + 1, "end": end + 1, "words": f"{name}, {chart.unit} {begin + 1:g}: {words}"}
+        {
+            "row": name,
+            "begin": begin + 1,
+            "end": end + 1,
+            "fill": fills[sort],
+            "words": f"{name}, {chart.unit} {begin + 1:g}: {words}",
+        }
         for name, parts in chart.rows
-        for begin, end, words in parts
+        for begin, end, words, sort in parts
     ]
     last = max((int(cell["end"]) for cell in cells), default=1)
     axis = {"orient": "top", "tickCount": min(last, 12 if width > NARROW else 5), "format": "d", "grid": True}
@@ -154,9 +161,10 @@ def spans(chart: Spans, width: int) -> Spec:
             "title": None,
             "axis": label_axis([name for name, _ in chart.rows], width),
         },
+        "fill": _own("fill"),
         "description": {"field": "words"},
     }
-    mark = {"type": "bar", "cornerRadius": 3, "color": color("series-1"), "stroke": color("card"), "height": 14}
+    mark = {"type": "bar", "cornerRadius": 3, "stroke": color("card"), "height": 14}
     spec = spec_of({"mark": mark, "encoding": encoding}, cells, width)
     return {**spec, "height": {"step": ROW}}
 
@@ -168,7 +176,7 @@ def lines(chart: Lines, width: int) -> Spec:
             "line": name,
             "x": x,
             "y": y,
-            "stroke": color(f"series-{1 + at % (SERIES - 1)}"),
+            "stroke": own_color(at),
             "words": f"{name}: {plain(y)} after {plain(x)} {chart.x_name}",
         }
         for at, (name, dots) in enumerate(chart.lines)

@@ -38,7 +38,7 @@ def charts_of(found: History) -> list[Chart]:
         f"Each step is a span of {scale.span}: the mean over it, and the most at any time in it.",
         from_zero=True,
     )
-    return [queue, _gpus(found, scale), *_by_region(found, scale), *_data(found, scale), *_planned(found, scale)]
+    return [queue, *_gpus(found, scale), *_by_region(found, scale), *_data(found, scale), *_planned(found, scale)]
 
 
 class _TimeScale:
@@ -71,7 +71,9 @@ class _TimeScale:
         return name, tuple(zip(self.x(times).tolist(), (series.at(times) / unit).tolist(), strict=True))
 
 
-def _gpus(found: History, scale: _TimeScale) -> Lines:
+def _gpus(found: History, scale: _TimeScale) -> list[Chart]:
+    """GPUs held and in service; what waiting jobs want by itself, since it may be many times that."""
+
     def all_of(series: Mapping[str, Steps]) -> NDArray[np.float64]:
         total = np.zeros(len(scale.edges) - 1)
         return sum((one.means(scale.edges) for one in series.values()), start=total) / WHOLE
@@ -79,9 +81,13 @@ def _gpus(found: History, scale: _TimeScale) -> Lines:
     lines = (
         scale.line("held by jobs", all_of(found.held_mgpu)),
         scale.line("in service", all_of(found.supply_mgpu)),
-        scale.line("wanted by jobs that wait", found.waiting_mgpu.means(scale.edges) / WHOLE),
     )
-    return Lines("GPUs", scale.unit, "GPUs", lines, f"Means over spans of {scale.span}.", from_zero=True)
+    wanted = (scale.line("wanted", found.waiting_mgpu.means(scale.edges) / WHOLE),)
+    note = f"Means over spans of {scale.span}."
+    return [
+        Lines(title, scale.unit, "GPUs", drawn, note, from_zero=True)
+        for title, drawn in (("GPUs", lines), ("GPUs that waiting jobs want", wanted))
+    ]
 
 
 def _by_region(found: History, scale: _TimeScale) -> list[Chart]:

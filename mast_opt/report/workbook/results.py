@@ -10,7 +10,6 @@ from typing import Any
 from mast_opt.analysis.migration_plan import steps
 from mast_opt.core.arguments import a, a_flag, a_path, a_text, anything, checked, each, mapping_of, optional
 from mast_opt.core.errors import UsageError
-from mast_opt.core.number_format import plain
 from mast_opt.core.solve_result import Event
 from mast_opt.io.atomic import new_file
 from mast_opt.io.header import to_fields
@@ -25,6 +24,7 @@ from mast_opt.report.result_sections import order_sections
 from mast_opt.report.workbook.sheets import ReportBook
 
 UNCHANGED = Overrides()
+UNCHECKED = "The bound was not checked."
 NO_CERTIFICATE = "A workbook holds no certificate of the bound; 'mast-opt verify' checks the bound of a plan folder."
 
 
@@ -107,13 +107,15 @@ def _order(problem: Problem[PlanT], plan: PlanT) -> tuple[Section, ...]:
 def _summary(content: Report) -> list[Section]:
     """What was reached and proven, before and after, and what the objective is made of."""
     figures = [("kind", content.kind), *headline(content)]
+    unchecked = [UNCHECKED] if content.bound_checked is False else []
     stated = content.fields.get("bound") is not None and content.bound_checked is not True
-    notes = [*content.notes, *([NO_CERTIFICATE] if stated else [])]
-    found = [Section(content.title, (Head("figure"), Head("value")), tuple(figures), " ".join(notes))]
+    notes = [*content.notes, *unchecked, *([NO_CERTIFICATE] if stated else [])]
+    found = [Section(content.title, (Head("figure"), Head("value", Form.AMOUNT)), tuple(figures), " ".join(notes))]
     found += [section for section in content.sections if section.leads]
     if content.verdict.violations:
-        broken = tuple((one.constraint, ", ".join(one.index), plain(one.amount)) for one in content.verdict.violations)
-        found.append(Section("Limits that the plan breaks", (Head("limit"), Head("where"), Head("by")), broken))
+        broken = tuple((one.constraint, ", ".join(one.index), one.amount) for one in content.verdict.violations)
+        heads = (Head("limit"), Head("where"), Head("by", Form.AMOUNT))
+        found.append(Section("Limits that the plan breaks", heads, broken))
     found.append(_terms(content))
     metrics = tuple(
         (name, None if content.before is None else content.before.metrics.get(name), value)

@@ -15,7 +15,8 @@ import mast_opt
 from mast_opt.data_placement import DataPlacement, Plan
 from mast_opt.data_placement.migration.planner import steps
 from mast_opt.data_placement.plan import today
-from mast_opt.report.result_sections import stops_section
+from mast_opt.kind.migration_plan import Move
+from mast_opt.report.result_sections import moves_section, stops_section
 from tests.data_placement.migration.handmade import EAST, NONE, TB, WEST, bools, crowd, two_regions
 from tests.data_placement.migration.strategies import exchanges, migrations
 from tests.data_placement.migrations import replay
@@ -76,7 +77,21 @@ def test_two_workloads_that_change_sides_stop_the_smaller_one() -> None:
         ("start", "w1", None, "east", 5),
     ]
     assert answer.relief[0].endswith("1 part of workloads must stop for a while (5 GPUs), for less than a day")
-    assert stops_section(answer).rows == (("w1", 1.0, 5.0, 12, "less than one"),)
+    assert stops_section(answer).rows == (("w1", 1.0, 5.0, 12, 0),)
+    shown = moves_section(answer)
+    at = [[head.title for head in shown.heads].index(name) for name in ("what", "from", "to")]
+    ways = [tuple(row[column] for column in at) for row in shown.rows]
+    assert {("w1", "west, h100", None), ("w0", "east, h100", "west, h100"), ("w1", None, "east, h100")} <= set(ways)
+
+
+def test_work_that_changes_its_type_within_a_region_says_so() -> None:
+    move = Move(0, "move", "w", "west", "west", 4.0, gpu_type="A100", from_type="h100", share=1.0)
+    assert (move.origin, move.destination) == ("west, h100", "west, A100")
+    assert (replace(move, from_type=None).origin, replace(move, gpu_type=None).destination) == (
+        *("west, no GPU", "west, no GPU"),
+    )
+    copy = Move(0, "copy", "d", "west", "east", 4.0)
+    assert (copy.origin, copy.destination) == ("west", "east")
 
 
 def least_stopped(gpus: tuple[int, ...], supply: list[int]) -> int:

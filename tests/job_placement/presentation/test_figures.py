@@ -50,9 +50,9 @@ def test_sections(fleet: JobPlacement) -> None:
         ("c1", "east", 6, 5 / 6, 0, 6),
     )
     assert clusters.note == "42.9% of all GPUs are in use after the plan."
-    assert stopped.rows == (("r2", "1", 3, 10), ("r1", "2", 2, 4.5))
+    assert stopped.rows == (("r2", 1, 3, 10), ("r1", 2, 2, 4.5))
     assert stopped.note == "2 jobs are stopped; 14.5 GPU-hours are lost."
-    assert [row[:4] for row in waiting.rows] == [("j3", "0", 9, 1), ("j2", "2", 1, 1)]
+    assert [row[:4] for row in waiting.rows] == [("j3", 0, 9, 1), ("j2", 2, 1, 1)]
     assert waiting.note == "2 jobs wait."
 
 

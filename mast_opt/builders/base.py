@@ -24,6 +24,9 @@ from mast_opt.registry import kind_named
 Number = int | float | Decimal
 """A quantity in the unit that the argument's name states."""
 
+Cell = Number | str | None
+"""What a further column of a row may be given as; the table says which columns there are."""
+
 _DECIMAL = re.compile(r"[0-9]{1,18}(\.[0-9]{1,9})?", re.ASCII)
 _FLOAT = re.compile(r"[0-9]{1,18}(\.[0-9]{1,25})?(e[+-]?[0-9]{1,2})?", re.ASCII)
 
@@ -108,8 +111,11 @@ class _Pending:
         self._rows: list[tuple[str, Mapping[str, Any], tuple[str | None, ...], dict[str, str]]] = []
 
     def add(self, table: Table, cells: Mapping[str, Any]) -> None:
+        known = [column.name for column in table.columns]
         given = {name: cell for name, cell in cells.items() if cell is not None}
         row = len(self._builder._rows[table.name]) + sum(name == table.name for name, *_ in self._rows) + 1
+        for name in [name for name in given if name not in known]:
+            self._faults.add(table.name, f"no column of this name{did_you_mean(name, known)}", row, name)
         texts = {column.name: self._text(table, column, row, given.get(column.name)) for column in table.columns}
         key = tuple(texts[name] for name in table.key)
         if key in self._builder._keys[table.name] or any(

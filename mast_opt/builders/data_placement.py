@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
-from mast_opt.builders.base import Number, ProblemBuilder, Row, names, pairs
+from mast_opt.builders.base import Cell, Number, ProblemBuilder, Row, names, pairs
 from mast_opt.core.errors import Fault, InstanceError
 from mast_opt.data_placement.problem import DataPlacement
 
@@ -56,29 +56,18 @@ class DataPlacementBuilder(ProblemBuilder):
         storage_tb: Number,
         cpu_cores: Number,
         gpus: Mapping[str, Number] | None = None,
-        ingress_tb_per_day: Number | None = None,
-        headroom: Number | None = None,
-        usd_per_tb_month: Number | None = None,
-        usd_per_tb_copied: Number | None = None,
         usd_per_gpu_hour: Mapping[str, Number] | None = None,
+        **columns: Cell,
     ) -> Self:
         """Add a place with storage, CPUs and GPUs.
 
         Args:
             gpus: GPU type → GPUs of this type in the region.
-            ingress_tb_per_day: most that is copied in; no limit unless given.
-            headroom: share of the storage that stays free, 0 to 1.
-            usd_per_tb_month, usd_per_tb_copied: price of storing a TB, and of one that comes in; 0 unless given.
             usd_per_gpu_hour: GPU type → price of a GPU for an hour; 0 unless given.
+            columns: further columns of the table ``regions``, such as ``headroom=0.1``.
         """
-        limits = {
-            "ingress_tb_per_day": ingress_tb_per_day,
-            "headroom": headroom,
-            "usd_per_tb_month": usd_per_tb_month,
-            "usd_per_tb_copied": usd_per_tb_copied,
-        }
         prices = dict(pairs("usd_per_gpu_hour", usd_per_gpu_hour))
-        rows: list[Row] = [("regions", {"region": region, "storage_tb": storage_tb, "cpu_cores": cpu_cores, **limits})]
+        rows: list[Row] = [("regions", {**columns, "region": region, "storage_tb": storage_tb, "cpu_cores": cpu_cores})]
         for gpu_type, count in pairs("gpus", gpus):
             rows.append(
                 (
@@ -103,29 +92,27 @@ class DataPlacementBuilder(ProblemBuilder):
         *,
         size_tb: Number,
         replicas: Iterable[str] = (),
-        copies_min: int | None = None,
-        copies_max: int | None = None,
         pinned: Iterable[str] = (),
         forbidden: Iterable[str] = (),
         residency: Iterable[str] = (),
+        **columns: Cell,
     ) -> Self:
         """Add a unit of data that is placed as a whole.
 
         Args:
             replicas: regions that hold it today.
-            copies_min, copies_max: fewest and most replicas; 1 and one a region unless given.
             pinned, forbidden: regions that must and that must not hold it.
             residency: the only regions that may store and read it; any region unless given.
+            columns: further columns of the table ``datasets``, such as ``copies_min=2``.
         """
-        cells = {"size_tb": size_tb, "copies_min": copies_min, "copies_max": copies_max}
-        rows: list[Row] = [("datasets", {"dataset": dataset, **cells})]
+        rows: list[Row] = [("datasets", {**columns, "dataset": dataset, "size_tb": size_tb})]
         for table, regions in (("replicas", replicas), ("residency", residency)):
             rows += [(table, {"dataset": dataset, "region": region}) for region in names(table, regions)]
         for rule, regions in (("pinned", pinned), ("forbidden", forbidden)):
             rows += [("rules", {"dataset": dataset, "region": one, "rule": rule}) for one in names(rule, regions)]
         return self._add(rows)
 
-    def add_workload(  # noqa: PLR0913 - the columns of a workload
+    def add_workload(
         self,
         workload: str,
         *,
@@ -133,13 +120,11 @@ class DataPlacementBuilder(ProblemBuilder):
         cpu_cores: Number,
         gpus: Mapping[str, Number] | None = None,
         reads: Mapping[str, Number] | None = None,
-        app: str | None = None,
-        splittable: bool | None = None,
-        output_tb: Number | None = None,
         current_region: str | None = None,
         current_gpu_type: str | None = None,
         pinned: Iterable[str] = (),
         forbidden: Iterable[str] = (),
+        **columns: Cell,
     ) -> Self:
         """Add recurring work that needs CPUs, perhaps GPUs, and datasets.
 
@@ -148,14 +133,11 @@ class DataPlacementBuilder(ProblemBuilder):
             cpu_cores: in use on average.
             gpus: each GPU type that it accepts → GPUs that it needs there; nothing for work on CPUs alone.
             reads: dataset → TB read a day.
-            app: application that a CPU quota counts it to.
-            splittable: may it run in several regions at once? No unless given.
-            output_tb: what it keeps where it runs; 0 unless given.
             current_region, current_gpu_type: where it runs today, as a whole; see ``add_current_run`` for parts.
             pinned, forbidden: regions where it must and where it must not run.
+            columns: further columns of the table ``workloads``, such as ``app="ads"`` or ``splittable=True``.
         """
-        cells = {"tier": tier, "cpu_cores": cpu_cores, "app": app, "splittable": splittable, "output_tb": output_tb}
-        rows: list[Row] = [("workloads", {"workload": workload, **cells})]
+        rows: list[Row] = [("workloads", {**columns, "workload": workload, "tier": tier, "cpu_cores": cpu_cores})]
         for gpu_type, count in pairs("gpus", gpus):
             rows.append(("gpu_demand", {"workload": workload, "gpu_type": gpu_type, "gpus": count}))
         for dataset, amount in pairs("reads", reads):

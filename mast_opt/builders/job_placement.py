@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
-from mast_opt.builders.base import Number, ProblemBuilder, Row, names, pairs
+from mast_opt.builders.base import Cell, Number, ProblemBuilder, Row, names, pairs
 from mast_opt.job_placement.problem import JobPlacement
 
 
@@ -86,7 +86,7 @@ class JobPlacementBuilder(ProblemBuilder):
             rows += [(table, {"dataset": dataset, "region": region}) for region in names(table, regions)]
         return self._add(rows)
 
-    def add_job(  # noqa: PLR0913 - the columns of a job
+    def add_job(
         self,
         job: str,
         *,
@@ -97,13 +97,8 @@ class JobPlacementBuilder(ProblemBuilder):
         memory_gb: Number | None = None,
         gpu_types: Iterable[str] | Mapping[str, Number] = (),
         datasets: Mapping[str, Number] | None = None,
-        value: Number | None = None,
-        within: str | None = None,
-        prefer: str | None = None,
-        tenant: str | None = None,
-        credit: Number | None = None,
-        submitted_s: Number | None = None,
         costs: Mapping[str, Number] | None = None,
+        **columns: Cell,
     ) -> Self:
         """Add a gang that waits to be placed: equal tasks that run together or not at all.
 
@@ -113,19 +108,11 @@ class JobPlacementBuilder(ProblemBuilder):
             gpus, cpu_cores, memory_gb: of one task; GPUs are a whole number, or less than one.
             gpu_types: types that it accepts, perhaps each with the GPUs of one task there; any unless given.
             datasets: dataset → TB read a day; a job that reads nothing runs in any region.
-            value: worth of admitting it; tasks · gpus unless given.
-            within: level that it must stay within: ``server``, ``rack``, ``cluster`` (unless given). For a job of
-                several parts, what all of them must stay within; it may be ``region`` too.
-            prefer: level that is close enough; the closest unless given.
-            tenant: who a GPU quota counts it to.
-            credit: of two jobs of a tier, the one with more goes first.
-            submitted_s: seconds; the earlier job goes first.
             costs: cluster → price of running it there; 0 where there is none.
+            columns: further columns of the table ``jobs``, such as ``within="rack"`` or ``tenant="vision"``.
         """
-        cells = {"tier": tier, "value": value, "tasks": tasks, "gpus": gpus, "cpu_cores": cpu_cores}
-        cells |= {"memory_gb": memory_gb, "credit": credit, "submitted_s": submitted_s}
-        words = {"within": within, "prefer": prefer, "tenant": tenant}
-        rows: list[Row] = [("jobs", {"job": job, **cells, **words})]
+        cells = {"tier": tier, "tasks": tasks, "gpus": gpus, "cpu_cores": cpu_cores, "memory_gb": memory_gb}
+        rows: list[Row] = [("jobs", {**columns, "job": job, **cells})]
         rows += _accepted(gpu_types, {"job": job})
         for dataset, amount in pairs("datasets", datasets):
             rows.append(("job_datasets", {"job": job, "dataset": dataset, "tb_per_day": amount}))

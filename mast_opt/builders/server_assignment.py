@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self
 
-from mast_opt.builders.base import Number, ProblemBuilder, Row, pairs
+from mast_opt.builders.base import Cell, Number, ProblemBuilder, Row, pairs
 from mast_opt.server_assignment.problem import ServerAssignment
 
 
@@ -42,21 +42,18 @@ class ServerAssignmentBuilder(ProblemBuilder):
         *,
         rru: Number,
         values: Mapping[str, Number],
-        buffer: str | None = None,
-        spread_limit: Number | None = None,
         affinity: Mapping[str, tuple[Number, Number]] | None = None,
+        **columns: Cell,
     ) -> Self:
         """Add a cluster's claim to capacity.
 
         Args:
             rru: capacity to be guaranteed, in relative resource units.
             values: server type → what such a server is worth to the reservation; others are worth nothing.
-            buffer: what stands in for a lost switchboard; the table ``reservations`` says which there are.
-            spread_limit: share of ``rru`` at one switchboard; any unless given.
             affinity: datacenter → (share of the reservation that should be there, how far from that it may be).
+            columns: further columns of the table ``reservations``, such as ``buffer="shared"``.
         """
-        cells = {"rru": rru, "buffer": buffer, "spread_limit": spread_limit}
-        rows: list[Row] = [("reservations", {"reservation": reservation, **cells})]
+        rows: list[Row] = [("reservations", {**columns, "reservation": reservation, "rru": rru})]
         for type_, worth in pairs("values", values):
             rows.append(("values", {"reservation": reservation, "type": type_, "rru": worth}))
         for datacenter, (share, tolerance) in pairs("affinity", affinity):

@@ -11,7 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from mast_opt.core.arrays import Arrays, amounts, flags, positions
+from mast_opt.core.units import MILLI
 from mast_opt.kind.problem_data import Bools, Entities, Ints, Relation
+from mast_opt.kind.schema import boolean, choice, label, need, supply
+from mast_opt.kind.stated_columns import stated
 
 SHARE = 1000
 """Shares (spread limits, affinities) are integers out of this many."""
@@ -51,20 +54,21 @@ class Servers(Entities):
     """Servers, and who has them today."""
 
     AXIS = "servers"
-    COLUMNS = (
-        positions("type", "servers", "types"),
-        positions("rack", "servers", "racks"),
-        positions("owner", "servers", "reservations", beyond=1),
-        flags("in_use", "servers"),
-    )
+    COLUMNS = (positions("rack", "servers", "racks"),)
 
-    type: Ints
-    """[S] position in ``types``."""
     rack: Ints
     """[S] rack of each server."""
-    owner: Ints
+    type: Ints = stated(
+        label("type", "type", help="hardware; servers of a type are worth the same to a reservation"),
+        positions("type", "servers", "types"),
+    )
+    """[S] position in ``types``."""
+    owner: Ints = stated(
+        label("reservation", "reservation", required=False, help="who has it today; empty = nobody"),
+        positions("owner", "servers", "reservations", beyond=1),
+    )
     """[S] the reservation that has the server today; Q for a server that nobody has."""
-    in_use: Bools
+    in_use: Bools = stated(boolean("in_use", help="does work run on it?"))
     """[S] does work run on the server? It matters only where somebody has it."""
 
 
@@ -78,24 +82,29 @@ class Reservations(Entities):
     """
 
     AXIS = "reservations"
-    COLUMNS = (
-        amounts("asked_mrru", "reservations"),
-        amounts("buffer", "reservations", most=len(BUFFERS) - 1),
-        flags("spread_limited", "reservations"),
-        amounts("spread_limit_milli", "reservations", total=False),
-        amounts("value_mrru", "reservations", "types", total=False),
-    )
+    COLUMNS = (flags("spread_limited", "reservations"), amounts("value_mrru", "reservations", "types", total=False))
 
-    asked_mrru: Ints
-    """[Q] capacity to be guaranteed, whichever switchboard is lost (where there is a buffer)."""
-    buffer: Ints
-    """[Q] position in ``BUFFERS``; at most one is the pool, and there is one where any is shared."""
     spread_limited: Bools
     """[Q] whether there is a limit on what one switchboard should hold."""
-    spread_limit_milli: Ints
-    """[Q] the share of ``asked_mrru`` that one switchboard should hold at most; meaningful where ``spread_limited``."""
     value_mrru: Ints
     """[Q, T] what a server of the type is worth to the reservation; 0 where it is worthless."""
+    asked_mrru: Ints = stated(need("rru", MILLI, help="capacity to be guaranteed, relative resource units"))
+    """[Q] capacity to be guaranteed, whichever switchboard is lost (where there is a buffer)."""
+    buffer: Ints = stated(
+        choice(
+            "buffer",
+            *BUFFERS,
+            required=False,
+            default=EMBEDDED,
+            help="what stands in for a lost switchboard: servers of its own, those of the pool, or nothing; "
+            "pool: this reservation is the pool",
+        )
+    )
+    """[Q] position in ``BUFFERS``; at most one is the pool, and there is one where any is shared."""
+    spread_limit_milli: Ints = stated(
+        supply("spread_limit", SHARE, required=False, help="share of rru at one switchboard; empty = any"), total=False
+    )
+    """[Q] the share of ``asked_mrru`` that one switchboard should hold at most; meaningful where ``spread_limited``."""
 
     def _check_rows(self, check: Arrays) -> None:
         pools = np.flatnonzero(self.buffer == POOL)
@@ -116,20 +125,20 @@ class Affinities(Relation):
 
     AXIS = "affinities"
     KEY = ("reservation", "datacenter")
-    COLUMNS = (
-        positions("reservation", "affinities", "reservations"),
-        positions("datacenter", "affinities", "datacenters"),
-        amounts("share_milli", "affinities", most=SHARE),
-        amounts("tolerance_milli", "affinities", most=SHARE),
-    )
 
-    reservation: Ints
+    reservation: Ints = stated(
+        label("reservation", "reservation"), positions("reservation", "affinities", "reservations")
+    )
     """[A] this reservation …"""
-    datacenter: Ints
+    datacenter: Ints = stated(label("datacenter", "datacenter"), positions("datacenter", "affinities", "datacenters"))
     """[A] … should hold in this datacenter …"""
-    share_milli: Ints
+    share_milli: Ints = stated(
+        need("share", SHARE, maximum=SHARE, help="share of the reservation that should be there, 0–1")
+    )
     """[A] … this share of all it holds,"""
-    tolerance_milli: Ints
+    tolerance_milli: Ints = stated(
+        supply("tolerance", SHARE, maximum=SHARE, help="how far from that share it may be, 0–1")
+    )
     """[A] give or take this share of all it holds."""
 
 

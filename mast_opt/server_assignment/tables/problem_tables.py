@@ -8,6 +8,7 @@ from mast_opt.core.errors import Fault, InstanceError
 from mast_opt.core.wording import unused
 from mast_opt.kind.header import Header
 from mast_opt.kind.schema import Tables
+from mast_opt.kind.stated_columns import arrays_of, cells_of
 from mast_opt.server_assignment.entities import Affinities, Racks, Reservations, Servers, Switchboards
 from mast_opt.server_assignment.problem import LARGEST, POOL, SHARE, SHARED, Ints, ServerAssignment, weight_faults
 
@@ -29,21 +30,23 @@ def problem_from_tables(header: Header, tables: Tables) -> ServerAssignment:
     reservations = axes["reservation"]
     value = np.zeros((len(reservations), len(axes["type"])), np.int64)
     value[tables.get("values", "reservation"), tables.get("values", "type")] = tables.get("values", "rru")
-    asked, buffer = tables.get("reservations", "rru"), tables.get("reservations", "buffer")
-    limited, limit = tables.has("reservations", "spread_limit"), tables.get("reservations", "spread_limit")
+    claims, limited = arrays_of(Reservations, tables, "reservations"), tables.has("reservations", "spread_limit")
+    asked, buffer = claims["asked_mrru"], claims["buffer"]
     faults += weight_faults("instance.toml", header.objective)
     faults += _pool_faults(buffer)
     faults += _size_faults(asked, value, len(axes["server"]))
-    faults += _limit_faults(limit, asked)
+    faults += _limit_faults(claims["spread_limit_milli"], asked)
     if faults:
         raise InstanceError(faults)
     shared = buffer == SHARED
     if shared.any() and not (buffer == POOL).any():
         reservations = (*reservations, unused(POOL_NAME, reservations))
         value = np.concatenate([value, value[shared].min(axis=0, keepdims=True)])
-        asked, buffer = np.append(asked, 0), np.append(buffer, POOL)
-        limited, limit = np.append(limited, False), np.append(limit, 0)
-    owned = tables.has("servers", "reservation")
+        limited = np.append(limited, False)
+        pool = {one.array.name: one.default(1) for one in Reservations.STATED} | {"buffer": POOL}
+        claims = {name: np.append(values, pool[name]) for name, values in claims.items()}
+    servers = arrays_of(Servers, tables, "servers")
+    servers["owner"] = np.where(tables.has("servers", "reservation"), servers["owner"], len(reservations))
     return ServerAssignment(
         name=header.name,
         provenance=header.provenance,
@@ -51,27 +54,9 @@ def problem_from_tables(header: Header, tables: Tables) -> ServerAssignment:
         switchboards=Switchboards(labels=axes["switchboard"], datacenter=switchboard_datacenter),
         racks=Racks(labels=tuple(axes["rack"][at] for at in (rack % racks).tolist()), switchboard=rack // racks),
         types=axes["type"],
-        reservations=Reservations(
-            labels=reservations,
-            asked_mrru=asked,
-            buffer=buffer,
-            spread_limited=limited,
-            spread_limit_milli=limit,
-            value_mrru=value,
-        ),
-        servers=Servers(
-            labels=axes["server"],
-            type=tables.get("servers", "type"),
-            rack=server_rack.reshape(-1),
-            owner=np.where(owned, tables.get("servers", "reservation"), len(reservations)),
-            in_use=tables.get("servers", "in_use"),
-        ),
-        affinities=Affinities(
-            reservation=tables.get("affinity", "reservation"),
-            datacenter=tables.get("affinity", "datacenter"),
-            share_milli=tables.get("affinity", "share"),
-            tolerance_milli=tables.get("affinity", "tolerance"),
-        ),
+        reservations=Reservations(labels=reservations, spread_limited=limited, value_mrru=value, **claims),
+        servers=Servers(labels=axes["server"], rack=server_rack.reshape(-1), **servers),
+        affinities=Affinities(**arrays_of(Affinities, tables, "affinity")),
         objective=header.objective,
     )
 
@@ -130,33 +115,31 @@ def problem_to_tables(problem: ServerAssignment) -> tuple[Header, Tables]:
     switchboard = p.server_switchboard
     label_at = {label: position for position, label in enumerate(dict.fromkeys(p.racks.labels))}
     rack_label = np.array([label_at[label] for label in p.racks.labels], np.int64)
+    axes = problem_axes(p)
+    servers, owned = cells_of(p.servers, axes)
+    claims, stated_claims = cells_of(p.reservations, axes)
     values = {
         "servers": {
             "server": np.arange(len(p.servers)),
-            "type": p.servers.type,
+            **servers,
             "rack": rack_label[p.servers.rack],
             "switchboard": switchboard,
             "datacenter": p.switchboards.datacenter[switchboard],
-            "reservation": np.where(p.owned, p.servers.owner, 0),
-            "in_use": p.servers.in_use,
         },
         "reservations": {
             "reservation": np.arange(len(p.reservations)),
-            "rru": p.reservations.asked_mrru,
-            "buffer": p.reservations.buffer,
+            **claims,
             "spread_limit": np.where(p.reservations.spread_limited, p.reservations.spread_limit_milli, 0),
         },
         "values": {"reservation": valued[0], "type": valued[1], "rru": p.reservations.value_mrru[valued]},
-        "affinity": {
-            "reservation": p.affinities.reservation,
-            "datacenter": p.affinities.datacenter,
-            "share": p.affinities.share_milli,
-            "tolerance": p.affinities.tolerance_milli,
-        },
+        "affinity": cells_of(p.affinities, axes)[0],
     }
-    present = {"servers": {"reservation": p.owned}, "reservations": {"spread_limit": p.reservations.spread_limited}}
+    present = {
+        "servers": owned,
+        "reservations": {**stated_claims, "spread_limit": p.reservations.spread_limited},
+    }
     missing = frozenset() if len(p.affinities) else frozenset({"affinity"})
-    return header, Tables(problem_axes(p), values, present, missing)
+    return header, Tables(axes, values, present, missing)
 
 
 def problem_axes(problem: ServerAssignment) -> dict[str, tuple[str, ...]]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from mast_opt.core.units import MILLI
-from mast_opt.kind.schema import Axis, Schema, Table, boolean, choice, label, need, supply
-from mast_opt.server_assignment.problem import BUFFERS, EMBEDDED, SHARE
+from mast_opt.kind.schema import Axis, Schema, Table, label, supply
+from mast_opt.server_assignment.entities import Affinities, Reservations, Servers
+
+_TYPE, *_FURTHER = Servers.columns()
 
 SCHEMA = Schema(
     axes=(
@@ -20,12 +22,11 @@ SCHEMA = Schema(
             "servers",
             (
                 label("server", "server"),
-                label("type", "type", help="hardware; servers of a type are worth the same to a reservation"),
+                _TYPE,
                 label("rack", "rack", help="of a switchboard; two may name theirs alike"),
                 label("switchboard", "switchboard", help="the failure domain; it is in one datacenter"),
                 label("datacenter", "datacenter"),
-                label("reservation", "reservation", required=False, help="who has it today; empty = nobody"),
-                boolean("in_use", help="does work run on it?"),
+                *_FURTHER,
             ),
             key=("server",),
             rows_required=True,
@@ -33,19 +34,7 @@ SCHEMA = Schema(
         ),
         Table(
             "reservations",
-            (
-                label("reservation", "reservation"),
-                need("rru", MILLI, help="capacity to be guaranteed, relative resource units"),
-                choice(
-                    "buffer",
-                    *BUFFERS,
-                    required=False,
-                    default=EMBEDDED,
-                    help="what stands in for a lost switchboard: servers of its own, those of the pool, or nothing; "
-                    "pool: this reservation is the pool",
-                ),
-                supply("spread_limit", SHARE, required=False, help="share of rru at one switchboard; empty = any"),
-            ),
+            (label("reservation", "reservation"), *Reservations.columns()),
             key=("reservation",),
             rows_required=True,
             help="a cluster's claim to capacity",
@@ -62,12 +51,7 @@ SCHEMA = Schema(
         ),
         Table(
             "affinity",
-            (
-                label("reservation", "reservation"),
-                label("datacenter", "datacenter"),
-                need("share", SHARE, maximum=SHARE, help="share of the reservation that should be there, 0–1"),
-                supply("tolerance", SHARE, maximum=SHARE, help="how far from that share it may be, 0–1"),
-            ),
+            Affinities.columns(),
             key=("reservation", "datacenter"),
             required=False,
             help="where a reservation should be, near its data for example",

@@ -196,10 +196,15 @@ def parts_to_freeze(texts: Iterable[str]) -> dict[str, list[str]]:
     return parts
 
 
+def listed(names: str) -> list[str]:
+    """The names in a list with commas."""
+    return [name for name in names.split(",") if name]
+
+
 def _pairs(text: str) -> list[tuple[str, str]]:
     what, equals, names = text.partition("=")
     if equals and not os.path.exists(text):  # noqa: PTH110 — Path.exists raises where many names make it too long
-        found = [(what.strip(), name) for name in names.split(",") if name]
+        found = [(what.strip(), name) for name in listed(names)]
         if not what.strip() or not found:
             raise UsageError(f"--freeze {text}: expected WHAT=NAME, as in --freeze region=us-east,us-west")
         return found

@@ -65,6 +65,10 @@ def test_explain_a_plan(call: Call, instance: Path, plan: Path) -> None:
     ended = call("explain", instance, "--plan", plan, "--workload", "rank")
     assert ended.code == 0
     assert "rank runs in east on A100" in ended.out
+    listed = call("explain", instance, "--plan", plan, "--workload", "rank,spam", "--json").record["reasons"]
+    repeated = call("explain", instance, "--plan", plan, "--workload", "rank", "--workload", "spam", "--json").record
+    assert listed == repeated["reasons"]
+    assert [row["name"] for row in listed] == ["rank", "spam"]
     record = call("explain", instance, "--plan", plan, "--workload", "rank", "--json").record
     (reasons,) = record["reasons"]
     assert reasons["name"] == "rank"

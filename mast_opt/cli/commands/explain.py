@@ -24,6 +24,7 @@ from mast_opt.cli.options import (
     LimitOption,
     TheRun,
     check_force,
+    listed,
     numbers_by_name,
     overrides_given,
 )
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 def _about(noun: str) -> Parameter:
     return Parameter(
         negative=(),
-        help=f"With --plan: a {noun} to ask about, by name. Repeatable; without any name, the heaviest few are shown.",
+        help=f"With --plan: a {noun} to ask about, or several with commas. Repeatable; without any, the heaviest few.",
     )
 
 
@@ -93,7 +94,7 @@ def command(  # noqa: C901 - one branch for each sort of question
         mast-opt explain my-instance
         mast-opt explain my-instance --price storage=3 --price pin=inf
         mast-opt explain my-instance --out repaired-instance
-        mast-opt explain my-instance --plan my-plan --workload ranking --workload spam
+        mast-opt explain my-instance --plan my-plan --workload ranking,spam
         mast-opt explain my-instance --plan my-plan --dataset clicks
         mast-opt explain my-instance --plan my-plan --risk
         mast-opt explain my-instance --json | jq .repairs
@@ -175,12 +176,14 @@ def _risk(run: Run, problem: Problem[PlanT], plan: PlanT | None, *, full: bool) 
 def _names(problem: Problem[Any], given: Mapping[str, list[str]]) -> list[str]:
     """The names to ask about. Raises UsageError for an option of another kind of problem."""
     kind = kind_of(problem)
-    nouns = [choices.noun for choices in kind.analysis.hooks().choices]
+    decisions = kind.analysis.hooks().choices
+    nouns = [choices.noun for choices in decisions]
     for noun in given:
         if noun not in nouns:
             instead = f"; use {' or '.join(f'--{own}' for own in nouns)}" if nouns else ""
             raise UsageError(f"--{noun} makes no sense here, since {problem.name} is a {kind.name} instance{instead}")
-    return [name for names in given.values() for name in names]
+    known = {name for choices in decisions for name in choices.names(problem)}  # a name may hold a comma
+    return [name for texts in given.values() for text in texts for name in ([text] if text in known else listed(text))]
 
 
 def _ending(answer: Explanation, *, interrupted: bool) -> tuple[Exit, str]:

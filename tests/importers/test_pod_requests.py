@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from mast_opt.core.errors import InputError
-from mast_opt.hosts.kueue.quantities import base_units
 from mast_opt.hosts.kueue.reading import workload
 from mast_opt.importers.mapped.dumps import kubectl
 from mast_opt.importers.notices import SourceWarning
@@ -86,8 +85,8 @@ def test_as_the_scheduler_counts(tmp_path: Path, name: str, spec: Spec, wanted: 
     assert (row["cpu_cores"], row["gpus"]) == (wanted.get("cpu", 0), wanted.get(GPU, 0))
     assert row["memory_gib"] == wanted.get("memory", 0) / 2**30
     sets = workload({"spec": {"podSets": [{"count": 1, "template": {"spec": spec}}]}}).pod_sets
-    names = {GPU: "gpu", "cpu": "cpu", "memory": "memory"}
-    assert sets[0].needs == tuple(base_units(Decimal(wanted.get(key, 0)), kind) for key, kind in names.items())
+    base = [int(Decimal(wanted.get(key, 0)) * unit) for key, unit in ((GPU, 1000), ("cpu", 1000), ("memory", 1))]
+    assert sets[0].needs == (*base[:2], -(-base[2] // 2**20))
 
 
 def test_a_container_that_is_being_resized() -> None:
@@ -113,8 +112,9 @@ def test_amounts() -> None:
         ("1n", 1),
         (".5", 500),
     ]
-    assert [base_units(amount(text, "x"), "cpu") for text, _ in cases] == [number for _, number in cases]
-    assert [base_units(amount(text, "x"), "memory") for text in ("1Gi", "1M", "1Mi", "100")] == [1024, 1, 1, 1]
+    pods = [{"containers": [{"resources": {"requests": {"cpu": text}}}]} for text, _ in cases]
+    read = workload({"spec": {"podSets": [{"template": {"spec": spec}} for spec in pods]}}).pod_sets
+    assert [one.requests["cpu"] for one in read] == [number for _, number in cases]
     assert amount("1E", "x") == 10**18
     wrongs: tuple[object, ...] = ("", "-1", "1x", "1.2.3", True, None, [], "1" * 40, "0x10", "1e3Ki", "1K", ".")
     for wrong in wrongs:

@@ -1,9 +1,11 @@
 """Kueue of Kubernetes: which cluster a workload is sent to, decided by bids over all clusters.
 
-quantities  amounts as Kubernetes writes them, in base units
 objects     what is read of Kueue's objects
 reading     Kueue's objects from what an API server or a file says
-fleet       quotas of clusters and what they have admitted, as a live fleet
+admission   what a cluster would do with a workload now: admit it, stop others for it, or let it wait
+cohorts     queues and cohorts as nodes of a tree of quotas
+eligibility which pods may run on which flavor, and which workloads count towards a quota
+places      flavors of queues as servers of a live loop
 nomination  the bids for each workload that waits, and which clusters to nominate
 patches     changes of a status that Kueue accepts
 manifests   a folder of YAML, as a picture of clusters

@@ -17,6 +17,7 @@ PLURALS = {
     "Workload": "workloads",
     "AdmissionCheck": "admissionchecks",
     "ClusterQueue": "clusterqueues",
+    "Cohort": "cohorts",
     "LocalQueue": "localqueues",
     "ResourceFlavor": "resourceflavors",
     "MultiKueueConfig": "multikueueconfigs",

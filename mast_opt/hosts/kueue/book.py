@@ -10,10 +10,11 @@ import enum
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from mast_opt.hosts.kueue.fleet import holds_quota, places_of
+from mast_opt.hosts.kueue.eligibility import holds_quota
 from mast_opt.hosts.kueue.jobs import job_name, place_of, places_for, shares_at, spec_of
 from mast_opt.hosts.kueue.nomination import PRIORITIES
 from mast_opt.hosts.kueue.objects import Workload
+from mast_opt.hosts.kueue.places import places_of
 from mast_opt.hosts.kueue.sight import Managed, Sight
 from mast_opt.hosts.protocol import Attempt
 from mast_opt.job_placement.live_fleet.types import Server, Share
@@ -174,7 +175,7 @@ class Book:
     def _real(self, task: Task, sight: Sight) -> str | None:
         """The server where a job has been admitted; empty if that cannot be seen yet, None if it has not been."""
         one = self._workload(task, sight)
-        if one is None or one.ended:
+        if one is None or (one.ended and not task.home):
             return None
         if task.home:
             return place_of(one, sight.clusters[task.home]) if holds_quota(one) else None
@@ -191,7 +192,7 @@ class Book:
         if task.home in sight.lost:
             return
         one = self._workload(task, sight)
-        if one is None or one.ended or (task.home and not holds_quota(one)):
+        if one is None or (not holds_quota(one) if task.home else one.ended):
             yield from self._end(task, one)
             return
         real = self._real(task, sight)

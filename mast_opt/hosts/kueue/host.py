@@ -19,9 +19,9 @@ from mast_opt.hosts.kueue import patches
 from mast_opt.hosts.kueue.api import ApiError, KubeApi
 from mast_opt.hosts.kueue.book import Book, Phase, Task
 from mast_opt.hosts.kueue.dispatcher import READY, text_of
-from mast_opt.hosts.kueue.fleet import places_of
 from mast_opt.hosts.kueue.nomination import DispatchParams, advise
 from mast_opt.hosts.kueue.patches import Patch
+from mast_opt.hosts.kueue.places import places_of
 from mast_opt.hosts.kueue.sight import CHECK, PENDING, Managed, Reader, Sight, is_active, look
 from mast_opt.hosts.kueue.watched import WatchedApi
 from mast_opt.hosts.protocol import Attempt, Can

@@ -12,9 +12,11 @@ import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from mast_opt.hosts.kueue.fleet import Place, accepts
+from mast_opt.hosts.kueue.eligibility import accepts
 from mast_opt.hosts.kueue.nomination import PRIORITIES
-from mast_opt.hosts.kueue.objects import ClusterView, PodSet, Workload
+from mast_opt.hosts.kueue.objects import ClusterQueue, ClusterView, PodSet, Workload
+from mast_opt.hosts.kueue.places import Place
+from mast_opt.importers.pod_requests import is_gpu
 from mast_opt.job_placement.live_fleet.types import Share
 from mast_opt.job_placement.units import MOST_GPUS, WHOLE
 from mast_opt.loop.events import JobSpec
@@ -42,20 +44,31 @@ def places_for(one: Workload, clusters: Iterable[ClusterView]) -> dict[str, bool
     sets = _gang_sets(one)
     for cluster in clusters:
         queue = cluster.queues.get(cluster.local_queues.get(f"{one.namespace}/{one.queue}", ""))
-        if queue is None or queue.stopped or not cluster.active:
+        held = f"{one.namespace}/{one.queue}" in cluster.held
+        if queue is None or queue.stopped or held or not cluster.active or not _understood(queue, sets):
             continue
-        for flavor in queue.quotas:
+        for flavor in queue.flavors:
             known = cluster.flavors.get(flavor)
             if known is not None and all(accepts(known, pods) for pods in sets):
                 found[Place(cluster.name, queue.name, flavor).server] = queue.preempts
     return found
 
 
+def _understood(queue: ClusterQueue, sets: Iterable[PodSet]) -> bool:
+    """Whether all that pods ask for is what a loop counts, or what the queue does not count."""
+    counted = {"cpu", "memory"}
+    covered = {resource for _, resource in queue.quotas}
+    return all(
+        not pods.unknown and all(name in counted or (is_gpu(name) and name in covered) for name in pods.requests)
+        for pods in sets
+    )
+
+
 def place_of(one: Workload, cluster: ClusterView) -> str:
     """The flavor that a cluster has admitted a workload on, by its name as a server; empty if there is none."""
     queue = cluster.queues.get(one.admitted_by)
     flavor = next((one.flavors[pods.name] for pods in _gang_sets(one) if pods.name in one.flavors), "")
-    return Place(cluster.name, queue.name, flavor).server if queue is not None and flavor in queue.quotas else ""
+    return Place(cluster.name, queue.name, flavor).server if queue is not None and flavor in queue.flavors else ""
 
 
 def spec_of(one: Workload, places: Mapping[str, bool], priorities: Sequence[int] = PRIORITIES) -> JobSpec | None:

@@ -17,11 +17,15 @@ from typing import Any
 
 from mast_opt.core.errors import BackendUnavailable, InputError
 from mast_opt.core.limits import MOST_DOCUMENT_BYTES, read_regular
-from mast_opt.hosts.kueue.fleet import holds_quota
+from mast_opt.hosts.kueue.eligibility import holds_quota
 from mast_opt.hosts.kueue.objects import ClusterView, Workload
 from mast_opt.hosts.kueue.reading import QUEUE, Object, at, cluster_view, named, workload
 
 REPLICAS = "replicas.csv"
+ENDS = ("Complete", "Failed", "SuccessCriteriaMet", "FailureTarget")
+"""Conditions of a Job that has ended, or starts no more pods."""
+LEAST = "kueue.x-k8s.io/job-min-parallelism"
+"""Annotation of a Job: fewest pods with which it may be admitted."""
 MOST_OBJECTS = 1_000_000
 
 
@@ -56,21 +60,41 @@ def read_manifests(folder: Path) -> Picture:
 
 
 def _waiting(objects: list[Object]) -> tuple[Workload, ...]:
-    found = []
+    """Workloads that wait, and Jobs that have no Workload yet; each piece of work once, and nothing that has ended."""
+    read = [workload(one) for one in objects if one.get("kind") == "Workload"]
+    known = {(one.namespace, owner) for one in read for owner in one.owners}
+    found = [one for one in read if not one.ended and not holds_quota(one)]
     for one in objects:
-        if one.get("kind") == "Workload":
-            read = workload(one)
-            if not read.ended and not holds_quota(read):
-                found.append(read)
-        elif one.get("kind") == "Job" and at(one, "metadata", "labels", QUEUE, kind=str):
-            found.append(workload(as_workload(one)))
+        if one.get("kind") == "Job" and at(one, "metadata", "labels", QUEUE, kind=str) and _waits(one):
+            names = at(one, "metadata", "uid", kind=str), f"Job/{at(one, 'metadata', 'name', kind=str)}"
+            namespace = at(one, "metadata", "namespace", kind=str) or "default"
+            if not any((namespace, name) in known for name in names if name):
+                found.append(workload(as_workload(one)))
     return tuple(found)
 
 
+def _waits(job: Object) -> bool:
+    """Whether a Job has pods to start: it has not ended, is not being deleted, and has none that run."""
+    conditions = at(job, "status", "conditions", kind=list)
+    over = any(one.get("type") in ENDS and one.get("status") == "True" for one in conditions)
+    return (
+        not over
+        and not at(job, "metadata", "deletionTimestamp", kind=str)
+        and not at(job, "status", "active", kind=int)
+    )
+
+
 def as_workload(job: Object) -> dict[str, Any]:
-    """The Workload that Kueue makes for a Job of Kubernetes; the name is the job's, and its priority 0."""
+    """The Workload that Kueue makes for a Job of Kubernetes, for as many pods as run at once; the name is the job's,
+    and its priority 0."""
     spec, meta = at(job, "spec"), at(job, "metadata")
-    pods = {"name": "main", "count": spec.get("parallelism", 1), "template": at(spec, "template")}
+    count = spec.get("parallelism", 1)
+    if spec.get("completions") is not None:
+        count = min(count, max(0, at(spec, "completions", kind=int) - at(job, "status", "succeeded", kind=int)))
+    pods: dict[str, Any] = {"name": "main", "count": count, "template": at(spec, "template")}
+    least = at(meta, "annotations", LEAST, kind=str)
+    if least.isdigit():
+        pods["minCount"] = int(least)
     return {
         "kind": "Workload",
         "metadata": meta,

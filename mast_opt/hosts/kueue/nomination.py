@@ -8,10 +8,8 @@ from itertools import pairwise
 
 from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import counted, listed
-from mast_opt.hosts.kueue.fleet import WorkerFleet
+from mast_opt.hosts.kueue.admission import Admission, Offer
 from mast_opt.hosts.kueue.objects import ClusterView, Workload
-from mast_opt.job_placement.live_fleet.answers import Bid
-from mast_opt.job_placement.live_fleet.types import Job
 
 MOST_NAMES = 20
 """Clusters that Kueue lets a workload be nominated for."""
@@ -81,55 +79,51 @@ def advise(
         replicas: dataset → clusters that hold it; workloads that read it run only there.
     """
     order = sorted(waiting, key=lambda one: (-one.priority, one.created, one.key))
-    workers = WorkerFleet(clusters, replicas, order)
-    names = tuple(one.name for one in clusters)
-    return [_advice(workers, one, tuple((candidates or {}).get(one.key, names))) for one in order]
+    admissions = {one.name: Admission(one) for one in clusters}
+    names = tuple(admissions)
+    return [_advice(admissions, one, tuple((candidates or {}).get(one.key, names)), replicas or {}) for one in order]
 
 
-def _advice(workers: WorkerFleet, one: Workload, allowed: tuple[str, ...]) -> Advice:
-    known = tuple(name for name in allowed if name in workers.clusters)
-    reasons = {name: "not known" for name in allowed if name not in workers.clusters}
-    job, why = workers.job(one, known)
-    reasons |= why
-    if job is None:
-        return Advice(one, (), reasons)
-    bids = {bid.region: bid for bid in workers.fleet.bids(job)}
-    _explain(workers, job, [name for name in known if name not in bids and name not in why], one, reasons)
-    for name, bid in bids.items():
-        reasons[name] = _offer(bid)
-    ranked = tuple(name for name in bids if name not in why)
-    held = tuple(name for name in one.nominated if name in ranked)  # a cluster that tries already goes first
-    ranked = (*held, *(name for name in ranked if name not in held))
+def _advice(
+    admissions: Mapping[str, Admission],
+    one: Workload,
+    allowed: tuple[str, ...],
+    replicas: Mapping[str, Collection[str]],
+) -> Advice:
+    reasons: dict[str, str] = {}
+    offers: dict[str, Offer] = {}
+    if not any(pods.count for pods in one.pod_sets):  # there is nothing to start
+        return Advice(one, (), {})
+    for name in allowed:
+        lacking = [data for data in one.datasets if name not in replicas.get(data, ())]
+        found = admissions[name].offer(one) if name in admissions else "not known"
+        if isinstance(found, Offer) and lacking:
+            found = f"{name} does not hold {listed(lacking)}"
+        if isinstance(found, Offer):
+            offers[name] = found
+        reasons[name] = _words(found) if isinstance(found, Offer) else found
+
+    def rank(name: str) -> tuple[object, ...]:
+        """Clusters that try already, then those where what stops matters least, then the least loaded."""
+        found = offers[name]
+        matters = max((victim.priority for victim in found.victims), default=0)
+        fewer = sum(full - count for count, full in (found.pods or {}).values())
+        stops = bool(found.victims), matters, len(found.victims)
+        return name not in one.nominated, *stops, fewer, admissions[name].load(one, found), names.index(name)
+
+    names = list(allowed)
+    ranked = tuple(sorted(offers, key=rank))
     if not ranked:
         return Advice(one, (), reasons)
-    best = bids[ranked[0]]
-    workers.fleet.commit(best)
-    return Advice(one, ranked, reasons, best.victims)
+    best = ranked[0]
+    admissions[best].commit(one, offers[best])
+    return Advice(one, ranked, reasons, tuple(f"{best}: {victim.key}" for victim in offers[best].victims))
 
 
-def _offer(bid: Bid) -> str:
-    places = sorted({part.gpu_type.rpartition("/")[2] for part in bid.parts})
-    if not bid.victims:
-        return f"fits on {listed(places)}"
-    names = [name.partition(": ")[2] for name in bid.victims]
-    return f"fits on {listed(places)} if {counted(len(names), 'workload')} stop: {listed(names)}"
-
-
-def _explain(workers: WorkerFleet, job: Job, names: Collection[str], one: Workload, reasons: dict[str, str]) -> None:
-    """Why clusters make no bid."""
-    if not names:
-        return
-    found: dict[str, list[str]] = {}
-    for report in workers.fleet.explain(job):
-        region, _, queue = report.cluster.partition("/")
-        cluster = workers.clusters.get(region)
-        if (
-            cluster is not None
-            and queue == cluster.local_queues.get(f"{one.namespace}/{one.queue}")
-            and not report.fits
-        ):
-            found.setdefault(region, []).append(
-                f"pod set {report.part}: {report.words}" if report.part else report.words
-            )
-    for name in names:
-        reasons[name] = "; ".join(dict.fromkeys(found.get(name, ["not all pod sets fit together"])))
+def _words(found: Offer) -> str:
+    words = f"fits on {listed(sorted(found.flavors))}" if found.flavors else "fits"
+    if found.pods:
+        words += "".join(f" with {count} of {full} pods of {name}" for name, (count, full) in found.pods.items())
+    if not found.victims:
+        return words
+    return f"{words} if {counted(len(found.victims), 'workload')} stop: {listed([one.key for one in found.victims])}"

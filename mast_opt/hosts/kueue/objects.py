@@ -5,6 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mast_opt.core.quota_tree import Quota
+from mast_opt.importers.pod_requests import is_gpu
+from mast_opt.job_placement.units import WHOLE
+
+MIB = 2**20
+Key = tuple[str, str]
+"""Flavor and resource."""
 Needs = tuple[int, int, int]
 """Milli-GPUs, millicores and MiB."""
 
@@ -29,16 +36,35 @@ class Taint:
 
 
 @dataclass(frozen=True)
+class Expression:
+    """Of a node selector or affinity."""
+
+    key: str
+    operator: str
+    values: frozenset[str]
+
+
+@dataclass(frozen=True)
 class PodSet:
     """Equal pods of a workload."""
 
     name: str
     count: int
-    needs: Needs
-    """Of one pod."""
-    selector: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """Label of nodes → the values that the pods accept."""
+    requests: Mapping[str, int]
+    """Of one pod: resource → millicores, bytes, or how many."""
+    terms: tuple[tuple[Expression, ...], ...] = ((),)
+    """What nodes must be like: all expressions of one of the terms."""
     tolerations: tuple[Toleration, ...] = ()
+    least: int | None = None
+    """Fewest pods with which it may be admitted (``minCount``); None: all of them."""
+    unknown: tuple[str, ...] = ()
+    """What it asks for that nothing here looks at, and that may keep it from running."""
+
+    @property
+    def needs(self) -> Needs:
+        """Of one pod, GPUs of every vendor together."""
+        gpus = sum(count for name, count in self.requests.items() if is_gpu(name))
+        return gpus * WHOLE, self.requests.get("cpu", 0), -(-self.requests.get("memory", 0) // MIB)
 
 
 @dataclass(frozen=True)
@@ -56,6 +82,8 @@ class Workload:
     deleting: bool = False
     conditions: frozenset[str] = frozenset()
     """Types of conditions that are true."""
+    held: Mapping[Key, int] = field(default_factory=dict)
+    """What it has been admitted with and has not given back: (flavor, resource) → amount."""
     flavors: Mapping[str, str] = field(default_factory=dict)
     """Pod set → flavor of its GPUs, or of its processors where it has none; of an admission."""
     admitted_by: str = ""
@@ -76,6 +104,8 @@ class Workload:
     """When its quota was reserved; empty while it is not."""
     outcome: str = ""
     """Reason of the condition Finished."""
+    owners: tuple[str, ...] = ()
+    """Identities of the jobs that it was made for: their uid, and kind and name."""
 
     @property
     def key(self) -> str:
@@ -89,14 +119,25 @@ class Workload:
 
 
 @dataclass(frozen=True)
-class Quota:
-    """Of one resource of a flavor, in base units."""
+class Preemption:
+    """Whom the workloads of a queue may stop: policies as Kueue calls them."""
 
-    nominal: int
-    borrowing: int | None = None
-    """None: as much as the cohort has."""
-    lending: int | None = None
-    """None: everything."""
+    within: str = "Never"
+    reclaim: str = "Never"
+    """Of other queues of the cohort that use more than their quota."""
+    borrows: bool = False
+    """Whether others may be stopped while the queue itself borrows."""
+    threshold: int | None = None
+    """Highest priority of those."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Resources of a queue that take the same flavor."""
+
+    resources: frozenset[str]
+    flavors: tuple[str, ...]
+    """In the order in which they are tried."""
 
 
 @dataclass(frozen=True)
@@ -105,12 +146,35 @@ class ClusterQueue:
 
     name: str
     cohort: str
-    quotas: Mapping[str, Mapping[str, Quota]]
-    """Flavor → ``gpu``, ``cpu``, ``memory`` → quota; a resource that no group covers is not listed."""
-    preempts: bool
-    """Whether workloads of lower priority in this queue may be stopped."""
+    groups: tuple[Group, ...]
+    quotas: Mapping[Key, Quota]
+    preemption: Preemption = Preemption()
     checks: tuple[str, ...] = ()
-    stopped: bool = False
+    stopped: str = ""
+    """Why it admits nothing; empty if it does."""
+    borrows_first: bool = True
+    """Whether a flavor with borrowed quota is taken before the next one is tried (``whenCanBorrow``)."""
+    preempts_first: bool = False
+    """Whether work on a flavor is stopped before the next one is tried (``whenCanPreempt``)."""
+
+    @property
+    def flavors(self) -> tuple[str, ...]:
+        """All of its flavors."""
+        return tuple(dict.fromkeys(flavor for group in self.groups for flavor in group.flavors))
+
+    @property
+    def preempts(self) -> bool:
+        """Whether workloads of lower priority in this queue may be stopped."""
+        return self.preemption.within != "Never"
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """Queues that share quota, and quota of their own."""
+
+    name: str
+    parent: str
+    quotas: Mapping[Key, Quota]
 
 
 @dataclass(frozen=True)
@@ -134,3 +198,6 @@ class ClusterView:
     workloads: tuple[Workload, ...]
     active: bool = True
     """Whether MultiKueue is connected to it."""
+    cohorts: Mapping[str, Cohort] = field(default_factory=dict)
+    held: frozenset[str] = frozenset()
+    """LocalQueues that admit nothing."""

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from mast_opt.core.errors import InputError
+from mast_opt.core.quota_tree import Quota
 from mast_opt.hosts.kueue.objects import (
     ClusterQueue,
     ClusterView,
+    Cohort,
+    Expression,
     Flavor,
-    Needs,
+    Group,
+    Key,
     PodSet,
-    Quota,
+    Preemption,
     Taint,
     Toleration,
     Workload,
 )
-from mast_opt.hosts.kueue.quantities import UNITS, base_units
-from mast_opt.importers.pod_requests import amount, pod_requests
+from mast_opt.importers.pod_requests import amount, is_gpu, pod_requests
 
 GROUP = "kueue.x-k8s.io"
 DATASETS = "mast-opt.io/datasets"
@@ -26,11 +30,6 @@ DATASETS = "mast-opt.io/datasets"
 QUEUE = "kueue.x-k8s.io/queue-name"
 """Label of a job: its LocalQueue."""
 Object = Mapping[str, Any]
-
-
-def resource_of(name: str) -> str:
-    """``gpu``, ``cpu`` or ``memory``; empty for a resource that is not looked at. Every ``…/gpu`` is GPUs."""
-    return "gpu" if name.endswith("/gpu") else name if name in ("cpu", "memory") else ""
 
 
 def at(found: Any, *path: str, kind: type[Any] = dict) -> Any:  # noqa: ANN401 - a part of an object
@@ -80,6 +79,7 @@ def _workload(found: Object) -> Workload:
         conditions=frozenset(
             one.get("type", "") for one in at(status, "conditions", kind=list) if one.get("status") == "True"
         ),
+        held=_held(status, pod_sets),
         flavors=_admitted_flavors(status, gpu_sets),
         admitted_by=at(status, "admission", "clusterQueue", kind=str),
         checks={one.get("name", ""): one.get("state", "") for one in checks},
@@ -91,6 +91,12 @@ def _workload(found: Object) -> Workload:
         uid=at(meta, "uid", kind=str),
         reserved_at=_of_condition(status, "QuotaReserved", "lastTransitionTime"),
         outcome=_of_condition(status, "Finished", "reason"),
+        owners=tuple(
+            name
+            for one in at(meta, "ownerReferences", kind=list)
+            for name in (str(one.get("uid") or ""), f"{one.get('kind')}/{one.get('name')}")
+            if name
+        ),
     )
 
 
@@ -111,12 +117,32 @@ def datasets_of(meta: Object) -> tuple[str, ...]:
 def _admitted_flavors(status: Object, gpu_sets: set[str]) -> dict[str, str]:
     flavors = {}
     for one in at(status, "admission", "podSetAssignments", kind=list):
-        by_kind = {resource_of(name): flavor for name, flavor in at(one, "flavors").items()}
-        wanted = by_kind.get("gpu" if one.get("name") in gpu_sets else "cpu")
-        flavor = wanted or next(iter(by_kind.values()), None)
+        by_name = at(one, "flavors")
+        gpus = (flavor for name, flavor in by_name.items() if is_gpu(name))
+        wanted = next(gpus, None) if one.get("name") in gpu_sets else by_name.get("cpu")
+        flavor = wanted or next(iter(by_name.values()), None)
         if flavor is not None:
             flavors[str(one.get("name"))] = str(flavor)
     return flavors
+
+
+def _held(status: Object, pod_sets: tuple[PodSet, ...]) -> dict[Key, int]:
+    """What an admission still holds: what was assigned for so many pods, without those that are not needed any more."""
+    sets = {one.name: one for one in pod_sets}
+    spare = {str(one.get("name")): at(one, "count", kind=int) for one in at(status, "reclaimablePods", kind=list)}
+    held: dict[Key, int] = {}
+    for one in at(status, "admission", "podSetAssignments", kind=list):
+        name = str(one.get("name"))
+        pods = sets.get(name)
+        count = at(one, "count", kind=int) if one.get("count") is not None else (pods.count if pods else 0)
+        left = max(0, count - spare.get(name, 0))
+        stated = {name: _count(name, amount(value, name)) for name, value in at(one, "resourceUsage").items()}
+        asked = {name: each * count for name, each in pods.requests.items()} if pods else {}
+        for resource, flavor in at(one, "flavors").items():
+            total = stated.get(resource, asked.get(resource, 0))
+            key = str(flavor), str(resource)
+            held[key] = held.get(key, 0) + -(-total * left // max(count, 1))
+    return held
 
 
 def _pod_set(found: Object) -> PodSet:
@@ -127,66 +153,111 @@ def _pod_set(found: Object) -> PodSet:
     return PodSet(
         name=str(found.get("name") or "main"),
         count=count,
-        needs=_needs(pod),
-        selector=_selector(pod),
+        requests={resource: _count(resource, value) for resource, value in pod_requests(pod).items()},
+        terms=_terms(pod),
         tolerations=tuple(
             Toleration(
                 one.get("key") or "", one.get("operator") or "Equal", one.get("value") or "", one.get("effect") or ""
             )
             for one in at(pod, "tolerations", kind=list)
         ),
+        least=at(found, "minCount", kind=int) if found.get("minCount") is not None else None,
+        unknown=_unknown(found, pod),
     )
 
 
-def _needs(pod: Object) -> Needs:
-    """What a pod asks for."""
-    needs = dict.fromkeys(UNITS, 0)
-    for name, value in pod_requests(pod).items():
-        kind = resource_of(name)
-        if kind:
-            needs[kind] += base_units(value, kind)
-    return needs["gpu"], needs["cpu"], needs["memory"]
+def _count(resource: str, value: Decimal) -> int:
+    """An amount as Kueue counts it: millicores, bytes, or how many, rounded up."""
+    return int((value * 1000 if resource == "cpu" else value).to_integral_value(ROUND_CEILING))
 
 
-def _selector(pod: Object) -> dict[str, frozenset[str]]:
-    """Labels that nodes must have. Of a required affinity, the operator In of a single term; others are left to the
-    cluster."""
-    accepted = {label: frozenset({str(value)}) for label, value in at(pod, "nodeSelector").items()}
+def _terms(pod: Object) -> tuple[tuple[Expression, ...], ...]:
+    """What a node must be like, by the node selector and the required node affinity."""
+    always = tuple(Expression(label, "In", frozenset({str(value)})) for label, value in at(pod, "nodeSelector").items())
     path = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
-    terms = at(pod, *path, kind=list)
-    for one in at(terms[0], "matchExpressions", kind=list) if len(terms) == 1 else ():
-        if one.get("operator") == "In":
-            values = frozenset(map(str, one.get("values") or ()))
-            accepted[one["key"]] = accepted.get(one["key"], values) & values
-    return accepted
+    terms = [
+        tuple(
+            Expression(str(one.get("key")), str(one.get("operator")), frozenset(map(str, one.get("values") or ())))
+            for one in at(term, "matchExpressions", kind=list)
+        )
+        for term in at(pod, *path, kind=list)
+    ]
+    return tuple((*always, *term) for term in terms) or (always,)
+
+
+def _unknown(found: Object, pod: Object) -> tuple[str, ...]:
+    claims = ("resource claims",) if pod.get("resourceClaims") else ()
+    return (*claims, *(("a topology",) if at(found, "topologyRequest") else ()))
 
 
 def cluster_queue(found: Object) -> ClusterQueue:
     """A ClusterQueue. Raises InputError."""
     spec = at(found, "spec")
-    quotas: dict[str, dict[str, Quota]] = {}
-    for group in at(spec, "resourceGroups", kind=list):
-        for flavor in at(group, "flavors", kind=list):
-            listed = quotas.setdefault(str(flavor.get("name")), {})
-            for one in at(flavor, "resources", kind=list):
-                kind = resource_of(str(one.get("name")))
-                if kind:
-                    listed[kind] = _quota(one, kind, f"{named(found)}, flavor {flavor.get('name')}")
-    policy = at(spec, "preemption", "withinClusterQueue", kind=str)
+    policy, borrowing = at(spec, "preemption"), at(spec, "preemption", "borrowWithinCohort")
     strategy = at(spec, "admissionChecksStrategy", "admissionChecks", kind=list)
+    threshold = borrowing.get("maxPriorityThreshold")
+    fungible = at(spec, "flavorFungibility")
     return ClusterQueue(
         name=at(found, "metadata", "name", kind=str),
         cohort=at(spec, "cohortName", kind=str) or at(spec, "cohort", kind=str),
-        quotas=quotas,
-        preempts=policy not in ("", "Never"),
+        groups=tuple(
+            Group(
+                frozenset(map(str, at(group, "coveredResources", kind=list)))
+                or frozenset(
+                    str(one.get("name"))
+                    for flavor in at(group, "flavors", kind=list)
+                    for one in at(flavor, "resources", kind=list)
+                ),
+                tuple(str(flavor.get("name")) for flavor in at(group, "flavors", kind=list)),
+            )
+            for group in at(spec, "resourceGroups", kind=list)
+        ),
+        quotas=_quotas(found),
+        preemption=Preemption(
+            at(policy, "withinClusterQueue", kind=str) or "Never",
+            at(policy, "reclaimWithinCohort", kind=str) or "Never",
+            at(borrowing, "policy", kind=str) not in ("", "Never"),
+            at(borrowing, "maxPriorityThreshold", kind=int) if threshold is not None else None,
+        ),
         checks=(*at(spec, "admissionChecks", kind=list), *(str(one.get("name")) for one in strategy)),
-        stopped=at(spec, "stopPolicy", kind=str) not in ("", "None"),
+        stopped=_stopped(found),
+        borrows_first=at(fungible, "whenCanBorrow", kind=str) != "TryNextFlavor",
+        preempts_first=at(fungible, "whenCanPreempt", kind=str) in ("Preempt", "MayStopSearch"),
     )
 
 
-def _quota(found: Object, kind: str, where: str) -> Quota:
+def _stopped(found: Object) -> str:
+    """Why a ClusterQueue admits nothing."""
+    if at(found, "spec", "stopPolicy", kind=str) not in ("", "None"):
+        return "is stopped"
+    for one in at(found, "status", "conditions", kind=list):
+        if one.get("type") == "Active" and one.get("status") == "False":
+            return f"is not active: {one.get('message') or one.get('reason')}"
+    return ""
+
+
+def cohort(found: Object) -> Cohort:
+    """A Cohort. Raises InputError."""
+    spec = at(found, "spec")
+    parent = at(spec, "parentName", kind=str) or at(spec, "parent", kind=str)
+    return Cohort(at(found, "metadata", "name", kind=str), parent, _quotas(found))
+
+
+def _quotas(found: Object) -> dict[Key, Quota]:
+    """(flavor, resource) → quota of a ClusterQueue or Cohort."""
+    quotas: dict[Key, Quota] = {}
+    for group in at(found, "spec", "resourceGroups", kind=list):
+        for flavor in at(group, "flavors", kind=list):
+            for one in at(flavor, "resources", kind=list):
+                key = str(flavor.get("name")), str(one.get("name"))
+                quotas[key] = _quota(one, key[1], f"{named(found)}, flavor {key[0]}")
+    return quotas
+
+
+def _quota(found: Object, resource: str, where: str) -> Quota:
     def limit(name: str) -> int | None:
-        return None if found.get(name) is None else base_units(amount(found[name], f"{where}: {name}"), kind)
+        value = found.get(name)
+        return None if value is None else _count(resource, amount(value, f"{where}: {name}"))
 
     return Quota(limit("nominalQuota") or 0, limit("borrowingLimit"), limit("lendingLimit"))
 
@@ -208,16 +279,22 @@ def cluster_view(
     name: str, objects: Iterable[Object], *, active: bool = True, read: Callable[[Object], Workload] = workload
 ) -> ClusterView:
     """A cluster from all of its objects; those of other kinds are passed over. Raises InputError."""
-    queues, local, flavors, workloads = {}, {}, {}, []
+    queues, local, flavors, cohorts = {}, {}, {}, {}
+    held, workloads = set(), []
     for one in objects:
         kind = one.get("kind")
+        own = at(one, "metadata", "name", kind=str)
         if kind == "ClusterQueue":
-            queues[at(one, "metadata", "name", kind=str)] = cluster_queue(one)
+            queues[own] = cluster_queue(one)
+        elif kind == "Cohort":
+            cohorts[own] = cohort(one)
         elif kind == "LocalQueue":
-            namespace = at(one, "metadata", "namespace", kind=str) or "default"
-            local[f"{namespace}/{at(one, 'metadata', 'name', kind=str)}"] = at(one, "spec", "clusterQueue", kind=str)
+            key = f"{at(one, 'metadata', 'namespace', kind=str) or 'default'}/{own}"
+            local[key] = at(one, "spec", "clusterQueue", kind=str)
+            if at(one, "spec", "stopPolicy", kind=str) not in ("", "None"):
+                held.add(key)
         elif kind == "ResourceFlavor":
-            flavors[at(one, "metadata", "name", kind=str)] = flavor(one)
+            flavors[own] = flavor(one)
         elif kind == "Workload":
             workloads.append(read(one))
-    return ClusterView(name, queues, local, flavors, tuple(workloads), active)
+    return ClusterView(name, queues, local, flavors, tuple(workloads), active, cohorts, frozenset(held))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from mast_opt.core.errors import InputError
-from mast_opt.hosts.kueue.api import ApiError, KubeApi
-from mast_opt.hosts.kueue.fleet import holds_quota
+from mast_opt.hosts.kueue.api import ApiError, KubeApi, Objects
+from mast_opt.hosts.kueue.eligibility import holds_quota
 from mast_opt.hosts.kueue.objects import ClusterView, Workload
 from mast_opt.hosts.kueue.reading import Object, at, cluster_view, workload
 
@@ -15,7 +16,7 @@ MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 """Controller of the checks whose clusters are nominated."""
 CHECK = "mast-opt.io/admission-check"
 """Controller of our own checks."""
-OF_WORKERS = ("ClusterQueue", "LocalQueue", "ResourceFlavor", "Workload")
+OF_WORKERS = ("ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "Workload")
 PENDING = "Pending"
 """State of a check that nobody has answered."""
 
@@ -108,10 +109,20 @@ def look(manager: KubeApi, workers: Mapping[str, KubeApi], reader: Reader | None
 def _worker(name: str, api: KubeApi, reader: Reader, *, connected: bool) -> tuple[ClusterView, str]:
     """A cluster, and why it could not be read."""
     try:
-        objects = (one for kind in OF_WORKERS for one in api.list(kind))
+        objects = (one for kind in OF_WORKERS for one in _listed(api, kind))
         return cluster_view(name, objects, active=connected, read=reader.read), ""
     except (ApiError, InputError) as error:
         return ClusterView(name, {}, {}, {}, (), active=False), str(error)
+
+
+def _listed(api: KubeApi, kind: str) -> Objects:
+    """Objects of a kind; none where the version of Kueue has no Cohorts."""
+    try:
+        return api.list(kind)
+    except ApiError as error:
+        if kind != "Cohort" or error.status != HTTPStatus.NOT_FOUND:
+            raise
+        return []
 
 
 def _waits(one: Workload, multikueue: Collection[str], ours: Collection[str]) -> bool:

@@ -13,8 +13,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
+from mast_opt.hosts.kueue.admission import Admission, Offer
 from mast_opt.hosts.kueue.api import ApiError, Objects
-from mast_opt.hosts.kueue.fleet import room, used
 from mast_opt.hosts.kueue.patches import APPLY, Patch
 from mast_opt.hosts.kueue.reading import cluster_view
 from mast_opt.hosts.kueue.sight import OF_WORKERS
@@ -303,13 +303,11 @@ class Kueue:
         """Whether a worker admits a copy, on its only flavor; nobody is stopped for it."""
         objects = [one for kind in OF_WORKERS for one in api.list(kind)]
         view = cluster_view("worker", objects)
-        queue = view.queues["cq"]
-        uses = {one.name: used(view, one) for one in view.queues.values()}
         (one,) = (one for one in view.workloads if one.name == name)
         if one.admitted_by:
             return True
-        asked = sum(pods.count * pods.needs[0] for pods in one.pod_sets)
-        if uses["cq"]["h100"][0] + asked > room(view, queue, "h100", uses)[0]:
+        found = Admission(view).offer(one)
+        if not isinstance(found, Offer) or found.victims:
             return False
         status = {
             "conditions": [condition("QuotaReserved"), condition("Admitted")],

@@ -79,8 +79,8 @@ def test_data_and_labels_and_taints_and_connections_rule_clusters_out() -> None:
     found = only(clusters, plain, replicas=replicas)
     assert found.clusters == ()
     assert {name: found.reasons[name] for name in ("tainted", "labelled", "lost", "bare", "stopped")} == {
-        "tainted": "no flavor for pod set main",
-        "labelled": "no flavor for pod set main",
+        "tainted": "pod set main: no flavor takes these pods",
+        "labelled": "pod set main: no flavor takes these pods",
         "lost": "not connected",
         "bare": "no LocalQueue default/q with a ClusterQueue",
         "stopped": "ClusterQueue cq is stopped",

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from mast_opt.hosts.kueue import patches
+from mast_opt.hosts.kueue.admission import Admission
 from mast_opt.hosts.kueue.api import ApiError
 from mast_opt.hosts.kueue.dispatcher import Decision, Dispatcher
-from mast_opt.hosts.kueue.fleet import room, used
 from mast_opt.hosts.kueue.nomination import DispatchParams
 from mast_opt.hosts.kueue.patches import Patch
 from mast_opt.hosts.kueue.reading import cluster_view
@@ -251,8 +251,7 @@ def test_random_days(seed: int) -> None:
         clusters.later(20)
         for name, api in clusters.workers.items():
             view = cluster_view(name, api.objects.values())
-            uses = {one.name: used(view, one) for one in view.queues.values()}
-            assert uses["cq"]["h100"][0] <= room(view, view.queues["cq"], "h100", uses)[0]
+            assert Admission(view).tree.available("cq", ("h100", "nvidia.com/gpu")) >= 0
             gone = [key for key in api.objects if key[0] == "Workload" and rng.random() < 0.3]
             for key in gone:
                 if api.objects[key]["status"].get("admission"):

@@ -1,0 +1,113 @@
+"""Quota as one tree: leaves that use it, and groups that share it, lend it and borrow it, for any kinds of amounts.
+
+The rule is that of Kueue's cohorts. A node has its own quota and what its children do not keep for themselves. What a
+node keeps (its lending limit) is used first; what it uses beyond that is used of its parent too. A borrowing limit says
+how much beyond its own quota it may use of the parent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+KeyT = TypeVar("KeyT", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Quota:
+    """Of one kind of amount at one node."""
+
+    nominal: int
+    borrowing: int | None = None
+    """How much more than the quota the node and those below it may use; None: as much as there is."""
+    lending: int | None = None
+    """How much of the quota others may use; None: all of it."""
+
+
+_NONE = Quota(0)
+
+
+class QuotaTree(Generic[KeyT]):
+    """Nodes with their parents, quotas and use.
+
+    Args:
+        parents: every node → the node above it, or None.
+        quotas: node → kind of amount → quota.
+
+    Raises:
+        ValueError: a node is above itself, or a parent is no node.
+    """
+
+    def __init__(self, parents: Mapping[str, str | None], quotas: Mapping[str, Mapping[KeyT, Quota]]) -> None:
+        self._parents, self._quotas = dict(parents), quotas
+        self._use: dict[str, dict[KeyT, int]] = {node: {} for node in parents}
+        self._subtree: dict[str, dict[KeyT, int]] = {
+            node: {key: quota.nominal for key, quota in quotas.get(node, {}).items()} for node in parents
+        }
+        depth = {node: len(self.path(node)) for node in parents}
+        for node in sorted(parents, key=lambda one: -depth[one]):
+            above = self._parents[node]
+            if above is not None:
+                total = self._subtree[above]
+                for key, amount in self._subtree[node].items():
+                    total[key] = total.get(key, 0) + amount - self._kept(node, key)
+
+    def path(self, node: str) -> list[str]:
+        """The nodes above a node, nearest first. Raises ValueError for a circle."""
+        found: list[str] = []
+        above = self._parents[node]
+        while above is not None:
+            if above == node or above in found or above not in self._parents:
+                raise ValueError(f"{above} is above itself, or not known")
+            found.append(above)
+            above = self._parents[above]
+        return found
+
+    def quota(self, node: str, key: KeyT) -> Quota:
+        """The quota stated at a node."""
+        return self._quotas.get(node, {}).get(key, _NONE)
+
+    def owned(self, node: str, key: KeyT) -> int:
+        """The quota of a node and of those below it, as far as they lend it."""
+        return self._subtree[node].get(key, 0)
+
+    def use(self, node: str, key: KeyT) -> int:
+        """What counts against ``owned``."""
+        return self._use[node].get(key, 0)
+
+    def available(self, node: str, key: KeyT) -> int:
+        """How much more a node can use now; negative where a quota was lowered under its use."""
+        return self._available(node, key, empty=False)
+
+    def most(self, node: str, key: KeyT) -> int:
+        """How much a node could use if nothing else ran."""
+        return self._available(node, key, empty=True)
+
+    def _available(self, node: str, key: KeyT, *, empty: bool) -> int:
+        owned, kept, use = self.owned(node, key), self._kept(node, key), 0 if empty else self.use(node, key)
+        above = self._parents[node]
+        if above is None:
+            return owned - use
+        found = self._available(above, key, empty=empty)
+        limit = self.quota(node, key).borrowing
+        if limit is not None:
+            found = min(found, owned - kept - max(0, use - kept) + limit)
+        return max(0, kept - use) + found
+
+    def add(self, node: str, key: KeyT, amount: int) -> None:
+        """Count more use at a node, or less where the amount is negative."""
+        before = self._beyond(node, key)
+        self._use[node][key] = self.use(node, key) + amount
+        above, more = self._parents[node], self._beyond(node, key) - before
+        if above is not None and more:
+            self.add(above, key, more)
+
+    def _beyond(self, node: str, key: KeyT) -> int:
+        """What a node uses of its parent."""
+        return max(0, self.use(node, key) - self._kept(node, key))
+
+    def _kept(self, node: str, key: KeyT) -> int:
+        """What a node does not lend."""
+        limit = self.quota(node, key).lending
+        return 0 if limit is None else max(0, self.owned(node, key) - limit)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mast_opt.core.arrays import Arrays, amounts, flags, positions
+from mast_opt.core.units import MB_PER_TB, MICRO, MILLI
 from mast_opt.job_placement.units import (
     GPU,
     LARGEST,
@@ -24,8 +25,14 @@ from mast_opt.job_placement.units import (
     Ints,
 )
 from mast_opt.kind.problem_data import Entities, Relation
+from mast_opt.kind.schema import boolean, choice, integer, label, need, supply
+from mast_opt.kind.stated_columns import stated
 
 _GPU_COLUMN = np.arange(len(RESOURCES)) == GPU
+MOST_AT_RISK = 10**12
+"""A thousand million GPU-hours; sums and comparisons of what is lost stay exact in 64 bits."""
+LEAST_CREDIT = -(10**15)
+"""A tenant may be in debt, down to a trillion."""
 IN_ALL = f"a product with the number of tasks of at most {LARGEST}"
 
 
@@ -34,9 +41,8 @@ class Clusters(Entities):
     """Servers that one cluster manager runs."""
 
     AXIS = "clusters"
-    COLUMNS = (positions("region", "clusters", "regions"),)
 
-    region: Ints
+    region: Ints = stated(label("region", "region"), positions("region", "clusters", "regions"))
     """[C] region of each cluster."""
 
 
@@ -87,10 +93,7 @@ class Jobs(Entities):
         amounts("cpu_mcores", "jobs"),
         amounts("memory_mib", "jobs"),
         amounts("within", "jobs", most=len(LEVELS) - 1),
-        amounts("prefer", "jobs", most=len(LEVELS) - 1),
         positions("tenant", "jobs", "tenants"),
-        amounts("credit_milli", "jobs", least=None, total=False),
-        amounts("submitted_ms", "jobs", least=None, total=False),
     )
 
     tier: Ints
@@ -105,13 +108,20 @@ class Jobs(Entities):
     """[J] per task."""
     within: Ints
     """[J] hard limit, a position in ``LEVELS``; 0 for one server, 1 for one rack, 2 for one cluster."""
-    prefer: Ints
-    """[J] level at which a plan is close enough for the fast path, as in ``within``."""
     tenant: Ints
     """[J] position in ``tenants``."""
-    credit_milli: Ints
+    prefer: Ints = stated(
+        choice("prefer", *LEVELS, required=False, help="level that is close enough; empty = the closest")
+    )
+    """[J] level at which a plan is close enough for the fast path, as in ``within``."""
+    credit_milli: Ints = stated(
+        need("credit", MILLI, minimum=LEAST_CREDIT, default=0, required=False, help="more goes first"), total=False
+    )
     """[J] more goes first within a tier."""
-    submitted_ms: Ints
+    submitted_ms: Ints = stated(
+        need("submitted_s", MILLI, default=0, required=False, help="seconds; earlier goes first"),
+        amounts("submitted_ms", "jobs", least=None, total=False),
+    )
     """[J] earlier goes first within a tier and credit."""
 
     def _check_rows(self, check: Arrays) -> None:
@@ -179,17 +189,14 @@ class Reads(Relation):
 
     AXIS = "reads"
     KEY = ("job", "dataset")
-    COLUMNS = (
-        positions("job", "reads", "jobs", ascending=True),
-        positions("dataset", "reads", "datasets"),
-        amounts("mb_per_day", "reads"),
-    )
 
-    job: Ints
+    job: Ints = stated(label("job", "job"), positions("job", "reads", "jobs", ascending=True))
     """[N] job of each entry, ascending."""
-    dataset: Ints
+    dataset: Ints = stated(label("dataset", "dataset"), positions("dataset", "reads", "datasets"))
     """[N] what it reads."""
-    mb_per_day: Ints
+    mb_per_day: Ints = stated(
+        need("tb_per_day", MB_PER_TB, default=0, required=False, help="TB read a day"), amounts("mb_per_day", "reads")
+    )
     """[N] how much of it."""
 
 
@@ -211,20 +218,20 @@ class RunningJobs(Entities):
     """Jobs that run now."""
 
     AXIS = "running"
-    COLUMNS = (
-        positions("tier", "running", "tiers"),
-        flags("preemptible", "running"),
+
+    tier: Ints = stated(integer("tier", help="importance; 0 is the highest"), positions("tier", "running", "tiers"))
+    """[V] position in ``tiers``."""
+    preemptible: Bools = stated(boolean("preemptible", help="may it be stopped for a more important job?"))
+    """[V] whether the job may be stopped."""
+    at_risk_mgpu_hours: Ints = stated(
+        need("gpu_hours_at_risk", MILLI, maximum=MOST_AT_RISK, help="GPU-hours of work lost if it is stopped now"),
         amounts("at_risk_mgpu_hours", "running"),
+    )
+    """[V] thousandths of the GPU-hours that are lost if the job is preempted now."""
+    tenant: Ints = stated(
+        label("tenant", "tenant", required=False, help="who a GPU quota counts it to"),
         positions("tenant", "running", "tenants"),
     )
-
-    tier: Ints
-    """[V] position in ``tiers``."""
-    preemptible: Bools
-    """[V] whether the job may be stopped."""
-    at_risk_mgpu_hours: Ints
-    """[V] thousandths of the GPU-hours that are lost if the job is preempted now."""
-    tenant: Ints
     """[V] position in ``tenants``."""
 
 
@@ -283,14 +290,18 @@ class Movable(Relation):
 
     AXIS = "movable"
     KEY = ("running",)
-    COLUMNS = (
-        positions("running", "movable", "running", ascending=True),
+
+    running: Ints = stated(label("job", "running"), positions("running", "movable", "running", ascending=True))
+    """[M] position in ``running``, ascending."""
+    restart_mgpu_hours: Ints = stated(
+        need(
+            "restart_gpu_hours",
+            MILLI,
+            maximum=MOST_AT_RISK,
+            help="GPU-hours that a move costs: work since the checkpoint, and the restart",
+        ),
         amounts("restart_mgpu_hours", "movable"),
     )
-
-    running: Ints
-    """[M] position in ``running``, ascending."""
-    restart_mgpu_hours: Ints
     """[M] thousandths of the GPU-hours that a move costs: work since the checkpoint, and the restart."""
 
 
@@ -300,14 +311,10 @@ class MoveLimits(Relation):
 
     AXIS = "move_limits"
     KEY = ("limit",)
-    COLUMNS = (
-        amounts("limit", "move_limits", most=len(MOVE_LIMITS) - 1, total=False),
-        amounts("most_milli", "move_limits"),
-    )
 
-    limit: Ints
+    limit: Ints = stated(choice("limit", *MOVE_LIMITS, help="what is limited, of all moves together"), total=False)
     """[·] position in ``MOVE_LIMITS``: the number of moved jobs, or their ``restart_mgpu_hours``."""
-    most_milli: Ints
+    most_milli: Ints = stated(supply("most", MILLI, help="moved jobs, or GPU-hours that their moves cost"))
     """[·] thousandths of moves, or of GPU-hours."""
 
 
@@ -340,17 +347,12 @@ class Costs(Relation):
 
     AXIS = "costs"
     KEY = ("job", "cluster")
-    COLUMNS = (
-        positions("job", "costs", "jobs"),
-        positions("cluster", "costs", "clusters"),
-        amounts("cost_micro", "costs"),
-    )
 
-    job: Ints
+    job: Ints = stated(label("job", "job"), positions("job", "costs", "jobs"))
     """[·] job of each entry."""
-    cluster: Ints
+    cluster: Ints = stated(label("cluster", "cluster"), positions("cluster", "costs", "clusters"))
     """[·] cluster that it would run in."""
-    cost_micro: Ints
+    cost_micro: Ints = stated(need("cost", MICRO, help="price of running it there"))
     """[·] what that costs, in millionths."""
 
 

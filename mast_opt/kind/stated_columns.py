@@ -68,7 +68,8 @@ def _of_field(name: str, axis: str, column: Column, array: arrays.Column | None,
         array = arrays.flags(name, axis)
     elif array is None:
         most = len(column.choices) - 1 if column.choices else column.maximum
-        array = arrays.amounts(name, axis, most=None if most is None else int(most), total=total)
+        least = None if column.minimum < 0 else int(column.minimum)
+        array = arrays.amounts(name, axis, least=least, most=None if most is None else int(most), total=total)
     return Stated(replace(column, field=name), array, dat)
 
 

@@ -111,7 +111,6 @@ def assemble(
             within=np.full(jobs, CLUSTER) if within is None else within,
             prefer=np.full(jobs, SERVER) if prefer is None else prefer,
             tenant=np.zeros(jobs, np.int64),
-            credit_milli=np.zeros(jobs, np.int64),
             submitted_ms=np.arange(jobs) * 60_000,
         ),
         options=Options(*pending.options, pending.mgpu[pending.options[0]]),

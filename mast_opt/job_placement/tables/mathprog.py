@@ -10,7 +10,7 @@ import numpy as np
 from mast_opt.job_placement.movable_jobs import movable_jobs
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, LEVELS, MOVE_LIMITS, RESOURCES, WHOLE, WHOLE_JOB_LEVELS
-from mast_opt.kind.mathprog import section, symbols, with_symbols, write_data
+from mast_opt.kind.mathprog import section, stated_sections, symbols, with_symbols, write_data
 
 _AXES: dict[str, tuple[str, ...]] = dict.fromkeys(
     ("regions", "clusters", "racks", "servers", "gpu_types", "jobs", "multipart_jobs", "running", "datasets"), ()
@@ -71,6 +71,7 @@ def _jobs(p: JobPlacement) -> Iterator[Iterator[str]]:
         np.array(LEVELS)[p.jobs.within],
         np.arange(len(job)),
     )
+    yield from stated_sections(p.jobs, job)
     yield section("param : OPTION : mgpu", job[p.options.job], kind[p.options.gpu_type], p.options.mgpu)
     yield section("set DATASET", dataset)
     held, where = np.nonzero(p.datasets.stored)

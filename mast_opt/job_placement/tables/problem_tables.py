@@ -26,10 +26,12 @@ from mast_opt.job_placement.entities import (
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.tables.consistency import faults_of
 from mast_opt.job_placement.tables.job_rows import JobRows
-from mast_opt.job_placement.units import NO_GPU, SERVER, Ints
+from mast_opt.job_placement.units import NO_GPU, Ints
 from mast_opt.job_placement.whole_jobs import WholeJobs
 from mast_opt.kind.header import Header
+from mast_opt.kind.problem_data import Relation
 from mast_opt.kind.schema import Tables
+from mast_opt.kind.stated_columns import arrays_of, cells_of
 
 
 def problem_from_tables(header: Header, tables: Tables) -> JobPlacement:
@@ -53,12 +55,11 @@ def problem_from_tables(header: Header, tables: Tables) -> JobPlacement:
     stored[tables.get("replicas", "dataset"), tables.get("replicas", "region")] = True
     residency = np.zeros_like(stored)
     residency[tables.get("residency", "dataset"), tables.get("residency", "region")] = True
-    movable, limits = np.argsort(tables.get("movable", "job")), np.argsort(tables.get("move_limits", "limit"))
     return JobPlacement(
         name=header.name,
         provenance=header.provenance,
         regions=tables.axes["region"],
-        clusters=Clusters(labels=tables.axes["cluster"], region=tables.get("clusters", "region")),
+        clusters=Clusters(labels=tables.axes["cluster"], **arrays_of(Clusters, tables, "clusters")),
         racks=Racks(labels=racks, cluster=rack_cluster),
         servers=Servers(
             labels=tables.axes["server"], rack=server_rack, gpu_type=server_type, supply=_resources(tables, "servers")
@@ -72,17 +73,12 @@ def problem_from_tables(header: Header, tables: Tables) -> JobPlacement:
             cpu_mcores=rows.column("cpu_cores"),
             memory_mib=rows.column("memory_gb"),
             within=rows.column("within"),
-            prefer=np.where(tables.has("jobs", "prefer"), tables.get("jobs", "prefer"), SERVER)[rows.job],
             tenant=tenant[rows.job],
-            credit_milli=tables.get("jobs", "credit")[rows.job],
-            submitted_ms=tables.get("jobs", "submitted_s")[rows.job],
+            **{name: values[rows.job] for name, values in arrays_of(Jobs, tables, "jobs").items()},
         ),
         running=RunningJobs(
             labels=tables.axes["running"],
-            tier=running_tier,
-            preemptible=tables.get("running", "preemptible"),
-            at_risk_mgpu_hours=tables.get("running", "gpu_hours_at_risk"),
-            tenant=running_tenant,
+            **arrays_of(RunningJobs, tables, "running") | {"tier": running_tier, "tenant": running_tenant},
         ),
         datasets=Datasets(labels=tables.axes["dataset"], stored=stored, residency=residency),
         tenants=tenants,
@@ -108,23 +104,22 @@ def problem_from_tables(header: Header, tables: Tables) -> JobPlacement:
             mgpu=tables.get("quotas", "gpus"),
         ),
         costs=Costs(
-            job=rows.first_row[tables.get("costs", "job")],
-            cluster=tables.get("costs", "cluster"),
-            cost_micro=tables.get("costs", "cost"),
+            **arrays_of(Costs, tables, "costs") | {"job": rows.first_row[tables.get("costs", "job")]},
         ),
         objective=header.objective,
         remote_reads=header.rules["remote_reads"] == "price",
-        movable=Movable(
-            running=tables.get("movable", "job")[movable],
-            restart_mgpu_hours=tables.get("movable", "restart_gpu_hours")[movable],
-        ),
+        movable=Movable(**_ordered(Movable, tables, "movable", "job")),
         multipart_jobs=multipart_jobs,
         parts=parts,
         **_running_parts(tables),
-        move_limits=MoveLimits(
-            limit=tables.get("move_limits", "limit")[limits], most_milli=tables.get("move_limits", "most")[limits]
-        ),
+        move_limits=MoveLimits(**_ordered(MoveLimits, tables, "move_limits", "limit")),
     )
+
+
+def _ordered(group: type[Relation], tables: Tables, table: str, by: str) -> dict[str, Any]:
+    """The arrays of a group in the order of a column."""
+    order = np.argsort(tables.get(table, by))
+    return {name: values[order] for name, values in arrays_of(group, tables, table).items()}
 
 
 def _resources(tables: Tables, table: str) -> Ints:
@@ -239,6 +234,9 @@ def problem_to_tables(problem: JobPlacement) -> tuple[Header, Tables]:
     running_part[p.running_parts.allocation] = of_names[p.running_parts.part]
     in_part[p.running_parts.allocation] = True
     dataset, region = np.nonzero(p.datasets.stored)
+    axes = axes_of(p)
+    jobs, stated_jobs = cells_of(p.jobs, axes)
+    running, stated_running = cells_of(p.running, axes)
     values = {
         "regions": {"region": np.arange(len(p.regions))},
         "clusters": {"cluster": np.arange(len(p.clusters)), "region": p.clusters.region},
@@ -255,10 +253,8 @@ def problem_to_tables(problem: JobPlacement) -> tuple[Header, Tables]:
             "value": p.jobs.value_milli[first],
             **{name: np.where(alone, values[first], 0) for name, values in per_task.items()},
             "within": whole.within,
-            "prefer": p.jobs.prefer[first],
             "tenant": np.where(named, p.jobs.tenant, 0)[first],
-            "credit": p.jobs.credit_milli[first],
-            "submitted_s": p.jobs.submitted_ms[first],
+            **{name: cells[first] for name, cells in jobs.items()},
         },
         "job_gpu_types": {
             "job": whole.of[p.options.job[listed]],
@@ -267,17 +263,15 @@ def problem_to_tables(problem: JobPlacement) -> tuple[Header, Tables]:
             "part": whole.part[p.options.job[listed]],
         },
         "job_datasets": {
+            **{name: cells[counted] for name, cells in cells_of(p.reads, axes)[0].items()},
             "job": whole.of[p.reads.job[counted]],
-            "dataset": p.reads.dataset[counted],
-            "tb_per_day": p.reads.mb_per_day[counted],
         },
         "replicas": {"dataset": dataset, "region": region},
         "residency": dict(zip(("dataset", "region"), np.nonzero(p.datasets.residency))),
         "running": {
             "job": np.arange(len(p.running)),
+            **running,
             "tier": tiers[p.running.tier],
-            "preemptible": p.running.preemptible,
-            "gpu_hours_at_risk": p.running.at_risk_mgpu_hours,
             "tenant": np.where(running_named, p.running.tenant, 0),
         },
         "allocations": {
@@ -289,9 +283,9 @@ def problem_to_tables(problem: JobPlacement) -> tuple[Header, Tables]:
             "part": running_part,
         },
         "quotas": {"tenant": p.quotas.tenant, "gpus": p.quotas.mgpu, "gpu_type": p.quotas.gpu_type},
-        "costs": {"job": whole.of[p.costs.job], "cluster": p.costs.cluster, "cost": p.costs.cost_micro},
-        "movable": {"job": p.movable.running, "restart_gpu_hours": p.movable.restart_mgpu_hours},
-        "move_limits": {"limit": p.move_limits.limit, "most": p.move_limits.most_milli},
+        "costs": cells_of(p.costs, axes)[0] | {"job": whole.of[p.costs.job]},
+        "movable": cells_of(p.movable, axes)[0],
+        "move_limits": cells_of(p.move_limits, axes)[0],
         "job_parts": {
             "job": whole.of[p.parts.job],
             "part": whole.part[p.parts.job],
@@ -300,16 +294,20 @@ def problem_to_tables(problem: JobPlacement) -> tuple[Header, Tables]:
         },
     }
     present = {
-        "jobs": {"tenant": named[first], **dict.fromkeys(per_task, alone)},
+        "jobs": {
+            **{name: cells[first] for name, cells in stated_jobs.items()},
+            "tenant": named[first],
+            **dict.fromkeys(per_task, alone),
+        },
         "job_gpu_types": {"part": whole.has_parts[p.options.job[listed]]},
-        "running": {"tenant": running_named},
+        "running": {**stated_running, "tenant": running_named},
         "allocations": {"gpu_index": p.allocations.indexed, "part": in_part},
         "quotas": {"gpu_type": p.quotas.typed},
     }
     empty = {"quotas": len(p.quotas), "costs": len(p.costs), "residency": int(p.datasets.residency.sum())}
     empty |= {"movable": len(p.movable), "move_limits": len(p.move_limits), "job_parts": len(p.parts)}
     missing = frozenset(name for name, rows in empty.items() if not rows)
-    return header, Tables(axes_of(p), values, present, missing)
+    return header, Tables(axes, values, present, missing)
 
 
 def _columns(amounts: Ints) -> dict[str, Ints]:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mast_opt.core.units import MB_PER_TB, MIB_PER_GIB, MILLI
+from mast_opt.core.units import MIB_PER_GIB, MILLI
 from mast_opt.core.units import MICRO as MICRO  # the solvers price costs with the same scale
-from mast_opt.job_placement.units import CLUSTER, LEVELS, MOVE_LIMITS, WHOLE_JOB_LEVELS
+from mast_opt.job_placement.entities import Clusters, Costs, Jobs, Movable, MoveLimits, Reads, RunningJobs
+from mast_opt.job_placement.units import CLUSTER, LEVELS, WHOLE_JOB_LEVELS
 from mast_opt.kind.header import Rule
-from mast_opt.kind.schema import Axis, Schema, Table, boolean, choice, integer, label, need, supply
-
-MOST_AT_RISK = 10**12
-"""A thousand million GPU-hours; sums and comparisons of what is lost stay exact in 64 bits."""
-LEAST_CREDIT = -(10**15)
-"""A tenant may be in debt, down to a trillion."""
+from mast_opt.kind.schema import Axis, Schema, Table, choice, integer, label, need, supply
 
 _PER_TASK = (
     need("gpus", MILLI, help="GPUs of one task: a whole number, or less than one"),
@@ -27,6 +23,8 @@ _OF_A_JOB = (
     *(replace(column, required=False, help=column.help + _STATED_BY_PARTS) for column in _PER_TASK),
 )
 """What a job without parts must state."""
+
+_PREFER, *_FURTHER = Jobs.columns()
 
 SCHEMA = Schema(
     axes=(
@@ -45,7 +43,7 @@ SCHEMA = Schema(
         Table("regions", (label("region", "region"),), key=("region",), rows_required=True, help="the regions"),
         Table(
             "clusters",
-            (label("cluster", "cluster"), label("region", "region")),
+            (label("cluster", "cluster"), *Clusters.columns()),
             key=("cluster",),
             rows_required=True,
             help="which region each cluster is in",
@@ -75,10 +73,9 @@ SCHEMA = Schema(
                 choice(
                     "within", *WHOLE_JOB_LEVELS, default=CLUSTER, required=False, help="level that it must stay within"
                 ),
-                choice("prefer", *LEVELS, required=False, help="level that is close enough; empty = the closest"),
+                _PREFER,
                 label("tenant", "tenant", required=False, help="who a GPU quota counts it to"),
-                need("credit", MILLI, minimum=LEAST_CREDIT, default=0, required=False, help="more goes first"),
-                need("submitted_s", MILLI, default=0, required=False, help="seconds; earlier goes first"),
+                *_FURTHER,
             ),
             key=("job",),
             rows_required=True,
@@ -101,11 +98,7 @@ SCHEMA = Schema(
         ),
         Table(
             "job_datasets",
-            (
-                label("job", "job"),
-                label("dataset", "dataset"),
-                need("tb_per_day", MB_PER_TB, default=0, required=False, help="TB read a day"),
-            ),
+            Reads.columns(),
             key=("job", "dataset"),
             help="what a job reads; a job without rows runs in any region",
         ),
@@ -126,18 +119,7 @@ SCHEMA = Schema(
         ),
         Table(
             "running",
-            (
-                label("job", "running"),
-                integer("tier", help="importance; 0 is the highest"),
-                boolean("preemptible", help="may it be stopped for a more important job?"),
-                need(
-                    "gpu_hours_at_risk",
-                    MILLI,
-                    maximum=MOST_AT_RISK,
-                    help="GPU-hours of work lost if it is stopped now",
-                ),
-                label("tenant", "tenant", required=False, help="who a GPU quota counts it to"),
-            ),
+            (label("job", "running"), *RunningJobs.columns()),
             key=("job",),
             help="the jobs that run now",
         ),
@@ -167,22 +149,14 @@ SCHEMA = Schema(
         ),
         Table(
             "costs",
-            (label("job", "job"), label("cluster", "cluster"), need("cost", MICRO, help="price of running it there")),
+            Costs.columns(),
             key=("job", "cluster"),
             required=False,
             help="what a job costs in a cluster; 0 where there is no row",
         ),
         Table(
             "movable",
-            (
-                label("job", "running"),
-                need(
-                    "restart_gpu_hours",
-                    MILLI,
-                    maximum=MOST_AT_RISK,
-                    help="GPU-hours that a move costs: work since the checkpoint, and the restart",
-                ),
-            ),
+            Movable.columns(),
             key=("job",),
             required=False,
             later=True,
@@ -191,10 +165,7 @@ SCHEMA = Schema(
         ),
         Table(
             "move_limits",
-            (
-                choice("limit", *MOVE_LIMITS, help="what is limited, of all moves together"),
-                supply("most", MILLI, help="moved jobs, or GPU-hours that their moves cost"),
-            ),
+            MoveLimits.columns(),
             key=("limit",),
             required=False,
             later=True,

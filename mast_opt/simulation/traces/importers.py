@@ -10,11 +10,13 @@ from mast_opt.simulation.traces.gavel import GAVEL_TRACE
 from mast_opt.simulation.traces.openb import OPENB
 from mast_opt.simulation.traces.philly import PHILLY
 from mast_opt.simulation.traces.slurm.importer import SACCT
+from mast_opt.simulation.traces.swf import SWF
 
 TRACE_IMPORTERS: Mapping[str, Importer[Any]] = {
     "gavel-trace": GAVEL_TRACE,
     "openb": OPENB,
     "philly": PHILLY,
     "sacct": SACCT,
+    "swf": SWF,
 }
 """name → importer, as ``mast-opt import`` calls them; what they build is ``TraceTables``."""

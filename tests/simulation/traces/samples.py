@@ -28,7 +28,15 @@ PHILLY = (
     "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-01 07:00:00,600.0,1,600.0,vc0\n"
     "2017-10-01 07:01:00,900.0,16,14400.0,vc0\n2017-10-02 00:00:00,60.0,2,120.0,vc1\n"
 )
-
+SWF = """; Version: 2.2
+; Computer: A machine
+; UnixStartTime: 1000000000
+; MaxNodes: 4
+; MaxProcs: 16
+1 0 10 100 4 -1 -1 4 -1 -1 1 7 1 3 -1 -1 -1 -1
+2 60 0 200 8 -1 -1 8 -1 -1 0 8 1 3 -1 -1 -1 -1
+3 90 5 0.5 1 -1 -1 1 -1 -1 1 7 1 -1 -1 -1 -1 -1
+"""
 
 TEXTS = {
     "nodes.csv": NODES,
@@ -37,6 +45,7 @@ TEXTS = {
     "two.trace": GAVEL,
     "philly.csv": PHILLY,
     "clusters.csv": CLUSTERS,
+    "log.swf": SWF,
 }
 STORED = ("sacct.txt", "sacct.json", "sinfo.txt")
 
@@ -57,6 +66,7 @@ INPUTS = {
     "openb": ("nodes.csv", "pods.csv"),
     "philly": ("philly.csv", "clusters.csv"),
     "sacct": ("sacct.txt", "sinfo.txt"),
+    "swf": ("log.swf",),
 }
 """Importer → its inputs among these files."""
 GIVEN = {"gavel-trace": {"gpus": "v100=2,k80=4", "server": "2"}}

@@ -37,7 +37,8 @@ def write_template(kind: KindName, path: str | PathLike[str], *, force: bool = F
     rules = {rule.name: rule.default for rule in chosen.tables.rules}
     policy = next(iter(chosen.policies), "")
     header = Header(chosen.name, f"my-{chosen.name}", Objective(dict(chosen.terms), policy=policy), rules)
+    schema, example = chosen.tables.schema, chosen.tables.example
+    wide = {name: len(schema.table(name).columns) for name in example}
+    rows = {name: [(*row, *[None] * (wide[name] - len(row))) for row in given] for name, given in example.items()}
     with new_file(target) as partial:
-        template.write_template(
-            partial, chosen.tables.schema, to_fields(header), chosen.tables.rules, chosen.limits, chosen.tables.example
-        )
+        template.write_template(partial, schema, to_fields(header), chosen.tables.rules, chosen.limits, rows)

@@ -2,9 +2,9 @@
 
 EXAMPLE = {
     "regions": (
-        ("us-east", 100, 4000, 20, 0.1, 21, None),
-        ("us-west", 80, 3000, 20, 0.1, 21, None),
-        ("eu-west", 60, 2000, None, None, 23, None),
+        ("us-east", 100, 4000, 20, 0.1, 21),
+        ("us-west", 80, 3000, 20, 0.1, 21),
+        ("eu-west", 60, 2000, None, None, 23),
     ),
     "gpu_supply": (
         ("us-east", "H100", 64, 11),

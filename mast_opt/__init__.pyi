@@ -29,6 +29,7 @@ from .builders import (
 from .core.errors import (
     BackendError as BackendError,
     BackendUnavailable as BackendUnavailable,
+    Contradiction as Contradiction,
     Fault as Fault,
     FormulationTooLarge as FormulationTooLarge,
     InputError as InputError,
@@ -91,6 +92,7 @@ from .server_assignment.ras.params import RasParams as RasParams
 from .simulation.simulate import Simulation as Simulation, import_trace as import_trace, simulate as simulate
 from .simulation.traces.trace import JobTrace as JobTrace, read_trace as read_trace
 from .solving import (
+    CrossCheck as CrossCheck,
     Solution as Solution,
     SolverInfo as SolverInfo,
     SolveRun as SolveRun,

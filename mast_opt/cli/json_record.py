@@ -79,6 +79,7 @@ def solution_keys(solution: Solution[Any]) -> Record:
         "limit": None if solution.limit is None else solution.limit.value,
         "message": solution.message,
         "conflicts": [conflict.message for conflict in solution.conflicts],
+        "cross_check": None if solution.cross_check is None else solution.cross_check.fields(),
     }
 
 

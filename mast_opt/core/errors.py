@@ -16,6 +16,7 @@
     ├── Interrupted              cancelled before there was anything to return
     ├── StaleBid                 a bid that the fleet has changed since
     └── VerificationError        the verifier and the solver truly disagree
+        └── Contradiction        two exact solvers prove what cannot both be true
 
 Each has a ``code`` that programs can rely on, and its fields in ``details``. Infeasible and out of time are statuses
 (``mast_opt.core.solve_result.Status``), not exceptions.
@@ -207,6 +208,17 @@ class VerificationError(MastOptError):
     """The verifier rejects what the solver calls a solution, beyond solver tolerance."""
 
     code = "verification"
+
+
+class Contradiction(VerificationError):
+    """Two exact solvers prove what cannot both be true; ``solution`` has the better verified plan, and no proof."""
+
+    code = "contradiction"
+
+    def __init__(self, message: str, solution: Any) -> None:  # noqa: ANN401 - solving is above
+        """``solution``: a ``Solution``; its ``cross_check`` says what the second solver claims."""
+        super().__init__(message)
+        self.solution = solution
 
 
 class Interrupted(MastOptError):

@@ -4,10 +4,11 @@ from mast_opt.solving.background import SolveRun, start
 from mast_opt.solving.dispatch import feasible_current_plan, solve, verify
 from mast_opt.solving.kernel_compilation import warm_up
 from mast_opt.solving.request import solver_names
-from mast_opt.solving.solution import Solution, Stage, write_plan_folder
+from mast_opt.solving.solution import CrossCheck, Solution, Stage, write_plan_folder
 from mast_opt.solving.solver_list import SolverInfo, solvers
 
 __all__ = [
+    "CrossCheck",
     "Solution",
     "SolveRun",
     "SolverInfo",

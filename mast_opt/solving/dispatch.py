@@ -17,6 +17,7 @@ from mast_opt.backends.supervise import check_params
 from mast_opt.core.arguments import (
     a_finite,
     a_function,
+    a_text,
     a_whole,
     anything,
     checked,
@@ -42,6 +43,7 @@ from mast_opt.search.params import Params, Value, value_text
 from mast_opt.search.strategy import LOG, Strategy
 from mast_opt.solving.auto_strategy import AUTO, EXACT, AutoParams
 from mast_opt.solving.clock import COMPILE, Clock
+from mast_opt.solving.cross_check import SHARE, check_second, cross_checked
 from mast_opt.solving.fixed_parts import Frozen, frozen
 from mast_opt.solving.kernel_compilation import needed, rehearse
 from mast_opt.solving.mip_route import Answer, ExactSolve
@@ -74,6 +76,7 @@ def verify(problem: Problem[PlanT], plan: PlanT) -> Verdict:
     weights=optional(mapping_of(a_finite)),
     order=optional(texts),
     limits=optional(mapping_of(anything)),
+    cross_check=optional(a_text),
 )
 def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     problem: Problem[PlanT],
@@ -94,6 +97,7 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     weights: Mapping[TermName, float] | None = None,
     order: Sequence[TermName] | None = None,
     limits: Mapping[str, float | str | Fraction | None] | None = None,
+    cross_check: SolverName | None = None,
 ) -> Solution[PlanT]:
     """Solve a problem and verify the plan.
 
@@ -127,9 +131,12 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         order: the terms to minimise one after another, instead of what the instance says; empty for a weighted sum.
         limits: name → the most that a whole plan may have of it, instead of the instance's: ``{"copied_tb": 12}``; None
             for no limit.
+        cross_check: another exact solver, which then solves the problem again, with the base formulation and without
+            options and start; a time limit is shared half and half. ``Solution.cross_check`` says what it found.
 
     Raises:
         UsageError: an argument that cannot be honoured.
+        Contradiction: the second solver and the first prove what cannot both be true.
         PlanError: the start was made for another instance.
         FormulationTooLarge: a MIP backend would need more memory than there is.
         BackendError: the solver failed or is missing.
@@ -159,13 +166,43 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         formulation=formulation,
         freeze=freeze,
     )
-    if isinstance(request.params, AutoParams):
-        check_params(request.asked)
-        _log_begin(request, kind)
-        found = by_portfolio(_solved, request, portfolio_of(kind, request, request.params))
-        _log_end(solver, found.status, found.objective, found.bound)
-        return replace(found, overrides=overrides)
-    return replace(_solved(request, clock), overrides=overrides)
+
+    def found(asked: Request[PlanT], clock: Clock | None = None) -> Solution[PlanT]:
+        return replace(_found(asked, clock), overrides=overrides)
+
+    if cross_check is None:
+        return found(request, clock)
+    check_params(request.asked)
+    check_second(request, cross_check)
+    first = found(replace(request, asked=replace(request.asked, time_limit_s=clock.budget_s(SHARE))))
+
+    def again() -> Solution[PlanT]:
+        asked = replace(request.asked, time_limit_s=clock.budget_s(), on_event=None, options=())
+        return found(
+            replace(
+                request,
+                solver=cross_check,
+                params=None,
+                asked=asked,
+                iterations=None,
+                start=request.start if request.freeze else None,
+                formulation="base",
+            )
+        )
+
+    return cross_checked(first, cross_check, again, request.asked.cancel, gap)
+
+
+def _found(request: Request[PlanT], clock: Clock | None) -> Solution[PlanT]:
+    """The solution by one solver or by the portfolio; ``clock``: begun already, or None to begin now."""
+    if not isinstance(request.params, AutoParams):
+        return _solved(request, clock)
+    kind = kind_of(request.problem)
+    check_params(request.asked)
+    _log_begin(request, kind)
+    found = by_portfolio(_solved, request, portfolio_of(kind, request, request.params))
+    _log_end(request.solver, found.status, found.objective, found.bound)
+    return found
 
 
 def _solved(request: Request[PlanT], clock: Clock | None = None) -> Solution[PlanT]:

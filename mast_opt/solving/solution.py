@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from os import PathLike
 from typing import Any, Generic
 
@@ -36,6 +36,32 @@ class Stage:
     def gap(self) -> float | None:
         """Relative gap of objective and bound; None if either is missing."""
         return relative_gap(self.objective, self.bound)
+
+
+@dataclass(frozen=True)
+class CrossCheck:
+    """What a second exact solver says of a solution."""
+
+    solver: str
+    outcome: str
+    """``confirmed``: it proves the same; ``open``: it contradicts nothing, and proves less; ``failed``: it came to no
+    answer; ``contradicted``."""
+    status: Status | None
+    """Its own; None where it came to no answer, as are the two figures that it does not know."""
+    objective: float | None
+    bound: float | None
+    message: str
+    """Its own words, or how the two contradict one another."""
+
+    def __str__(self) -> str:
+        said = [] if self.status is None else [self.status.value, plain(self.objective)]
+        said += [f"bound {plain(self.bound)}"] if self.bound is not None else []
+        said += [self.message] if self.outcome in ("contradicted", "failed") else []
+        return f"{self.outcome} by {self.solver}: {', '.join(word for word in said if word)}"
+
+    def fields(self) -> dict[str, Any]:
+        """What ``plan.toml`` and ``--json`` say of it."""
+        return {**asdict(self), "status": None if self.status is None else self.status.value}
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,6 +109,8 @@ class Solution(Summarised, Generic[PlanT]):
     """What the solver decided to do on this instance, where it says so."""
     sense: Sense = Sense.MIN
     """Whether the objective is minimised or maximised; ``bound`` lies on the other side of it."""
+    cross_check: CrossCheck | None = None
+    """What a second solver says, where one was asked for."""
 
     @property
     def gap(self) -> float | None:
@@ -166,6 +194,11 @@ def _check_worth(here: Verdict, solution: Solution[Any]) -> None:
         raise PlanError([Fault("plan", f"{worth}, as in the solution", value=found)], OTHER_INSTANCE)
 
 
+def _known(fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields that TOML can state: it has no null."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
 def plan_fields(solution: Solution[Any]) -> dict[str, Any]:
     """What ``plan.toml`` says in addition to the instance that the plan is for."""
     stages = [
@@ -184,5 +217,6 @@ def plan_fields(solution: Solution[Any]) -> dict[str, Any]:
         "frozen": {what: list(names) for what, names in solution.frozen.items()} or None,
         "overrides": solution.overrides.fields() or None,
         "stages": stages or None,
+        "cross_check": None if solution.cross_check is None else _known(solution.cross_check.fields()),
         "versions": dict(solution.versions),
     }

@@ -35,7 +35,7 @@ from mast_opt.cli.options import (
     parts_to_freeze,
 )
 from mast_opt.cli.search_log import SearchLog
-from mast_opt.core.errors import UsageError
+from mast_opt.core.errors import Contradiction, UsageError
 from mast_opt.core.solve_result import Event, Status
 from mast_opt.io import check_plan_target, read_plan, validate
 from mast_opt.kind.problem import PlanT, Problem
@@ -92,6 +92,13 @@ def command(
     params: ParamFile = None,
     workers: BlockWorkersOption = None,
     ray: BlockRayOption = None,
+    cross_check: Annotated[
+        str | None,
+        Parameter(
+            help="Another exact solver, which solves again in the other half of the time; where the two prove what "
+            "cannot both be true, the command fails and keeps the better plan."
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         Parameter(help="Write the plan to this folder, or results to this .xlsx workbook; an earlier one is replaced."),
@@ -121,6 +128,7 @@ def command(
         mast-opt solve my-instance --limit copied_tb=12 --limit moved_work=0.1
         mast-opt solve my-instance --order overload,remote,storage
         mast-opt solve my-instance --solver highs --option mip_heuristic_effort=0.2
+        mast-opt solve my-instance --solver highs --cross-check scip
         mast-opt solve my-fleet --solver ras --param price_steps=80 --param sub_mip.solver=scip
         mast-opt solve my-instance --solver tetris --log
         mast-opt solve my-instance --solver tetris --threads 8 --workers processes
@@ -164,32 +172,37 @@ def command(
             search_log(event)
             progress(event)
 
-        solution = solve(
-            problem,
-            solver,
-            time_limit_s=left,
-            gap=gap,
-            seed=seed,
-            threads=threads,
-            iterations=iterations,
-            start=begin,
-            formulation=formulation,
-            on_event=on_event,
-            cancel=interrupt.cancel,
-            options=options,
-            params=chosen,
-            freeze=parts,
-            weights=overrides.weights,
-            order=overrides.order,
-            limits=overrides.limits,
-        )
+        contradiction = ""
+        try:
+            solution = solve(
+                problem,
+                solver,
+                time_limit_s=left,
+                gap=gap,
+                seed=seed,
+                threads=threads,
+                iterations=iterations,
+                start=begin,
+                formulation=formulation,
+                on_event=on_event,
+                cancel=interrupt.cancel,
+                options=options,
+                params=chosen,
+                freeze=parts,
+                weights=overrides.weights,
+                order=overrides.order,
+                limits=overrides.limits,
+                cross_check=cross_check,
+            )
+        except Contradiction as error:
+            solution, contradiction = error.solution, f"{error}. Nothing is proven; please report it."
         if out is not None and solution.plan is not None:
             from mast_opt.report.plan_files import write_plan
 
             write_plan(problem, solution, out)
     if event_log.failure is not None:
         run.say(f"{events} is incomplete: {event_log.failure.strerror}", label="warning:")
-    return _answer(run, path, stated, solution, out, interrupted=interrupt.happened, full=full)
+    return _answer(run, path, stated, solution, out, interrupted=interrupt.happened, full=full, fault=contradiction)
 
 
 def check_not_input(out: Path, *inputs: Path | None) -> None:
@@ -257,8 +270,10 @@ def _answer(
     *,
     interrupted: bool,
     full: bool,
+    fault: str,
 ) -> Answer:
     code = Exit.INTERRUPTED if interrupted else exit_for(solution.status)
+    code = Exit.UNEXPECTED if fault else code
     elapsed_s = run.elapsed_s - solution.runtime_s["compile"]
     compile_s = run.record["runtime_s"]["compile"] + solution.runtime_s["compile"]
     runtime_s = run.record["runtime_s"] | dict(solution.runtime_s) | {"compile": compile_s}
@@ -269,6 +284,7 @@ def _answer(
     run.record["today"] = today_keys(today)
     run.record["out"] = None if out is None or solution.plan is None else str(out)
     words = next_step(path, solution, out, interrupted=interrupted)
+    words = f"{fault} {words}" if fault and solution.plan is not None else fault or words
     if code is not Exit.OK:
         run.record["error"] = f"interrupted. {words}" if interrupted else words
 

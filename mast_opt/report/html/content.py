@@ -208,4 +208,6 @@ def headline(report: Report) -> list[tuple[str, str | float | None]]:
     if fields.get("solver") is not None:
         stated.append(("solver", solver_text(str(fields["solver"]), fields.get("strategy") or {}, {})))
     stated += [("status", str(fields["status"]))] if fields.get("status") is not None else []
+    checked = fields.get("cross_check") or {}
+    stated += [("cross-check", f"{checked['outcome']} by {checked['solver']}")] if checked else []
     return stated

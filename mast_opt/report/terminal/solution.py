@@ -77,6 +77,7 @@ def _headline(console: Console, problem: Problem[PlanT], solution: Solution[Plan
     changed = ", ".join(f"{name}={value_text(value)}" for name, value in solution.params.items())
     figures += [("parameters", changed)] if changed else []
     figures += [("solved with", str(solution.overrides))] if solution.overrides else []
+    figures += [("cross-check", str(solution.cross_check))] if solution.cross_check is not None else []
     figures += [("policy", problem.objective.policy)] if problem.objective.policy else []
     if solution.verdict is not None:
         known = [("objective", of_term(solution.objective, solution.term)), ("bound", plain(solution.bound))]

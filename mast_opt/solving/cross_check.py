@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import permutations
 from typing import Any
@@ -59,7 +59,7 @@ def cross_checked(
     runtime_s = {phase: spent_s + other.runtime_s.get(phase, 0.0) for phase, spent_s in first.runtime_s.items()}
     first = replace(first, runtime_s=runtime_s, versions={**other.versions, **first.versions})
     told = CrossCheck(second, "open", other.status, other.objective, other.bound, other.message)
-    fault = contradiction({first.solver: first, second: other}, first.sense)
+    fault = contradiction([(first.solver, first), (second, other)], first.sense)
     if fault is not None:
         best = _better(first, replace(other, runtime_s=runtime_s, versions=first.versions))
         status = Status.FEASIBLE if best.plan is not None else Status.NO_SOLUTION
@@ -74,9 +74,9 @@ def cross_checked(
     return replace(first, cross_check=replace(told, outcome="confirmed" if confirmed else "open"))
 
 
-def contradiction(found: Mapping[str, Solution[Any]], sense: Sense) -> str | None:
+def contradiction(found: Sequence[tuple[str, Solution[Any]]], sense: Sense) -> str | None:
     """How what one solver proves rules out a plan of another, in words; None where nothing does."""
-    for (planner, known), (prover, other) in permutations(found.items(), 2):
+    for (planner, known), (prover, other) in permutations(found, 2):
         if known.plan is not None and other.status.is_infeasible:
             return f"{prover} says that there is no plan, and {planner} has one that breaks no rule: {prover} is wrong"
         what, value, bound = _compared(known, other)

@@ -13,11 +13,8 @@ from mast_opt.core.solve_result import AGREEMENT, ROUND_OFF, Event, Limit, Statu
 from mast_opt.core.verdict import Verdict
 from mast_opt.search.strategy import LOG
 from mast_opt.solving.auto_strategy import AUTO, AutoParams, Portfolio
+from mast_opt.solving.cross_check import contradiction
 from mast_opt.solving.solution import Solution
-
-CONTRADICTION = 1e-5
-"""By how much of an objective, or of 1 where that is less, a bound may lie beyond it: solvers allow such differences,
-and a proof that is wrong is wrong by more."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +80,9 @@ def together(
             LOG.error("%s failed", name, exc_info=error)
     found = [*ended.found, *((one.solver, one.as_solution(ended.found[0][1])) for one in ended.kept)]
     sense = found[0][1].sense
-    _check_agreement(found, sense)
+    fault = contradiction(found, sense)
+    if fault is not None:
+        raise VerificationError(fault)
     ranked = sorted(found, key=lambda one: _rank(one[1], sense))
     planner, best = next((one for one in ranked if one[0] == ended.finder and _ties(one[1], ranked[0][1])), ranked[0])
     if best.plan is None:
@@ -126,36 +125,6 @@ def together(
 def _said(error: BaseException) -> str:
     """An error in words; one that nobody foresaw with its type."""
     return str(error) if isinstance(error, MastOptError) else f"{type(error).__name__}: {error}"
-
-
-def _check_agreement(found: list[tuple[str, Solution[Any]]], sense: Sense) -> None:
-    """Raises VerificationError where what one solver proves rules out a plan of another."""
-    for planner, known in found:
-        for prover, other in found:
-            if known.plan is not None and other.status.is_infeasible:
-                raise VerificationError(
-                    f"{prover} says that there is no plan, and {planner} has one that breaks no rule: {prover} is wrong"
-                )
-            what, value, bound = _compared(known, other)
-            if value is None or bound is None:
-                continue
-            beyond = Sense.MIN.minimised(bound - value) if other.stages else sense.minimised(bound - value)
-            if beyond > CONTRADICTION * max(1.0, abs(value)):
-                raise VerificationError(
-                    f"{prover} says that {what} cannot be better than {bound:.9g}, and {planner} has a plan of "
-                    f"{value:.9g} that breaks no rule: {prover} is wrong"
-                )
-
-
-def _compared(known: Solution[Any], other: Solution[Any]) -> tuple[str, float | None, float | None]:
-    """What both are solved for before anything else: a name, what the plan of the one has of it, what the other proves;
-    None where there is no plan or no proof."""
-    if known.verdict is None or bool(known.stages) != bool(other.stages):
-        return "", None, None
-    if not other.stages:
-        return "the objective", known.objective, other.bound
-    first = other.stages[0]
-    return first.term, known.verdict.terms[first.term], first.bound
 
 
 def _rank(solution: Solution[Any], sense: Sense) -> tuple[Any, ...]:

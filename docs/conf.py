@@ -55,7 +55,7 @@ MENU: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Problems", ("problems", "models.md", "instances.md")),
     ("Solvers", ("heuristics", "benchmarks.md", "benchmarks", "research")),
     ("Schedulers", ("papers.md", "policies.md", "policies-sizes.md", "policies-queues.md", "policies-in-time.md")),
-    ("Reference", ("api.md", "tables.md", "groups.md", "policies-reference.md")),
+    ("Reference", ("api.md", "tables.md", "importers.md", "groups.md", "policies-reference.md")),
     ("Decisions", ("decisions/README.md", "decisions")),
 )
 """Section → pages, or folders of pages."""

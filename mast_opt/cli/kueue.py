@@ -83,9 +83,11 @@ def advise_folder(run: Run, folder: Path) -> Answer:
     """Advice for every workload that waits, as a table; in JSON, ``workloads``."""
     from mast_opt.hosts.kueue.manifests import read_manifests
     from mast_opt.hosts.kueue.nomination import advise
+    from mast_opt.importers.notices import with_warnings
 
     with run.phase("read", f"reading {folder}"):
-        picture = read_manifests(folder)
+        picture, warned = with_warnings(lambda: read_manifests(folder))
+    run.warn(warned, strict=False)
     with run.phase("solve"):
         found = advise(picture.clusters, picture.waiting, replicas=picture.replicas)
     run.record.update(

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from mast_opt.core.errors import SourceError
 from mast_opt.core.units import MICRO
 from mast_opt.importers.base import Importer, Input, setting
+from mast_opt.importers.traces.formats import whole
 from mast_opt.io.faults import Faults
 from mast_opt.io.readers.base import read_bytes
 from mast_opt.job_placement.entities import Clusters, Costs, Racks, Servers
@@ -163,4 +164,13 @@ GAP = Importer(
     inputs=(Input("file", "one instance: m n, m × n costs, m × n weights, m capacities"),),
     settings_type=Settings,
     build=build,
+    formats=(
+        whole(
+            "OR-Library, generalised assignment",
+            agents_and_items="m and n",
+            costs="m × n",
+            weights="m × n: GPUs of an item on an agent's type",
+            capacities="m: GPUs of each agent",
+        ),
+    ),
 )

@@ -10,6 +10,7 @@ import numpy as np
 
 from mast_opt.core.errors import InstanceError, SourceError
 from mast_opt.importers.base import Importer, Input, setting
+from mast_opt.importers.traces.formats import whole
 from mast_opt.task_reassignment import TaskReassignment
 from mast_opt.task_reassignment.tables.roadef import read
 
@@ -40,4 +41,11 @@ ROADEF = Importer(
     ),
     settings_type=Settings,
     build=build,
+    formats=(
+        whole(
+            "ROADEF/EURO challenge 2012",
+            model="resources, machines, services, processes, balances and weights, as the challenge defines them",
+            assignment="the machine of each process today",
+        ),
+    ),
 )

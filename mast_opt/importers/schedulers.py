@@ -15,6 +15,7 @@ import numpy as np
 from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.errors import SourceError, UsageError
 from mast_opt.importers.base import Importer, Input, setting
+from mast_opt.importers.fields import Format, Use, of_columns
 from mast_opt.importers.gavel import by_type
 from mast_opt.importers.traces.csv_table import SourceTable, read_table
 from mast_opt.io.faults import Faults
@@ -287,7 +288,9 @@ def _importer(
         return tables(_Reading(table, faults), settings).problem(name)
 
     listed = ", ".join(column.name + ("" if column.required else "?") for column in columns)
-    return Importer(ResourceAllocation.kind, help, (Input("file", f"CSV, {what}: {listed}"),), settings_type, build)
+    inputs = (Input("file", f"CSV, {what}: {listed}"),)
+    formats = (Format(f"CSV, {what}", of_columns(columns), Use.IGNORED),)
+    return Importer(ResourceAllocation.kind, help, inputs, settings_type, build, formats)
 
 
 _GPUS = integer("gpus", minimum=1, maximum=10**6, help="GPUs")

@@ -131,4 +131,4 @@ def test_devices_that_no_column_counts_are_named(tmp_path: Path) -> None:
         frame = kubectl(tmp_path / "pods.json", Faults())["pods"]
     assert frame["gpus"].to_list() == [2, 0]
     assert "'nvidia.com/mig-1g.5gb': a device that no column counts" in str(found[0].message)
-    assert "'b': this pod takes devices by resource claims" in str(found[1].message)
+    assert "'b': devices of resource claims are not counted" in str(found[1].message)

@@ -10,7 +10,7 @@ Without ``workers`` the whole folder is one cluster, and its workloads that have
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,17 @@ from typing import Any
 from mast_opt.core.errors import BackendUnavailable, InputError
 from mast_opt.core.limits import MOST_DOCUMENT_BYTES, read_regular
 from mast_opt.hosts.kueue.eligibility import holds_quota
+from mast_opt.hosts.kueue.fields import FIELDS
 from mast_opt.hosts.kueue.objects import ClusterView, Workload
 from mast_opt.hosts.kueue.reading import QUEUE, Object, at, cluster_view, named, workload
+from mast_opt.importers.fields import Use, stated
+from mast_opt.importers.notices import warn
 
 REPLICAS = "replicas.csv"
 ENDS = ("Complete", "Failed", "SuccessCriteriaMet", "FailureTarget")
 """Conditions of a Job that has ended, or starts no more pods."""
+META = ("namespace", "name", "uid", "creationTimestamp", "annotations")
+"""What a Workload takes over from the metadata of its Job."""
 LEAST = "kueue.x-k8s.io/job-min-parallelism"
 """Annotation of a Job: fewest pods with which it may be admitted."""
 MOST_OBJECTS = 1_000_000
@@ -49,14 +54,31 @@ def read_manifests(folder: Path) -> Picture:
         raise InputError(f"{folder} is no folder; expected one with YAML files of Kueue's objects")
     workers = folder / "workers"
     if workers.is_dir():
-        clusters = tuple(cluster_view(path.name, _objects(path)) for path in sorted(workers.iterdir()) if path.is_dir())
+        clusters = tuple(cluster_view(path.name, _objects(path)) for path in _workers(folder))
         found = list(_objects(folder / "manager")) if (folder / "manager").is_dir() else list(_files(folder))
     else:
         found = list(_objects(folder))
         clusters = (cluster_view(folder.name, found),)
+    _warn_of_fields([*found, *(one for path in _workers(folder) for one in _objects(path))])
     if not any(one.queues for one in clusters):
         raise InputError(f"{folder} has no ClusterQueue; expected some, in files of workers/NAME")
     return Picture(clusters, _waiting(found), _replicas(folder, {one.name for one in clusters}))
+
+
+def _workers(folder: Path) -> list[Path]:
+    """Folders of workers."""
+    workers = folder / "workers"
+    return [path for path in sorted(workers.iterdir()) if path.is_dir()] if workers.is_dir() else []
+
+
+def _warn_of_fields(objects: Iterable[Object]) -> None:
+    """Warn of what objects state and nothing here looks at."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for one in objects:
+        for field in stated(one, FIELDS.get(str(one.get("kind")), ()), Use.WARNED):
+            found.setdefault((field.name, field.help), []).append(named(one))
+    for (name, why), names in found.items():
+        warn("Kueue's objects", why, column=name, values=names)
 
 
 def _waiting(objects: list[Object]) -> tuple[Workload, ...]:
@@ -97,7 +119,7 @@ def as_workload(job: Object) -> dict[str, Any]:
         pods["minCount"] = int(least)
     return {
         "kind": "Workload",
-        "metadata": meta,
+        "metadata": {name: meta[name] for name in META if name in meta},
         "spec": {"queueName": at(meta, "labels", QUEUE, kind=str), "podSets": [pods]},
     }
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from mast_opt.core.errors import InputError
 from mast_opt.core.quota_tree import Quota
+from mast_opt.hosts.kueue.fields import POD_SET
 from mast_opt.hosts.kueue.objects import (
     ClusterQueue,
     ClusterView,
@@ -22,6 +23,7 @@ from mast_opt.hosts.kueue.objects import (
     Toleration,
     Workload,
 )
+from mast_opt.importers.fields import Use, stated
 from mast_opt.importers.pod_requests import amount, is_gpu, pod_requests
 
 GROUP = "kueue.x-k8s.io"
@@ -162,7 +164,7 @@ def _pod_set(found: Object) -> PodSet:
             for one in at(pod, "tolerations", kind=list)
         ),
         least=at(found, "minCount", kind=int) if found.get("minCount") is not None else None,
-        unknown=_unknown(found, pod),
+        unknown=_unknown(found),
     )
 
 
@@ -185,9 +187,8 @@ def _terms(pod: Object) -> tuple[tuple[Expression, ...], ...]:
     return tuple((*always, *term) for term in terms) or (always,)
 
 
-def _unknown(found: Object, pod: Object) -> tuple[str, ...]:
-    claims = ("resource claims",) if pod.get("resourceClaims") else ()
-    return (*claims, *(("a topology",) if at(found, "topologyRequest") else ()))
+def _unknown(found: Object) -> tuple[str, ...]:
+    return tuple(one.help for one in stated(found, POD_SET, Use.REFUSED))
 
 
 def cluster_queue(found: Object) -> ClusterQueue:

@@ -28,6 +28,7 @@ from mast_opt.importers.cloud_regions.datasets import CloudData, datasets_and_re
 from mast_opt.importers.cloud_regions.prices import prices
 from mast_opt.importers.cloud_regions.workloads import CloudWork, recurring_work
 from mast_opt.importers.traces.alibaba_openb import OpenbTrace, read_fleet
+from mast_opt.importers.traces.formats import CLOUD_REGIONS as CLOUD_REGIONS_FORMATS
 from mast_opt.importers.traces.georegions import CloudRegions, read_regions
 from mast_opt.importers.traces.philly import read_jobs
 from mast_opt.io.faults import Faults
@@ -240,4 +241,5 @@ CLOUD_REGIONS = Importer(
     ),
     settings_type=Settings,
     build=build,
+    formats=CLOUD_REGIONS_FORMATS,
 )

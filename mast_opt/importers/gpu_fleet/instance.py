@@ -20,6 +20,7 @@ from mast_opt.importers.base import Importer, Input, setting
 from mast_opt.importers.gpu_fleet.running_load import Load, running_pods
 from mast_opt.importers.traces.alibaba_nodes import GpuNodes, read_nodes
 from mast_opt.importers.traces.alibaba_pods import GpuPods, read_pods
+from mast_opt.importers.traces.formats import GPU_FLEET as GPU_FLEET_FORMATS
 from mast_opt.importers.traces.philly import Jobs, read_jobs
 from mast_opt.io.faults import Faults
 from mast_opt.job_placement import JobPlacement
@@ -219,4 +220,5 @@ GPU_FLEET = Importer(
     ),
     settings_type=Settings,
     build=build,
+    formats=GPU_FLEET_FORMATS,
 )

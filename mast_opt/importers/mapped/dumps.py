@@ -15,6 +15,8 @@ import polars as pl
 from mast_opt.core.errors import InputError
 from mast_opt.core.limits import MOST_DOCUMENT_BYTES, read_regular
 from mast_opt.core.wording import counted
+from mast_opt.importers.fields import Use, stated
+from mast_opt.importers.mapped.formats import POD
 from mast_opt.importers.notices import warn
 from mast_opt.importers.pod_requests import amount, is_gpu, is_other_device, pod_requests
 from mast_opt.importers.slurm_nodes import node_in, nodes_of
@@ -98,18 +100,18 @@ def _gpus(amounts: Mapping[str, Decimal]) -> float:
 def _warn_of_devices(file: str, items: Iterable[Any]) -> None:
     """Warn of devices that no column counts: slices of GPUs, other accelerators, resource claims."""
     devices: dict[str, None] = {}
-    claims = []
+    unread: dict[str, list[object]] = {}
     for item in items:
         spec = item.get("spec") if isinstance(item, dict) else None
         if _kind(item) == "Pod" and isinstance(spec, dict):
             with suppress(InputError):  # a fault says so
                 devices |= dict.fromkeys(name for name in pod_requests(spec) if is_other_device(name))
-            if spec.get("resourceClaims"):
-                claims.append((item.get("metadata") or {}).get("name"))
+            for field in stated(item, POD.fields, Use.WARNED):
+                unread.setdefault(field.help, []).append((item.get("metadata") or {}).get("name"))
     if devices:
         warn(file, "a device that no column counts; gpus are resources that end in /gpu", values=list(devices))
-    if claims:
-        warn(file, "this pod takes devices by resource claims, which are not counted", values=claims)
+    for words, names in unread.items():
+        warn(file, words, values=names)
 
 
 def prometheus(path: Path, faults: Faults) -> dict[str, pl.DataFrame]:

@@ -12,6 +12,7 @@ import polars as pl
 
 from mast_opt.core.errors import InstanceError, SourceError
 from mast_opt.importers.base import Importer, Input
+from mast_opt.importers.mapped.formats import FORMATS
 from mast_opt.importers.mapped.mapping import MappedTable, read_mapping
 from mast_opt.importers.mapped.sources import Sources
 from mast_opt.importers.notices import issue
@@ -88,5 +89,6 @@ TABLES = Importer(
     inputs=(Input("mapping", "the mapping file, .toml; see docs/how-to/import.md"),),
     settings_type=Settings,
     build=build,
+    formats=FORMATS,
     preview=preview,
 )

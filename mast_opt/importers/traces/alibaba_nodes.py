@@ -18,13 +18,13 @@ Ints = NDArray[np.int64]
 
 MIB_PER_CORE = 4096
 """Memory of nodes whose list does not state it."""
-_2023 = (
+COLUMNS_2023 = (
     label("model", "model", required=False, help="GPU model, empty on nodes without GPUs"),
     integer("gpu", maximum=MOST_GPUS_A_NODE, help="GPUs of the node"),
     integer("cpu_milli", help="millicores of the node"),
     integer("memory_mib", help="memory of the node, MiB"),
 )
-_2026 = (
+COLUMNS_2026 = (
     label("gpu_model", "model", help="GPU model"),
     integer("gpu_capacity_num", maximum=MOST_GPUS_A_NODE, help="GPUs of the node"),
     integer("cpu_num", help="cores of the node"),
@@ -58,11 +58,11 @@ def read_nodes(path: Path, faults: Faults) -> GpuNodes | None:
         if found is None:
             return None
         file = found
-    return _of_2026(file, faults) if file.name.startswith("node_info") else _of_2023(file, faults)
+    return _ofCOLUMNS_2026(file, faults) if file.name.startswith("node_info") else _ofCOLUMNS_2023(file, faults)
 
 
-def _of_2023(file: Path, faults: Faults) -> GpuNodes | None:
-    table = read_table(file, _2023, faults)
+def _ofCOLUMNS_2023(file: Path, faults: Faults) -> GpuNodes | None:
+    table = read_table(file, COLUMNS_2023, faults)
     if table is None:
         return None
     model, gpus = table.labels["model"].fill_null(""), table.numbers["gpu"]
@@ -72,8 +72,8 @@ def _of_2023(file: Path, faults: Faults) -> GpuNodes | None:
     return GpuNodes(tuple(model.to_list()), gpus, cores, memory, "Alibaba cluster-trace-gpu-v2023 (OpenB)")
 
 
-def _of_2026(file: Path, faults: Faults) -> GpuNodes | None:
-    table = read_table(file, _2026, faults)
+def _ofCOLUMNS_2026(file: Path, faults: Faults) -> GpuNodes | None:
+    table = read_table(file, COLUMNS_2026, faults)
     if table is None:
         return None
     cores = table.numbers["cpu_num"]

@@ -26,6 +26,19 @@ WHOLE_GPU = 1000
 TIER_OF = {"Guaranteed": 0, "LS": 0, "Burstable": 1, "BE": 2}
 """Tier of a Kubernetes class of service: latency-sensitive and guaranteed first, best effort last."""
 
+NODE_COLUMNS = (
+    label("model", "model", required=False, help="GPU model, empty on nodes without GPUs"),
+    integer("gpu", maximum=MOST_GPUS_A_NODE, help="GPUs of the node"),
+    integer("cpu_milli", help="millicores of the node"),
+)
+POD_COLUMNS = (
+    integer("cpu_milli", help="millicores that it asks for"),
+    integer("num_gpu", help="GPUs that it asks for"),
+    integer("gpu_milli", help="thousandths of each GPU"),
+    label("gpu_spec", "model", required=False, help="GPU models that it accepts, separated by |"),
+    label("qos", "qos", help="its class of service"),
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
@@ -90,15 +103,7 @@ def read_fleet(folder: Path, faults: Faults) -> OpenbTrace | None:
 
 
 def _nodes(path: Path, faults: Faults) -> Nodes | None:
-    table = read_table(
-        path,
-        [
-            label("model", "model", required=False, help="GPU model, empty on nodes without GPUs"),
-            integer("gpu", maximum=MOST_GPUS_A_NODE, help="GPUs of the node"),
-            integer("cpu_milli", help="millicores of the node"),
-        ],
-        faults,
-    )
+    table = read_table(path, NODE_COLUMNS, faults)
     if table is None:
         return None
     model, gpus = table.labels["model"].fill_null(""), table.numbers["gpu"]
@@ -108,17 +113,7 @@ def _nodes(path: Path, faults: Faults) -> Nodes | None:
 
 
 def _pods(path: Path, faults: Faults) -> Pods | None:
-    table = read_table(
-        path,
-        [
-            integer("cpu_milli", help="millicores that it asks for"),
-            integer("num_gpu", help="GPUs that it asks for"),
-            integer("gpu_milli", help="thousandths of each GPU"),
-            label("gpu_spec", "model", required=False, help="GPU models that it accepts, separated by |"),
-            label("qos", "qos", help="its class of service"),
-        ],
-        faults,
-    )
+    table = read_table(path, POD_COLUMNS, faults)
     if table is None:
         return None
     tier = _tiers(table, faults)

@@ -16,7 +16,7 @@ from mast_opt.kind.schema import integer, label
 
 Ints = NDArray[np.int64]
 
-_COLUMNS = (
+COLUMNS = (
     integer("cpu_milli", help="millicores that it asks for"),
     integer("memory_mib", help="MiB that it asks for"),
     integer("num_gpu", help="GPUs that it asks for"),
@@ -55,7 +55,7 @@ def read_pods(folder: Path, faults: Faults) -> GpuPods | None:
 
 def pods_in(file: Path, faults: Faults) -> GpuPods | None:
     """The pods of any list, plain or gzipped; None, and faults that say why, if they cannot be had."""
-    table = read_table(file, _COLUMNS, faults)
+    table = read_table(file, COLUMNS, faults)
     if table is None:
         return None
     gpus, share = table.numbers["num_gpu"], table.numbers["gpu_milli"]

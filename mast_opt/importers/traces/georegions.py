@@ -33,6 +33,18 @@ GPUS_OF = {column: int(column.split("_usd")[0].rpartition("x")[2]) for column in
 """Column with the price → GPUs of the machine."""
 _PRICE = "price of the machine, empty where it is not offered"
 
+REGION_COLUMNS = (
+    label("region", "region", help="name of the region"),
+    label("cloud", "cloud", help="its provider"),
+    *(supply(column, MICRO, required=False, help=_PRICE) for column in OFFERS),
+)
+PAIR_COLUMNS = (
+    label("src", "region", help="where the data comes from"),
+    label("dst", "region", help="where it goes"),
+    supply("throughput_gbps", MICRO, help="measured throughput of one machine"),
+    supply("egress_usd_per_gb", MICRO, help="price of what leaves src for dst"),
+)
+
 
 @dataclass(frozen=True, eq=False)
 class CloudRegions:
@@ -73,25 +85,8 @@ def read_regions(folder: Path, faults: Faults) -> CloudRegions | None:
     found = find(folder, "regions.csv", faults), find(folder, "region_pairs.csv", faults)
     if found[0] is None or found[1] is None:
         return None
-    regions = read_table(
-        found[0],
-        [
-            label("region", "region", help="name of the region"),
-            label("cloud", "cloud", help="its provider"),
-            *(supply(column, MICRO, required=False, help=_PRICE) for column in OFFERS),
-        ],
-        faults,
-    )
-    pairs = read_table(
-        found[1],
-        [
-            label("src", "region", help="where the data comes from"),
-            label("dst", "region", help="where it goes"),
-            supply("throughput_gbps", MICRO, help="measured throughput of one machine"),
-            supply("egress_usd_per_gb", MICRO, help="price of what leaves src for dst"),
-        ],
-        faults,
-    )
+    regions = read_table(found[0], REGION_COLUMNS, faults)
+    pairs = read_table(found[1], PAIR_COLUMNS, faults)
     if regions is None or pairs is None:
         return None
     again = np.flatnonzero(~regions.labels["region"].is_first_distinct().to_numpy())

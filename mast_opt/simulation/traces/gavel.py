@@ -13,7 +13,7 @@ from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import SourceError, UsageError
 from mast_opt.core.units import MICRO, MILLI
 from mast_opt.importers.base import Importer, Input, setting
-from mast_opt.importers.gavel import Trace, by_type, read_rates, read_trace
+from mast_opt.importers.gavel import FORMATS, Trace, by_type, read_rates, read_trace
 from mast_opt.io.faults import Faults
 from mast_opt.job_placement.units import MOST_TASKS
 from mast_opt.simulation.traces.schema import FASTEST, KIND, MOST_S, MOST_STEPS
@@ -143,4 +143,5 @@ GAVEL_TRACE = Importer(
     ),
     settings_type=GavelSettings,
     build=gavel,
+    formats=FORMATS,
 )

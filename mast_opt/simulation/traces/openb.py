@@ -12,9 +12,12 @@ from numpy.typing import NDArray
 from mast_opt.core.errors import SourceError
 from mast_opt.core.units import MILLI
 from mast_opt.importers.base import Importer, Input, setting
+from mast_opt.importers.fields import Format, Use, of_columns
 from mast_opt.importers.traces.alibaba_nodes import GpuNodes, read_nodes
+from mast_opt.importers.traces.alibaba_pods import COLUMNS as POD_COLUMNS
 from mast_opt.importers.traces.alibaba_pods import GpuPods, pods_in
 from mast_opt.importers.traces.csv_table import find, read_table
+from mast_opt.importers.traces.formats import NODES_2023
 from mast_opt.io.faults import Faults
 from mast_opt.kind.schema import integer, label
 from mast_opt.simulation.traces.schema import KIND
@@ -120,4 +123,5 @@ OPENB = Importer(
     ),
     settings_type=OpenbSettings,
     build=openb,
+    formats=(NODES_2023, Format("Alibaba, a pod list with times", of_columns((*POD_COLUMNS, *_TIMES)), Use.IGNORED)),
 )

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from mast_opt.core.errors import SourceError, UsageError
 from mast_opt.core.units import MILLI
 from mast_opt.importers.base import Importer, Input, setting
+from mast_opt.importers.fields import Format, Use, of_columns
 from mast_opt.importers.traces.csv_table import read_table
+from mast_opt.importers.traces.formats import PHILLY as PHILLY_FORMAT
 from mast_opt.importers.traces.philly import Jobs, read_jobs
 from mast_opt.io.faults import Faults
 from mast_opt.kind.schema import integer, label
@@ -122,4 +124,5 @@ PHILLY = Importer(
     ),
     settings_type=PhillySettings,
     build=philly,
+    formats=(PHILLY_FORMAT, Format("virtual clusters", of_columns(CLUSTER_COLUMNS), Use.IGNORED)),
 )

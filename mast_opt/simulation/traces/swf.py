@@ -339,4 +339,5 @@ SWF = Importer(
     inputs=(Input("log", "the log, .swf or .swf.gz"),),
     settings_type=SwfSettings,
     build=swf,
+    formats=(SWF_FORMAT,),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ def line(job: int, **known: float) -> str:
     return " ".join(f"{given.get(name, -1):g}" for name in NAMES)
 
 
-def imported(folder: Path, *lines: str, head: tuple[str, ...] = HEAD, **given: str) -> tuple[JobTrace, list[str]]:
+def imported(folder: Path, *lines: str, head: tuple[str, ...] = HEAD, **given: Any) -> tuple[JobTrace, list[str]]:
     (folder / "log.swf.gz").write_bytes(gzip.compress("\n".join([*head, "", *lines, ""]).encode()))
     found, warned = with_warnings(lambda: SWF.run([folder / "log.swf.gz"], given, 0))
     return trace_from_tables(found.name, found.provenance, found.tables), [str(one) for one in warned]
@@ -72,7 +73,8 @@ def test_settings(tmp_path: Path) -> None:
     assert sum(server.gpus for server in trace.servers) == 16
     trace, _ = imported(tmp_path, *lines, head=(), nodes="3", processors="7")
     assert sorted(server.cpu_mcores for server in trace.servers) == [2000, 2000, 3000]
-    for wrong in ({"sizes": "all"}, {"become": "tpus"}, {"tenant": "x"}, {"nodes": "-1"}):
+    wrongs: tuple[dict[str, Any], ...] = ({"sizes": "all"}, {"become": "tpus"}, {"tenant": "x"}, {"nodes": "-1"})
+    for wrong in wrongs:
         with pytest.raises(UsageError, match="expected"):
             imported(tmp_path, *lines, **wrong)
 
@@ -124,7 +126,7 @@ def test_odd_statuses_and_orders_are_said(tmp_path: Path) -> None:
         ((job(1, 0, 1, 1).replace("-1", "x", 1),), HEAD, "expected 18 numbers"),
         ((job(1, -1, 1, 1),), HEAD, "row 7, column submit time: found '-1'"),
         ((job(1, 0, -5, 1),), HEAD, "column run time: found '-5'"),
-        ((line(1, submit_time=0, run_time=1, allocated_processors=1.5),), HEAD, "column allocated processors: found '1.5'"),
+        ((line(1, submit_time=0, run_time=1, allocated_processors=1.5),), HEAD, "processors: found '1.5'"),
         ((job(1, 0, 1, 1), job(1, 0, 1, 1)), HEAD, "row 7, column job number: found '1'; expected each job once"),
         ((job(1, 0, 1, 1),), (), "a comment MaxNodes or MaxProcs"),
         ((job(1, 0, 1, 1),), ("; MaxNodes: many",), "column MaxNodes: found 'many'"),

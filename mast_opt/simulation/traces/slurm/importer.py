@@ -17,6 +17,7 @@ from mast_opt.io.faults import Faults
 from mast_opt.job_placement.units import MOST_GPUS, MOST_TASKS
 from mast_opt.simulation.traces.schema import KIND, MOST_S
 from mast_opt.simulation.traces.slurm import nodes as sinfo
+from mast_opt.simulation.traces.slurm.formats import FORMATS
 from mast_opt.simulation.traces.slurm.jobs import SacctJob, jobs_of, warn_of_sizes
 from mast_opt.simulation.traces.slurm.nodes import Node, nodes_in
 from mast_opt.simulation.traces.slurm.records import gpu_types_in, gpus_in
@@ -209,4 +210,5 @@ SACCT = Importer(
     ),
     settings_type=SacctSettings,
     build=sacct,
+    formats=FORMATS,
 )

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mast_opt.core.arrays import amounts, flags, positions
+from mast_opt.core.arrays import amounts, positions
 from mast_opt.kind.problem_data import Bools, Entities, Ints, Relation
+from mast_opt.kind.schema import boolean, integer, label
+from mast_opt.kind.stated_columns import stated
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -17,11 +19,14 @@ class Resources(Entities):
     """What processes need and machines have: cores, memory, disk and so on."""
 
     AXIS = "resources"
-    COLUMNS = (flags("transient", "resources"), amounts("load_weight", "resources", total=False))
 
-    transient: Bools
+    transient: Bools = stated(
+        boolean("transient", default=False, required=False, help="held on the old machine too during a move?")
+    )
     """[K] does a moved process hold this resource on its old machine too?"""
-    load_weight: Ints
+    load_weight: Ints = stated(
+        integer("load_weight", default=1, required=False, help="cost of a unit above the safety capacity"), total=False
+    )
     """[K] cost of a unit of use above the safety capacity."""
 
 
@@ -34,25 +39,32 @@ class Machines(Entities):
 
     AXIS = "machines"
     COLUMNS = (
-        positions("location", "machines", "locations"),
-        positions("neighbourhood", "machines", "neighbourhoods"),
-        positions("move_group", "machines", "move_groups"),
         amounts("capacity", "machines", "resources", least=None),
         amounts("safety", "machines", "resources", least=None, total=False),
-        flags("balanced", "machines"),
     )
 
-    location: Ints
-    """[M] position in ``locations``."""
-    neighbourhood: Ints
-    """[M] position in ``neighbourhoods``."""
-    move_group: Ints
-    """[M] position in ``move_groups``."""
     capacity: Ints
     """[M, K] what a machine has."""
     safety: Ints
     """[M, K] use up to here costs nothing."""
-    balanced: Bools
+    location: Ints = stated(
+        label("location", "location", help="a service spreads over several locations"),
+        positions("location", "machines", "locations"),
+    )
+    """[M] position in ``locations``."""
+    neighbourhood: Ints = stated(
+        label("neighbourhood", "neighbourhood", help="a service finds the ones it depends on in its own"),
+        positions("neighbourhood", "machines", "neighbourhoods"),
+    )
+    """[M] position in ``neighbourhoods``."""
+    move_group: Ints = stated(
+        label("move_group", "move_group", required=False, help="see move_costs; empty = moving costs nothing"),
+        positions("move_group", "machines", "move_groups"),
+    )
+    """[M] position in ``move_groups``."""
+    balanced: Bools = stated(
+        boolean("balanced", default=True, required=False, later=True, help="do balances count on the machine?")
+    )
     """[M] do the balance goals count on the machine?"""
 
 
@@ -73,9 +85,10 @@ class Services(Entities):
     """Sets of processes, no two of a set on one machine."""
 
     AXIS = "services"
-    COLUMNS = (amounts("spread_min", "services", total=False),)
 
-    spread_min: Ints
+    spread_min: Ints = stated(
+        integer("spread_min", default=1, required=False, help="fewest locations that it runs in"), total=False
+    )
     """[S] fewest locations that a service runs in."""
 
 
@@ -85,11 +98,12 @@ class Dependencies(Relation):
 
     AXIS = "dependencies"
     KEY = ("service", "needs")
-    COLUMNS = (positions("service", "dependencies", "services"), positions("needs", "dependencies", "services"))
 
-    service: Ints
+    service: Ints = stated(label("service", "service"), positions("service", "dependencies", "services"))
     """[·] each process of this service …"""
-    needs: Ints
+    needs: Ints = stated(
+        label("needs", "service", help="the service that must be near"), positions("needs", "dependencies", "services")
+    )
     """[·] … has a process of this service in its neighbourhood."""
 
 
@@ -98,21 +112,18 @@ class Processes(Entities):
     """Running tasks."""
 
     AXIS = "processes"
-    COLUMNS = (
-        positions("service", "processes", "services"),
-        amounts("need", "processes", "resources"),
-        amounts("move_cost", "processes", total=False),
-        positions("initial", "processes", "machines"),
-    )
+    COLUMNS = (amounts("need", "processes", "resources"),)
 
-    service: Ints
-    """[P] service of each process."""
     need: Ints
     """[P, K] what a process needs."""
-    move_cost: Ints
-    """[P] cost of moving this process anywhere."""
-    initial: Ints
+    service: Ints = stated(label("service", "service"), positions("service", "processes", "services"))
+    """[P] service of each process."""
+    initial: Ints = stated(
+        label("machine", "machine", help="where it runs today"), positions("initial", "processes", "machines")
+    )
     """[P] the machine that runs it today."""
+    move_cost: Ints = stated(integer("move_cost", default=1, required=False, help="cost of moving it"), total=False)
+    """[P] cost of moving this process anywhere."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,18 +132,20 @@ class Balances(Relation):
 
     AXIS = "balances"
     KEY = ("first", "second", "target")
-    COLUMNS = (
-        positions("first", "balances", "resources"),
-        positions("second", "balances", "resources"),
-        amounts("target", "balances", total=False),
-        amounts("weight", "balances", total=False),
-    )
 
-    first: Ints
+    first: Ints = stated(
+        label("first", "resource", help="the resource whose free amount asks for the second"),
+        positions("first", "balances", "resources"),
+    )
     """[B] resource whose free amount asks for …"""
-    second: Ints
+    second: Ints = stated(label("second", "resource"), positions("second", "balances", "resources"))
     """[B] … free amounts of this resource,"""
-    target: Ints
+    target: Ints = stated(
+        integer("target", minimum=1, help="free units of the second wanted for each free unit of the first"),
+        amounts("target", "balances", total=False),
+    )
     """[B] so many units of it for each unit of the first;"""
-    weight: Ints
+    weight: Ints = stated(
+        integer("weight", default=1, required=False, help="cost of a unit that is missing on a machine"), total=False
+    )
     """[B] cost of a unit that is missing on a machine."""

@@ -6,7 +6,8 @@ import numpy as np
 
 from mast_opt.core.errors import InstanceError
 from mast_opt.kind.header import Header
-from mast_opt.kind.schema import Axis, Schema, Table, Tables, boolean, integer, label, need, supply
+from mast_opt.kind.schema import Axis, Schema, Table, Tables, integer, label, need, supply
+from mast_opt.kind.stated_columns import arrays_of, cells_of
 from mast_opt.task_reassignment.entities import (
     Balances,
     Dependencies,
@@ -32,24 +33,14 @@ SCHEMA = Schema(
     tables=(
         Table(
             "resources",
-            (
-                label("resource", "resource"),
-                boolean("transient", default=False, required=False, help="held on the old machine too during a move?"),
-                integer("load_weight", default=1, required=False, help="cost of a unit above the safety capacity"),
-            ),
+            (label("resource", "resource"), *Resources.columns()),
             key=("resource",),
             rows_required=True,
             help="what processes need and machines have: cores, memory, disk, …",
         ),
         Table(
             "machines",
-            (
-                label("machine", "machine"),
-                label("location", "location", help="a service spreads over several locations"),
-                label("neighbourhood", "neighbourhood", help="a service finds the ones it depends on in its own"),
-                label("move_group", "move_group", required=False, help="see move_costs; empty = moving costs nothing"),
-                boolean("balanced", default=True, required=False, later=True, help="do balances count on the machine?"),
-            ),
+            (label("machine", "machine"), *Machines.columns()),
             key=("machine",),
             rows_required=True,
             help="a machine that runs processes",
@@ -67,29 +58,21 @@ SCHEMA = Schema(
         ),
         Table(
             "services",
-            (
-                label("service", "service"),
-                integer("spread_min", default=1, required=False, help="fewest locations that it runs in"),
-            ),
+            (label("service", "service"), *Services.columns()),
             key=("service",),
             rows_required=True,
             help="a set of processes, no two of them on one machine",
         ),
         Table(
             "dependencies",
-            (label("service", "service"), label("needs", "service", help="the service that must be near")),
+            Dependencies.columns(),
             key=("service", "needs"),
             required=False,
             help="each process of the service has a process of the needed one in its neighbourhood",
         ),
         Table(
             "processes",
-            (
-                label("process", "process"),
-                label("service", "service"),
-                label("machine", "machine", help="where it runs today"),
-                integer("move_cost", default=1, required=False, help="cost of moving it"),
-            ),
+            (label("process", "process"), *Processes.columns()),
             key=("process",),
             rows_required=True,
             help="a running task",
@@ -106,12 +89,7 @@ SCHEMA = Schema(
         ),
         Table(
             "balances",
-            (
-                label("first", "resource", help="the resource whose free amount asks for the second"),
-                label("second", "resource"),
-                integer("target", minimum=1, help="free units of the second wanted for each free unit of the first"),
-                integer("weight", default=1, required=False, help="cost of a unit that is missing on a machine"),
-            ),
+            Balances.columns(),
             key=("first", "second", "target"),
             required=False,
             help="free amounts that should stand in a proportion on every machine",
@@ -161,19 +139,13 @@ def problem_from_tables(header: Header, tables: Tables) -> TaskReassignment:
     problem = TaskReassignment(
         name=header.name,
         provenance=header.provenance,
-        resources=Resources(
-            labels=resources,
-            transient=tables.get("resources", "transient"),
-            load_weight=tables.get("resources", "load_weight"),
-        ),
+        resources=Resources(labels=resources, **arrays_of(Resources, tables, "resources")),
         machines=Machines(
             labels=machines,
-            location=tables.get("machines", "location"),
-            neighbourhood=tables.get("machines", "neighbourhood"),
-            move_group=np.where(grouped, tables.get("machines", "move_group"), len(groups) - 1),
+            **arrays_of(Machines, tables, "machines")
+            | {"move_group": np.where(grouped, tables.get("machines", "move_group"), len(groups) - 1)},
             capacity=grid("capacities", "machine", "resource", stated, by_resource),
             safety=grid("capacities", "machine", "resource", safety, by_resource),
-            balanced=tables.get("machines", "balanced"),
         ),
         locations=axes["location"],
         neighbourhoods=axes["neighbourhood"],
@@ -181,23 +153,14 @@ def problem_from_tables(header: Header, tables: Tables) -> TaskReassignment:
             labels=groups,
             move_cost=grid("move_costs", "src", "dst", tables.get("move_costs", "cost"), (len(groups), len(groups))),
         ),
-        services=Services(labels=axes["service"], spread_min=tables.get("services", "spread_min")),
+        services=Services(labels=axes["service"], **arrays_of(Services, tables, "services")),
         processes=Processes(
             labels=processes,
-            service=tables.get("processes", "service"),
+            **arrays_of(Processes, tables, "processes"),
             need=grid("needs", "process", "resource", tables.get("needs", "amount"), (len(processes), len(resources))),
-            move_cost=tables.get("processes", "move_cost"),
-            initial=tables.get("processes", "machine"),
         ),
-        dependencies=Dependencies(
-            service=tables.get("dependencies", "service"), needs=tables.get("dependencies", "needs")
-        ),
-        balances=Balances(
-            first=tables.get("balances", "first"),
-            second=tables.get("balances", "second"),
-            target=tables.get("balances", "target"),
-            weight=tables.get("balances", "weight"),
-        ),
+        dependencies=Dependencies(**arrays_of(Dependencies, tables, "dependencies")),
+        balances=Balances(**arrays_of(Balances, tables, "balances")),
         objective=header.objective,
     )
     found = faults(problem)
@@ -217,18 +180,13 @@ def problem_to_tables(problem: TaskReassignment) -> tuple[Header, Tables]:
         np.nonzero(p.processes.need),
         np.nonzero(p.move_groups.move_cost),
     )
+    axes = problem_axes(p)
     values = {
-        "resources": {
-            "resource": np.arange(len(p.resources)),
-            "transient": p.resources.transient,
-            "load_weight": p.resources.load_weight,
-        },
+        "resources": {"resource": np.arange(len(p.resources)), **cells_of(p.resources, axes)[0]},
         "machines": {
             "machine": np.arange(len(p.machines)),
-            "location": p.machines.location,
-            "neighbourhood": p.machines.neighbourhood,
+            **cells_of(p.machines, axes)[0],
             "move_group": np.where(grouped, p.machines.move_group, 0),
-            "balanced": p.machines.balanced,
         },
         "capacities": {
             "machine": capacity_at[0],
@@ -236,28 +194,18 @@ def problem_to_tables(problem: TaskReassignment) -> tuple[Header, Tables]:
             "capacity": p.machines.capacity[capacity_at],
             "safety": p.machines.safety[capacity_at],
         },
-        "services": {"service": np.arange(len(p.services)), "spread_min": p.services.spread_min},
-        "dependencies": {"service": p.dependencies.service, "needs": p.dependencies.needs},
-        "processes": {
-            "process": np.arange(len(p.processes)),
-            "service": p.processes.service,
-            "machine": p.processes.initial,
-            "move_cost": p.processes.move_cost,
-        },
+        "services": {"service": np.arange(len(p.services)), **cells_of(p.services, axes)[0]},
+        "dependencies": cells_of(p.dependencies, axes)[0],
+        "processes": {"process": np.arange(len(p.processes)), **cells_of(p.processes, axes)[0]},
         "needs": {"process": need_at[0], "resource": need_at[1], "amount": p.processes.need[need_at]},
-        "balances": {
-            "first": p.balances.first,
-            "second": p.balances.second,
-            "target": p.balances.target,
-            "weight": p.balances.weight,
-        },
+        "balances": cells_of(p.balances, axes)[0],
         "move_costs": {"src": cost_at[0], "dst": cost_at[1], "cost": p.move_groups.move_cost[cost_at]},
     }
     present = {"machines": {"move_group": grouped}}
     missing = frozenset(
         name for name in ("dependencies", "balances", "move_costs") if not len(next(iter(values[name].values())))
     )
-    return header, Tables(problem_axes(p), values, present, missing)
+    return header, Tables(axes, values, present, missing)
 
 
 def problem_axes(problem: TaskReassignment) -> dict[str, tuple[str, ...]]:

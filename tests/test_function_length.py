@@ -20,7 +20,6 @@ ARGUED = {
     ("cli/commands/whatif.py", "command"): "options of one command and what they exclude",
     ("cli/commands/solve.py", "command"): "options of one command and what they exclude",
     ("resource_allocation/analysis/elastic_program.py", "relief"): "one program, row by row, as it is written on paper",
-    ("importers/traces/georegions.py", "read_regions"): "one file format, field by field",
 }
 """(module, function) → why it is longer."""
 

@@ -53,7 +53,7 @@ MENU: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Notebooks", ("notebooks",)),
     ("How to", ("how-to",)),
     ("Problems", ("problems", "models.md", "instances.md")),
-    ("Solvers", ("heuristics", "benchmarks.md", "benchmarks", "research")),
+    ("Solvers", ("heuristics", "wrong-answers.md", "benchmarks.md", "benchmarks", "research")),
     ("Schedulers", ("papers.md", "policies.md", "policies-sizes.md", "policies-queues.md", "policies-in-time.md")),
     ("Reference", ("api.md", "tables.md", "importers.md", "groups.md", "policies-reference.md")),
     ("Decisions", ("decisions/README.md", "decisions")),

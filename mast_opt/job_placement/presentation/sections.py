@@ -40,7 +40,7 @@ def _admission(problem: JobPlacement, admitted: Bools) -> Section:
             value = float(p.jobs.value_milli[of_tier].sum()) / MILLI
             got = float(p.jobs.value_milli[of_tier & admitted].sum()) / MILLI
             once = of_tier & p.counts_once
-            rows.append((str(tier), int(once.sum()), int((once & admitted).sum()), value, got))
+            rows.append((tier, int(once.sum()), int((once & admitted).sum()), value, got))
     heads = (
         Head("tier", Form.COUNT),
         Head("jobs", Form.COUNT),

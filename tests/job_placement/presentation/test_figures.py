@@ -42,7 +42,7 @@ ROWS = (("j0", "s0", 1, None), ("j1", "s0", 1, None), ("j1", "s3", 2, None))
 
 def test_sections(fleet: JobPlacement) -> None:
     admitted, clusters, stopped, waiting = sections(fleet, plan(fleet, *ROWS, stop=("r1", "r2")))
-    assert admitted.rows == (("0", 2, 1, 7 + 9, 7), ("2", 2, 1, 3 + 2, 3))
+    assert admitted.rows == ((0, 2, 1, 7 + 9, 7), (2, 2, 1, 3 + 2, 3))
     assert admitted.note == "2 of 4 jobs are admitted. 1 job over its tenant's quota counts in the lowest tier."
     assert clusters.rows == (
         ("c0", "west", 8, 1 / 8, 6 / 8, 2),

@@ -133,8 +133,9 @@ class Admission:
 
     def _assign(self, queue: ClusterQueue, pods: PodSet, use: dict[Key, int]) -> str:
         """Add what a pod set takes on the flavors that Kueue would choose; why it takes none, else nothing."""
-        needs = {name: each * pods.count for name, each in pods.requests.items() if each}
-        covered = {name for group in queue.groups for name in group.resources}
+        excluded = self._excluded(queue)
+        needs = {name: each * pods.count for name, each in pods.requests.items() if each and name not in excluded}
+        covered = self._covered(queue)
         unknown = [*pods.unknown, *sorted(set(needs) - covered)]
         if unknown:
             where = f", which ClusterQueue {queue.name} does not cover" if set(needs) - covered else ""
@@ -149,6 +150,16 @@ class Admission:
             for name, amount in asked.items():
                 use[flavor, name] = use.get((flavor, name), 0) + amount
         return ""
+
+    def _excluded(self, queue: ClusterQueue) -> set[str]:
+        """Resources that Kueue's configuration excludes: admissions of the queue asked for them and got no flavor."""
+        admitted = [one.workload for one in self._admitted.values() if one.queue == queue.name and not one.fresh]
+        asked = {name for one in admitted for pods in one.pod_sets if pods.count for name in pods.requests}
+        return asked - {resource for one in admitted for _, resource in one.held} - self._covered(queue)
+
+    @staticmethod
+    def _covered(queue: ClusterQueue) -> set[str]:
+        return {name for group in queue.groups for name in group.resources}
 
     def _flavor(
         self, queue: ClusterQueue, group: Group, pods: PodSet, asked: Mapping[str, int], use: Use

@@ -249,6 +249,15 @@ def test_what_is_not_modelled_never_fits(tmp_path: Path, spec: Object, words: st
     assert words in found.words
 
 
+def test_what_kueue_excludes_is_seen_from_its_admissions(tmp_path: Path) -> None:
+    """The queue does not cover processors, and has admitted pods that ask for some: its configuration excludes them."""
+    old = running("old", pods(8, cpu="4"))
+    assert "not looked at: cpu" in advice(tmp_path, queue(gpus=16), workload("w", pods(8, cpu="4")))["w"].words
+    old["status"]["admission"]["podSetAssignments"][0]["flavors"] = {GPU: "h100"}
+    found = advice(tmp_path, queue(gpus=16), old, workload("w", pods(8, cpu="4")))["w"]
+    assert "fits on h100" in found.words
+
+
 def test_a_topology_is_not_looked_at(tmp_path: Path) -> None:
     found = advice(tmp_path, queue(), workload("w", {**pods(8), "topologyRequest": {"required": "rack"}}))["w"]
     assert found.clusters == ()

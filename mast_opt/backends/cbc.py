@@ -155,8 +155,6 @@ class _Run:
                 raise UnsupportedOption(f"CBC does not accept option {name}: expected letters only, as in 'cuts'")
             text = {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(value)
             arguments += [f"-{name}", text]
-        if "preprocess" not in dict(params.options):
-            arguments += ["-preprocess", "off"]  # that of CBC 2.10 calls wrong answers optimal
         # CBC measures the gap by the larger of objective and bound
         arguments += ["-ratioGap", repr(params.gap / (1 + params.gap)), "-allowableGap", "0"]
         arguments += ["-randomSeed", str(params.seed + 1), "-randomCbcSeed", str(params.seed + 1)]

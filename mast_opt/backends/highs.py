@@ -29,15 +29,13 @@ GOVERNED = {
     "output_flag": "on_event",
 }
 NODE_LIMIT = "mip_max_nodes"
-WRONG = ("1.13.", "1.14.")
-"""Versions whose presolve calls answers optimal that are not (docs/decisions/0044-which-highs.md)."""
 
 
 class Highs:
     """HiGHS: LPs by simplex or interior point, MIPs by branch and cut."""
 
     name = "highs"
-    package = "highspy>=1.16"
+    package = "highspy>=1.11,<1.14"
     takes_incumbents = True
     """Whether ``SolveParams.incumbents`` is honoured."""
     large_linear = (("solver", "ipm"),)
@@ -48,7 +46,7 @@ class Highs:
 
     def version(self) -> str:
         """The library's version. Raises BackendUnavailable without the library."""
-        return str(_quiet(self._library()).version())
+        return str(self._library().Highs().version())
 
     def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
         """The result of one solve, under ``supervised``; see ``Backend.solve``."""
@@ -56,11 +54,11 @@ class Highs:
 
     def _library(self) -> Any:
         highspy = load("highspy", self)
-        version = _quiet(highspy).version()
-        if version.startswith(WRONG):
+        version = highspy.Highs().version()
+        if version.startswith("1.14."):
             raise BackendUnavailable(
-                f"HiGHS {version} calls wrong answers optimal; "
-                f"install another version with: pip install '{self.package}'"
+                f"HiGHS {version} calls wrong answers optimal where a row has continuous columns of its own "
+                f"(ERGO-Code/HiGHS#2957); install another version with: pip install '{self.package}'"
             )
         return highspy
 
@@ -76,22 +74,14 @@ class Highs:
         try:
             return _Run(highspy, mip, params, progress).outcome()
         except _SolveError:
-            # Its presolve sometimes ends with an x that it then finds infeasible, or hands back the start with the
-            # objective of another point; without presolve it does not.
+            # Its presolve sometimes ends with an x that it then finds infeasible; without presolve it does not.
             careful = replace(params, basis=None, options=(*params.options, ("presolve", "off")))
             return _Run(highspy, mip, careful, progress).outcome()
         finally:
             highspy.Highs.resetGlobalScheduler(True)
 
 
-FEASIBILITY = 1e-9
-"""Tolerance of the rows of a MIP, in scaled units. With HiGHS's own, 1e-6, an overload of a part of that costs nothing."""
-CONTRADICTION = 1e-5
-"""Difference, relative to the objective, between what HiGHS states and what its point gives."""
-_ON_VALUES = re.compile(
-    r"WARNING: ((Row|Col) +\d+.* has (integer )?infeasibility|Assessing feasibility of MIP solution|Solution has "
-    r"|(Row|Col|Integer) infeasibilities )"
-)
+_ON_VALUES = re.compile(r"WARNING: (Row|Col) +\d+.* has (integer )?infeasibility")
 """How HiGHS speaks of each row and column that values break: a start may, and HiGHS tries to complete it."""
 
 
@@ -109,7 +99,7 @@ class _Run:
         self._scaled = scale(mip)
         self._complaints: list[str] = []
         self._relay = Relay(params, progress)
-        self._solver = _quiet(highspy)
+        self._solver = highspy.Highs()
         self._listen()
         if params.incumbents is not None:
             self._solver.cbMipUserSolution += partial(self._on_turn, mip, params.incumbents)
@@ -163,11 +153,7 @@ class _Run:
         if info.primal_solution_status != int(self._highspy.SolutionStatus.kSolutionStatusFeasible):
             return Outcome(Status.NO_SOLUTION, None, bound, limit or Limit.OTHER, words)
         solution = self._solver.getSolution()
-        values = np.array(solution.col_value)
-        stated, found = info.objective_function_value, self._scaled.mip.objective(values)
-        if abs(stated - found) > CONTRADICTION * max(1.0, abs(found)):
-            raise _SolveError(f"HiGHS states the objective {stated:g} for a point whose objective is {found:g}")
-        x = self._scaled.to_original(values)
+        x = self._scaled.to_original(np.array(solution.col_value))
         price: FloatArray | None = None
         basis: Basis | None = None
         if optimal and not self._scaled.mip.integral.any():
@@ -204,7 +190,6 @@ class _Run:
         self._set("log_to_console", False)
         self._set("mip_rel_gap", params.gap)
         self._set("mip_abs_gap", 0.0)
-        self._set("mip_feasibility_tolerance", FEASIBILITY)
         self._set("random_seed", params.seed)
         if params.threads is not None:
             self._set("threads", params.threads)
@@ -244,9 +229,8 @@ class _Run:
                 self._complaints.append(words)
 
     def _on_solution(self, event: Any) -> None:
-        values = np.array(event.data_out.mip_solution)
-        objective = self._scaled.to_original_objective(self._scaled.mip.objective(values))
-        x = self._scaled.to_original(values)
+        objective = self._scaled.to_original_objective(event.data_out.objective_function_value)
+        x = self._scaled.to_original(np.array(event.data_out.mip_solution))
         self._relay.call(lambda: self._progress.update(incumbent=objective, x=x))
         self._on_mip(event)
 
@@ -269,17 +253,6 @@ class _Run:
     def _on_interrupt(self, event: Any) -> None:
         if self._relay.stop:
             event.interrupt()
-
-
-def _quiet(highspy: Any) -> Any:
-    """A solver object that prints nothing: HiGHS announces itself on stdout with the first one, before options are set."""
-
-    class Quiet(highspy.Highs):  # type: ignore[misc]
-        def enableCallbacks(self) -> None:
-            self.setOptionValue("log_to_console", False)
-            super().enableCallbacks()
-
-    return Quiet()
 
 
 def _not_basic(value: FloatArray, lower: FloatArray, upper: FloatArray) -> NDArray[np.int8]:

@@ -101,21 +101,12 @@ def inverse_power(magnitude: float) -> float:
     return math.ldexp(1.0, 1 - math.frexp(magnitude)[1])
 
 
-@cached_njit(
-    [
-        types.void(_read(n), _ints, _floats, _flags, _floats, _floats, types.float64, _floats_out, _floats_out)
-        for n in _positions
-    ],
-    nogil=True,
-)
+@cached_njit([types.void(_read(n), _ints, _floats, _flags, _floats_out, _floats_out) for n in _positions], nogil=True)
 def scaling_factors(
     row_start: IntArray,
     index: IntArray,
     value: FloatArray,
     integral: BoolArray,
-    col_lower: FloatArray,
-    col_upper: FloatArray,
-    largest_coefficient: float,
     row_factor: FloatArray,
     column_factor: FloatArray,
 ) -> None:
@@ -129,28 +120,14 @@ def scaling_factors(
             largest = max(largest, magnitude)
             if integral[index[e]]:
                 largest_integral = max(largest_integral, magnitude)
-        if largest_integral > 0.0:
-            largest = largest_integral
-        if largest < 1.0:
-            factor = inverse_power(largest)
-        elif largest <= largest_coefficient:
-            factor = 1.0
-        else:
-            factor = inverse_power(largest) * largest_coefficient
+        factor = inverse_power(largest_integral if largest_integral > 0.0 else largest)
         row_factor[r] = factor
         for e in range(row_start[r], row_start[r + 1]):
             j = index[e]
             if not integral[j]:
                 column_factor[j] = max(column_factor[j], abs(value[e]) * factor)
     for j in range(len(column_factor)):
-        if integral[j]:
-            column_factor[j] = 1.0
-            continue
-        factor = inverse_power(column_factor[j])
-        for bound in (abs(col_lower[j]), abs(col_upper[j])):
-            if 0.0 < bound < factor:
-                factor = 1.0 / inverse_power(bound)
-        column_factor[j] = factor
+        column_factor[j] = 1.0 if integral[j] else inverse_power(column_factor[j])
 
 
 @cached_njit(

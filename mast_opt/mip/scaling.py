@@ -14,9 +14,6 @@ import numpy as np
 from mast_opt.core.arrays import FloatArray
 from mast_opt.mip.program import Mip, frozen
 
-LARGEST_COEFFICIENT = 2.0**17
-"""Rows whose integer columns have larger coefficients are scaled down to this, and no further: a solver's tolerance is
-then small against the least coefficient of a row whose coefficients are 1e11 apart."""
 LARGEST_COST = 2.0**20
 """Costs are scaled up to be near 1 in the geometric mean, but none beyond this."""
 
@@ -52,8 +49,7 @@ def scale(mip: Mip) -> Scaled:
     from mast_opt.mip import kernels  # compiles with numba: only where a program is built
 
     row_factor, column_factor, value = np.empty(len(mip.row_lower)), np.empty(len(mip.cost)), np.empty(len(mip.value))
-    limits = mip.col_lower, mip.col_upper, LARGEST_COEFFICIENT
-    kernels.scaling_factors(mip.row_start, mip.index, mip.value, mip.integral, *limits, row_factor, column_factor)
+    kernels.scaling_factors(mip.row_start, mip.index, mip.value, mip.integral, row_factor, column_factor)
     kernels.scale_values(mip.row_start, mip.index, mip.value, mip.integral, row_factor, column_factor, value)
     cost = mip.cost * column_factor
     cost_factor = _cost_factor(cost)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 import tomllib
@@ -128,21 +127,12 @@ def test_a_broken_addition_is_named_and_harms_nobody(value: str, monkeypatch: py
     assert (broken.name, broken.version) == ("broken", None)
 
 
-@pytest.mark.parametrize("version", ["1.13.0", "1.13.1", "1.14.0"])
-def test_highs_refuses_versions_with_wrong_answers(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_highs_refuses_the_version_with_wrong_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     import highspy
 
-    monkeypatch.setattr(highspy.Highs, "version", lambda self: version)
-    with pytest.raises(BackendUnavailable, match=f"{re.escape(version)} calls wrong answers optimal.*highspy>=1.16"):
+    monkeypatch.setattr(highspy.Highs, "version", lambda self: "1.14.0")
+    with pytest.raises(BackendUnavailable, match=r"1\.14\.0 calls wrong answers optimal"):
         backends.get("highs").solve(program([1.0]), SolveParams())
-
-
-@pytest.mark.second_tier
-def test_highs_prints_nothing() -> None:
-    """HiGHS 1.16 announces itself on stdout with its first solver object."""
-    words = "import mast_opt.backends as b; print(b.get('highs').version())"
-    ended = subprocess.run([sys.executable, "-c", words], capture_output=True, encoding="utf-8", check=True)
-    assert re.fullmatch(r"\d+\.\d+\.\d+\n", ended.stdout)
 
 
 CONFTEST = "from tests.conftest import *  # noqa: F403"

@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Generator
 from contextlib import closing
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from mast_opt.backends.progress import Progress, Relay, watching
 from mast_opt.backends.supervise import Outcome, supervised
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import BackendError, BackendUnavailable, UnsupportedOption
-from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
+from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status, within_gap
 from mast_opt.mip import Mip, scale
 from mast_opt.mip.export import write_mps
 
@@ -40,6 +41,7 @@ GOVERNED = {
     **dict.fromkeys(("mips", "mipstart"), "start"),
 }
 NODE_LIMIT = "maxNodes"
+PREPROCESS = "preprocess"
 GRACE_S = 10.0
 """How long CBC may take to write its answer after it was asked to stop; then it is killed."""
 SPAWNING = {"start_new_session": True} if os.name == "posix" else {}
@@ -77,8 +79,42 @@ class Cbc:
         return str(own)
 
     def _minimise(self, mip: Mip, params: SolveParams, progress: Progress) -> Outcome:
+        first = self._run(mip, params, progress)
+        if first.status not in (Status.OPTIMAL, Status.INFEASIBLE) or not mip.integral.any():
+            return first
+        plain = any(name.casefold() == PREPROCESS and value in ("off", False) for name, value in params.options)
+        again = replace(params, start=first.x, options=(*params.options, (PREPROCESS, "on" if plain else "off")))
+        try:
+            return _confirmed(mip, params, first, self._run(mip, again, progress))
+        except BackendError as error:
+            return _unproven(first, f"by a second search: {error}")
+
+    def _run(self, mip: Mip, params: SolveParams, progress: Progress) -> Outcome:
         with tempfile.TemporaryDirectory(prefix="mast-opt-") as folder:
             return _Run(self._path(), Path(folder), mip, params, progress).outcome()
+
+
+def _confirmed(mip: Mip, params: SolveParams, first: Outcome, second: Outcome) -> Outcome:
+    """A proof of CBC counts where its search with preprocessing and the one without come to the same.
+
+    CBC 2.10.3 calls 3 of 820 small random programs optimal above their minimum, and without preprocessing it ends in
+    a crash or a wrong answer on others.
+    """
+    if first.x is None or second.x is None:
+        both = first.status is second.status is Status.INFEASIBLE
+        if both:
+            return first
+        return _unproven(first if second.x is None else second, f"by a second search: {second.message}")
+    values = mip.objective(first.x), mip.objective(second.x)
+    better = first if values[0] <= values[1] else second
+    if second.status is Status.OPTIMAL and within_gap(max(values), min(values), params.gap, claimed=True):
+        return better
+    return _unproven(better, f"by a second search: {second.message}")
+
+
+def _unproven(outcome: Outcome, why: str) -> Outcome:
+    status = Status.NO_SOLUTION if outcome.x is None else Status.FEASIBLE
+    return Outcome(status, outcome.x, None, outcome.limit or Limit.OTHER, f"{outcome.message}; not confirmed {why}")
 
 
 class _Run:

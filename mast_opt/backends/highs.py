@@ -29,13 +29,22 @@ GOVERNED = {
     "output_flag": "on_event",
 }
 NODE_LIMIT = "mip_max_nodes"
+TOLERANCE = 1e-7
+"""Of rows and integers in a MIP. At its default of 1e-6, HiGHS 1.16 rounds continuous columns down by all of it, which
+shows in objectives; options may set another."""
+WRONG_VERSIONS = {
+    "1.13.0": "presolve loses the optimum of small programs",
+    "1.13.1": "presolve loses the optimum of small programs",
+    "1.14.0": "presolve forgets the integer columns of a row, ERGO-Code/HiGHS#2957",
+}
+"""Versions that are refused; see decision 8."""
 
 
 class Highs:
     """HiGHS: LPs by simplex or interior point, MIPs by branch and cut."""
 
     name = "highs"
-    package = "highspy>=1.11,<1.14"
+    package = "highspy>=1.16,<1.17"
     takes_incumbents = True
     """Whether ``SolveParams.incumbents`` is honoured."""
     large_linear = (("solver", "ipm"),)
@@ -46,7 +55,7 @@ class Highs:
 
     def version(self) -> str:
         """The library's version. Raises BackendUnavailable without the library."""
-        return str(self._library().Highs().version())
+        return _version(self._library())
 
     def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
         """The result of one solve, under ``supervised``; see ``Backend.solve``."""
@@ -54,11 +63,11 @@ class Highs:
 
     def _library(self) -> Any:
         highspy = load("highspy", self)
-        version = highspy.Highs().version()
-        if version.startswith("1.14."):
+        version = _version(highspy)
+        if version in WRONG_VERSIONS:
             raise BackendUnavailable(
-                f"HiGHS {version} calls wrong answers optimal where a row has continuous columns of its own "
-                f"(ERGO-Code/HiGHS#2957); install another version with: pip install '{self.package}'"
+                f"HiGHS {version} calls wrong answers optimal ({WRONG_VERSIONS[version]}); "
+                f"install another version with: pip install '{self.package}'"
             )
         return highspy
 
@@ -81,8 +90,8 @@ class Highs:
             highspy.Highs.resetGlobalScheduler(True)
 
 
-_ON_VALUES = re.compile(r"WARNING: (Row|Col) +\d+.* has (integer )?infeasibility")
-"""How HiGHS speaks of each row and column that values break: a start may, and HiGHS tries to complete it."""
+_ON_VALUES = re.compile(r"WARNING: User-supplied solution with objective .* violations")
+"""How HiGHS speaks of a start that breaks rows, and may."""
 
 
 class _SolveError(BackendError):
@@ -99,14 +108,14 @@ class _Run:
         self._scaled = scale(mip)
         self._complaints: list[str] = []
         self._relay = Relay(params, progress)
-        self._solver = highspy.Highs()
+        self._solver = quiet(highspy)
+        wanted = params.start if mip.integral.any() else None
+        self._start = None if wanted is None else scaled_start(mip, self._scaled, wanted)
         self._listen()
-        if params.incumbents is not None:
+        if self._start is not None or params.incumbents is not None:
             self._solver.cbMipUserSolution += partial(self._on_turn, mip, params.incumbents)
         self._configure()
         pass_program(highspy, self._solver, self._scaled, self._check)
-        if params.start is not None:
-            self._offer(mip, params.start)
         if params.basis is not None and not mip.integral.any():
             self._begin(params.basis)
 
@@ -187,9 +196,9 @@ class _Run:
     def _configure(self) -> None:
         params = self._params
         self._set("log_file", os.devnull)  # HiGHS up to 1.13 passes to a callback only what it also writes somewhere
-        self._set("log_to_console", False)
         self._set("mip_rel_gap", params.gap)
         self._set("mip_abs_gap", 0.0)
+        self._set("mip_feasibility_tolerance", TOLERANCE)
         self._set("random_seed", params.seed)
         if params.threads is not None:
             self._set("threads", params.threads)
@@ -206,11 +215,6 @@ class _Run:
         """Warnings are kept for the message; errors are raised."""
         if status == self._highspy.HighsStatus.kError:
             raise BackendError(f"HiGHS could not {what}: {' '.join(self._complaints) or 'no reason given'}")
-
-    def _offer(self, mip: Mip, start: FloatArray) -> None:
-        solution = self._highspy.HighsSolution()
-        solution.col_value = scaled_start(mip, self._scaled, start)
-        self._check(self._solver.setSolution(solution), "take the start")
 
     def _listen(self) -> None:
         solver = self._solver
@@ -234,13 +238,20 @@ class _Run:
         self._relay.call(lambda: self._progress.update(incumbent=objective, x=x))
         self._on_mip(event)
 
-    def _on_turn(self, mip: Mip, incumbents: Callable[[], FloatArray | None], event: Any) -> None:
-        """Hand over what was found elsewhere; HiGHS checks it."""
+    def _on_turn(self, mip: Mip, incumbents: Callable[[], FloatArray | None] | None, event: Any) -> None:
+        """Hand over the start, then what was found elsewhere; HiGHS checks both.
+
+        A start that ``setSolution`` sets is carried into the presolved program without a check, and HiGHS 1.16 returns
+        it in place of the better solution that it has become there.
+        """
 
         def hand_over() -> None:
-            found = incumbents()
-            if found is not None:
-                event.data_in.setSolution(scaled_start(mip, self._scaled, found))
+            given, self._start = self._start, None
+            if given is None and incumbents is not None:
+                found = incumbents()
+                given = None if found is None else scaled_start(mip, self._scaled, found)
+            if given is not None:
+                event.data_in.setSolution(given)
 
         self._relay.call(hand_over)
 
@@ -253,6 +264,21 @@ class _Run:
     def _on_interrupt(self, event: Any) -> None:
         if self._relay.stop:
             event.interrupt()
+
+
+def _version(highspy: Any) -> str:
+    return f"{highspy.HIGHS_VERSION_MAJOR}.{highspy.HIGHS_VERSION_MINOR}.{highspy.HIGHS_VERSION_PATCH}"
+
+
+def quiet(highspy: Any) -> Any:
+    """A solver object that never writes to stdout: HiGHS 1.16 prints two lines when the first one takes callbacks."""
+
+    class Quiet(highspy.Highs):  # type: ignore[misc]
+        def enableCallbacks(self) -> None:
+            self.setOptionValue("log_to_console", False)
+            super().enableCallbacks()
+
+    return Quiet()
 
 
 def _not_basic(value: FloatArray, lower: FloatArray, upper: FloatArray) -> NDArray[np.int8]:

@@ -157,7 +157,7 @@ def _missed(mip: Mip, x: FloatArray) -> FloatArray:
 
 
 def _check_solution(mip: Mip, x: FloatArray) -> None:
-    missed = _missed(mip, x)
+    missed = _missed(mip, x) / _sizes(mip, x)
     if missed.max(initial=0.0) > WRONG:
         at = int(np.argmax(missed))
         raise BackendError(
@@ -165,6 +165,17 @@ def _check_solution(mip: Mip, x: FloatArray) -> None:
         )
     if mip.integral.any() and np.abs(x - np.round(x))[mip.integral].max() > WRONG:
         raise BackendError("the solver calls something a solution that has fractions in integer columns")
+
+
+def _sizes(mip: Mip, x: FloatArray) -> FloatArray:
+    """What solvers compare the miss of each row with: its activity as they see it, but at least 1."""
+    return np.maximum(1.0, np.abs(mip.activity(x)) * scale(mip).row_factor)
+
+
+def _holds_when_whole(mip: Mip, x: FloatArray) -> bool:
+    """Whether every row holds once the integer columns are whole: a coefficient of 1e9 makes much of 1e-7, and a
+    tolerance relative to the row makes much of a large one."""
+    return bool(_missed(mip, np.where(mip.integral, np.round(x), x)).max(initial=0.0) <= WRONG)
 
 
 def _concluded(mip: Mip, params: SolveParams, outcome: Outcome, start: FloatArray | None) -> SolveResult:
@@ -190,6 +201,8 @@ def _concluded(mip: Mip, params: SolveParams, outcome: Outcome, start: FloatArra
         status, limit = Status.OPTIMAL, None
     elif status is Status.OPTIMAL and not within_gap(objective, bound, params.gap, claimed=True):
         status = Status.FEASIBLE
+    if status is Status.OPTIMAL and not _holds_when_whole(mip, x):
+        status, limit, words = Status.FEASIBLE, Limit.OTHER, f"{words}; rows hold by the solver's tolerance alone"
     x.setflags(write=False)
     price, basis = (outcome.row_price, outcome.basis) if status is Status.OPTIMAL else (None, None)
     return SolveResult(status, x, objective, bound if math.isfinite(bound) else None, limit, words, price, basis)

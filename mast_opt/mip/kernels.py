@@ -101,26 +101,59 @@ def inverse_power(magnitude: float) -> float:
     return math.ldexp(1.0, 1 - math.frexp(magnitude)[1])
 
 
-@cached_njit([types.void(_read(n), _ints, _floats, _flags, _floats_out, _floats_out) for n in _positions], nogil=True)
+VISIBLE = 2.0**-10
+"""What scaling down leaves of a row's least coefficient, limit or range: far above a solver's tolerance of 1e-6."""
+
+
+@cached_njit([types.float64(types.float64, types.float64)], nogil=True)
+def finest(lower: float, upper: float) -> float:
+    """The least of |lower|, |upper| and their distance, of those that are finite and not 0; infinity without any."""
+    least = np.inf
+    for amount in (abs(lower), abs(upper), upper - lower):
+        if 0.0 < amount < least:
+            least = amount
+    return least
+
+
+@cached_njit([types.float64(types.float64, types.float64)], nogil=True)
+def kept_visible(factor: float, least: float) -> float:
+    """The factor of a row, raised as far as ``least`` times it would fall below ``VISIBLE``, but not above 1."""
+    return factor if least == np.inf else max(factor, min(1.0, VISIBLE * inverse_power(least)))
+
+
+@cached_njit(
+    [
+        types.void(_read(n), _ints, _floats, _flags, _floats, _floats, _floats, _floats, _floats_out, _floats_out)
+        for n in _positions
+    ],
+    nogil=True,
+)
 def scaling_factors(
     row_start: IntArray,
     index: IntArray,
     value: FloatArray,
     integral: BoolArray,
+    row_lower: FloatArray,
+    row_upper: FloatArray,
+    col_lower: FloatArray,
+    col_upper: FloatArray,
     row_factor: FloatArray,
     column_factor: FloatArray,
 ) -> None:
-    """Fills in the factor of every row, then that of every column: 1 for the integral ones."""
+    """Fills in the factor of every row, then that of every column: 1 for the integral ones.
+
+    No integer coefficient and no limit of a row is scaled down below ``VISIBLE``, and no limit of a column below 1.
+    """
     for j in range(len(column_factor)):
         column_factor[j] = 0.0
     for r in range(len(row_factor)):
-        largest, largest_integral = 0.0, 0.0
+        largest, largest_integral, least = 0.0, 0.0, finest(row_lower[r], row_upper[r])
         for e in range(row_start[r], row_start[r + 1]):
             magnitude = abs(value[e])
             largest = max(largest, magnitude)
-            if integral[index[e]]:
-                largest_integral = max(largest_integral, magnitude)
-        factor = inverse_power(largest_integral if largest_integral > 0.0 else largest)
+            if integral[index[e]] and magnitude > 0.0:
+                largest_integral, least = max(largest_integral, magnitude), min(least, magnitude)
+        factor = kept_visible(inverse_power(largest_integral if largest_integral > 0.0 else largest), least)
         row_factor[r] = factor
         for e in range(row_start[r], row_start[r + 1]):
             j = index[e]
@@ -128,6 +161,27 @@ def scaling_factors(
                 column_factor[j] = max(column_factor[j], abs(value[e]) * factor)
     for j in range(len(column_factor)):
         column_factor[j] = 1.0 if integral[j] else inverse_power(column_factor[j])
+        least = finest(col_lower[j], col_upper[j])
+        if least < np.inf:
+            column_factor[j] = min(column_factor[j], max(1.0, 1.0 / inverse_power(least)))
+
+
+@cached_njit([types.void(_read(n), _ints, _floats, _flags, _floats, _floats_out) for n in _positions], nogil=True)
+def keep_columns_visible(
+    row_start: IntArray,
+    index: IntArray,
+    value: FloatArray,
+    integral: BoolArray,
+    column_factor: FloatArray,
+    row_factor: FloatArray,
+) -> None:
+    """Raises the factors of rows in which a scaled continuous column would fall below ``VISIBLE``."""
+    for r in range(len(row_factor)):
+        least = np.inf
+        for e in range(row_start[r], row_start[r + 1]):
+            if not integral[index[e]] and value[e] != 0.0:
+                least = min(least, abs(value[e]) * column_factor[index[e]])
+        row_factor[r] = kept_visible(row_factor[r], least)
 
 
 @cached_njit(

@@ -3,6 +3,8 @@
 Problems are stated in integer base units (megabytes, milli-GPUs), whose coefficients reach 1e12; solvers
 compare rows against absolute tolerances near 1e-6 and costs against 1e-7. A backend therefore solves the
 scaled program and maps the answer back. Integer columns are left alone, so integrality keeps its meaning.
+A row is scaled down only as far as its least integer coefficient, limit and continuous entry stay a thousand times
+the tolerance: in ``5e6 a + b <= 1e7`` the whole effect of ``b`` would otherwise be less than what solvers overlook.
 """
 
 from __future__ import annotations
@@ -45,11 +47,14 @@ class Scaled:
 
 
 def scale(mip: Mip) -> Scaled:
-    """Scale so that each row's largest integer coefficient, each continuous column's, and a typical cost are near 1."""
+    """Scale so that each row's largest integer coefficient, each continuous column's, and a typical cost are near 1, as
+    far as nothing becomes too small to be seen by a solver."""
     from mast_opt.mip import kernels  # compiles with numba: only where a program is built
 
     row_factor, column_factor, value = np.empty(len(mip.row_lower)), np.empty(len(mip.cost)), np.empty(len(mip.value))
-    kernels.scaling_factors(mip.row_start, mip.index, mip.value, mip.integral, row_factor, column_factor)
+    limits = (mip.row_lower, mip.row_upper, mip.col_lower, mip.col_upper)
+    kernels.scaling_factors(mip.row_start, mip.index, mip.value, mip.integral, *limits, row_factor, column_factor)
+    kernels.keep_columns_visible(mip.row_start, mip.index, mip.value, mip.integral, column_factor, row_factor)
     kernels.scale_values(mip.row_start, mip.index, mip.value, mip.integral, row_factor, column_factor, value)
     cost = mip.cost * column_factor
     cost_factor = _cost_factor(cost)

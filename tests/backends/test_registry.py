@@ -127,12 +127,17 @@ def test_a_broken_addition_is_named_and_harms_nobody(value: str, monkeypatch: py
     assert (broken.name, broken.version) == ("broken", None)
 
 
-def test_highs_refuses_the_version_with_wrong_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("version", ["1.13.0", "1.13.1", "1.14.0"])
+def test_highs_refuses_versions_with_wrong_answers(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import highspy
 
-    monkeypatch.setattr(highspy.Highs, "version", lambda self: "1.14.0")
-    with pytest.raises(BackendUnavailable, match=r"1\.14\.0 calls wrong answers optimal"):
+    for part, number in zip(("MAJOR", "MINOR", "PATCH"), version.split("."), strict=True):
+        monkeypatch.setattr(highspy, f"HIGHS_VERSION_{part}", int(number))
+    with pytest.raises(BackendUnavailable, match=rf"{version} calls wrong answers optimal.*pip install 'highspy"):
         backends.get("highs").solve(program([1.0]), SolveParams())
+    listed = backends._description("highs")
+    assert listed.version is None
+    assert f"HiGHS {version} calls wrong answers optimal" in str(listed.reason)
 
 
 CONFTEST = "from tests.conftest import *  # noqa: F403"

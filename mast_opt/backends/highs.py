@@ -32,6 +32,9 @@ NODE_LIMIT = "mip_max_nodes"
 TOLERANCE = 1e-7
 """Of rows and integers in a MIP. At its default of 1e-6, HiGHS 1.16 rounds continuous columns down by all of it, which
 shows in objectives; options may set another."""
+MANY_COLUMNS = 10_000
+"""From here on the first relaxation of a MIP is solved by interior point: on 34,000 columns (``cloud-regions``) the
+simplex method of 1.16 had no bound after a minute."""
 WRONG_VERSIONS = {
     "1.13.0": "presolve loses the optimum of small programs",
     "1.13.1": "presolve loses the optimum of small programs",
@@ -199,6 +202,8 @@ class _Run:
         self._set("mip_rel_gap", params.gap)
         self._set("mip_abs_gap", 0.0)
         self._set("mip_feasibility_tolerance", TOLERANCE)
+        if len(self._scaled.mip.cost) >= MANY_COLUMNS:
+            self._set("mip_lp_solver", "ipm")
         self._set("random_seed", params.seed)
         if params.threads is not None:
             self._set("threads", params.threads)

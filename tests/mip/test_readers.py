@@ -76,6 +76,7 @@ def test_committed_instances_are_read_alike(name: str, suffix: str, tmp_path: Pa
 
 @pytest.mark.parametrize("suffix", WRITERS)
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.second_tier
 def test_cbc_reads_the_constant(name: str, suffix: str, tmp_path: Path) -> None:
     """CBC cannot be asked what it has read, so it values a point: all columns fixed, no row in the way."""
     mip = program_of(name)

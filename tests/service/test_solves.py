@@ -39,6 +39,8 @@ WORK = {"gpus": 8, "duration_s": 864_000}
 LONG = {"path": "data", "gap": 0, "time_limit_s": 3600}
 """A solve that does not end by itself where the work is that of ``many``."""
 
+pytestmark = pytest.mark.second_tier
+
 
 class Clock:
     """Time that goes on when a test says so: a forecast takes some of it."""

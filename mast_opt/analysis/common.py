@@ -12,6 +12,7 @@ from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import kind_of
 from mast_opt.solving import Solution, solve
+from mast_opt.solving.auto_strategy import AUTO, EXACT
 
 
 def asked(problem: Problem[PlanT]) -> tuple[Kind[Any, PlanT], AnalysisHooks]:
@@ -21,7 +22,9 @@ def asked(problem: Problem[PlanT]) -> tuple[Kind[Any, PlanT], AnalysisHooks]:
 
 
 def exact_solver(kind: Kind[Any, Any], solver: str) -> str:
-    """The name of a MIP backend. Raises UsageError for anything else."""
+    """The name of a MIP backend, which ``auto`` stands for too. Raises UsageError for anything else."""
+    if solver == AUTO:
+        return EXACT
     if solver in kind.solvers.heuristics:
         known = ", ".join(backends.names())
         raise UsageError(f"{solver} searches for plans and cannot prove that there is none; use one of: {known}")

@@ -27,10 +27,10 @@ from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import SolverName, check_plan
 from mast_opt.solving import verify
+from mast_opt.solving.auto_strategy import DEFAULT_SOLVER
 from mast_opt.solving.clock import Clock
 from mast_opt.solving.kernel_compilation import needed, rehearse
 
-DEFAULT_SOLVER = "highs"
 DEFAULT_ALTERNATIVES = 3
 HEAVIEST = 5
 """Things that are questioned where none is named."""

@@ -28,6 +28,7 @@ from mast_opt.mip import Mip, frozen
 from mast_opt.mip.transforms import extended
 from mast_opt.registry import SolverName
 from mast_opt.solving import Solution
+from mast_opt.solving.auto_strategy import DEFAULT_SOLVER
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +57,7 @@ def plan_periods_jointly(
     periods: Sequence[Scenario],
     *,
     start: Periods[PlanT] | None = None,
-    solver: SolverName = "highs",
+    solver: SolverName = DEFAULT_SOLVER,
     time_limit_s: float | None = None,
     gap: float = 1e-4,
     seed: int = 0,
@@ -90,7 +91,7 @@ def plan_periods_jointly(
     if rolling is None or rolling.joint is None:
         raise UsageError(f"{kind.name} has no program of several periods")
     check_scenarios(kind, periods)
-    exact_solver(kind, solver)
+    exact = exact_solver(kind, solver)
     instances = _instances(kind, problem, periods)
     reason = rolling.joint.refusal(instances, [key for one in periods for key in one.changes])
     if reason:
@@ -107,9 +108,9 @@ def plan_periods_jointly(
         if start is None or not start.complete
         else program.encoded([one.solution.plan for one in start.periods]),
     )
-    result = backends.get(solver).solve(program.mip, params)
+    result = backends.get(exact).solve(program.mip, params)
     found = (
-        () if result.x is None else _verified(kind, hooks, rolling, problem, periods, program.plans(result.x), solver)
+        () if result.x is None else _verified(kind, hooks, rolling, problem, periods, program.plans(result.x), exact)
     )
     return _answer(found, result, len(instances))
 

@@ -27,6 +27,7 @@ from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.mip import frozen
 from mast_opt.registry import SolverName, check_plan
 from mast_opt.solving import Solution, verify
+from mast_opt.solving.auto_strategy import DEFAULT_SOLVER
 from mast_opt.solving.kernel_compilation import needed, rehearse
 
 DEFAULT_GAP = 1e-4
@@ -91,7 +92,7 @@ def marginal_values(  # noqa: PLR0913 - one question, with the limits of its sol
     integers: str = "fixed",
     units: int = 1,
     resources: Sequence[str] = (),
-    solver: SolverName = "highs",
+    solver: SolverName = DEFAULT_SOLVER,
     time_limit_s: float | None = None,
     gap: float = DEFAULT_GAP,
     seed: int = 0,
@@ -134,8 +135,8 @@ def marginal_values(  # noqa: PLR0913 - one question, with the limits of its sol
     _check(kind, questions, problem, plan, integers, gap)
     chosen = _chosen(questions.resources, resources)
     cancel = cancel or threading.Event()
-    if integers == "fixed":
-        exact_solver(kind, solver)
+    if integers == "fixed" or kind.solvers.method is not None:
+        solver = exact_solver(kind, solver)
 
     limits = {"time_limit_s": time_limit_s, "gap": gap, "seed": seed, "threads": threads, "cancel": cancel}
     solved = partial(solve_from, kind, solver, limits)

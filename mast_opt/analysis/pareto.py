@@ -26,6 +26,7 @@ from mast_opt.registry import SolverName, TermName, kind_of
 from mast_opt.search.lexicographic import with_slack
 from mast_opt.search.params import Params
 from mast_opt.solving import feasible_current_plan, solver_names
+from mast_opt.solving.auto_strategy import AUTO, DEFAULT_SOLVER, EXACT
 from mast_opt.solving.clock import Clock
 from mast_opt.solving.kernel_compilation import needed, rehearse
 from mast_opt.solving.mip_route import Answer, ExactSolve
@@ -96,7 +97,7 @@ def pareto(  # noqa: PLR0913 - one question, with the limits of its solves
     *,
     points: int = 7,
     keep: Mapping[str, float] | None = None,
-    solver: SolverName = "highs",
+    solver: SolverName = DEFAULT_SOLVER,
     time_limit_s: float | None = None,
     gap: float = 1e-3,
     seed: int = 0,
@@ -141,6 +142,8 @@ def pareto(  # noqa: PLR0913 - one question, with the limits of its solves
         Interrupted: cancelled before the kernels were compiled.
     """
     kind, _ = asked(problem)
+    if solver == AUTO:
+        solver = EXACT
     first, second = _checked(kind, terms, points, keep or {}, solver, formulation)
     cancel = cancel or threading.Event()
     chosen = solver_params(kind, solver, params)

@@ -17,6 +17,7 @@ from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.kind.rolling import Rolling
 from mast_opt.registry import SolverName
 from mast_opt.solving import Solution
+from mast_opt.solving.auto_strategy import DEFAULT_SOLVER
 from mast_opt.solving.kernel_compilation import needed, rehearse
 
 
@@ -73,7 +74,7 @@ def plan_periods(
     problem: Problem[PlanT],
     periods: Sequence[Scenario],
     *,
-    solver: SolverName = "highs",
+    solver: SolverName = DEFAULT_SOLVER,
     time_limit_s: float | None = None,
     gap: float = 1e-4,
     seed: int = 0,

@@ -11,9 +11,9 @@ from typing import Any, Generic
 import numpy as np
 
 from mast_opt import backends
-from mast_opt.analysis.common import asked, solve_from
+from mast_opt.analysis.common import asked, exact_solver, solve_from
 from mast_opt.core.arguments import a_finite, a_text, a_whole, checked, optional, refuse
-from mast_opt.core.errors import UsageError
+from mast_opt.core.errors import BackendError, UsageError, VerificationError
 from mast_opt.core.number_format import plain
 from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.core.summary import Summarised, Summary
@@ -23,6 +23,7 @@ from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import SolverName, check_plan
 from mast_opt.search.params import Params, parameter
 from mast_opt.solving import verify
+from mast_opt.solving.auto_strategy import AUTO, DEFAULT_SOLVER
 from mast_opt.solving.clock import Clock
 from mast_opt.solving.kernel_compilation import needed, rehearse
 from mast_opt.solving.mip_route import ExactSolve
@@ -34,6 +35,14 @@ SLACK = 1e-6
 @dataclass(frozen=True)
 class BuyParams(Params):
     """Parameters of ``buy``: how its time is divided, and how its heuristic searches."""
+
+    first_share: float = parameter(
+        0.2,
+        "Part of the remaining time for a plan without any purchase, and then for one with every purchase.",
+        "Set by hand: a plan that need not be good is found soon or hardly at all.",
+        above=0.0,
+        high=1.0,
+    )
 
     purchase_share: float = parameter(
         0.7,
@@ -60,6 +69,11 @@ class BuyParams(Params):
         "Set by hand, so that it outweighs every other term of the default weights but remote reads and refused work.",
         above=0.0,
     )
+
+
+OUT_OF_REACH = "the target is out of reach, even with everything that may be bought"
+STRICTER = (Fraction(1), Fraction(9, 10))
+"""Parts of the target that a heuristic aims at in turn, as it may end with a little overload."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +152,7 @@ def buy(  # noqa: PLR0913 - one question, with the limits of its solves
     tier: int | None = None,
     budget_usd: Fraction | float | None = None,
     within_days: int | None = None,
-    solver: SolverName = "highs",
+    solver: SolverName = DEFAULT_SOLVER,
     time_limit_s: float | None = None,
     gap: float = 1e-4,
     seed: int = 0,
@@ -187,7 +201,8 @@ def buy(  # noqa: PLR0913 - one question, with the limits of its solves
     if solver in kind.solvers.heuristics:
         found = _heuristic(question, solver, limits, start)
     else:
-        found = _exact(question, solver, limits)
+        helper = next((name for name in kind.solvers.heuristics if solver == AUTO), "")
+        found = _exact(question, exact_solver(kind, solver), limits, helper)
     return replace(found, worst_before=before, params=chosen)
 
 
@@ -275,35 +290,85 @@ class _Question:
         )
 
 
-def _exact(question: _Question, solver: str, params: SolveParams) -> Purchases[Any]:
-    """Purchases and plan by one program, then the plan by the objective of the instance."""
+@dataclass(frozen=True)
+class _Tried:
+    """What is known of some steps: whether they are proven not to suffice, and a plan at the target if there is one."""
+
+    too_little: bool
+    plan: Any | None
+
+
+def _exact(question: _Question, solver: str, params: SolveParams, helper: str) -> Purchases[Any]:
+    """Nothing and everything that there is to buy, then purchases and plan by one program, then the plan by the
+    objective of the instance.
+
+    Args:
+        helper: a heuristic that looks for a plan where the solver finds none in time; empty for none.
+    """
     q, clock = question, Clock(params.time_limit_s)
     backend = backends.get(solver)
+    none: Steps = np.zeros(len(q.offers), np.int64)
+    first = _tried(q, none, solver, params, clock, helper)
+    if first.plan is not None:
+        plan = _plan_within(q, none, first.plan, solver, params, clock)
+        return q.answer(none, plan, 0.0, True, "no purchase is needed")
+    most = _tried(q, q.most_steps, solver, params, clock, helper)
+    if most.too_little:
+        return q.nothing(Status.INFEASIBLE, OUT_OF_REACH)
+    steps, plan, words = q.most_steps, most.plan, "everything that may be bought; nothing cheaper was found in time"
+    bound, proven = 0.0, False
     for exact_shares in (False, True):
         program = q.hooks.program(q.problem, q.most_steps, q.ratio, q.tier, exact_shares)
         result = backend.solve(program.mip, replace(params, time_limit_s=clock.budget_s(q.params.purchase_share)))
-        if result.status.is_infeasible:
-            words = "the target is out of reach, even with everything that may be bought"
-            return q.nothing(Status.INFEASIBLE, words)
+        if result.status.is_infeasible and plan is None:
+            return q.nothing(Status.INFEASIBLE, OUT_OF_REACH)
+        bound = max(bound, result.bound or 0.0)
         if result.x is None:
-            return q.nothing(Status.NO_SOLUTION, result.message, result.bound)
-        steps = np.rint(result.x[program.buy]).astype(np.int64)
-        plan = _plan_within(q, steps, solver, params, clock)
-        if plan is not None:
-            return q.answer(steps, plan, result.bound, result.status is Status.OPTIMAL, result.message)
-    return q.nothing(Status.NO_SOLUTION, "no plan at the target was found in time for the purchases", result.bound)
+            break
+        fewer = np.rint(result.x[program.buy]).astype(np.int64)
+        tried = _tried(q, fewer, solver, params, clock, helper)
+        if tried.plan is not None:
+            steps, plan, words = fewer, tried.plan, result.message
+            proven = result.status is Status.OPTIMAL
+            break
+    if plan is None:
+        return q.nothing(Status.NO_SOLUTION, "no plan at the target was found in time, whatever is bought", bound)
+    return q.answer(steps, _plan_within(q, steps, plan, solver, params, clock), bound, proven, words)
 
 
-def _plan_within(question: _Question, steps: Steps, solver: str, params: SolveParams, clock: Clock) -> Any | None:  # noqa: ANN401 - a plan of any kind
-    """A plan of the instance with these steps whose worst ratio is at the target; None where none was found."""
+def _tried(question: _Question, steps: Steps, solver: str, params: SolveParams, clock: Clock, helper: str) -> _Tried:
+    """A plan at the target with these steps, whatever it is worth otherwise."""
+    q = question
+    after = q.hooks.bought(q.problem, steps)
+    timed = Clock(clock.budget_s(q.params.first_share))
+    route = ExactSolve(q.kind, after, backends.get(solver), params, timed)
+    found = route.within(q.hooks.within(after, q.ratio, q.tier), {}, {}, None)
+    if found.plan is not None and _at_target(q, after, found.plan):
+        return _Tried(False, found.plan)
+    if found.status.is_infeasible or not helper:
+        return _Tried(found.status.is_infeasible, None)
+    return _Tried(False, _searched(q, steps, helper, params, None, clock.budget_s(q.params.first_share)))
+
+
+def _at_target(question: _Question, after: Problem[Any], plan: object) -> bool:
+    """Whether a plan of the instance after the purchase breaks no rule and is at the target."""
+    return verify(after, plan).ok and question.hooks.worst(after, plan, question.tier) <= question.ratio
+
+
+def _plan_within(
+    question: _Question, steps: Steps, plan: object, solver: str, params: SolveParams, clock: Clock
+) -> object:
+    """The best plan at the target that is found with these steps by the objective of the instance; ``plan`` is one."""
     q = question
     after = q.hooks.bought(q.problem, steps)
     route = ExactSolve(
         q.kind, after, backends.get(solver), replace(params, gap=max(params.gap, q.params.plan_gap)), clock
     )
-    found = route.run(lambda problem: q.hooks.within(problem, q.ratio, q.tier), None)
-    good = found.plan is not None and found.verdict is not None and found.verdict.ok
-    return found.plan if good and q.hooks.worst(after, found.plan, q.tier) <= q.ratio else None
+    try:
+        found = route.run(lambda problem: q.hooks.within(problem, q.ratio, q.tier), plan)
+    except (BackendError, VerificationError):
+        return plan
+    return found.plan if found.plan is not None and _at_target(q, after, found.plan) else plan
 
 
 def _heuristic(question: _Question, solver: str, params: SolveParams, start: object) -> Purchases[Any]:
@@ -312,17 +377,24 @@ def _heuristic(question: _Question, solver: str, params: SolveParams, start: obj
     small = q.hooks.relaxation(q.problem, q.most_steps, q.ratio, q.tier)
     result = backends.get("highs").solve(small.mip, replace(params, time_limit_s=clock.budget_s(q.params.bound_share)))
     if result.status.is_infeasible:
-        return q.nothing(Status.INFEASIBLE, "the target is out of reach, even with everything that may be bought")
+        return q.nothing(Status.INFEASIBLE, OUT_OF_REACH)
     bound = 0.0 if result.bound is None else result.bound
     steps: Steps = np.zeros(len(q.offers), np.int64)
     best: tuple[Steps, Any] | None = None
     plan: Any = start
+    for tried in (steps, q.most_steps):
+        plan = _searched(q, tried, solver, params, start, clock.budget_s(1 / 3))
+        if plan is not None:
+            best = (tried, plan)
+            break
     for left in range(q.params.rounds, 0, -1):
-        plan = _searched(q, steps, solver, params, plan, clock.budget_s(1 / left))
+        if best is not None and not best[0].any():
+            break
+        plan = _planned(q, steps, q.ratio, solver, params, plan or start, clock.budget_s(1 / left))
         if plan is None:
             break
-        if q.hooks.worst(q.hooks.bought(q.problem, steps), plan, q.tier) <= q.ratio:
-            best = (steps, plan)
+        if _at_target(q, q.hooks.bought(q.problem, steps), plan):
+            best = (steps, plan) if best is None or q.price(steps) < q.price(best[0]) else best
             break
         more = q.hooks.next_steps(q.problem, plan, steps, q.most_steps, q.ratio, q.tier)
         if more is None or params.cancel.is_set():
@@ -345,8 +417,7 @@ def _given_back(
             fewer = best[0].copy()
             fewer[at] -= 1
             plan = _searched(q, fewer, solver, params, best[1], clock.budget_s(1 / q.params.rounds))
-            after = q.hooks.bought(q.problem, fewer)
-            if plan is None or not verify(after, plan).ok or q.hooks.worst(after, plan, q.tier) > q.ratio:
+            if plan is None:
                 break
             best = (fewer, plan)
     return best
@@ -355,8 +426,32 @@ def _given_back(
 def _searched(
     question: _Question, steps: Steps, solver: str, params: SolveParams, start: object, seconds: float | None
 ) -> Any | None:  # noqa: ANN401 - a plan of any kind
+    """A plan at the target, looked for at the target and, where that stays a little above it, at stricter ones."""
+    after = question.hooks.bought(question.problem, steps)
+    clock = Clock(seconds)
+    for left, strictness in enumerate(STRICTER):
+        share = clock.budget_s(1 / (len(STRICTER) - left))
+        plan = _planned(question, steps, question.ratio * strictness, solver, params, start, share)
+        if plan is not None and _at_target(question, after, plan):
+            return plan
+        if params.cancel.is_set():
+            break
+        start = plan or start
+    return None
+
+
+def _planned(
+    question: _Question,
+    steps: Steps,
+    ratio: Fraction,
+    solver: str,
+    params: SolveParams,
+    start: object,
+    seconds: float | None,
+) -> Any | None:  # noqa: ANN401 - a plan of any kind
+    """What a heuristic finds where it avoids above all what is over a ratio."""
     q = question
-    instance = q.hooks.stressed(q.hooks.bought(q.problem, steps), q.ratio, q.tier, q.params.overload_weight)
+    instance = q.hooks.stressed(q.hooks.bought(q.problem, steps), ratio, q.tier, q.params.overload_weight)
     limits: Mapping[str, Any] = {
         "time_limit_s": seconds,
         "gap": params.gap,

@@ -16,7 +16,7 @@ from mast_opt.analysis.two_stage import Robust, RobustSearch
 from mast_opt.core.arguments import a, a_text, checked, each, optional
 from mast_opt.core.errors import UsageError
 from mast_opt.core.number_format import plain
-from mast_opt.core.solve_result import SolveParams
+from mast_opt.core.solve_result import SolveParams, relative_gap
 from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Verdict
 from mast_opt.kind.analysis_hooks import AnalysisHooks, Loss
@@ -25,6 +25,7 @@ from mast_opt.kind.problem import PlanT, Problem, ProblemT
 from mast_opt.registry import SolverName, check_plan
 from mast_opt.search.params import Params
 from mast_opt.solving import Solution, verify
+from mast_opt.solving.auto_strategy import DEFAULT_SOLVER, EXACT
 from mast_opt.solving.clock import Clock
 from mast_opt.solving.kernel_compilation import needed, rehearse
 from mast_opt.solving.solver_params import solver_params
@@ -47,6 +48,23 @@ class Outcome(Generic[PlanT]):
     base plan."""
     lost: Loss | None = None
     """Data that the scenario destroys, and the work that reads it; None where a kind has no data that can be lost."""
+
+    @property
+    def unavoidable(self) -> float:
+        """The part of the objective that is work whose data is lost, which no plan can change; 0 where the terms are
+        minimised one after another."""
+        objective = self.problem.objective
+        if self.lost is None or objective.lexicographic:
+            return 0.0
+        return float(sum(objective.weights.get(term, 0.0) * value for term, value in self.lost.unavoidable.items()))
+
+    @property
+    def open_gap(self) -> float | None:
+        """The gap relative to what a plan can change of the objective; None where objective or bound is unknown."""
+        solution, least = self.solution, self.unavoidable
+        if solution.objective is None or solution.bound is None:
+            return None
+        return relative_gap(solution.objective - least, max(0.0, solution.bound - least))
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,7 +104,7 @@ def whatif(  # noqa: PLR0913 - one question, with the limits of its solves
     plan: PlanT | None = None,
     *,
     robust: str | None = None,
-    solver: SolverName = "highs",
+    solver: SolverName = DEFAULT_SOLVER,
     time_limit_s: float | None = None,
     gap: float = 1e-4,
     seed: int = 0,
@@ -136,13 +154,16 @@ def whatif(  # noqa: PLR0913 - one question, with the limits of its solves
         Interrupted: cancelled before the kernels were compiled.
     """
     kind, questions = asked(problem)
+    exact = EXACT
+    if kind.solvers.method is not None:
+        solver = exact_solver(kind, solver)
     chosen = solver_params(kind, solver, params)
     check_scenarios(kind, scenarios)
     if plan is not None:
         check_plan(kind, problem, plan)
     if robust is not None:
         _check_robust(kind, questions, problem, robust)
-        exact_solver(kind, solver)
+        exact = exact_solver(kind, solver)
     cancel = cancel or threading.Event()
     instances = {BASE: questions.priced(problem)}
     if plan is not None and not verify(instances[BASE], plan).ok:
@@ -176,7 +197,7 @@ def whatif(  # noqa: PLR0913 - one question, with the limits of its solves
             weights = np.array([1.0, *(scenario.weight for scenario in scenarios)])
             asked_of = SolveParams(gap=gap, seed=seed, threads=threads, cancel=cancel)
             clock = Clock(time_limit_s)
-            search = RobustSearch(kind, questions.two_stage, unsettled, weights, robust, solver, asked_of, clock, pool)
+            search = RobustSearch(kind, questions.two_stage, unsettled, weights, robust, exact, asked_of, clock, pool)
             stochastic = search.plan(before)
     if stochastic is not None and before is not None:
         all_changes = {BASE: {}, **{scenario.name: scenario.changes for scenario in scenarios}}

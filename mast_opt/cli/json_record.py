@@ -322,6 +322,8 @@ def _outcome(one: Outcome[Any]) -> dict[str, Any]:
         "objective": solution.objective,
         "bound": solution.bound,
         "gap": solution.gap,
+        "unavoidable": one.unavoidable,
+        "open_gap": one.open_gap,
         "terms": {} if verdict is None else dict(verdict.terms),
         "metrics": {} if verdict is None else dict(verdict.metrics),
         "moved": dict(one.moved),

@@ -201,6 +201,8 @@ class Loss:
     """The workloads or jobs that read any of them."""
     noun: str = "workload"
     """What ``work`` consists of: ``workload`` or ``job``."""
+    unavoidable: Mapping[str, float] = field(default_factory=dict, compare=False)
+    """Term → what that work alone costs of it, whatever the plan."""
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,16 @@ from mast_opt.analysis.whatif import WhatIf
 from mast_opt.core.number_format import UNKNOWN, plain
 from mast_opt.kind.migration_plan import Order
 from mast_opt.kind.presentation import Form, Head, Section
+from mast_opt.solving import Solution
 
 Cell = str | float | int | None
+PROOF = (Head("status"), Head("objective", Form.AMOUNT), Head("bound", Form.AMOUNT), Head("gap (%)", Form.AMOUNT))
+"""Heads of what every table says of a plan that was solved for."""
+
+
+def _proof(solution: Solution[Any]) -> tuple[Cell, ...]:
+    percent = None if solution.gap is None else 100 * solution.gap
+    return solution.outcome, solution.objective, solution.bound, percent
 
 
 def diff_sections(found: Diff) -> tuple[Section, ...]:
@@ -157,20 +165,20 @@ def whatif_sections(answer: WhatIf[Any]) -> tuple[Section, ...]:
     moved = list(dict.fromkeys(unit for one in outcomes for unit in one.moved))
     heads = (
         Head("scenario"),
-        Head("status"),
-        Head("objective", Form.AMOUNT),
-        Head("bound", Form.AMOUNT),
+        *PROOF,
         *(Head(unit, Form.AMOUNT) for unit in moved),
+        Head("unavoidable part of the objective", Form.AMOUNT),
+        Head("gap of the rest (%)", Form.AMOUNT),
         Head("limits that the base plan breaks", Form.COUNT),
         Head("why there is no plan"),
     )
     rows = tuple(
         (
             one.name,
-            one.solution.status.value,
-            one.solution.objective,
-            one.solution.bound,
+            *_proof(one.solution),
             *(one.moved.get(unit) for unit in moved),
+            one.unavoidable,
+            None if one.open_gap is None else 100 * one.open_gap,
             None if one.base_verdict is None else len(one.base_verdict.violations),
             None if one.solution.verdict is not None else one.solution.message or None,
         )
@@ -259,14 +267,10 @@ def period_sections(answer: Periods[Any]) -> tuple[Section, ...]:
     metrics = list(dict.fromkeys(name for found in verdicts if found is not None for name in found.metrics))
     heads = (
         Head("period"),
-        Head("status"),
-        Head("objective", Form.AMOUNT),
+        *PROOF,
         *(Head(unit, Form.AMOUNT) for unit in units),
     )
-    rows = tuple(
-        (one.name, one.solution.status.value, one.solution.objective, *(one.moved.get(unit) for unit in units))
-        for one in answer.periods
-    )
+    rows = tuple((one.name, *_proof(one.solution), *(one.moved.get(unit) for unit in units)) for one in answer.periods)
     figures = tuple(
         (name, *(None if found is None else found.metrics.get(name) for found in verdicts)) for name in metrics
     )

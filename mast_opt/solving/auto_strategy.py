@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from mast_opt.search.params import Params, parameter
 from mast_opt.search.strategy import Strategy
@@ -13,6 +14,8 @@ AUTO = "auto"
 """The name of the portfolio among the solvers."""
 EXACT = "highs"
 """The exact solver that is installed with mast-opt."""
+DEFAULT_SOLVER: Literal["auto"] = "auto"
+"""Who solves where nobody is named; where only an exact solver can answer, ``auto`` is ``EXACT``."""
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ from mast_opt.solving.mip_route import Answer, ExactSolve
 from mast_opt.solving.portfolio import by_portfolio, portfolio_of
 from mast_opt.solving.request import Request, check_request, check_start, check_terms
 from mast_opt.solving.search_route import by_search, search_context
-from mast_opt.solving.solution import Solution, Stage
+from mast_opt.solving.solution import UNIMPROVED, Solution, Stage
 from mast_opt.solving.solver_params import SubSolvers, solver_params
 
 OptionValue = str | int | float | bool
@@ -263,6 +263,8 @@ def _solved(request: Request[PlanT], clock: Clock | None = None) -> Solution[Pla
         answer = ExactSolve(kind, problem, backend, asked, clock, request.offers, request.others).run(formulate, begin)
     if fixed is not None and answer.plan is not None:
         answer, certificate = _verified_with_rules(answer, fixed), None
+    unimproved = answer.status is Status.FEASIBLE and _no_better(kind, problem, answer, begin)
+    message = "; ".join(words for words in (answer.message, UNIMPROVED if unimproved else "") if words)
     _log_end(solver, answer.status, answer.objective, answer.bound)
     return Solution(
         kind=kind.name,
@@ -273,7 +275,8 @@ def _solved(request: Request[PlanT], clock: Clock | None = None) -> Solution[Pla
         objective=answer.objective,
         bound=answer.bound,
         limit=answer.limit,
-        message=answer.message,
+        message=message,
+        unimproved=unimproved,
         seed=request.asked.seed,
         runtime_s=dict(clock.spent_s),
         versions={"mast-opt": _own_version(), "python": platform.python_version(), **versions, **inside.versions},
@@ -374,6 +377,17 @@ def _unsolved(kind: Kind[Any, PlanT], problem: Problem[PlanT], start: PlanT | No
     objective, term = (stages[0].objective, stages[0].term) if stages else (verdict.objective, None)
     bound = 0.0 if stages else None
     return Answer(Status.FEASIBLE, start, verdict, objective, bound, Limit.INTERRUPT, words, stages, term)
+
+
+def _no_better(kind: Kind[Any, PlanT], problem: Problem[PlanT], answer: Answer, begin: PlanT | None) -> bool:
+    """Whether a plan is worth no more than the one that the search began with."""
+    before = None if begin is None else kind.verification.verify(problem, begin)
+    if before is None or answer.verdict is None or not before.ok:
+        return False
+    order = problem.objective.order
+    if order:
+        return [answer.verdict.terms[term] for term in order] >= [before.terms[term] for term in order]
+    return problem.sense.minimised(before.objective) <= problem.sense.minimised(answer.verdict.objective)
 
 
 def _after(

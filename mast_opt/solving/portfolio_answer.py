@@ -14,7 +14,7 @@ from mast_opt.core.verdict import Verdict
 from mast_opt.search.strategy import LOG
 from mast_opt.solving.auto_strategy import AUTO, AutoParams, Portfolio
 from mast_opt.solving.cross_check import contradiction
-from mast_opt.solving.solution import Solution
+from mast_opt.solving.solution import UNIMPROVED, Solution
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,8 @@ def together(
         limit = next((one for one in limits if one not in (None, Limit.INTERRUPT)), Limit.OTHER)
     words = [f"plan by {planner}"] if best.plan is not None else []
     words += [f"bound by {prover}"] if prover else []
+    unimproved = best.unimproved and status is Status.FEASIBLE
+    words += [UNIMPROVED] if unimproved else []
     words += [f"{name} failed: {_said(error)}" for name, error in ended.failures]
     by_heuristic = next((known.certificate for name, known in found if name == prover), None)
     return replace(
@@ -108,6 +110,7 @@ def together(
         status=status,
         bound=bound,
         limit=limit,
+        unimproved=unimproved,
         message="; ".join(words) or best.message,
         versions={name: text for _, known in found for name, text in known.versions.items()},
         params=params.differences(),

@@ -38,6 +38,9 @@ class Stage:
         return relative_gap(self.objective, self.bound)
 
 
+UNIMPROVED = "no better than the plan that the search began with"
+
+
 @dataclass(frozen=True)
 class CrossCheck:
     """What a second exact solver says of a solution."""
@@ -107,10 +110,17 @@ class Solution(Summarised, Generic[PlanT]):
     """The labels of the instance's axes. The plan holds positions on them."""
     strategy: Mapping[str, Value] = field(default_factory=dict)
     """What the solver decided to do on this instance, where it says so."""
+    unimproved: bool = False
+    """Is the plan neither proven nor better than the one that the search began with?"""
     sense: Sense = Sense.MIN
     """Whether the objective is minimised or maximised; ``bound`` lies on the other side of it."""
     cross_check: CrossCheck | None = None
     """What a second solver says, where one was asked for."""
+
+    @property
+    def outcome(self) -> str:
+        """The status as tables show it, with what a search did not do."""
+        return f"{self.status.value}, not improved" if self.unimproved else self.status.value
 
     @property
     def gap(self) -> float | None:

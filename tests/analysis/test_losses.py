@@ -238,3 +238,30 @@ def by_rows(plan: Plan) -> dict[tuple[int, int], int]:
     for w, r, share in zip(plan.run_workload.tolist(), plan.run_region.tolist(), plan.run_share.tolist()):
         found[w, r] = found.get((w, r), 0) + share
     return found
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("region", [0, 1])
+def test_what_no_plan_can_change_is_no_more_than_any_plan_costs(seed: int, region: int) -> None:
+    problem = mast_opt.generate("data-placement", seed=seed, datasets=5, workloads=7, regions=3)
+    roomy = {f"regions.{name}": 9 * getattr(problem.regions, name) for name in ("cpu_mcores", "storage_mb")}
+    problem = problem.with_columns(roomy)
+    lost = Scenario("lost", changes={"lose_regions": [problem.regions.labels[region]]})
+    [outcome] = mast_opt.whatif(problem, [lost], threads=1).outcomes
+    verdict = outcome.solution.verdict
+    assert verdict is not None
+    assert outcome.lost is not None
+    for term, least in outcome.lost.unavoidable.items():
+        assert verdict.terms[term] >= least - 1e-9
+    weights = outcome.problem.objective.weights
+    assert outcome.unavoidable == pytest.approx(sum(weights[t] * v for t, v in outcome.lost.unavoidable.items()))
+    assert bool(outcome.unavoidable) == bool(outcome.lost.work)
+    alone = mast_opt.solve(outcome.problem, "highs", weights=dict.fromkeys(weights, 0.0) | {"unserved": 1.0})
+    idle = set(problem.workloads.labels) - {problem.workloads.labels[w] for w in some(alone.plan).run_workload}
+    least = outcome.lost.unavoidable["unserved"]
+    assert idle >= set(outcome.lost.work)
+    assert some(alone.objective) >= least - 1e-9
+    if idle == set(outcome.lost.work):
+        assert alone.objective == pytest.approx(least, abs=1e-9)
+    assert outcome.open_gap is not None
+    assert outcome.open_gap >= (outcome.solution.gap or 0.0) - 1e-12

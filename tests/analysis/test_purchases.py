@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 
 import mast_opt
 from mast_opt.analysis.purchases import Purchases
+from mast_opt.backends.highs import Highs
 from mast_opt.core.errors import InstanceError, UsageError
-from mast_opt.core.solve_result import Status
+from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
 from mast_opt.data_placement.entities import GPUS, LINK, STORAGE, Candidates
 from mast_opt.data_placement.formulation.expansion import bought
+from mast_opt.mip import Mip
 from tests.data_placement.brute import Brute
 from tests.data_placement.strategies import problems
 from tests.data_placement.support import examples
@@ -183,7 +185,41 @@ def test_a_heuristic_buys_enough_and_proves_a_bound() -> None:
     assert found.params == mast_opt.BuyParams()
     once = mast_opt.buy(problem, solver="tetris", time_limit_s=4, threads=1, params={"rounds": 1})
     assert once.params.rounds == 1
-    assert once.usd in (None, 0)  # one plan, and nothing bought after it
+    assert once.usd is not None  # everything that there is, less what a plan does without
+    _check(problem, once, Fraction(1))
+
+
+def test_an_easier_target_is_never_answered_worse() -> None:
+    problem = mast_opt.generate("data-placement", seed=5, datasets=5, workloads=7, regions=2)
+    regions, types = np.nonzero(problem.regions.supply_mgpu)
+    rows = [(f"{r} {k}", GPUS, int(r), int(k), 2, 8000, 9, 10 + int(k), 0) for r, k in zip(regions, types, strict=True)]
+    problem = replace(problem, candidates=offered(*rows))
+    paid = [mast_opt.buy(problem, target=target, threads=1).usd for target in (0.6, 0.8, 1, 1.5, 9)]
+    known = [float("inf") if usd is None else float(usd) for usd in paid]
+    assert known == sorted(known, reverse=True)
+    assert known[-1] == 0 < known[1]
+
+
+@pytest.mark.parametrize("status", [Status.NO_SOLUTION, Status.OPTIMAL])
+def test_where_no_purchase_is_found_in_time_everything_is_an_answer(
+    status: Status, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The program of the purchases ends without an answer, or with one for which there is no plan."""
+    solve = Highs.solve
+
+    def lame(self: Highs, mip: Mip, params: SolveParams) -> SolveResult:
+        if not mip.terms or "purchase" not in mip.terms or not mip.col_upper[-len(GPU_SHORT.candidates or ()) :].any():
+            return solve(self, mip, params)
+        if status is Status.NO_SOLUTION:
+            return SolveResult(status, None, None, 3.0, Limit.TIME, "")
+        return SolveResult(status, mip.col_lower.copy(), 0.0, 0.0, None, "")
+
+    monkeypatch.setattr(Highs, "solve", lame)
+    answer = mast_opt.buy(GPU_SHORT, target=0.5, solver="highs")
+    assert answer.status is Status.FEASIBLE
+    _check(GPU_SHORT, answer, Fraction(1, 2))
+    assert answer.usd == sum(one.offer.usd * one.offer.most_steps for one in answer.bought)
+    assert answer.bound_usd == (3.0 if status is Status.NO_SOLUTION else 0.0)
 
 
 def test_marginal_values_agree() -> None:

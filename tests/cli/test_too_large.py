@@ -29,7 +29,7 @@ def test_the_command_names_the_solver_to_use_instead(verb: str, call: Call, inst
     options: dict[str, list[str | Path]] = {
         "solve": ["--solver", "highs"],
         "pareto": ["--terms", "storage,peak"],
-        "whatif": ["--scenarios", scenarios],
+        "whatif": ["--scenarios", scenarios, "--solver", "highs"],
     }
     more = options.get(verb, [])
     ended = call(verb, instance, *more, "--json")

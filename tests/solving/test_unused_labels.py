@@ -76,7 +76,7 @@ def check(kind: str, document: dict[str, Any], folder: Path, exact: tuple[str, .
 def test_labels_that_nothing_uses_and_tables_of_one_row(kind: str, family: str, tmp_path: Path) -> None:
     taken = [check(kind, changed, tmp_path, ("highs",)) for _, changed in documents(kind, family, 0, tmp_path)]
     assert taken[0] > 0
-    assert sum(one > 0 for one in taken) >= 10
+    assert sum(one > 0 for one in taken) >= 5
 
 
 def test_a_datacenter_without_servers_in_an_affinity(tmp_path: Path) -> None:

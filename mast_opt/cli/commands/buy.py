@@ -17,6 +17,7 @@ from mast_opt.cli.options import Force, Instance, Json, TheRun
 from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
 from mast_opt.core.solve_result import Status
 from mast_opt.io import check_plan_target, read, read_plan, write, write_plan
+from mast_opt.solving.auto_strategy import DEFAULT_SOLVER
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,7 +38,9 @@ def command(
         int | None, Parameter(help="Only what can be used after so many days.", validator=Number(gte=0))
     ] = None,
     plan: Annotated[Path | None, Parameter(help="A plan to begin from.")] = None,
-    solver: Annotated[str, Parameter(help="A MIP solver, or a heuristic of the kind for large instances.")] = "highs",
+    solver: Annotated[
+        str, Parameter(help="A MIP solver, or a heuristic of the kind for large instances.")
+    ] = DEFAULT_SOLVER,
     time_limit: Annotated[float | None, Parameter(help="Seconds for all solves.", validator=Number(gt=0))] = None,
     gap: Annotated[float, Parameter(help="Relative gap of the price.", validator=Number(gte=0))] = 1e-4,
     seed: Annotated[int, Parameter(help="Seed for all random choices.", validator=Number(gte=0))] = 0,

@@ -33,6 +33,7 @@ from mast_opt.core.solve_result import Status
 from mast_opt.io import check_target, read, read_plan_of, write
 from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import kind_of
+from mast_opt.solving.auto_strategy import DEFAULT_SOLVER
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -59,7 +60,7 @@ def command(  # noqa: C901 - one branch for each sort of question
         bool,
         Parameter(negative=(), help="What depends on each region, in --plan or today, and what has a single copy."),
     ] = False,
-    solver: Annotated[str, Parameter(help="A MIP solver that 'mast-opt backends' lists.")] = "highs",
+    solver: Annotated[str, Parameter(help="A MIP solver that 'mast-opt backends' lists.")] = DEFAULT_SOLVER,
     time_limit: Annotated[
         float | None, Parameter(help="Seconds for the conflict and the repairs.", validator=Number(gt=0))
     ] = None,

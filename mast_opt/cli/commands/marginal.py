@@ -17,6 +17,7 @@ from mast_opt.cli.options import Force, Full, Instance, Json, TheRun, flag
 from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
 from mast_opt.core.solve_result import Status
 from mast_opt.io import read, read_plan
+from mast_opt.solving.auto_strategy import DEFAULT_SOLVER
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,7 +33,7 @@ def command(
     ] = None,
     units: Annotated[int, Parameter(help="How many to add at once.", validator=Number(gte=1))] = 1,
     free: Annotated[bool, flag("Decide everything again instead of fixing the plan's integer decisions.")] = False,
-    solver: Annotated[str, Parameter(help="A MIP solver; with --free any solver of the kind.")] = "highs",
+    solver: Annotated[str, Parameter(help="A MIP solver; with --free any solver of the kind.")] = DEFAULT_SOLVER,
     time_limit: Annotated[float | None, Parameter(help="Seconds for each solve.", validator=Number(gt=0))] = None,
     gap: Annotated[
         float,

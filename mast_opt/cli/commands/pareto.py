@@ -31,6 +31,7 @@ from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
 from mast_opt.core.solve_result import Status
 from mast_opt.io import read
 from mast_opt.registry import kind_of
+from mast_opt.solving.auto_strategy import DEFAULT_SOLVER
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,7 +49,7 @@ def command(
     ] = None,
     weight: Weight = None,
     limit: LimitOption = None,
-    solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = "highs",
+    solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = DEFAULT_SOLVER,
     time_limit: Annotated[
         float | None, Parameter(help="Seconds for all points together.", validator=Number(gt=0))
     ] = None,

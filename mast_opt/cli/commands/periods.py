@@ -22,6 +22,7 @@ from mast_opt.cli.options import Force, Instance, Json, Strict, TheRun, flag
 from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
 from mast_opt.core.errors import UsageError
 from mast_opt.io import validate, write, write_plan
+from mast_opt.solving.auto_strategy import DEFAULT_SOLVER
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,7 +35,7 @@ def command(
     /,
     *,
     periods: Annotated[Path, Parameter(help="A TOML file with a table [[period]] for each, in order.")],
-    solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = "highs",
+    solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = DEFAULT_SOLVER,
     time_limit: Annotated[float | None, Parameter(help="Seconds for each solve.", validator=Number(gt=0))] = None,
     gap: Annotated[float, Parameter(help="Relative gap of every solve.", validator=Number(gte=0))] = 1e-4,
     seed: Annotated[int, Parameter(help="Seed for all random choices.", validator=Number(gte=0))] = 0,

@@ -42,6 +42,7 @@ from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import kind_of
 from mast_opt.report.terminal.progress import Progress
 from mast_opt.solving import Solution, solve
+from mast_opt.solving.auto_strategy import DEFAULT_SOLVER
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,7 +54,7 @@ def command(
     path: Instance,
     /,
     *,
-    solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = "auto",
+    solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = DEFAULT_SOLVER,
     time_limit: Annotated[
         float | None,
         Parameter(

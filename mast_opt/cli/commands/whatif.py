@@ -38,6 +38,7 @@ from mast_opt.core.verdict import Violation
 from mast_opt.core.wording import counted
 from mast_opt.io import check_plan_target, read_plan_of, validate, write_plan
 from mast_opt.solving import verify
+from mast_opt.solving.auto_strategy import DEFAULT_SOLVER
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,7 +56,7 @@ def command(
     weight: Weight = None,
     order: Order = None,
     limit: LimitOption = None,
-    solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = "highs",
+    solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = DEFAULT_SOLVER,
     time_limit: Annotated[
         float | None,
         Parameter(help="Seconds for each scenario, and for the robust plan.", validator=Number(gt=0)),

@@ -10,7 +10,7 @@ import numpy as np
 
 from mast_opt.core.units import MB_PER_TB
 from mast_opt.data_placement.plan import Plan
-from mast_opt.data_placement.problem import Bools, DataPlacement
+from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement
 from mast_opt.kind.analysis_hooks import Loss
 from mast_opt.kind.scenario_values import positions
 
@@ -46,7 +46,20 @@ def settle_loss(
             "workloads.forbidden": scenario.workloads.forbidden | readers[:, None],
         }
     )
-    return settled if plan is None else _running(settled, plan), loss_of(problem, lost)
+    settled = settled if plan is None else _running(settled, plan)
+    return settled, replace(loss_of(problem, lost), unavoidable=_unavoidable(settled, readers))
+
+
+def _unavoidable(p: DataPlacement, readers: Bools) -> dict[str, float]:
+    """What work that runs nowhere costs of the terms: its demand is not served, and it leaves where it runs today."""
+    weight = p.tier_weight[p.workloads.tier] * p.demand_mgpu
+    gone = readers[p.current_runs.workload]
+    left = p.demand_mgpu[p.current_runs.workload[gone]] * p.current_runs.share[gone] / SHARE
+    whole = float(p.demand_mgpu.sum())
+    return {
+        "unserved": float(weight[readers].sum() / weight.sum()) if weight.any() else 0.0,
+        "moved_work": float(left.sum()) / whole if whole else 0.0,
+    }
 
 
 def _running(scenario: DataPlacement, plan: Plan) -> DataPlacement:

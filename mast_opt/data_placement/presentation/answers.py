@@ -89,11 +89,19 @@ def _moves(p: DataPlacement, plan: Plan) -> Answer:
 
 
 def _missing(p: DataPlacement, plan: Plan) -> Answer:
-    lacking = np.maximum(gpu_demand(p, plan)[:, :, -1] - p.regions.supply_mgpu, 0) / MILLI
+    demand = gpu_demand(p, plan)[:, :, -1]
+    lacking = np.maximum(demand - p.regions.supply_mgpu, 0) / MILLI
+    idle = np.maximum(p.regions.supply_mgpu - demand, 0).sum(axis=0) / MILLI
     pairs = sorted(np.argwhere(lacking > 0).tolist(), key=lambda at: -lacking[at[0], at[1]])
     if not pairs:
         return Answer("What to buy", "nothing", "No region is overloaded under this plan.", "")
     named = [f"{lacking[r, k]:,.4g} {p.gpu_types[k]} in {p.regions.labels[r]}" for r, k in pairs[:MOST_NAMED]]
     more = f" and {len(pairs) - MOST_NAMED} more pairs" if len(pairs) > MOST_NAMED else ""
-    words = f"This plan lacks {', '.join(named)}{more}. 'mast-opt buy' finds the cheapest purchase and its plan."
-    return Answer("What to buy", f"{float(lacking.sum()):,.4g} GPUs", words, BINDING)
+    words = f"This plan lacks {', '.join(named)}{more}"
+    beyond = np.ceil(np.maximum(lacking.sum(axis=0) - idle, 0))
+    if not beyond.any():
+        there = ", ".join(f"{idle[k]:,.4g} {p.gpu_types[k]}" for k in np.flatnonzero(lacking.any(axis=0)))
+        words += f", while {there} are idle elsewhere. '--limit overload_gpus=0' looks for a plan that lacks nothing."
+        return Answer("What to buy", "nothing yet", words, BINDING)
+    words += ", more than is idle elsewhere. 'mast-opt buy' finds the cheapest purchase and its plan."
+    return Answer("What to buy", counted(int(beyond.sum()), "GPU"), words, BINDING)

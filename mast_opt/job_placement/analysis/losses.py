@@ -25,4 +25,8 @@ def settle_loss(
     lost: Bools = (problem.datasets.stored.sum(axis=1) > 0) & (scenario.datasets.stored.sum(axis=1) == 0)
     readers = np.unique(problem.reads.job[lost[problem.reads.dataset]])
     datasets = tuple(problem.datasets.labels[i] for i in np.flatnonzero(lost).tolist())
-    return scenario, Loss(datasets, None, tuple(problem.jobs.labels[j] for j in readers.tolist()), "job")
+    worth = scenario.tier_weight[scenario.queue_tier] * scenario.jobs.value_milli
+    never = worth.any() and not scenario.remote_reads
+    share = float(worth[readers].sum() / worth.sum()) if never else 0.0
+    names = tuple(problem.jobs.labels[j] for j in readers.tolist())
+    return scenario, Loss(datasets, None, names, "job", {"rejected": share})

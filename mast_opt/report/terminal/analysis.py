@@ -123,15 +123,22 @@ def show_whatif(console: Console, name: str, answer: WhatIf[Any]) -> None:
     outcomes = (answer.base, *answer.outcomes)
     moved = list(dict.fromkeys(unit for one in outcomes for unit in one.moved))
     table = light_table(
-        "Every scenario planned again", ("scenario", "status", "objective", "gap", *moved, "base breaks")
+        "Every scenario planned again",
+        ("scenario", "status", "objective", "bound", "gap", *moved, "base breaks"),
     )
     table.columns[1].justify = "left"
     for one in outcomes:
         breaks = UNKNOWN if one.base_verdict is None else f"{len(one.base_verdict.violations):,}"
         figures = [plain(one.moved.get(unit)) for unit in moved]
         objective, gap = of_term(one.solution.objective, one.solution.term), percent(one.solution.gap)
-        table.add_row(one.name, one.solution.status.value, objective, gap, *figures, breaks)
+        table.add_row(one.name, one.solution.outcome, objective, plain(one.solution.bound), gap, *figures, breaks)
     print_table(console, table)
+    for one in outcomes:
+        if one.unavoidable:
+            words = (
+                f"{one.name}: {plain(one.unavoidable)} of the objective is work whose data is lost, whatever the plan"
+            )
+            print_words(console, f"{words}; the gap of the rest is {percent(one.open_gap)}.")
     _show_losses(console, outcomes)
     for one in outcomes:
         if one.solution.verdict is None:

@@ -21,7 +21,8 @@ def show_purchases(console: Console, name: str, answer: Purchases[Any]) -> None:
     console.print(Text.assemble((name, "bold"), f"  {answer.kind}"))
     if answer.usd is None:
         return
-    bound = "" if answer.bound_usd is None else f"; proven: none is cheaper than {answer.bound_usd:,.0f} USD"
+    bound = f"; proven: none is cheaper than {answer.bound_usd:,.0f} USD" if answer.bound_usd else ""
+    bound = bound or ("; nothing is proven of cheaper ones" if answer.usd else "")
     console.print(f"{float(answer.usd):,.0f} USD{bound}")
     before = "" if answer.worst_before is None else f" (was {plain(float(answer.worst_before))})"
     if answer.worst_after is not None:

@@ -37,8 +37,18 @@ def test_what_is_missing_and_what_has_no_price() -> None:
     )
     found = {one.topic: one for one in answers(crowded, PLAN)}
     assert found["Cost"].value == "no prices"
-    assert found["What to buy"].value == "4 GPUs"
-    assert "This plan lacks 3 h100 in b, 1 a100 in c." in found["What to buy"].detail
+    assert found["What to buy"].value == "nothing yet"
+    words = (
+        "This plan lacks 3 h100 in b, 1 a100 in c, while 8 h100, 16 a100 are idle elsewhere. '--limit overload_gpus=0'"
+    )
+    assert words in found["What to buy"].detail
+
+
+def test_what_is_to_be_bought_is_what_no_region_has() -> None:
+    short = PROBLEM.with_columns({"regions.supply_mgpu": ints((2, 0), (5, 16), (0, 3)) * 1000})
+    answer = {one.topic: one for one in answers(short, PLAN)}["What to buy"]
+    assert answer.value == "1 GPU"  # of the 3 that b lacks, 2 are idle in a
+    assert "more than is idle elsewhere. 'mast-opt buy'" in answer.detail
 
 
 def test_sums_of_money() -> None:

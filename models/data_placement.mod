@@ -152,6 +152,7 @@ param run_usd_per_month{(w,r,k) in RUN} :=              # what a whole run costs
 param limit_scale{n in LIMIT} :=
     if n = "copied_tb" or n = "stored_tb" or n = "remote_tb_per_day" then 1e6
     else if n = "unserved_gpus" or n = "overload_gpus" then 1000
+    else if n = "egress" or n = "running_cost" or n = "migration_cost" then 1e6
     else if n = "copy" or n = "storage" then all_data_mb
     else if n = "remote" then all_reads_mb
     else if n = "moved_work" then all_demand_mgpu
@@ -248,22 +249,23 @@ s.t. stays{(w,r) in CURRENT}:
     left[w,r] >= sum{(w,r,k) in TODAY} today_milli[w,r,k] / 1000
     - sum{(w,r,k) in RUN} (if w in SPLITTABLE then part[w,r,k] else run[w,r,k]);
 
+# Money is counted in micro-dollars: 2 MB for a month cost 4e-5 USD, and solvers overlook less than that.
 s.t. limit{n in LIMIT}:
     sum{i in DATASET, r in REGION: (i,r) not in STORED} copied_unit[n,i] * place[i,r]
     + sum{i in DATASET, r in REGION} stored_unit[n,i] * place[i,r]
     + sum{(w,i,r) in REMOTE} remote_unit[n,w,i] * remote[w,i,r]
     + sum{(w,i,q,r) in REMOTE_FROM}
-        (remote_unit[n,w,i] + (if n = "egress" then price_usd_per_tb[q,r] / 1e6 * read_mb_per_day[w,i] else 0))
+        (remote_unit[n,w,i] + (if n = "egress" then price_usd_per_tb[q,r] * read_mb_per_day[w,i] else 0))
         * remote_from[w,i,q,r]
-    + sum{(i,q,r) in COPY} (if n = "egress" then price_usd_per_tb[q,r] / 1e6 * size_mb[i] / days else 0) * copy[i,q,r]
+    + sum{(i,q,r) in COPY} (if n = "egress" then price_usd_per_tb[q,r] * size_mb[i] / days else 0) * copy[i,q,r]
     + (if n = "running_cost" then
-        sum{i in DATASET, r in REGION} size_mb[i] / 1e6 * storage_usd_per_tb_month[r] * place[i,r]
-        + sum{(w,r,k) in RUN} run_usd_per_month[w,r,k] * (if w in SPLITTABLE then part[w,r,k] else run[w,r,k])
+        sum{i in DATASET, r in REGION} size_mb[i] * storage_usd_per_tb_month[r] * place[i,r]
+        + sum{(w,r,k) in RUN} 1e6 * run_usd_per_month[w,r,k] * (if w in SPLITTABLE then part[w,r,k] else run[w,r,k])
         + sum{(w,i,q,r) in REMOTE_FROM}
-            price_usd_per_tb[q,r] / 1e6 * read_mb_per_day[w,i] * hours_a_month / 24 * remote_from[w,i,q,r])
+            price_usd_per_tb[q,r] * read_mb_per_day[w,i] * hours_a_month / 24 * remote_from[w,i,q,r])
     + (if n = "migration_cost" then
-        sum{i in DATASET, r in REGION: (i,r) not in STORED} size_mb[i] / 1e6 * copy_usd_per_tb[r] * place[i,r]
-        + sum{(i,q,r) in COPY} price_usd_per_tb[q,r] / 1e6 * size_mb[i] * copy[i,q,r])
+        sum{i in DATASET, r in REGION: (i,r) not in STORED} size_mb[i] * copy_usd_per_tb[r] * place[i,r]
+        + sum{(i,q,r) in COPY} price_usd_per_tb[q,r] * size_mb[i] * copy[i,q,r])
     + sum{(w,r) in CURRENT} moved_unit[n,w] * left[w,r]
     + sum{(r,k) in SUPPLIED} (if n = "overload_gpus" then 1 else 0) * overload[r, k, max{p in TIER} p]
     + sum{w in WORKLOAD: may_refuse}

@@ -13,9 +13,11 @@ LIMITS: Mapping[str, LimitName] = {
     "storage": LimitName("", "MB", "the same in copies of everything (the term storage)"),
     "remote_tb_per_day": LimitName("TB a day", "MB a day", "what is read from other regions"),
     "remote": LimitName("", "MB a day", "the same as a share of all reads (the term remote)"),
-    "egress": LimitName("USD a day", "USD a day", "price of remote reads and copies over links (the term egress)"),
-    "running_cost": LimitName("USD a month", "USD a month", "price of GPUs, storage and remote reads (the term)"),
-    "migration_cost": LimitName("USD", "USD", "price of all copies, once (the term)"),
+    "egress": LimitName(
+        "USD a day", "micro-USD a day", "price of remote reads and copies over links (the term egress)"
+    ),
+    "running_cost": LimitName("USD a month", "micro-USD a month", "price of GPUs, storage and remote reads (the term)"),
+    "migration_cost": LimitName("USD", "micro-USD", "price of all copies, once (the term)"),
     "moved_work": LimitName("", "milli-GPUs", "share of the GPU demand that leaves its region (the term moved_work)"),
     "unserved": LimitName(
         "", "weighted milli-GPUs", "refused share of the demand, by weights of tiers (the term unserved)"

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 import mast_opt
 from mast_opt.data_placement.limits import LIMITS
+from tests.data_placement import glpk
+from tests.data_placement.brute import Brute
 from tests.data_placement.workshop import PROBLEM
 
 TIGHT = {
@@ -41,3 +48,24 @@ def test_a_tighter_limit_is_never_better() -> None:
         objectives.append(float("inf") if solution.objective is None else solution.objective)
     assert objectives == sorted(objectives)
     assert objectives[-1] == float("inf")  # video has to be uploaded
+
+
+def test_a_limit_of_nothing_meets_prices_that_are_nearly_nothing(tmp_path: Path) -> None:
+    """2 MB pinned where storage costs 20 USD per TB-month are 4e-5 USD a month; GLPK called a limit of 0 kept."""
+    problem = mast_opt.generate("data-placement", "standard", datasets=2, workloads=1, regions=2, seed=1)
+    problem = problem.with_columns(
+        {
+            "datasets.size_mb": np.array([2, 2]),
+            "datasets.pinned": np.array([[True, False], [True, False]]),
+            "datasets.copies_max": np.array([1, 1]),
+            "regions.storage_price_micro": np.array([20_000_000, 0]),
+            "regions.gpu_price_micro": np.zeros_like(problem.regions.supply_mgpu),
+        }
+    )
+    for most, feasible in ((0, False), (Fraction(79, 10**6), False), (Fraction(8, 10**5), True)):
+        limited = replace(problem, limits={"running_cost": Fraction(most)})
+        assert (Brute(limited, parts=1).optimum() is not None) == feasible
+        assert (glpk.optimum(limited, tmp_path) is not None) == feasible
+        for solver in ("highs", "cpsat", "scip"):
+            found = mast_opt.solve(limited, solver, gap=0)  # type: ignore[arg-type]
+            assert found.status.has_solution == feasible, solver

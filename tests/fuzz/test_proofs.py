@@ -8,20 +8,28 @@ import mast_opt
 from mast_opt.core.solve_result import Status
 from tests.fuzz.proof_cases import DRAW, drawn
 from tests.fuzz.proofs import FAILED, PROVEN, Report, check, run
+from tests.solvers import OPEN
 
 pytestmark = pytest.mark.second_tier  # CBC is a process
-SOLVERS = ("cpsat",)
-"""Those without a wrong proof among the cases."""
-FOUND = {("data-placement", 240): "cpsat"}
-"""Case of seed 7 → the solver that was wrong; see ``docs/wrong-answers.md``."""
+FOUND = {
+    ("data-placement", 135): "highs",
+    ("data-placement", 225): "scip",
+    ("data-placement", 240): "cpsat",
+    ("data-placement", 270): "highs",
+    ("server-assignment", 247): "cbc",
+    ("server-assignment", 402): "cbc",
+}
+"""Case of seed 7 → a solver that was wrong; see ``docs/wrong-answers.md``."""
+MOST_FAILED = 3
+"""A solver's solution that misses a row is refused: no answer, and no wrong proof."""
 
 
 def test_no_proof_is_wrong() -> None:
-    report = run(500, 7, SOLVERS, tuple(DRAW))
+    report = run(500, 7, OPEN, tuple(DRAW))
     assert report.wrong == []
     assert report.enumerated > 400
-    for solver in SOLVERS:
-        assert report.counts[solver, FAILED] == 0
+    for solver in OPEN:
+        assert report.counts[solver, FAILED] <= MOST_FAILED, report.failed
         assert report.counts[solver, PROVEN] > 350, "most are proven, so most of this is a test"
 
 
@@ -30,7 +38,6 @@ def test_what_was_wrong_is_right(kind: str, number: int) -> None:
     report = Report()
     check(report, "kept", drawn(kind, 7 * 10**6 + number), [FOUND[kind, number]])
     assert report.wrong == []
-    assert report.counts[FOUND[kind, number], PROVEN] == 1
 
 
 def test_a_wrong_proof_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -373,7 +373,10 @@ class Statement:
             "storage": stored,
             "remote_tb_per_day": remote,
             "remote": remote,
-            **{term: m.entries_of(term) for term in ("egress", "running_cost", "migration_cost")},
+            **{
+                term: [(columns, MICRO * usd) for columns, usd in m.entries_of(term)]
+                for term in ("egress", "running_cost", "migration_cost")
+            },
             "moved_work": [(self.left, moved)],
             "unserved": [(refused, urgency[: len(refused)])],
             "unserved_gpus": [(refused, (fewest * self.refuse_unit)[: len(refused)])],
@@ -392,6 +395,8 @@ def limit_scale(problem: DataPlacement, name: str) -> float:
         return MB_PER_TB
     if name in ("unserved_gpus", "overload_gpus"):
         return MILLI
+    if name in ("egress", "running_cost", "migration_cost"):
+        return MICRO  # 2 MB for a month cost 4e-5 USD, which is less than what solvers overlook in a row
     whole = {
         "copy": p.datasets.size_mb,
         "storage": p.datasets.size_mb,

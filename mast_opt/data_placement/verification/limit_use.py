@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from mast_opt.core.units import MB_PER_TB, MILLI
+from mast_opt.core.units import MB_PER_TB, MICRO, MILLI
 from mast_opt.data_placement.problem import SHARE, DataPlacement, Ints
 from mast_opt.data_placement.verification.measures import (
     Activity,
@@ -29,6 +29,7 @@ def _scale(p: DataPlacement, name: str) -> int | Fraction:
     scales: dict[str, Callable[[], int | Fraction]] = {
         **dict.fromkeys(("copied_tb", "stored_tb", "remote_tb_per_day"), lambda: MB_PER_TB),
         **dict.fromkeys(("unserved_gpus", "overload_gpus"), lambda: MILLI),
+        **dict.fromkeys(("egress", "running_cost", "migration_cost"), lambda: MICRO),
         **dict.fromkeys(("copy", "storage"), lambda: total(p.datasets.size_mb)),
         "remote": lambda: total(p.reads.mb_per_day),
         "moved_work": lambda: total(p.demand_mgpu),
@@ -109,9 +110,9 @@ _USE: dict[str, Callable[[DataPlacement, Activity], int | Fraction]] = {
     **dict.fromkeys(("copied_tb", "copy"), _copied_mb),
     **dict.fromkeys(("stored_tb", "storage"), _stored_mb),
     **dict.fromkeys(("remote_tb_per_day", "remote"), _remote_mb),
-    "egress": _egress,
-    "running_cost": running_cost,
-    "migration_cost": migration_cost,
+    "egress": lambda p, a: MICRO * _egress(p, a),
+    "running_cost": lambda p, a: MICRO * running_cost(p, a),
+    "migration_cost": lambda p, a: MICRO * migration_cost(p, a),
     "moved_work": lambda p, a: Fraction(total(p.demand_mgpu, _leaving(p, a)), SHARE),
     "unserved": _unserved,
     "unserved_gpus": _unserved_gpus,

@@ -38,6 +38,7 @@ SCALE = {
     **dict.fromkeys(("copy", "storage"), 19 * TB),
     "remote": 10 * TB,
     "moved_work": DEMAND,
+    **dict.fromkeys(("egress", "running_cost", "migration_cost"), 10**6),
 }
 """Base units of one unit."""
 TINY = Fraction(1, 10**9)

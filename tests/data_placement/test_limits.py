@@ -67,5 +67,5 @@ def test_a_limit_of_nothing_meets_prices_that_are_nearly_nothing(tmp_path: Path)
         assert (Brute(limited, parts=1).optimum() is not None) == feasible
         assert (glpk.optimum(limited, tmp_path) is not None) == feasible
         for solver in ("highs", "cpsat", "scip"):
-            found = mast_opt.solve(limited, solver, gap=0)  # type: ignore[arg-type]
+            found = mast_opt.solve(limited, solver, gap=0)
             assert found.status.has_solution == feasible, solver

@@ -39,7 +39,7 @@ def outcome(path: Path, options: dict[str, float]) -> float | highspy.HighsModel
         assert solver.setOptionValue(name, value) == highspy.HighsStatus.kOk
     solver.run()
     status = solver.getModelStatus()
-    return solver.getInfo().objective_function_value if status == highspy.HighsModelStatus.kOptimal else status
+    return float(solver.getInfo().objective_function_value) if status == highspy.HighsModelStatus.kOptimal else status
 
 
 def labelled(labels: list[str], rows: list[str]) -> Mip:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from mast_opt.core.solve_result import Event, Limit, SolveParams, SolveResult, S
 from mast_opt.data_placement import DataPlacement
 from mast_opt.mip import Mip
 from mast_opt.registry import kind_of
-from mast_opt.search.interface import HeuristicSolver, SearchContext, SearchResult
+from mast_opt.search.interface import Heuristic, HeuristicSolver, SearchContext, SearchResult
 from tests.narrowing import some
 from tests.solving.test_repair import ONE_MCORE_SHORT, Deaf
 
@@ -48,8 +47,6 @@ THIRDS = {
 }
 """As much as fits runs next to the data: 50 of 128 GPUs in a and in b, which is no whole number of thousandths."""
 
-Search = Callable[[DataPlacement, SearchContext, Any], SearchResult[Any]]
-
 
 def problem_of(tables: dict[str, Any], folder: Path) -> DataPlacement:
     """The instance of some tables."""
@@ -68,8 +65,9 @@ def short(tmp_path: Path) -> DataPlacement:
 @pytest.fixture
 def problem(tmp_path: Path) -> DataPlacement:
     """The same with a limit that is broken or kept by far: one workload fits in each region."""
-    regions = [{**row, "cpu_cores": 700_000} for row in ONE_MCORE_SHORT["regions"]]  # type: ignore[attr-defined]
-    return problem_of({**ONE_MCORE_SHORT, "regions": regions}, tmp_path)
+    tables: dict[str, Any] = dict(ONE_MCORE_SHORT)
+    regions = [{**row, "cpu_cores": 700_000} for row in tables["regions"]]
+    return problem_of({**tables, "regions": regions}, tmp_path)
 
 
 @pytest.fixture
@@ -83,11 +81,11 @@ def use_backend(monkeypatch: pytest.MonkeyPatch, backend: Highs) -> None:
     monkeypatch.setattr(backends, "get", lambda name: backend if name == "highs" else real(name))
 
 
-def use_search(monkeypatch: pytest.MonkeyPatch, problem: DataPlacement, search: Search) -> None:
+def use_search(monkeypatch: pytest.MonkeyPatch, problem: DataPlacement, search: Heuristic) -> None:
     """Let a search answer where tetris is asked for."""
     heuristics = kind_of(problem).solvers.heuristics
     fake: HeuristicSolver = replace(heuristics["tetris"], search=search, rehearsals=lambda problem: ())
-    monkeypatch.setitem(heuristics, "tetris", fake)  # type: ignore[arg-type]
+    monkeypatch.setitem(heuristics, "tetris", fake)
 
 
 def idle(problem: DataPlacement, tools: SearchContext, start: Any) -> SearchResult[Any]:

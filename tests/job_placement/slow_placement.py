@@ -1,4 +1,4 @@
-"""A slow choice of servers by loss of value, from names alone, to hold the live fleet against."""
+"""A slow choice of servers by loss of value, as servers are listed, to hold the live fleet against."""
 
 from __future__ import annotations
 
@@ -122,7 +122,13 @@ class SlowPlacement:
         )
         over = max(0, level - LEVELS.index(job.prefer))
         load = used / (sum(s.gpus for s in regional) * WHOLE)
-        return (over, lost, load, region, cluster, kind), (LEVELS[level], cluster, kind, taken)
+        listed = list(books.servers.values())
+        return (over, lost, load, listed.index(regional[0]), listed.index(servers[0])), (
+            LEVELS[level],
+            cluster,
+            kind,
+            taken,
+        )
 
     def _fit(self, name: str, mgpu: int) -> int:
         count, now = 0, self._after(name, mgpu, 1)

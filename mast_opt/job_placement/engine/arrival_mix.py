@@ -113,7 +113,7 @@ class ArrivalMix:
             classes: the fleet's servers, see ``server_classes``.
         """
         self.due = max(self.total + 1, self.total * self.sampling.growth_percent // 100)
-        shapes = sorted(self.counts)
+        shapes = sorted(self.counts, key=lambda one: (one[:-1], sorted((types.get(t, -1), n) for t, n in one.needs)))
         if not shapes:
             return Arrivals(np.zeros((0, 0, len(types) + 3), np.int64), np.zeros((0, len(types) + 4), np.int64))
         count = np.array([self.counts[shape] for shape in shapes], np.float64)

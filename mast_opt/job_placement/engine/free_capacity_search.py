@@ -33,7 +33,7 @@ NOWHERE = 3
 
 @kernel
 def regions_by_load(state: EngineState, job: Request, order: Ints) -> int:
-    """Write the open regions into ``order``, least loaded first, equals by name; returns how many there are."""
+    """Write the open regions into ``order``, least loaded first, equals as listed; returns how many there are."""
     count = 0
     for r in range(state.region.shape[1] - 1):
         if not job.open[r]:

@@ -52,7 +52,8 @@ class PartsBid:
     """Of the victims, see ``state``."""
     key: Key
     """What bids compare by, less is better: importance of the most important victim, GPU-hours lost, victims, levels of
-    spread of all parts, price, load of the region, and names of region, cluster and type of the first part."""
+    spread of all parts, price, load of the region, and the first servers of the region and of the
+    group of the first part."""
 
     @property
     def price(self) -> float:

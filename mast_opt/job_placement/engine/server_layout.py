@@ -6,7 +6,6 @@ neighbours, and so are those of a rack within it, so that a search reads memory 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,9 +33,9 @@ class Layout:
     region_start: Ints
     """[R + 1] first entry of each region in ``region_groups``."""
     region_groups: Ints
-    """[G] groups by region, and by name of cluster and type within it."""
+    """[G] groups by region, and by their first servers, as listed, within it."""
     region_rank: Ints
-    """[R] place of each region by name."""
+    """[R] place of each region by its first server, as listed."""
 
 
 def lay_out(
@@ -44,19 +43,15 @@ def lay_out(
     server_type: Ints,
     server_rack: Ints,
     cluster_region: Ints,
-    regions: Sequence[str],
-    clusters: Sequence[str],
-    types: Sequence[str],
+    regions: int,
 ) -> Layout:
-    """The layout of servers with these clusters, types and racks.
+    """The layout of servers with these clusters, types and racks, in so many regions.
 
-    Labels decide ties between equal bids; the order of the servers decides between equal servers, and that of their
-    first servers between equal racks.
+    The order of the servers decides between equal ones, and that of their first servers between equal racks, groups
+    and regions.
     """
-    region_rank, cluster_rank, type_rank = (_ranks(labels) for labels in (regions, clusters, types))
     number = np.arange(len(server_rack))
-    rack_first = np.full(int(server_rack.max(initial=-1)) + 1, len(server_rack))
-    np.minimum.at(rack_first, server_rack, number)
+    rack_first = _first_of(server_rack, int(server_rack.max(initial=-1)) + 1)
     server = np.lexsort((number, rack_first[server_rack], server_type, server_cluster))
     pair = np.stack([server_cluster[server], server_type[server]], axis=1)
     first = np.ones(len(server), np.bool_)
@@ -64,26 +59,28 @@ def lay_out(
     starts = np.flatnonzero(first)
     group_cluster, group_type = pair[starts, 0], pair[starts, 1]
     group_region = cluster_region[group_cluster]
-    by_name = np.lexsort((type_rank[group_type], cluster_rank[group_cluster], group_region))
     position = np.empty_like(server)
-    position[server] = np.arange(len(server))
+    position[server] = number
+    group = np.cumsum(first) - 1
+    by_region = np.lexsort((_first_of(group[position], len(starts)), group_region))
+    region_first = _first_of(cluster_region[server_cluster], regions)
     return Layout(
         server=server,
         position=position,
         rack=server_rack[server],
-        group=np.cumsum(first) - 1,
+        group=group,
         group_start=np.append(starts, len(server)),
         group_cluster=group_cluster,
         group_type=group_type,
         group_region=group_region,
-        region_start=np.searchsorted(group_region[by_name], np.arange(len(regions) + 1)),
-        region_groups=by_name,
-        region_rank=region_rank,
+        region_start=np.searchsorted(group_region[by_region], np.arange(regions + 1)),
+        region_groups=by_region,
+        region_rank=np.argsort(np.argsort(region_first, kind="stable")),
     )
 
 
-def _ranks(labels: Sequence[str]) -> Ints:
-    """[·] the place of each label in alphabetical order."""
-    ranks = np.empty(len(labels), np.int64)
-    ranks[np.array(sorted(range(len(labels)), key=labels.__getitem__), np.int64)] = np.arange(len(labels))
-    return ranks
+def _first_of(at: Ints, length: int) -> Ints:
+    """[length] the first position of each number in ``at``; behind the last one where it does not occur."""
+    first = np.full(length, len(at))
+    np.minimum.at(first, at, np.arange(len(at)))
+    return first

@@ -39,9 +39,9 @@ VALUE_DIRTY = 1 << 62
 ALL_DIRTY = (1 << 63) - 1
 """All slots and the value."""
 G_START, G_TYPE, G_REGION, G_ENTRY = range(4)
-"""Of a group: first server, GPU type, region; and the groups once more, by region and name."""
+"""Of a group: first server, GPU type, region; and the groups once more, by region and first server as listed."""
 R_START, R_RANK, R_MGPU, R_USED = range(4)
-"""Of a region: first of its entries among the groups by region, place by name, milli-GPUs, milli-GPUs in use."""
+"""Of a region: first of its entries among the groups by region, place as listed, milli-GPUs, milli-GPUs in use."""
 A_WHOLE, A_FREE, A_CPU, A_MEMORY = range(4)
 """What work of a tier finds on a server: whole GPUs, milli-GPUs, millicores, MiB (−1 on blocked servers)."""
 C_MGPU, C_CPU, C_MEMORY, C_LEAST, C_DENSITY = range(5)

@@ -327,15 +327,7 @@ def batch_state_of(problem: JobPlacement, mix: ArrivalMix | None = None) -> Batc
     value."""
     movers = movable_jobs(problem)
     p = movers.problem
-    layout = lay_out(
-        p.server_cluster,
-        p.servers.gpu_type,
-        p.servers.rack,
-        p.clusters.region,
-        p.regions,
-        p.clusters.labels,
-        p.gpu_types,
-    )
+    layout = lay_out(p.server_cluster, p.servers.gpu_type, p.servers.rack, p.clusters.region, len(p.regions))
     held = allocations_of(p)
     most_rows = len(held.server) + _most_rows(p)
     state = empty_state(layout, p.servers.supply, len(p.tiers), len(p.running) + len(p.jobs), most_rows)

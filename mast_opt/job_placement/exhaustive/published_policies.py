@@ -143,10 +143,15 @@ def dot_product_policy(problem: JobPlacement, tools: SearchContext, start: Plan 
 
 def reserve_and_pack(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
     """Ordered plans of GPU types (Weng et al., NSDI 2022): a job of several GPUs tries the types with the most GPUs in
-    a server first, one of at most a GPU the others, and is packed onto the server with the fewest free GPUs."""
+    a server first, one of at most a GPU the others, and is packed onto the server with the fewest free GPUs. Of types
+    with equally large servers those come first that the jobs of several GPUs ask for most, each with equal parts of its
+    GPUs on the types that it accepts; then those listed first."""
     size = np.zeros(len(problem.gpu_types), np.int64)
     np.maximum.at(size, problem.servers.gpu_type, problem.servers.supply[:, GPU])
-    rank = np.argsort(np.argsort(size, kind="stable"), kind="stable")
+    asked = np.where(problem.accepts, problem.need_mgpu * problem.jobs.tasks[:, None], 0)
+    several = np.where(asked > WHOLE, asked, 0)
+    wanted = (several / np.maximum(problem.accepts.sum(axis=1, keepdims=True), 1)).sum(axis=0)
+    rank = np.argsort(np.lexsort((-np.arange(len(size)), wanted, size)))
 
     def score(batch: BatchState, job: Request, at: Ints, device: Ints, mgpu: Ints) -> Ints:
         kind = rank[batch.layout.group_type[batch.layout.group[at]]]

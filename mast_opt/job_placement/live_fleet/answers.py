@@ -36,7 +36,7 @@ class Bid:
     level: str
     """``server``, ``rack`` or ``cluster``, with parts also ``region``: how close together all tasks are."""
     victims: tuple[str, ...]
-    """Running jobs that have to be stopped first."""
+    """Running jobs that have to be stopped first, in the order in which they started."""
     victim_tier: int | None
     """The most important tier among them."""
     gpu_hours_lost: float
@@ -55,14 +55,15 @@ class Bid:
     """Where each part runs; empty where the job has none."""
 
     @property
-    def key(self) -> tuple[float, float, int, int, float, float, str, str, str]:
+    def key(self) -> tuple[float, float, int, int, float, float]:
         """What bids for the same job compare by; the least is the best: importance of the most important victim,
-        GPU-hours lost, victims, levels beyond what the job prefers (of all parts), price, load of the region, names."""
+        GPU-hours lost, victims, levels beyond what the job prefers (of all parts), price, load of the region. Of
+        equal ones the best is the one whose region and type of servers are listed first."""
         importance = float("-inf") if self.victim_tier is None else -float(self.victim_tier)
         levels = [part.level for part in self.parts] or [self.level]
         level = sum(max(0, LEVELS.index(level) - LEVELS.index(self.job.prefer)) for level in levels)
         lost, stopped = self.gpu_hours_lost, len(self.victims)
-        return importance, lost, stopped, level, self.price, self.load, self.region, self.cluster, self.gpu_type
+        return importance, lost, stopped, level, self.price, self.load
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ def over_quota(job: Job, books: FleetInventory, quotas: Limits, old: Running | N
     total, typed = quotas.total.get(job.tenant), quotas.typed.get(job.tenant)
     if total is None and typed is None:
         return False
-    used = {kind: books.used_by(job.tenant, kind) for kind in sorted(books.types)}
+    used = {kind: books.used_by(job.tenant, kind) for kind in books.types}
     for share in () if old is None or old.over_quota else old.shares:
         used[books.servers[share.server].gpu_type] -= sum(share.gpus.values())
     for gang in gangs_of(job):
@@ -162,7 +162,7 @@ def bid_of(
             for at, tasks, device in rows
         ),
         level=LEVELS[offer.level],
-        victims=tuple(sorted(books.name[at] for at in offer.victims.tolist())),
+        victims=books.names_of(offer.victims),
         victim_tier=None if offer.threshold is None else books.tiers[offer.threshold],
         gpu_hours_lost=cost / MILLI,
         price=0.0 if price is None else float(price[offer.group]),

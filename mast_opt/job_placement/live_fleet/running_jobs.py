@@ -237,8 +237,11 @@ class RunningJobs(ServerInventory):
 
     def jobs_on(self, server: str) -> tuple[str, ...]:
         """The jobs that hold something on a server, in the order in which they started."""
-        there = [self.name[at] for at in self._places_on(self.position[server])]
-        return tuple(sorted(there, key=lambda name: self._running[name].number))
+        return self.names_of(self._places_on(self.position[server]))
+
+    def names_of(self, places: Iterable[int]) -> tuple[str, ...]:
+        """The jobs at these places of the state, in the order in which they started."""
+        return tuple(sorted((self.name[int(at)] for at in places), key=lambda name: self._running[name].number))
 
     def _places_on(self, position: int) -> Iterator[int]:
         row = int(self.state.server[S_ROW, position])

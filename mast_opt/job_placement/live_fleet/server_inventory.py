@@ -63,9 +63,7 @@ class ServerInventory:
             np.array([self.types[server.gpu_type] for server in servers], np.int64),
             np.array([racks[server.cluster, server.rack] for server in servers], np.int64),
             np.array([region_of[cluster] for cluster in self.clusters], np.int64),
-            list(self.regions),
-            list(self.clusters),
-            list(self.types),
+            len(self.regions),
         )
         self.cluster_names, self.region_names, self.type_names = (
             list(self.clusters),

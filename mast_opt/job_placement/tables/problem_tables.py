@@ -188,23 +188,18 @@ def _tenants(tables: Tables) -> tuple[tuple[str, ...], Ints, Ints]:
 
 def _options(tables: Tables, types: tuple[str, ...], rows: JobRows) -> tuple[Ints, Ints, Ints]:
     """(row, type, milli-GPUs per task), ascending by row; the types of a job or part as listed. One that lists none
-    takes any, by name."""
+    takes any, in the order in which the tables mention them."""
     job, mgpu = rows.named("job_gpu_types"), rows.column("gpus")
     kind = _renumbered(tables.get("job_gpu_types", "gpu_type"), tables.axes["gpu_type"], types)
     stated = tables.has("job_gpu_types", "gpus")
     needs = np.where(stated, tables.get("job_gpu_types", "gpus"), mgpu[job])
     free = np.setdiff1d(np.arange(len(mgpu)), job)
-    any_job, any_type = np.repeat(free, len(types)), np.tile(_by_name(types), len(free))
+    any_job, any_type = np.repeat(free, len(types)), np.tile(np.arange(len(types)), len(free))
     jobs = np.concatenate([job, any_job])
     kinds = np.concatenate([kind, any_type])
     amounts = np.concatenate([needs, mgpu[any_job]])
     order = np.argsort(jobs, kind="stable")
     return jobs[order], kinds[order], amounts[order]
-
-
-def _by_name(types: tuple[str, ...]) -> Ints:
-    """The positions of the types in the order of their names."""
-    return np.array(sorted(range(len(types)), key=types.__getitem__), np.int64)
 
 
 def problem_to_tables(problem: JobPlacement) -> tuple[Header, Tables]:
@@ -218,11 +213,11 @@ def problem_to_tables(problem: JobPlacement) -> tuple[Header, Tables]:
     begins = np.unique(p.options.job, return_index=True)[1]
     base[p.options.job[begins]] = p.options.mgpu[begins]
     per_task = {"tasks": p.jobs.tasks, "gpus": base, "cpu_cores": p.jobs.cpu_mcores, "memory_gb": p.jobs.memory_mib}
-    place = np.argsort(_by_name(p.gpu_types))[p.options.gpu_type]
-    out_of_order = p.options.job[1:][(np.diff(p.options.job) == 0) & (np.diff(place) < 0)]
+    out_of_order = p.options.job[1:][(np.diff(p.options.job) == 0) & (np.diff(p.options.gpu_type) < 0)]
     any_type = p.accepts.all(axis=1) & (p.need_mgpu == base[:, None]).all(axis=1)
     if len(p.quotas.tenant):
         any_type[out_of_order] = False
+        any_type &= list(p.gpu_types) == sorted(p.gpu_types)  # the order of servers is in no checksum
     listed = ~any_type[p.options.job]
     tiers = np.array(p.tiers, np.int64)
     whole = WholeJobs(p)

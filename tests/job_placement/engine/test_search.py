@@ -16,11 +16,11 @@ from tests.job_placement.fleets import crowded
 
 INSTANCES = 700
 
-Key = tuple[int, int, int, int, float, str, str, str]
+Key = tuple[int, int, int, int, float, int, int]
 
 
 def best_bid(problem: JobPlacement) -> Key | None:
-    """The least key of any bid for the only job: highest victim tier, GPU-hours, victims, level, load, names."""
+    """The least key of any bid for the job: highest victim tier, GPU-hours, victims, level, load, first servers."""
     brute = Brute(problem)
     p, tier = problem, int(problem.queue_tier[0])
     may_stop = [v for v in range(brute.V) if p.running.preemptible[v] and p.running.tier[v] > tier]
@@ -47,9 +47,8 @@ def key(brute: Brute, victims: tuple[int, ...], level: int, c: int, k: int) -> K
         len(victims),
         max(0, level - int(p.jobs.prefer[0])),
         used / sum(brute.supply[s][0] for s in here),
-        p.regions[r],
-        p.clusters.labels[c],
-        p.gpu_types[k],
+        here[0],
+        min(s for s in here if (brute.cluster[s], brute.kind[s]) == (c, k)),
     )
 
 

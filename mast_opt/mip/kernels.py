@@ -117,7 +117,7 @@ def finest(lower: float, upper: float) -> float:
 
 @cached_njit([types.float64(types.float64, types.float64)], nogil=True)
 def kept_visible(factor: float, least: float) -> float:
-    """The factor of a row, raised as far as ``least`` times it would fall below ``VISIBLE``, but not above 1."""
+    """A factor, raised as far as ``least`` times it would fall below ``VISIBLE``, but not above 1."""
     return factor if least == np.inf else max(factor, min(1.0, VISIBLE * inverse_power(least)))
 
 
@@ -142,8 +142,10 @@ def scaling_factors(
 ) -> None:
     """Fills in the factor of every row, then that of every column: 1 for the integral ones.
 
-    No integer coefficient and no limit of a row is scaled down below ``VISIBLE``, and no limit of a column below 1.
+    No integer coefficient and no limit of a row is scaled down below ``VISIBLE``, no limit of a column below 1, and no
+    coefficient of a column for the sake of a larger one in another row: solvers drop entries below 1e-9.
     """
+    least_coefficient = np.full(len(column_factor), np.inf)
     for j in range(len(column_factor)):
         column_factor[j] = 0.0
     for r in range(len(row_factor)):
@@ -157,10 +159,11 @@ def scaling_factors(
         row_factor[r] = factor
         for e in range(row_start[r], row_start[r + 1]):
             j = index[e]
-            if not integral[j]:
+            if not integral[j] and value[e] != 0.0:
                 column_factor[j] = max(column_factor[j], abs(value[e]) * factor)
+                least_coefficient[j] = min(least_coefficient[j], abs(value[e]) * factor)
     for j in range(len(column_factor)):
-        column_factor[j] = 1.0 if integral[j] else inverse_power(column_factor[j])
+        column_factor[j] = 1.0 if integral[j] else kept_visible(inverse_power(column_factor[j]), least_coefficient[j])
         least = finest(col_lower[j], col_upper[j])
         if least < np.inf:
             column_factor[j] = min(column_factor[j], max(1.0, 1.0 / inverse_power(least)))

@@ -83,7 +83,8 @@ def _values(column: Column) -> str:
     least = plain(column.minimum / column.scale)
     if column.maximum is None:
         return f"{column.type.value}, {'above' if column.above else 'at least'} {least}"
-    return f"{column.type.value}, {least} to {plain(column.maximum / column.scale)}"
+    most = plain(column.maximum / column.scale)
+    return f"{column.type.value}, {f'above {least}, at most' if column.above else f'{least} to'} {most}"
 
 
 def _default(column: Column) -> str:

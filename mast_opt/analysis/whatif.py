@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Generic
 
 import numpy as np
@@ -200,19 +201,9 @@ def whatif(  # noqa: PLR0913 - one question, with the limits of its solves
             search = RobustSearch(kind, questions.two_stage, unsettled, weights, robust, exact, asked_of, clock, pool)
             stochastic = search.plan(before)
     if stochastic is not None and before is not None:
-        all_changes = {BASE: {}, **{scenario.name: scenario.changes for scenario in scenarios}}
-
-        def by_name(decided: PlanT | None) -> dict[str, Loss | None]:
-            return (
-                {}
-                if decided is None
-                else {
-                    name: _settled(questions, problem, unsettled[name], changes, decided)[1]
-                    for name, changes in all_changes.items()
-                }
-            )
-
-        stochastic = replace(stochastic, robust_lost=by_name(stochastic.plan), base_lost=by_name(before))
+        changes = {BASE: {}, **{scenario.name: scenario.changes for scenario in scenarios}}
+        lost = partial(_losses, questions, problem, unsettled, changes)
+        stochastic = replace(stochastic, robust_lost=lost(stochastic.plan), base_lost=lost(before))
     return WhatIf(kind.name, first, tuple(others), stochastic)
 
 
@@ -224,6 +215,21 @@ def _check_robust(kind: Kind[Any, Any], questions: AnalysisHooks, problem: Probl
         raise UsageError(f"{kind.name} has no plan that is made before it is known which scenario comes")
     if problem.objective.lexicographic:
         raise UsageError("a robust plan needs a weighted objective; this instance has a lexicographic one")
+
+
+def _losses(
+    questions: AnalysisHooks,
+    problem: Problem[Any],
+    unsettled: Mapping[str, Problem[Any]],
+    changes: Mapping[str, Mapping[str, Any]],
+    decided: object | None,
+) -> dict[str, Loss | None]:
+    """The data that each scenario loses once a plan is carried out; nothing without a plan."""
+    if decided is None:
+        return {}
+    return {
+        name: _settled(questions, problem, unsettled[name], happens, decided)[1] for name, happens in changes.items()
+    }
 
 
 def _settled(

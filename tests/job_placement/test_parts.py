@@ -241,7 +241,7 @@ def test_what_is_said_of_parts() -> None:
     starts = [(move.wave, move.what) for move in migration_plan(problem, all_parts).moves]
     assert starts == [(0, "train/trainers"), (0, "train/readers")]
     admission, *_ = sections(problem, all_parts)
-    assert admission.rows == (("0", 1, 1, 8.0, 8.0),)
+    assert admission.rows == ((0, 1, 1, 8.0, 8.0),)
     waiting = next(one for one in sections(problem, empty(problem)) if one.title == "Jobs that wait")
     assert [row[0] for row in waiting.rows] == ["train/trainers", "train/readers"]
     assert waiting.note.startswith("1 job waits.")

@@ -51,7 +51,7 @@ def test_copies_are_equal_and_read_only(problem: TaskReassignment, duplicate: An
 
 def test_texts_are_short(problem: TaskReassignment) -> None:
     assert repr(problem).startswith("TaskReassignment(name='hand', resources=2, ")
-    assert repr(problem.machines).startswith("Machines(3 machines: location, ")
+    assert repr(problem.machines).startswith("Machines(3 machines: capacity, safety, location, ")
 
 
 def test_groups_that_do_not_change_are_shared(problem: TaskReassignment) -> None:
@@ -94,7 +94,7 @@ def test_rows_of_relations_by_key(problem: TaskReassignment) -> None:
         ("machines", "m9", {}, "row of machines: there is no 'm9' among the 3 machines"),
         ("machines", ("m0",), {}, "among the 3 machines"),
         ("machines", "M1", {}, "did you mean 'm1'"),
-        ("machines", "m0", {"size": 1}, "machines has no column 'size'; expected one of: location, "),
+        ("machines", "m0", {"size": 1}, "machines has no column 'size'; expected one of: capacity, safety, location, "),
         ("machines", "m0", {"location": "l7"}, "location of 'm0' in machines: there is no 'l7' among the 2 locations"),
         ("machines", "m0", {"location": 1}, "there is no 1 among the 2 locations"),
         ("machines", "m0", {"location": None}, "there is no None among the 2 locations"),

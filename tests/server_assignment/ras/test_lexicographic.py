@@ -44,10 +44,13 @@ def test_what_is_said_of_a_term_leaves_those_before_out(family: str) -> None:
     for stage in solution.stages:
         said = last[stage.term]
         assert stage.objective is not None
-        assert said.incumbent == pytest.approx(stage.objective, abs=1e-12)
+        assert said.incumbent is not None
+        assert stage.objective - 1e-12 <= said.incumbent < 1  # a later search may lower an earlier term
         assert said.bound is not None
         assert said.bound >= 0
         assert stage.bound == min(said.bound, stage.objective)
+    final = solution.stages[-1]
+    assert last[final.term].incumbent == pytest.approx(final.objective, abs=1e-12)
 
 
 def test_a_gap_of_a_later_term_is_proven() -> None:

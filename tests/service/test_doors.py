@@ -17,6 +17,8 @@ from mast_opt import JobPlacementBuilder
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.tables.schema import SCHEMA
 from mast_opt.kind.schema import Column, ColumnType
+from mast_opt.loop.event_log import log_lines, read_log
+from mast_opt.loop.events import Stored, Submitted
 from mast_opt.service.requests import JOB_COLUMNS, SERVER_COLUMNS, base_units, jobs_in
 from mast_opt.simulation.traces.schema import SCHEMA as TRACE
 from mast_opt.simulation.traces.trace import read_trace
@@ -134,6 +136,14 @@ def test_a_trace_agrees_with_http(tmp_path: Path, rows: Rows) -> None:
     trace = read_trace(tmp_path)
     found = {name: trace.submissions.spec(at) for at, name in enumerate(trace.submissions.labels)}
     assert found == {row["job"]: jobs_in(_posted(row))[0][0][1] for row in jobs}
+
+
+def test_the_log_gives_back_what_http_took(rows: Rows) -> None:
+    events = [
+        Stored(at, 0, Submitted(name, spec))
+        for at, (name, spec) in enumerate((jobs_in(_posted(row))[0][0] for row in rows["jobs"]), start=1)
+    ]
+    assert list(read_log(log_lines(events))) == events
 
 
 def test_what_http_leaves_out_is_what_files_leave_out(tmp_path: Path) -> None:

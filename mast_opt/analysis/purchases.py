@@ -292,7 +292,7 @@ class _Question:
 
 @dataclass(frozen=True)
 class _Tried:
-    """What is known of some steps: whether they are proven not to suffice, and a plan at the target if there is one."""
+    """Knowledge of some steps: whether they are proven not to suffice, and a plan at the target if there is one."""
 
     too_little: bool
     plan: Any | None
@@ -449,7 +449,7 @@ def _planned(
     start: object,
     seconds: float | None,
 ) -> Any | None:  # noqa: ANN401 - a plan of any kind
-    """What a heuristic finds where it avoids above all what is over a ratio."""
+    """The plan of a heuristic that above all avoids demand over a ratio."""
     q = question
     instance = q.hooks.stressed(q.hooks.bought(q.problem, steps), ratio, q.tier, q.params.overload_weight)
     limits: Mapping[str, Any] = {

@@ -30,10 +30,10 @@ GOVERNED = {
 }
 NODE_LIMIT = "mip_max_nodes"
 TOLERANCE = 1e-7
-"""Of rows and integers in a MIP. At its default of 1e-6, HiGHS 1.16 rounds continuous columns down by all of it, which
-shows in objectives; options may set another."""
+"""Tolerance of rows and integers in a MIP. At its default of 1e-6, HiGHS 1.16 rounds continuous columns down by all of
+it, which shows in objectives; options may set another."""
 MANY_COLUMNS = 10_000
-"""From here on the first relaxation of a MIP is solved by interior point: on 34,000 columns (``cloud-regions``) the
+"""Columns above which interior point solves the first relaxation of a MIP: on 34,000 columns (``cloud-regions``) the
 simplex method of 1.16 had no bound after a minute."""
 WRONG_VERSIONS = {
     "1.13.0": "presolve loses the optimum of small programs",

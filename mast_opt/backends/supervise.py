@@ -168,7 +168,7 @@ def _check_solution(mip: Mip, x: FloatArray) -> None:
 
 
 def _sizes(mip: Mip, x: FloatArray) -> FloatArray:
-    """What solvers compare the miss of each row with: its activity as they see it, but at least 1."""
+    """Magnitude of each row that solvers compare its miss with: its activity as they see it, but at least 1."""
     return np.maximum(1.0, np.abs(mip.activity(x)) * scale(mip).row_factor)
 
 

@@ -25,7 +25,7 @@ Number = int | float | Decimal
 """A quantity in the unit that the argument's name states."""
 
 Cell = Number | str | None
-"""What a further column of a row may be given as; the table says which columns there are."""
+"""The types of a further column's value; the table says which columns there are."""
 
 _DECIMAL = re.compile(r"[0-9]{1,18}(\.[0-9]{1,9})?", re.ASCII)
 _FLOAT = re.compile(r"[0-9]{1,18}(\.[0-9]{1,25})?(e[+-]?[0-9]{1,2})?", re.ASCII)

@@ -16,7 +16,7 @@ KeyT = TypeVar("KeyT", bound=Hashable)
 
 @dataclass(frozen=True)
 class Quota:
-    """Of one kind of amount at one node."""
+    """Limits of one kind of amount at one node."""
 
     nominal: int
     borrowing: int | None = None
@@ -73,7 +73,7 @@ class QuotaTree(Generic[KeyT]):
         return self._subtree[node].get(key, 0)
 
     def use(self, node: str, key: KeyT) -> int:
-        """What counts against ``owned``."""
+        """The amount that counts against ``owned``."""
         return self._use[node].get(key, 0)
 
     def available(self, node: str, key: KeyT) -> int:

@@ -27,7 +27,7 @@ truly = Scip.solve
 
 
 def narrow(backend: Scip, mip: Mip, params: SolveParams) -> SolveResult:
-    """Calls the best of some plans the best of all: each column is at its dearest."""
+    """Calls the best of some plans the best of all: each column is at its most expensive value."""
     held = np.flatnonzero(mip.integral)[:1]
     return truly(backend, mip.fix(held, 1 - truly(backend, mip, params).x[held]), params)  # type: ignore[index]
 

@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 FIELDS = (
     Field("job number", Use.READ, "the job"),
     Field("submit time", Use.READ, "seconds; the first one is second 0 of the trace"),
-    Field("wait time", Use.IGNORED, "how long it waited there; a policy decides that anew here"),
+    Field("wait time", Use.IGNORED, "how long it waited there; a policy decides that again here"),
     Field("run time", Use.READ, "duration_s; a job without one (−1) is left out and counted"),
     Field("allocated processors", Use.READ, "its size; where it is −1, requested processors"),
     Field("average CPU time", Use.IGNORED, "processor seconds of a processor"),
@@ -200,7 +200,7 @@ def _check(log: _Log, faults: Faults) -> None:
 
 
 def _whole(log: _Log) -> NDArray[np.bool_]:
-    """Lines of whole jobs: lines of parts go beside one with the sums."""
+    """Lines of whole jobs; each line of a part belongs to one with the sums."""
     return ~np.isin(log.column("status"), PARTS)
 
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import mast_opt
-from mast_opt.registry import kind_of
+from mast_opt.problems.registry import kind_of
 
 DEFAULTS = "defaults"
 T95 = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13)

@@ -30,7 +30,7 @@ import numpy as np
 import mast_opt
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.solve_result import Event
-from mast_opt.policies import gavel
+from mast_opt.live.policies import gavel
 
 GPUS_A_JOB = 0.6
 """GPUs that there are for each GPU of a gang."""

@@ -25,8 +25,8 @@ import numpy as np
 import mast_opt
 from mast_opt import Solution
 from mast_opt.core.solve_result import Status
-from mast_opt.importers.gap import Gap, job_placement, read_gap
-from mast_opt.job_placement import JobPlacement, Plan
+from mast_opt.planner.importers.gap import Gap, job_placement, read_gap
+from mast_opt.problems.job_placement import JobPlacement, Plan
 
 OURS, EXACT = "exhaustive+repair", "highs"
 LIMIT_S, PROOF_S = 10.0, 5.0

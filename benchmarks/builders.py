@@ -28,9 +28,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.model_building import Cost, bare, ours, quiet_highs, through_pulp
-from mast_opt.data_placement.generate import standard
-from mast_opt.data_placement.problem import DataPlacement
-from mast_opt.mip import Mip
+from mast_opt.problems.data_placement.generate import standard
+from mast_opt.problems.data_placement.problem import DataPlacement
+from mast_opt.problems.mip import Mip
 
 WIDE = 2**40
 """Bound of a whole-number column that has none."""

@@ -18,8 +18,8 @@ from typing import Any
 import matplotlib
 
 from benchmarks.fgd import LIVE, MARKS, published
-from mast_opt.bench.reporting.markdown import DASH, markdown
-from mast_opt.bench.results.store import latest, load
+from mast_opt.planner.bench.reporting.markdown import DASH, markdown
+from mast_opt.planner.bench.results.store import latest, load
 
 matplotlib.use("svg")
 from matplotlib import pyplot as plt

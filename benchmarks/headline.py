@@ -26,13 +26,13 @@ from dataclasses import replace
 import numpy as np
 
 import mast_opt
-from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.generate import FAMILIES
-from mast_opt.data_placement.generate import distributions as draws
-from mast_opt.data_placement.generate.organisation import CPU_FILL
-from mast_opt.data_placement.plan import today
-from mast_opt.data_placement.problem import SHARE
-from mast_opt.data_placement.verification.verifier import verify
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.generate import FAMILIES
+from mast_opt.problems.data_placement.generate import distributions as draws
+from mast_opt.problems.data_placement.generate.organisation import CPU_FILL
+from mast_opt.problems.data_placement.plan import today
+from mast_opt.problems.data_placement.problem import SHARE
+from mast_opt.problems.data_placement.verification.verifier import verify
 
 METHODS = ("hard", "soft", "derived", "cores", "storage")
 ITERATIONS = 60

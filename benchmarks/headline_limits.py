@@ -19,8 +19,8 @@ import highspy
 import numpy as np
 
 from benchmarks.headline import METHODS, version
-from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.generate import FAMILIES
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.generate import FAMILIES
 
 
 def least_ratio(p: DataPlacement, seconds: float, cores: bool) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from mast_opt.io import validate
+from mast_opt.planner.io import validate
 
 HEADER = 'format = "mast-opt/1"\nkind = "data-placement"\nname = "rows"\n'
 REGIONS = 20

@@ -19,13 +19,13 @@ from collections import defaultdict
 import numpy as np
 
 import mast_opt
-from mast_opt.job_placement.engine.state import A_FREE
-from mast_opt.job_placement.generate import FAMILIES
-from mast_opt.job_placement.live_fleet.answers import Bid
-from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.types import Job
-from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.job_placement.queue_order import rank
+from mast_opt.problems.job_placement.engine.state import A_FREE
+from mast_opt.problems.job_placement.generate import FAMILIES
+from mast_opt.problems.job_placement.live_fleet.answers import Bid
+from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
+from mast_opt.problems.job_placement.live_fleet.types import Job
+from mast_opt.problems.job_placement.problem import JobPlacement
+from mast_opt.problems.job_placement.queue_order import rank
 
 REGIONS, CLUSTERS = 20, 10
 GPUS_A_SERVER = 7.5

@@ -18,14 +18,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from mast_opt.job_placement.live_fleet.types import Server
-from mast_opt.loop import events as ev
-from mast_opt.loop.engine import Engine, Turn
-from mast_opt.loop.state import State
-from mast_opt.policies.early_binding import RULES, EarlyBinding, EarlyBindingParams
-from mast_opt.policies.head_of_line import HeadOfLine
-from mast_opt.simulation.driver import Happening, simulate
-from mast_opt.simulation.host import SimulatedHost, Work
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.engine import Engine, Turn
+from mast_opt.live.loop.state import State
+from mast_opt.live.policies.early_binding import RULES, EarlyBinding, EarlyBindingParams
+from mast_opt.live.policies.head_of_line import HeadOfLine
+from mast_opt.live.simulation.driver import Happening, simulate
+from mast_opt.live.simulation.host import SimulatedHost, Work
+from mast_opt.problems.job_placement.live_fleet.types import Server
 
 FIRST, LAST = datetime(2017, 10, 1), datetime(2017, 11, 30, 23, 59)
 GPUS = 8

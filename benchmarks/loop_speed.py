@@ -22,22 +22,22 @@ from pathlib import Path
 
 import numpy as np
 
-from mast_opt.job_placement.live_fleet.types import Server
-from mast_opt.job_placement.queue_order import Quotas, quota_tiers, rank
-from mast_opt.loop import events as ev
-from mast_opt.loop.commands import Start
-from mast_opt.loop.engine import Engine
-from mast_opt.loop.speeds import Speeds
-from mast_opt.loop.state import State
-from mast_opt.policies.head_of_line import HeadOfLine
-from mast_opt.policies.mast import Mast
-from mast_opt.policies.round_params import RoundParams
-from mast_opt.policies.shared_rounds import gavel
-from mast_opt.simulation.driver import Happening, simulate
-from mast_opt.simulation.host import SimulatedHost, Work
-from mast_opt.simulation.kernel import POLICIES, replay
-from mast_opt.simulation.replay_state import QueueJobs
-from mast_opt.simulation.traces.trace import read_trace
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.commands import Start
+from mast_opt.live.loop.engine import Engine
+from mast_opt.live.loop.speeds import Speeds
+from mast_opt.live.loop.state import State
+from mast_opt.live.policies.head_of_line import HeadOfLine
+from mast_opt.live.policies.mast import Mast
+from mast_opt.live.policies.round_params import RoundParams
+from mast_opt.live.policies.shared_rounds import gavel
+from mast_opt.live.simulation.driver import Happening, simulate
+from mast_opt.live.simulation.host import SimulatedHost, Work
+from mast_opt.live.simulation.kernel import POLICIES, replay
+from mast_opt.live.simulation.replay_state import QueueJobs
+from mast_opt.live.simulation.traces.trace import read_trace
+from mast_opt.problems.job_placement.live_fleet.types import Server
+from mast_opt.problems.job_placement.queue_order import Quotas, quota_tiers, rank
 
 TRACES = Path(__file__).parents[1] / "instances" / "traces"
 TIERS = range(4)

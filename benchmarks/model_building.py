@@ -35,11 +35,11 @@ import highspy
 import numpy as np
 import pulp
 
-from mast_opt.backends.highs import pass_program
-from mast_opt.data_placement.formulation import formulation
-from mast_opt.data_placement.generate import standard
-from mast_opt.data_placement.problem import DataPlacement
-from mast_opt.mip import Mip, Scaled, scale
+from mast_opt.problems.backends.highs import pass_program
+from mast_opt.problems.data_placement.formulation import formulation
+from mast_opt.problems.data_placement.generate import standard
+from mast_opt.problems.data_placement.problem import DataPlacement
+from mast_opt.problems.mip import Mip, Scaled, scale
 
 REPEATS = 5
 STATUS = Path("/proc/self/status")

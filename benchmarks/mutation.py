@@ -1,7 +1,7 @@
 """Mutation testing: random small changes of the code, and whether the tests notice them.
 
     python benchmarks/mutation.py --mutants 20 --seed 1 --tests tests/task_reassignment/verification/test_verifier.py \
-        -- mast_opt/task_reassignment/verification/verifier.py
+        -- mast_opt/problems/task_reassignment/verification/verifier.py
 
 draws random mutants of the modules, runs the tests on a copy of the repository with one mutant at a time, and lists the
 survivors: each needs a test, or an argument why it changes nothing that a test could see. Such arguments are in

@@ -17,7 +17,7 @@ import time
 import numpy as np
 
 import mast_opt
-from mast_opt.data_placement.generate import FAMILIES
+from mast_opt.problems.data_placement.generate import FAMILIES
 
 MB = 1024
 

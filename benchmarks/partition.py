@@ -23,9 +23,9 @@ import numpy as np
 import pymetis
 
 import mast_opt
-from mast_opt.data_placement.generate.blank import plain
-from mast_opt.data_placement.problem import TERMS, DataPlacement, Ints
-from mast_opt.kind.header import Objective
+from mast_opt.problems.data_placement.generate.blank import plain
+from mast_opt.problems.data_placement.problem import TERMS, DataPlacement, Ints
+from mast_opt.problems.kind.header import Objective
 
 STRONG = 2
 """KaHIP's mode."""

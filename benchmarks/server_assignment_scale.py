@@ -22,8 +22,8 @@ import numpy as np
 
 import mast_opt
 from mast_opt.core.solve_result import Event, Status
-from mast_opt.server_assignment import ServerAssignment
-from mast_opt.solving import Solution
+from mast_opt.planner.solving import Solution
+from mast_opt.problems.server_assignment import ServerAssignment
 
 SMALL = 300, 8
 """Servers and reservations of the copy whose fewest moves are proven."""

@@ -20,16 +20,16 @@ from typing import Any
 import numpy as np
 
 from mast_opt.cli.commands.serve import COLLECT_AFTER
-from mast_opt.hosts.simulated import SimulatedLiveHost
-from mast_opt.job_placement.live_fleet.types import Server
-from mast_opt.loop import events as ev
-from mast_opt.loop.commands import Command, Start
-from mast_opt.loop.desk import StateDesk
-from mast_opt.policies.mast import Mast
-from mast_opt.service.live import Live
-from mast_opt.service.restart import opening_of
-from mast_opt.service.turn_requests import Request
-from mast_opt.store.sqlite import open_sqlite
+from mast_opt.live.hosts.simulated import SimulatedLiveHost
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.commands import Command, Start
+from mast_opt.live.loop.desk import StateDesk
+from mast_opt.live.policies.mast import Mast
+from mast_opt.live.service.live import Live
+from mast_opt.live.service.restart import opening_of
+from mast_opt.live.service.turn_requests import Request
+from mast_opt.live.store.sqlite import open_sqlite
+from mast_opt.problems.job_placement.live_fleet.types import Server
 
 RATE = 100
 SIZES = (1, 2, 4, 8, 8, 8, 16, 64)

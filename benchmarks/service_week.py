@@ -20,14 +20,14 @@ from pathlib import Path
 import numpy as np
 
 from mast_opt.cli.commands.serve import COLLECT_AFTER
-from mast_opt.hosts.simulated import SimulatedLiveHost
-from mast_opt.loop import events as ev
-from mast_opt.policies.mast import Mast
-from mast_opt.service.live import Live, LiveParams
-from mast_opt.service.restart import opening_of
-from mast_opt.service.turn_requests import Request
-from mast_opt.simulation.traces.trace import read_trace
-from mast_opt.store.sqlite import open_sqlite
+from mast_opt.live.hosts.simulated import SimulatedLiveHost
+from mast_opt.live.loop import events as ev
+from mast_opt.live.policies.mast import Mast
+from mast_opt.live.service.live import Live, LiveParams
+from mast_opt.live.service.restart import opening_of
+from mast_opt.live.service.turn_requests import Request
+from mast_opt.live.simulation.traces.trace import read_trace
+from mast_opt.live.store.sqlite import open_sqlite
 
 FLEET = Path(__file__).parents[1] / "instances" / "traces" / "philly-small"
 DAY_S = 86_400

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 
 import mast_opt
-from mast_opt.data_placement import DataPlacement
+from mast_opt.problems.data_placement import DataPlacement
 
 
 def asked(about: str | None, seeds: int, seconds: float) -> argparse.Namespace:

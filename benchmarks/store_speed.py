@@ -19,16 +19,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mast_opt.cli.commands.serve import COLLECT_AFTER
-from mast_opt.job_placement.live_fleet.types import Server
-from mast_opt.loop import events as ev
-from mast_opt.loop.engine import Engine
-from mast_opt.loop.state import State
-from mast_opt.policies.head_of_line import HeadOfLine
-from mast_opt.store.postgresql import open_postgresql
-from mast_opt.store.records import Batch
-from mast_opt.store.recovery import recovered, snapshot_of
-from mast_opt.store.sql_store import SqlStore
-from mast_opt.store.sqlite import open_sqlite
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.engine import Engine
+from mast_opt.live.loop.state import State
+from mast_opt.live.policies.head_of_line import HeadOfLine
+from mast_opt.live.store.postgresql import open_postgresql
+from mast_opt.live.store.records import Batch
+from mast_opt.live.store.recovery import recovered, snapshot_of
+from mast_opt.live.store.sql_store import SqlStore
+from mast_opt.live.store.sqlite import open_sqlite
+from mast_opt.problems.job_placement.live_fleet.types import Server
 
 SERVERS = tuple(Server(f"s{n}", f"region-{n % 4}", f"c{n % 4}", f"r{n}", "H100", 8, 0, 0) for n in range(100))
 SPEC = ev.JobSpec(tier=1, mgpu=2000, tenant="team", duration_ms=1000)

@@ -23,14 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from mast_opt import backends
 from mast_opt.core.solve_result import Event
-from mast_opt.search.interface import SearchContext, SearchMonitor, StoppingCriteria
-from mast_opt.task_reassignment import TaskReassignment
-from mast_opt.task_reassignment.tables import roadef
-from mast_opt.task_reassignment.twine.params import TwineParams
-from mast_opt.task_reassignment.twine.solver import twine
-from mast_opt.task_reassignment.verification.verifier import verify
+from mast_opt.problems import backends
+from mast_opt.problems.search.interface import SearchContext, SearchMonitor, StoppingCriteria
+from mast_opt.problems.task_reassignment import TaskReassignment
+from mast_opt.problems.task_reassignment.tables import roadef
+from mast_opt.problems.task_reassignment.twine.params import TwineParams
+from mast_opt.problems.task_reassignment.twine.solver import twine
+from mast_opt.problems.task_reassignment.verification.verifier import verify
 
 POINTS = 80
 """Of a curve."""

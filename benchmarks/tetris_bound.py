@@ -13,11 +13,11 @@ import time
 import numpy as np
 
 from benchmarks.standard import asked, instances
-from mast_opt.data_placement.tetris.instance_arrays import arrays_of
-from mast_opt.data_placement.tetris.lagrangian.params import RelaxationParams
-from mast_opt.data_placement.tetris.lagrangian.relaxation import Relaxation
-from mast_opt.data_placement.tetris.lagrangian.tree_cut_relaxation import TreeCutRelaxation
-from mast_opt.data_placement.verification.peak_bound import bin_packing_peak_bound
+from mast_opt.problems.data_placement.tetris.instance_arrays import arrays_of
+from mast_opt.problems.data_placement.tetris.lagrangian.params import RelaxationParams
+from mast_opt.problems.data_placement.tetris.lagrangian.relaxation import Relaxation
+from mast_opt.problems.data_placement.tetris.lagrangian.tree_cut_relaxation import TreeCutRelaxation
+from mast_opt.problems.data_placement.verification.peak_bound import bin_packing_peak_bound
 
 
 def converged(relaxation: Relaxation, seconds: float) -> float:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import mast_opt
-from mast_opt.data_placement import DataPlacement
+from mast_opt.problems.data_placement import DataPlacement
 
 
 def unavoidable(problem: DataPlacement) -> float:

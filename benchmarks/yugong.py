@@ -17,8 +17,8 @@ import numpy as np
 import mast_opt
 from benchmarks.partition import WeightedGraph, peers
 from mast_opt.core.units import MB_PER_TB
-from mast_opt.data_placement import DataPlacement
-from mast_opt.policies import yugong
+from mast_opt.live.policies import yugong
+from mast_opt.problems.data_placement import DataPlacement
 
 PROJECTS, DATACENTERS, ROOM_PERCENT = 10_000, 10, 10
 

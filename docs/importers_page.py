@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mast_opt.hosts.kueue.fields import FORMATS as KUEUE
-from mast_opt.importers import IMPORTERS
-from mast_opt.importers.base import Importer
-from mast_opt.importers.fields import Format, Tried
-from mast_opt.simulation.traces.importers import TRACE_IMPORTERS
+from mast_opt.live.hosts.kueue.fields import FORMATS as KUEUE
+from mast_opt.live.simulation.traces.importers import TRACE_IMPORTERS
+from mast_opt.planner.importers import IMPORTERS
+from mast_opt.planner.importers.base import Importer
+from mast_opt.planner.importers.fields import Format, Tried
 
 PAGE = Path(__file__).with_name("importers.md")
 HEAD = """# What importers read

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from mast_opt.core.number_format import plain
-from mast_opt.kind.header import Rule
-from mast_opt.kind.schema import Column, ColumnType, Schema, Table
-from mast_opt.registry import kind_named, kind_names
+from mast_opt.problems.kind.header import Rule
+from mast_opt.problems.kind.schema import Column, ColumnType, Schema, Table
+from mast_opt.problems.registry import kind_named, kind_names
 
 PAGE = Path(__file__).with_name("tables.md")
 HEAD = """# Tables and columns

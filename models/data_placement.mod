@@ -5,7 +5,7 @@
 #     mast-opt export INSTANCE instance.dat
 #     glpsol --model models/data_placement.mod --data instance.dat
 #
-# prints an optimal plan. The formulation in mast_opt/data_placement/formulation/formulation.py has the same rows, columns
+# prints an optimal plan. The formulation in mast_opt/problems/data_placement/formulation/formulation.py has the same rows, columns
 # and numbers; the tests read this file with GLPK and compare the two entry by entry, by name.
 #
 # Quantities are integers in base units: MB, millicores, milli-GPUs. Shares lie between 0 and 1; plans state

@@ -5,7 +5,7 @@
 #     mast-opt export INSTANCE instance.dat
 #     glpsol --model models/job_placement.mod --data instance.dat
 #
-# prints an optimal plan. The formulation in mast_opt/job_placement/formulation/formulation.py has the same rows, columns and
+# prints an optimal plan. The formulation in mast_opt/problems/job_placement/formulation/formulation.py has the same rows, columns and
 # numbers; the tests read this file with GLPK and compare the two entry by entry, by name.
 #
 # Quantities are integers in base units: milli-GPUs, millicores, MiB, MB, thousandths of a GPU-hour. Index letters:

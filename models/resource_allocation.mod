@@ -5,7 +5,7 @@
 #     mast-opt export INSTANCE instance.dat
 #     glpsol --model models/resource_allocation.mod --data instance.dat
 #
-# prints an optimal allocation. The formulation in mast_opt/resource_allocation/formulation/ has the same rows, columns and
+# prints an optimal allocation. The formulation in mast_opt/problems/resource_allocation/formulation/ has the same rows, columns and
 # numbers; the tests read this file with GLPK and compare the two entry by entry, by name.
 #
 # It states the limits, and the policies that are one linear program: total-rate, rate-per-cost, cost, makespan (by its

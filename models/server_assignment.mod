@@ -5,7 +5,7 @@
 #     mast-opt export INSTANCE instance.dat
 #     glpsol --model models/server_assignment.mod --data instance.dat
 #
-# prints an optimal plan. The formulation in mast_opt/server_assignment/formulation/formulation.py has the same rows, columns
+# prints an optimal plan. The formulation in mast_opt/problems/server_assignment/formulation/formulation.py has the same rows, columns
 # and numbers; the tests read this file with GLPK and compare the two entry by entry, by name.
 #
 # The failure domain is the switchboard. Servers of a type at a switchboard are alike: the statement counts them, and

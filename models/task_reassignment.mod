@@ -5,7 +5,7 @@
 #     mast-opt export INSTANCE instance.dat
 #     glpsol --model models/task_reassignment.mod --data instance.dat
 #
-# prints an optimal plan. The formulation in mast_opt/task_reassignment/formulation/formulation.py has the same rows, columns
+# prints an optimal plan. The formulation in mast_opt/problems/task_reassignment/formulation/formulation.py has the same rows, columns
 # and numbers; the tests read this file with GLPK and compare the two entry by entry, by name.
 #
 # It is the machine reassignment problem of the ROADEF/EURO challenge 2012, set by Google. Amounts of a resource are

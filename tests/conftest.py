@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
-from mast_opt import backends
+from mast_opt.problems import backends
 from tests.platforms import ABSENT
 from tests.solvers import MISSING, is_here
 

@@ -22,9 +22,9 @@ import mast_opt
 from mast_opt.cli import main
 from mast_opt.cli.app import COMMANDS
 from mast_opt.core.errors import UnsupportedOption, UsageError
-from mast_opt.policies import gavel
-from mast_opt.registry import kind_of
-from mast_opt.resource_allocation.policies import POLICIES
+from mast_opt.live.policies import gavel
+from mast_opt.problems.registry import kind_of
+from mast_opt.problems.resource_allocation.policies import POLICIES
 from tests.resource_allocation.support import odd
 
 GIVEN: dict[str, tuple[str, dict[str, int]]] = {

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import swiglpk as glp
 
-from mast_opt.mip import Mip
+from mast_opt.problems.mip import Mip
 
 INFINITE = 1e300
 KINDS = {glp.GLP_CV: "continuous", glp.GLP_IV: "integer", glp.GLP_BV: "integer"}

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mast_opt import backends
 from mast_opt.core.errors import BackendUnavailable
+from mast_opt.problems import backends
 
 OPEN = ("highs", "cpsat", "scip", "cbc")
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from mast_opt.bench.results import best_known
 from mast_opt.cli import main
 from mast_opt.core.errors import MastOptError
-from mast_opt.io import kind_of_file, read, read_plan_of
-from mast_opt.registry import kind_of
+from mast_opt.planner.bench.results import best_known
+from mast_opt.planner.io import kind_of_file, read, read_plan_of
+from mast_opt.problems.registry import kind_of
 
 ROOT = Path(__file__).parents[1] / "instances"
 

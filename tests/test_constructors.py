@@ -19,10 +19,10 @@ import mast_opt
 from mast_opt.core.arrays import BOOLEANS, NUMBERS, Column, labels_of, repeated
 from mast_opt.core.errors import InstanceError, PlanError
 from mast_opt.core.solve_result import Status
-from mast_opt.kind.header import MOST_WEIGHT, Objective
-from mast_opt.kind.problem_data import Group
-from mast_opt.registry import kind_named, kind_names
-from mast_opt.solving.solution import Solution
+from mast_opt.planner.solving.solution import Solution
+from mast_opt.problems.kind.header import MOST_WEIGHT, Objective
+from mast_opt.problems.kind.problem_data import Group
+from mast_opt.problems.registry import kind_named, kind_names
 from tests.data_placement.workshop import PROBLEM
 
 KEYS = {

@@ -10,16 +10,22 @@ MOST_LINES = 60
 """Of a body: signature and docstring do not count, since options and arguments are a line each."""
 COLUMNS = "names every column once, in the order of the tables; parts would hide what is missing"
 ARGUED = {
-    ("data_placement/tables/problem_tables.py", "problem_from_tables"): COLUMNS,
-    ("data_placement/tables/problem_tables.py", "problem_to_tables"): COLUMNS,
-    ("job_placement/tables/problem_tables.py", "problem_from_tables"): COLUMNS,
-    ("job_placement/tables/problem_tables.py", "problem_to_tables"): COLUMNS,
-    ("data_placement/tables/mathprog.py", "_sections"): COLUMNS,
-    ("data_placement/tetris/instance_arrays.py", "arrays_of"): "fills one tuple of arrays, a line or two an array",
-    ("solving/dispatch.py", "_solved"): "the steps of every solve in the order in which they happen",
+    ("problems/data_placement/tables/problem_tables.py", "problem_from_tables"): COLUMNS,
+    ("problems/data_placement/tables/problem_tables.py", "problem_to_tables"): COLUMNS,
+    ("problems/job_placement/tables/problem_tables.py", "problem_from_tables"): COLUMNS,
+    ("problems/job_placement/tables/problem_tables.py", "problem_to_tables"): COLUMNS,
+    ("problems/data_placement/tables/mathprog.py", "_sections"): COLUMNS,
+    (
+        "problems/data_placement/tetris/instance_arrays.py",
+        "arrays_of",
+    ): "fills one tuple of arrays, a line or two an array",
+    ("planner/solving/dispatch.py", "_solved"): "the steps of every solve in the order in which they happen",
     ("cli/commands/whatif.py", "command"): "options of one command and what they exclude",
     ("cli/commands/solve.py", "command"): "options of one command and what they exclude",
-    ("resource_allocation/analysis/elastic_program.py", "relief"): "one program, row by row, as it is written on paper",
+    (
+        "problems/resource_allocation/analysis/elastic_program.py",
+        "relief",
+    ): "one program, row by row, as it is written on paper",
 }
 """(module, function) → why it is longer."""
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mast_opt import registry
-from mast_opt.kind.schema import Column
+from mast_opt.problems import registry
+from mast_opt.problems.kind.schema import Column
 
 PAGES = Path(__file__).parents[1] / "docs" / "problems"
 

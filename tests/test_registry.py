@@ -8,8 +8,8 @@ from typing import Any, get_args
 
 import pytest
 
-from mast_opt import backends, registry
-from mast_opt.solving.auto_strategy import AUTO
+from mast_opt.planner.solving.auto_strategy import AUTO
+from mast_opt.problems import backends, registry
 
 KINDS = [registry.kind_named(name) for name in registry.kind_names()]
 

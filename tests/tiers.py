@@ -32,7 +32,7 @@ CHILDREN = {"cbc", "processes", "ray"}
 """Values of parameters of a test with which it starts processes."""
 COMPILES = "kernel_compilation import help_out"
 """In the command of a process that compiles kernels for ours: on its first run, a test may start it."""
-SERVICE = "mast_opt.service"
+SERVICE = "mast_opt.live.service"
 IMPORTED = {"pyyaml": "yaml"}
 """Distribution → the package that it installs, where the names differ."""
 

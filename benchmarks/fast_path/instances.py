@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mast_opt.job_placement import JobPlacement
-from mast_opt.job_placement.generate import FAMILIES
+from mast_opt.problems.job_placement import JobPlacement
+from mast_opt.problems.job_placement.generate import FAMILIES
 
 Sizes = Mapping[str, int]
 

@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mast_opt.backends.highs import Highs
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.solve_result import SolveParams, SolveResult, Status
-from mast_opt.job_placement import JobPlacement
-from mast_opt.job_placement.formulation.strengthened import strong
-from mast_opt.job_placement.units import Bools, Ints
-from mast_opt.mip import Block, Mip, frozen
+from mast_opt.problems.backends.highs import Highs
+from mast_opt.problems.job_placement import JobPlacement
+from mast_opt.problems.job_placement.formulation.strengthened import strong
+from mast_opt.problems.job_placement.units import Bools, Ints
+from mast_opt.problems.mip import Block, Mip, frozen
 
 WINDOW = 8
 """Jobs that one program decides."""

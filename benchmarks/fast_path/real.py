@@ -18,9 +18,9 @@ import numpy as np
 from benchmarks.fast_path.queue_optimum import queue_optimum
 from mast_opt import solve
 from mast_opt.core.solve_result import Status
-from mast_opt.importers.gpu_fleet.instance import Settings, build
-from mast_opt.job_placement import JobPlacement
-from mast_opt.job_placement.units import Bools
+from mast_opt.planner.importers.gpu_fleet.instance import Settings, build
+from mast_opt.problems.job_placement import JobPlacement
+from mast_opt.problems.job_placement.units import Bools
 
 OPENB, SPOT, PHILLY = "alibaba-gpu-v2023", "alibaba-spot-v2026", "philly"
 OPTIMUM, IN_ORDER, IN_BID_ORDER = "optimum", "queue order", "bid order"

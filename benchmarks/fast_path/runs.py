@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.fast_path.instances import BATCHES, FILL_SEEDS, FILLS, HELD_OUT, Batches, filling
 from mast_opt import Solution, solve
 from mast_opt.core.solve_result import Status
-from mast_opt.job_placement import JobPlacement
+from mast_opt.problems.job_placement import JobPlacement
 
 EXACT = "highs"
 REPAIR_ROUNDS = 1_000

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.terminal_theme import DIMMED_MONOKAI
 
 import mast_opt
-from mast_opt.report.terminal.solution import show_solution
+from mast_opt.planner.report.terminal.solution import show_solution
 
 HERE = Path(__file__).resolve().parent
 INSTANCE = HERE.parents[1] / "instances" / "data_placement" / "cloud-regions"

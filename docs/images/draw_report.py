@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 import mast_opt
-from mast_opt.io import read_events, read_plan_of
+from mast_opt.planner.io import read_events, read_plan_of
 
 HERE = Path(__file__).resolve().parent
 INSTANCE = HERE.parents[1] / "instances" / "data_placement" / "cloud-regions"

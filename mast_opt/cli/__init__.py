@@ -36,7 +36,7 @@ def main(tokens: Sequence[str] | None = None) -> int:
 
 
 def _solver_left_behind() -> bool:
-    from mast_opt.backends.base import solver_left_behind
+    from mast_opt.problems.backends.base import solver_left_behind
 
     return solver_left_behind()
 

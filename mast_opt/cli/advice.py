@@ -7,9 +7,9 @@ from shlex import join
 from typing import Any
 
 from mast_opt.core.solve_result import Status
-from mast_opt.registry import kind_named
-from mast_opt.solving import Solution
-from mast_opt.solving.auto_strategy import AUTO
+from mast_opt.planner.solving import Solution
+from mast_opt.planner.solving.auto_strategy import AUTO
+from mast_opt.problems.registry import kind_named
 
 WIDE = 0.05
 """Gap of an exact solver from which on it is worth asking a heuristic."""

@@ -12,9 +12,9 @@ from mast_opt.cli.plan_claims import close, number_in, stages_in, text_in
 from mast_opt.core.errors import Fault, PlanError
 from mast_opt.core.sense import Sense
 from mast_opt.core.verdict import Verdict, Violation
-from mast_opt.kind.kind import Kind
-from mast_opt.kind.problem import Problem
-from mast_opt.registry import kind_of
+from mast_opt.problems.kind.kind import Kind
+from mast_opt.problems.kind.problem import Problem
+from mast_opt.problems.registry import kind_of
 
 PROVEN = 1e-9
 """Relative difference allowed between a stated bound and what is proven."""

@@ -8,7 +8,7 @@ from typing import TextIO
 
 from mast_opt.core.errors import InputError
 from mast_opt.core.solve_result import Event
-from mast_opt.io.events import event_line, has_events
+from mast_opt.planner.io.events import event_line, has_events
 
 
 class EventLog:

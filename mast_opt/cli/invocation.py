@@ -18,7 +18,7 @@ from mast_opt.cli.streams import OnlyResults, console, to_stdout
 from mast_opt.core.errors import InputError
 from mast_opt.core.input_warning import InputWarning
 from mast_opt.core.wording import counted, shown
-from mast_opt.kind.problem import Problem
+from mast_opt.problems.kind.problem import Problem
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,7 +53,7 @@ class Run:
     def load(self) -> None:
         """Load the libraries of every kind of problem, and count that, with what came before it, as the phase
         ``compile``: the first command after an installation, or after a start of the machine, takes seconds for it."""
-        from mast_opt.registry import kind_named, kind_names
+        from mast_opt.problems.registry import kind_named, kind_names
 
         for name in kind_names():
             kind_named(name)
@@ -73,7 +73,7 @@ class Run:
         """In a terminal, show the words while the block takes long."""
         if not words or sys.stderr is None or not sys.stderr.isatty():
             return nullcontext()
-        from mast_opt.report.terminal.progress import Progress
+        from mast_opt.planner.report.terminal.progress import Progress
 
         return Progress(self.err, words)
 
@@ -84,8 +84,8 @@ class Run:
         Raises:
             Interrupted: cancelled before everything was compiled.
         """
-        from mast_opt.registry import kind_of
-        from mast_opt.solving.kernel_compilation import needed, rehearse
+        from mast_opt.planner.solving.kernel_compilation import needed, rehearse
+        from mast_opt.problems.registry import kind_of
 
         kind = kind_of(problem)
         words = f"compiling for {solver}, once for this installation; the time limit starts afterwards"

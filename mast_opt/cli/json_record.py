@@ -11,23 +11,23 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from mast_opt.core.verdict import Verdict, Violation
-    from mast_opt.kind.current_state import CurrentState
-    from mast_opt.kind.kind import Kind
-    from mast_opt.kind.problem import Problem
-    from mast_opt.solving import Solution
+    from mast_opt.planner.solving import Solution
+    from mast_opt.problems.kind.current_state import CurrentState
+    from mast_opt.problems.kind.kind import Kind
+    from mast_opt.problems.kind.problem import Problem
 
 if TYPE_CHECKING:
-    from mast_opt.analysis.explain import Explanation
-    from mast_opt.analysis.joint_periods import JointPeriods
-    from mast_opt.analysis.marginal_values import Marginals
-    from mast_opt.analysis.pareto import Frontier
-    from mast_opt.analysis.periods import Periods
-    from mast_opt.analysis.purchases import Purchases
-    from mast_opt.analysis.two_stage import Robust
-    from mast_opt.analysis.whatif import Outcome, WhatIf
     from mast_opt.core.verdict import Verdict
-    from mast_opt.kind.analysis_hooks import Loss, Risk
-    from mast_opt.search.params import Value
+    from mast_opt.planner.analysis.explain import Explanation
+    from mast_opt.planner.analysis.joint_periods import JointPeriods
+    from mast_opt.planner.analysis.marginal_values import Marginals
+    from mast_opt.planner.analysis.pareto import Frontier
+    from mast_opt.planner.analysis.periods import Periods
+    from mast_opt.planner.analysis.purchases import Purchases
+    from mast_opt.planner.analysis.two_stage import Robust
+    from mast_opt.planner.analysis.whatif import Outcome, WhatIf
+    from mast_opt.problems.kind.analysis_hooks import Loss, Risk
+    from mast_opt.problems.search.params import Value
 
 
 Record = dict[str, Any]

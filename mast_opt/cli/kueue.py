@@ -14,8 +14,8 @@ from mast_opt.core.wording import counted, shown
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mast_opt.hosts.kueue.host import KueueHost
-    from mast_opt.hosts.kueue.nomination import DispatchParams
+    from mast_opt.live.hosts.kueue.host import KueueHost
+    from mast_opt.live.hosts.kueue.nomination import DispatchParams
 
 
 def contexts_of(worker: Sequence[str]) -> dict[str, str]:
@@ -31,7 +31,7 @@ def contexts_of(worker: Sequence[str]) -> dict[str, str]:
 
 def params_of(round_s: float, most: int, priorities: str | None) -> DispatchParams:
     """Parameters of the dispatcher; ``priorities`` are whole numbers with commas between them. Raises UsageError."""
-    from mast_opt.hosts.kueue.nomination import DispatchParams
+    from mast_opt.live.hosts.kueue.nomination import DispatchParams
 
     if priorities is None:
         return DispatchParams(round_s, most)
@@ -64,9 +64,9 @@ def kueue_host(
     Raises:
         ApiError, BackendUnavailable, InputError: it cannot be.
     """
-    from mast_opt.hosts.kueue.api import LightkubeApi
-    from mast_opt.hosts.kueue.host import KueueHost
-    from mast_opt.hosts.kueue.manifests import read_replicas
+    from mast_opt.live.hosts.kueue.api import LightkubeApi
+    from mast_opt.live.hosts.kueue.host import KueueHost
+    from mast_opt.live.hosts.kueue.manifests import read_replicas
 
     file = None if kubeconfig is None else str(kubeconfig)
     return KueueHost(
@@ -81,9 +81,9 @@ def kueue_host(
 
 def advise_folder(run: Run, folder: Path) -> Answer:
     """Advice for every workload that waits, as a table; in JSON, ``workloads``."""
-    from mast_opt.hosts.kueue.manifests import read_manifests
-    from mast_opt.hosts.kueue.nomination import advise
-    from mast_opt.importers.notices import with_warnings
+    from mast_opt.live.hosts.kueue.manifests import read_manifests
+    from mast_opt.live.hosts.kueue.nomination import advise
+    from mast_opt.planner.importers.notices import with_warnings
 
     with run.phase("read", f"reading {folder}"):
         picture, warned = with_warnings(lambda: read_manifests(folder))

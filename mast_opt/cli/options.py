@@ -17,11 +17,11 @@ from mast_opt.cli.invocation import Run
 from mast_opt.core.errors import InputError, UsageError
 from mast_opt.core.executor import EXECUTORS, RAY, check_address
 from mast_opt.core.limits import MOST_FREEZE_BYTES, MOST_HEADER_BYTES, read_regular
-from mast_opt.io.readers.folder import check_keys
-from mast_opt.kind.kind import Kind
-from mast_opt.kind.overrides import Overrides, stated_limit
-from mast_opt.search.params import Params
-from mast_opt.solving.solver_params import params_class
+from mast_opt.planner.io.readers.folder import check_keys
+from mast_opt.planner.solving.solver_params import params_class
+from mast_opt.problems.kind.kind import Kind
+from mast_opt.problems.kind.overrides import Overrides, stated_limit
+from mast_opt.problems.search.params import Params
 
 
 def flag(words: str) -> Parameter:

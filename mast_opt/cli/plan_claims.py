@@ -9,8 +9,8 @@ from typing import Any
 from mast_opt.core.errors import Fault, PlanError
 from mast_opt.core.solve_result import AGREEMENT, Status
 from mast_opt.core.verdict import Verdict, Violation
-from mast_opt.kind.problem import Problem
-from mast_opt.registry import kind_of
+from mast_opt.problems.kind.problem import Problem
+from mast_opt.problems.registry import kind_of
 
 
 def objective_meant(problem: Problem[Any], verdict: Verdict, fields: Mapping[str, Any]) -> float:

@@ -11,8 +11,8 @@ from mast_opt.cli.invocation import Answer, Run
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mast_opt.report.runs.comparison import RunDiff
-    from mast_opt.simulation.run_folder import StoredRun
+    from mast_opt.live.reports.comparison import RunDiff
+    from mast_opt.live.simulation.run_folder import StoredRun
 
 SECOND_MS, HOUR_MS = 1000, 3_600_000
 
@@ -27,8 +27,8 @@ def diff_runs(first: Path, second: Path, run: Run, most: int | None) -> Answer:
         UsageError: the runs are of different jobs.
         InputError: a folder holds no run, or one with faults.
     """
-    from mast_opt.report.runs.comparison import compare
-    from mast_opt.simulation.run_folder import read_run
+    from mast_opt.live.reports.comparison import compare
+    from mast_opt.live.simulation.run_folder import read_run
 
     with run.phase("read", f"reading {first} and {second}"):
         runs = read_run(first), read_run(second)
@@ -56,9 +56,9 @@ def diff_runs(first: Path, second: Path, run: Run, most: int | None) -> Answer:
 
 def _show(console: Console, runs: tuple[StoredRun, StoredRun], found: RunDiff, most: int | None) -> None:
     from mast_opt.core.number_format import plain
-    from mast_opt.job_placement.units import WHOLE
-    from mast_opt.report.runs.content import metric_text, metric_words
-    from mast_opt.report.terminal.layout import light_table, print_table, print_words
+    from mast_opt.live.reports.content import metric_text, metric_words
+    from mast_opt.planner.report.terminal.layout import light_table, print_table, print_words
+    from mast_opt.problems.job_placement.units import WHOLE
 
     names = [f"{one.path} ({one.policy})" for one in runs]
     print_words(

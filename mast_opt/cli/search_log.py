@@ -8,7 +8,7 @@ from types import TracebackType
 
 from mast_opt.core.number_format import percent, plain
 from mast_opt.core.solve_result import Event
-from mast_opt.search.strategy import LOG
+from mast_opt.problems.search.strategy import LOG
 
 
 class SearchLog(logging.Handler):

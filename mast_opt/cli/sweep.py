@@ -18,11 +18,11 @@ from mast_opt.cli.invocation import Answer, Run
 from mast_opt.core.errors import InputError, UsageError
 from mast_opt.core.executor import PROCESSES, RAY
 from mast_opt.core.solve_result import Event
-from mast_opt.io.atomic import check_writable, new_file
-from mast_opt.simulation.sweep import Cell, CellResult, run_sweep
-from mast_opt.simulation.sweep_table import Row, csv_text, table_of
-from mast_opt.simulation.traces.trace import JobTrace, read_trace
-from mast_opt.simulation.warm_up import warm_up_simulation
+from mast_opt.live.simulation.sweep import Cell, CellResult, run_sweep
+from mast_opt.live.simulation.sweep_table import Row, csv_text, table_of
+from mast_opt.live.simulation.traces.trace import JobTrace, read_trace
+from mast_opt.live.simulation.warm_up import warm_up_simulation
+from mast_opt.planner.io.atomic import check_writable, new_file
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -157,7 +157,7 @@ def _watched(
     cancel: threading.Event,
 ) -> list[CellResult]:
     """The results, with a line of progress while it takes long."""
-    from mast_opt.report.terminal.progress import Progress
+    from mast_opt.planner.report.terminal.progress import Progress
 
     began, lock = time.perf_counter(), threading.Lock()
     done, earlier = 0, 0
@@ -194,8 +194,8 @@ def _write(out: Path, rows: Sequence[Row]) -> None:
 def _show(
     console: Console, name: str, rows: Sequence[Row], results: Sequence[CellResult], missing: int, out: Path | None
 ) -> None:
-    from mast_opt.report.runs.content import SHARES, metric_words
-    from mast_opt.report.terminal.layout import light_table, print_table, print_words
+    from mast_opt.live.reports.content import SHARES, metric_words
+    from mast_opt.planner.report.terminal.layout import light_table, print_table, print_words
 
     seeds = len({result.cell.seed for result in results})
     short = f"; {missing:,} are missing" if missing else ""

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from mast_opt.cli.invocation import Run
 from mast_opt.cli.options import check_force
-from mast_opt.kind.presentation import Section
+from mast_opt.problems.kind.presentation import Section
 
 TableOut = Annotated[
     Path | None, Parameter(help="Write the answer to this .xlsx, .csv, .json or .md file; CSV has its main table.")
@@ -21,14 +21,14 @@ def check_table_output(out: Path | None, force: bool) -> None:
     """Raises UsageError or InputError where the answer could not be written there."""
     check_force(force, out)
     if out is not None:
-        from mast_opt.report.table_files import check_table_file
+        from mast_opt.planner.report.table_files import check_table_file
 
         check_table_file(out, force=force)
 
 
 def is_table_file(out: Path) -> bool:
     """Whether the name is one of a file with tables."""
-    from mast_opt.report.table_files import SUFFIXES
+    from mast_opt.planner.report.table_files import SUFFIXES
 
     return out.suffix.lower() in SUFFIXES
 
@@ -43,7 +43,7 @@ def write_answer(
     run.record["out"] = None if out is None else str(out)
     if out is None:
         return ""
-    from mast_opt.report.table_files import write_tables
+    from mast_opt.planner.report.table_files import write_tables
 
     write_tables(title, sections(answer), run.record, out)
     return f"The tables are in {out}."

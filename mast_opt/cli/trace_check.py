@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer, Run
 from mast_opt.core.input_warning import InputWarning
-from mast_opt.job_placement.units import WHOLE
-from mast_opt.simulation.traces.fit import warnings_of
-from mast_opt.simulation.traces.schema import KIND
-from mast_opt.simulation.traces.trace import JobTrace, read_trace
+from mast_opt.live.simulation.traces.fit import warnings_of
+from mast_opt.live.simulation.traces.schema import KIND
+from mast_opt.live.simulation.traces.trace import JobTrace, read_trace
+from mast_opt.problems.job_placement.units import WHOLE
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,7 +54,7 @@ def _show(console: Console, trace: JobTrace, found: list[InputWarning]) -> None:
     from rich.text import Text
 
     from mast_opt.core.number_format import plain
-    from mast_opt.report.terminal.layout import light_table, print_table, print_words
+    from mast_opt.planner.report.terminal.layout import light_table, print_table, print_words
 
     console.print(Text.assemble((trace.name, "bold"), f"  {KIND}"))
     console.print(Text.assemble(("VALID", "bold green"), "  no fault"))

@@ -165,7 +165,7 @@ class SolveResult:
     """The solver's own words."""
     row_price: NDArray[np.float64] | None = None
     """[rows] of a linear program solved to its optimum: by how much the minimum rises with a row's limit, per unit.
-    None where the solver does not say; ``mast_opt.mip.duality`` then finds them."""
+    None where the solver does not say; ``mast_opt.problems.mip.duality`` then finds them."""
     basis: Basis | None = None
     """Of a linear program solved to its optimum, where the solver states it."""
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 import mast_opt
-from mast_opt.analysis.explain import Explanation
-from mast_opt.analysis.infeasibility.elastic_program import Elastic
 from mast_opt.core.solve_result import Status
-from mast_opt.registry import kind_of
+from mast_opt.planner.analysis.explain import Explanation
+from mast_opt.planner.analysis.infeasibility.elastic_program import Elastic
+from mast_opt.problems.registry import kind_of
 from tests.data_placement.support import proven
 
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mast_opt
-from mast_opt.analysis.alternatives import Option, Reasons, grouped
-from mast_opt.data_placement import DataPlacement, Links
-from mast_opt.data_placement.analysis.alternatives import alternatives
-from mast_opt.data_placement.problem import SHARE
-from mast_opt.registry import kind_of
+from mast_opt.planner.analysis.alternatives import Option, Reasons, grouped
+from mast_opt.problems.data_placement import DataPlacement, Links
+from mast_opt.problems.data_placement.analysis.alternatives import alternatives
+from mast_opt.problems.data_placement.problem import SHARE
+from mast_opt.problems.registry import kind_of
 from tests.data_placement.strategies import plans, problems
 from tests.data_placement.support import examples
 from tests.data_placement.workshop import H100, IMAGES, LINKS, LOGS, PLAN, PROBLEM, TRAIN, A, B

@@ -11,7 +11,7 @@ import pytest
 import mast_opt
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
-from mast_opt.data_placement.analysis.scenarios import carried
+from mast_opt.problems.data_placement.analysis.scenarios import carried
 from tests.data_placement.migration.handmade import two_regions
 from tests.data_placement.workshop import TB, ints
 

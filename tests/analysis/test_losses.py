@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 import mast_opt
 from mast_opt import Scenario
-from mast_opt.analysis.scenario_files import happened
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
-from mast_opt.data_placement import DataPlacement, Plan
-from mast_opt.data_placement.analysis.hooks import QUESTIONS
-from mast_opt.data_placement.analysis.losses import lost_datasets
-from mast_opt.kind.analysis_hooks import Loss
-from mast_opt.kind.scenario_values import reweighted
-from mast_opt.registry import kind_of
+from mast_opt.planner.analysis.scenario_files import happened
+from mast_opt.problems.data_placement import DataPlacement, Plan
+from mast_opt.problems.data_placement.analysis.hooks import QUESTIONS
+from mast_opt.problems.data_placement.analysis.losses import lost_datasets
+from mast_opt.problems.kind.analysis_hooks import Loss
+from mast_opt.problems.kind.scenario_values import reweighted
+from mast_opt.problems.registry import kind_of
 from tests.data_placement.strategies import plans, problems
 from tests.data_placement.support import examples, serves_nothing_twice
 from tests.data_placement.workshop import ETL, IMAGES, LOGS, PLAN, PROBLEM, TB, TRAIN, VIDEO, VIEW, A, B, C, grid

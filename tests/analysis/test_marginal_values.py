@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt.backends.highs import Highs
 from mast_opt.core.solve_result import SolveParams, SolveResult
-from mast_opt.data_placement import DataPlacement, Plan
-from mast_opt.data_placement.analysis.scenarios import RESOURCES, add_storage_tb
-from mast_opt.data_placement.formulation.formulation import base
-from mast_opt.mip import Mip
+from mast_opt.problems.backends.highs import Highs
+from mast_opt.problems.data_placement import DataPlacement, Plan
+from mast_opt.problems.data_placement.analysis.scenarios import RESOURCES, add_storage_tb
+from mast_opt.problems.data_placement.formulation.formulation import base
+from mast_opt.problems.mip import Mip
 from tests.data_placement.support import proven
 from tests.data_placement.workshop import PLAN, PROBLEM, TB
 from tests.narrowing import some

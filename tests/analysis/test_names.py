@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import mast_opt
-from mast_opt.registry import kind_named, kind_names
+from mast_opt.problems.registry import kind_named, kind_names
 
 
 @pytest.mark.parametrize("kind", kind_names())

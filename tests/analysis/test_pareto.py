@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import mast_opt
-from mast_opt.analysis import pareto
-from mast_opt.data_placement.formulation.formulation import base
+from mast_opt.planner.analysis import pareto
+from mast_opt.problems.data_placement.formulation.formulation import base
 from tests.data_placement.support import proven
 from tests.data_placement.workshop import PROBLEM
 

@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mast_opt
-from mast_opt.analysis.purchases import Purchases
-from mast_opt.backends.highs import Highs
 from mast_opt.core.errors import InstanceError, UsageError
 from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
-from mast_opt.data_placement.entities import GPUS, LINK, STORAGE, Candidates
-from mast_opt.data_placement.formulation.expansion import bought
-from mast_opt.mip import Mip
+from mast_opt.planner.analysis.purchases import Purchases
+from mast_opt.problems.backends.highs import Highs
+from mast_opt.problems.data_placement.entities import GPUS, LINK, STORAGE, Candidates
+from mast_opt.problems.data_placement.formulation.expansion import bought
+from mast_opt.problems.mip import Mip
 from tests.data_placement.brute import Brute
 from tests.data_placement.strategies import problems
 from tests.data_placement.support import examples

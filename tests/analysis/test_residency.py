@@ -11,12 +11,12 @@ import pytest
 
 import mast_opt
 from mast_opt import Scenario
-from mast_opt.analysis.scenario_files import happened
 from mast_opt.core.solve_result import Status
-from mast_opt.data_placement import DataPlacement, Plan
-from mast_opt.data_placement.analysis.two_stage import TWO_STAGE
-from mast_opt.data_placement.problem import TERMS
-from mast_opt.registry import kind_of
+from mast_opt.planner.analysis.scenario_files import happened
+from mast_opt.problems.data_placement import DataPlacement, Plan
+from mast_opt.problems.data_placement.analysis.two_stage import TWO_STAGE
+from mast_opt.problems.data_placement.problem import TERMS
+from mast_opt.problems.registry import kind_of
 from tests.data_placement.brute import Brute
 from tests.data_placement.workshop import ETL, IMAGES, LOGS, PROBLEM, TRAIN, VIDEO, VIEW, A, B, C, grid, ints
 from tests.narrowing import some

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mast_opt
-from mast_opt.analysis.risk import risk
-from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.analysis.hooks import QUESTIONS
-from mast_opt.registry import kind_of
+from mast_opt.planner.analysis.risk import risk
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.analysis.hooks import QUESTIONS
+from mast_opt.problems.registry import kind_of
 from tests.data_placement.strategies import plans, problems
 from tests.data_placement.support import examples, serves_nothing_twice
 from tests.data_placement.workshop import IMAGES, LOGS, PLAN, PROBLEM, A, B, grid, ints

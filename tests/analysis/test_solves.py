@@ -13,10 +13,10 @@ import pytest
 
 import mast_opt
 from mast_opt import Scenario
-from mast_opt.analysis.solves import solving
 from mast_opt.core.errors import UsageError
 from mast_opt.core.executor import Call, Executor, FoundT, GivenT, Shared, SharedInT, WorkerLost
 from mast_opt.core.solve_result import Limit
+from mast_opt.planner.analysis.solves import solving
 from tests.narrowing import some
 from tests.platforms import needs
 
@@ -80,7 +80,7 @@ def test_what_a_lost_worker_had_is_solved_here(monkeypatch: pytest.MonkeyPatch) 
         assert (name, address) == ("ray", "head:6379")
         yield losing
 
-    monkeypatch.setattr("mast_opt.analysis.solves.executor", executor)
+    monkeypatch.setattr("mast_opt.planner.analysis.solves.executor", executor)
     there = answers(ray="head:6379")
     monkeypatch.undo()
     assert there == answers()

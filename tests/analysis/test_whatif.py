@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 import mast_opt
 from mast_opt import Scenario
-from mast_opt.analysis.scenario_files import happened
 from mast_opt.core.solve_result import Status
-from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.analysis.hooks import QUESTIONS
-from mast_opt.data_placement.analysis.scenarios import CHANGES, moved
-from mast_opt.data_placement.analysis.two_stage import TWO_STAGE
-from mast_opt.data_placement.formulation.formulation import base
-from mast_opt.registry import kind_of
+from mast_opt.planner.analysis.scenario_files import happened
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.analysis.hooks import QUESTIONS
+from mast_opt.problems.data_placement.analysis.scenarios import CHANGES, moved
+from mast_opt.problems.data_placement.analysis.two_stage import TWO_STAGE
+from mast_opt.problems.data_placement.formulation.formulation import base
+from mast_opt.problems.registry import kind_of
 from tests.data_placement.strategies import plans, problems
 from tests.data_placement.support import examples, proven
 from tests.data_placement.workshop import IMAGES, LOGS, PLAN, PROBLEM, TB, TRAIN, A, B, C

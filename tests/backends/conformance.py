@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mast_opt.backends import supervise
-from mast_opt.backends.base import Backend
 from mast_opt.core.errors import UnsupportedOption, UsageError
 from mast_opt.core.solve_result import Event, Limit, SolveParams, SolveResult, Status
-from mast_opt.mip import Mip, scale
+from mast_opt.problems.backends import supervise
+from mast_opt.problems.backends.base import Backend
+from mast_opt.problems.mip import Mip, scale
 from tests.backends import programs
 from tests.backends.programs import INF, DenseRow, program
 from tests.narrowing import some

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from mast_opt.core.arrays import FloatArray
-from mast_opt.mip import Mip, MipBuilder
-from mast_opt.mip.program import Block, frozen
+from mast_opt.problems.mip import Mip, MipBuilder
+from mast_opt.problems.mip.program import Block, frozen
 
 INF = np.inf
 

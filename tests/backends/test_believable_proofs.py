@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt import backends
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import BackendError
 from mast_opt.core.solve_result import SolveParams, Status
-from mast_opt.mip import Mip, scale
-from mast_opt.mip.kernels import VISIBLE
+from mast_opt.problems import backends
+from mast_opt.problems.mip import Mip, scale
+from mast_opt.problems.mip.kernels import VISIBLE
 from tests.backends.programs import INF, DenseRow, enumerated, program, small_random
 from tests.solvers import HERE
 
@@ -155,7 +155,7 @@ def test_the_plan_that_highs_lost(seed: int) -> None:
 @pytest.mark.second_tier
 def test_highs_writes_nothing_to_stdout() -> None:
     code = (
-        "from mast_opt import backends\n"
+        "from mast_opt.problems import backends\n"
         "from mast_opt.core.solve_result import SolveParams\n"
         "from tests.backends.programs import knapsack\n"
         "assert backends.get('highs').solve(knapsack()[0], SolveParams()).objective == -23\n"

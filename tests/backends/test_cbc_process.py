@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from mast_opt.backends import cbc
 from mast_opt.core.solve_result import Limit, SolveParams, Status
+from mast_opt.problems.backends import cbc
 from tests.backends import programs
 from tests.platforms import needs
 
 HARD = """
 import numpy as np
-from mast_opt.backends import get
-from mast_opt.mip import MipBuilder
+from mast_opt.problems.backends import get
+from mast_opt.problems.mip import MipBuilder
 from mast_opt.core.solve_result import SolveParams
 
 rng = np.random.default_rng(0)
@@ -50,7 +50,7 @@ def test_it_runs_where_setpriv_cannot_tie_it(tmp_path: Path, monkeypatch: pytest
     old = tmp_path / "setpriv"
     old.write_text("#!/bin/sh\necho unrecognized option >&2\nexit 1\n")
     old.chmod(0o755)
-    monkeypatch.setattr("mast_opt.backends.cbc.shutil.which", lambda name: str(old))
+    monkeypatch.setattr("mast_opt.problems.backends.cbc.shutil.which", lambda name: str(old))
     assert cbc._tied.__wrapped__() == ()
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mast_opt import backends
-from mast_opt.backends.base import Backend
+from mast_opt.problems import backends
+from mast_opt.problems.backends.base import Backend
 from tests.backends.conformance import Conformance
 from tests.solvers import HERE
 

@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mast_opt.backends.highs import Highs
-from mast_opt.backends.progress import Relay
 from mast_opt.core.errors import UnsupportedOption
 from mast_opt.core.solve_result import Limit, SolveParams, Status
-from mast_opt.mip import Mip, MipBuilder
+from mast_opt.problems.backends.highs import Highs
+from mast_opt.problems.backends.progress import Relay
+from mast_opt.problems.mip import Mip, MipBuilder
 from tests.backends.programs import enumerated, hard, small_random
 
 

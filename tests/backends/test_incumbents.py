@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt import backends
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import UnsupportedOption
 from mast_opt.core.solve_result import Event, SolveParams
-from mast_opt.data_placement.formulation.formulation import base
+from mast_opt.problems import backends
+from mast_opt.problems.data_placement.formulation.formulation import base
 
 
 def test_highs_goes_on_from_a_better_solution_and_ignores_a_wrong_one() -> None:

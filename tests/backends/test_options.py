@@ -7,10 +7,10 @@ import importlib
 import numpy as np
 import pytest
 
-from mast_opt import backends
 from mast_opt.core.errors import UnsupportedOption
 from mast_opt.core.solve_result import Limit, SolveParams, Status
-from mast_opt.mip import Mip
+from mast_opt.problems import backends
+from mast_opt.problems.mip import Mip
 from tests.backends.programs import INF, hard, knapsack, program
 from tests.solvers import HERE, here
 

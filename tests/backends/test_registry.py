@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt import backends
-from mast_opt.backends.base import Backend
 from mast_opt.cli import main
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import BackendError, BackendUnavailable, UsageError
 from mast_opt.core.solve_result import SolveParams, SolveResult, Status
-from mast_opt.mip import Mip
+from mast_opt.problems import backends
+from mast_opt.problems.backends.base import Backend
+from mast_opt.problems.mip import Mip
 from tests.backends.programs import program
 from tests.platforms import needs
 
@@ -54,7 +54,7 @@ def offer(monkeypatch: pytest.MonkeyPatch, *points: tuple[str, str]) -> None:
 
 @pytest.mark.second_tier
 def test_importing_backends_loads_no_solver() -> None:
-    code = f"import sys, mast_opt, mast_opt.backends; print([m for m in {LIBRARIES} if m in sys.modules])"
+    code = f"import sys, mast_opt, mast_opt.problems.backends; print([m for m in {LIBRARIES} if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
 
@@ -64,7 +64,7 @@ def test_importing_backends_loads_no_solver() -> None:
 def test_highs_and_cpsat_live_in_one_process_in_either_order(first: str) -> None:
     code = (
         f"import {first}\n"
-        "from mast_opt import backends\n"
+        "from mast_opt.problems import backends\n"
         "from mast_opt.core.solve_result import SolveParams\n"
         "from tests.backends.programs import knapsack\n"
         "mip, minimum = knapsack()\n"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mast_opt import backends
-from mast_opt.backends.base import Backend
 from mast_opt.core.errors import SizeLimitExceeded
 from mast_opt.core.solve_result import SolveParams, SolveResult, Status
-from mast_opt.mip import Mip, MipBuilder
+from mast_opt.problems import backends
+from mast_opt.problems.backends.base import Backend
+from mast_opt.problems.mip import Mip, MipBuilder
 from tests.solvers import here
 
 COMMERCIAL = ("gurobi", "xpress", "copt", "cplex")

@@ -13,13 +13,13 @@ from functools import partial
 import numpy as np
 import pytest
 
-from mast_opt.backends.base import GRACE_S, converted, interruptibly, one_sided
-from mast_opt.backends.progress import Progress, Relay, watching
-from mast_opt.backends.supervise import Outcome, supervised
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import BackendError
 from mast_opt.core.solve_result import Event, Limit, SolveParams, SolveResult, Status
-from mast_opt.mip import Mip
+from mast_opt.problems.backends.base import GRACE_S, converted, interruptibly, one_sided
+from mast_opt.problems.backends.progress import Progress, Relay, watching
+from mast_opt.problems.backends.supervise import Outcome, supervised
+from mast_opt.problems.mip import Mip
 from tests.backends.programs import INF, knapsack, program
 from tests.platforms import needs
 

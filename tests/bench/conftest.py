@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mast_opt.bench import Suite, read_suite
+from mast_opt.planner.bench import Suite, read_suite
 
 SUITE = """
 title = "Two regions"

@@ -37,7 +37,7 @@ def test_every_argument_is_about_mutants_that_exist(mutation: ModuleType) -> Non
 
 
 def test_mutants_that_are_argued_for_are_not_drawn(mutation: ModuleType) -> None:
-    module = ROOT / "mast_opt/data_placement/migration/exact_search.py"
+    module = ROOT / "mast_opt/problems/data_placement/migration/exact_search.py"
     left = {one.words for one in mutation.undecided(module)}
     assert {"50 → 49", "50 → 51"} <= {one.words for one in mutation.mutants(module)}
     assert "50 → 49" not in left

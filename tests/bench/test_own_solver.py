@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from mast_opt.bench import read_suite
-from mast_opt.bench.execution.subprocess_run import run_child
 from mast_opt.core.errors import SuiteError
+from mast_opt.planner.bench import read_suite
+from mast_opt.planner.bench.execution.subprocess_run import run_child
 from tests.bench.conftest import SUITE
 
 PACKAGE = {
-    "mine.py": "from mast_opt.backends.highs import Highs\n\n\nclass Mine(Highs):\n    name = 'mine'\n",
+    "mine.py": "from mast_opt.problems.backends.highs import Highs\n\n\nclass Mine(Highs):\n    name = 'mine'\n",
     "mine-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n",
     "mine-1.0.dist-info/entry_points.txt": "[mast_opt.backends]\nmine = mine:Mine\n",
 }

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.policies_in_time import VARIANTS, main, table
 from benchmarks.study_pages import with_tables
-from mast_opt.simulation.run import ENGINE_POLICIES
+from mast_opt.live.simulation.run import ENGINE_POLICIES
 
 ROOT = Path(__file__).parents[2]
 RUNS = ROOT / "benchmarks" / "data" / "policies-in-time.jsonl"

@@ -12,8 +12,8 @@ import pytest
 import mast_opt
 from mast_opt.cli.advice import next_step
 from mast_opt.core.solve_result import Status
-from mast_opt.kind.overrides import Overrides
-from mast_opt.solving import Solution
+from mast_opt.planner.solving import Solution
+from mast_opt.problems.kind.overrides import Overrides
 
 INSTANCE, OUT = Path("my instance"), Path("plan")
 

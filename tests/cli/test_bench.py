@@ -31,8 +31,8 @@ def suite(tmp_path: Path) -> Path:
 @pytest.mark.second_tier
 def test_a_suite_is_listed_run_and_reported(call: Call, suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(suite.parent)
-    monkeypatch.setattr("mast_opt.bench.execution.runner.commit", lambda: "abc")
-    monkeypatch.setattr("mast_opt.bench.execution.subprocess_run.commit", lambda: "abc")
+    monkeypatch.setattr("mast_opt.planner.bench.execution.runner.commit", lambda: "abc")
+    monkeypatch.setattr("mast_opt.planner.bench.execution.subprocess_run.commit", lambda: "abc")
     listed = call("bench", suite, "--list")
     assert "two regions/instance/highs/5s/seed0" in listed.out
     assert "1 runs to do" in listed.out
@@ -63,7 +63,7 @@ def test_a_suite_is_listed_run_and_reported(call: Call, suite: Path, monkeypatch
 
 @pytest.mark.second_tier
 def test_a_broken_run_is_told_by_the_exit_code(call: Call, suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mast_opt.bench.execution.subprocess_run.sys.executable", "/bin/false")
+    monkeypatch.setattr("mast_opt.planner.bench.execution.subprocess_run.sys.executable", "/bin/false")
     ended = call("bench", suite, "--out", suite.parent / "results")
     assert ended.code == 1
     assert "CRASHED" in ended.err

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import mast_opt
-from mast_opt.task_reassignment.verification.aggregate_bound import aggregate_bound
+from mast_opt.problems.task_reassignment.verification.aggregate_bound import aggregate_bound
 from tests.cli.conftest import Call, write_tables
 from tests.cli.test_certificate import claim, plan, solved  # noqa: F401  (fixtures)
 
@@ -86,7 +86,7 @@ def test_the_bound_of_twine_is_computed_from_the_instance(call: Call, tasks: Pat
 def test_twine_cannot_state_more_than_the_instance_proves(call: Call, tasks: Path, tmp_path: Path) -> None:
     problem = mast_opt.read(tasks / "instance")
     fields = {"solver": "twine", "bound": aggregate_bound(problem) + 1.0}
-    from mast_opt.io import write_plan
+    from mast_opt.planner.io import write_plan
 
     write_plan(problem, mast_opt.read_plan(problem, tasks / "plan"), fields, tmp_path / "plan")
     ended = call("verify", tasks / "instance", tmp_path / "plan", "--json")

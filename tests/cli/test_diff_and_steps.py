@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import mast_opt
-from mast_opt.registry import kind_named, kind_names
+from mast_opt.problems.registry import kind_named, kind_names
 from tests.cli.conftest import Call, write_tables
 
 RUNS = {"current_runs.csv": "workload,region,gpu_type\nrank,west,A100\nspam,west,A100\n"}

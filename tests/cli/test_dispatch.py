@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from mast_opt.cli.commands import dispatch
-from mast_opt.hosts.kueue.dispatcher import Decision
+from mast_opt.live.hosts.kueue.dispatcher import Decision
 from tests.cli.conftest import Call
 from tests.hosts.kueue.http_stand_in import served
 from tests.hosts.kueue.objects import pods, workload

@@ -28,7 +28,7 @@ SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if 
 
 DEAF = """
 import os, sys, time
-from mast_opt import backends
+from mast_opt.problems import backends
 from mast_opt.cli import main
 
 class Deaf:

@@ -21,7 +21,7 @@ PATIENCE_S = 120
 
 DEAF = """
 import itertools, os, sys, time
-from mast_opt.backends.highs import Highs
+from mast_opt.problems.backends.highs import Highs
 from mast_opt.cli import main
 
 first, listens, solve = int(sys.argv.pop(1)), itertools.count(), Highs._minimise

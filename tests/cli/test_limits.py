@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import mast_opt
-from mast_opt.io import checksum
+from mast_opt.planner.io import checksum
 from tests.cli.conftest import Call, write_tables
 
 PULLED = {

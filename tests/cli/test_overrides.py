@@ -121,6 +121,6 @@ def test_in_python(tmp_path: Path) -> None:
     solution = mast_opt.solve(problem, weights={"storage": 2.0})
     assert solution.objective == pytest.approx(mast_opt.solve(problem.with_objective({"storage": 2.0})).objective)
     mast_opt.write_plan(problem, solution, tmp_path / "plan")
-    reading = mast_opt.io.read_plan_of(problem, tmp_path / "plan")
+    reading = mast_opt.planner.io.read_plan_of(problem, tmp_path / "plan")
     assert reading.overrides.weights == {"storage": 2.0}
     assert reading.problem == problem.with_objective({"storage": 2.0})

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import mast_opt
-from mast_opt.analysis.explain import Explanation
-from mast_opt.analysis.whatif import WhatIf
 from mast_opt.cli.commands import explain, whatif
 from mast_opt.core.solve_result import Status
+from mast_opt.planner.analysis.explain import Explanation
+from mast_opt.planner.analysis.whatif import WhatIf
 from tests.cli.conftest import Call
 
 FRONTIER = ["pareto", "--terms", "storage,peak"]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from mast_opt import backends
 from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
-from mast_opt.mip import Mip
+from mast_opt.problems import backends
+from mast_opt.problems.mip import Mip
 from tests.cli.conftest import OPTIMUM, Call, write_tables
 
 KEYS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import mast_opt
-from mast_opt.analysis.risk import risk
+from mast_opt.planner.analysis.risk import risk
 from tests.cli.conftest import Call
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from mast_opt.loop.event_log import read_log
-from mast_opt.loop.log_checker import check_log
+from mast_opt.live.loop.event_log import read_log
+from mast_opt.live.loop.log_checker import check_log
 from tests.cli.conftest import Call
 
 SMALL = str(Path(__file__).parents[2] / "instances" / "traces" / "philly-small")

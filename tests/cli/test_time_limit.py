@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from mast_opt import registry as kinds
 from mast_opt.cli import invocation as run
 from mast_opt.cli.commands import solve
-from mast_opt.io import validate
+from mast_opt.planner.io import validate
+from mast_opt.problems import registry as kinds
 from tests.cli.conftest import Call
 
 LONG_S = 5000.0

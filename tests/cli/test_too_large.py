@@ -19,7 +19,7 @@ def plan_before(plan: Path) -> Path:
 def little_memory(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if "plan_before" in request.fixturenames:
         request.getfixturevalue("plan_before")
-    monkeypatch.setattr("mast_opt.kind.kind.available_bytes", lambda: 1000)
+    monkeypatch.setattr("mast_opt.problems.kind.kind.available_bytes", lambda: 1000)
 
 
 @pytest.mark.parametrize("verb", ["solve", "pareto", "whatif"])

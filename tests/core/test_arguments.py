@@ -17,8 +17,8 @@ import pytest
 import mast_opt
 from mast_opt.core.arguments import COMMON, a_whole, checked
 from mast_opt.core.errors import MastOptError, PlanError, UsageError
-from mast_opt.data_placement.entities import STORAGE, Candidates
-from mast_opt.registry import kind_named
+from mast_opt.problems.data_placement.entities import STORAGE, Candidates
+from mast_opt.problems.registry import kind_named
 
 WRONG: dict[str, Any] = {
     "nothing": None,

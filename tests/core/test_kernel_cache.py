@@ -24,7 +24,7 @@ problem = mast_opt.generate("server-assignment", seed=1, servers=30, reservation
 solution = mast_opt.solve(problem, "highs", gap=0.5, time_limit_s=300)
 print("plan" if solution.plan is not None else solution.message)
 """
-IMPORT = "import mast_opt.mip.kernels"
+IMPORT = "import mast_opt.problems.mip.kernels"
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ import mast_opt
 from mast_opt.core import limits
 from mast_opt.core.errors import InputError, InstanceError, PlanError
 from mast_opt.core.units import GIB, MIB
-from mast_opt.io import read_certificate
-from mast_opt.io.readers.archive import TooLarge, check_archive
+from mast_opt.planner.io import read_certificate
+from mast_opt.planner.io.readers.archive import TooLarge, check_archive
 from tests.platforms import needs
 
 HEADER = 'format = "mast-opt/1"\nkind = "data-placement"\nname = "x"\n'

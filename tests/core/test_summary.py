@@ -9,7 +9,7 @@ import pytest
 
 import mast_opt
 from mast_opt.core.summary import MOST_ROWS, Summary
-from mast_opt.registry import kind_named, kind_names
+from mast_opt.problems.registry import kind_named, kind_names
 
 
 class _Cells(HTMLParser):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, combinations, product
 
-from mast_opt.data_placement import DataPlacement
+from mast_opt.problems.data_placement import DataPlacement
 
 Runs = tuple[tuple[tuple[int, int, int], ...], ...]
 """For each workload, its (region, type, units) with units > 0; None counts as refused."""

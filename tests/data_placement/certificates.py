@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.verification.certificate import Certificate
-from mast_opt.data_placement.verification.certificate_bound import LEVELS
-from mast_opt.data_placement.verification.certificate_tree_cuts import KeptTrees
-from mast_opt.data_placement.verification.peak_bound import bin_packing_peak_bound
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.verification.certificate import Certificate
+from mast_opt.problems.data_placement.verification.certificate_bound import LEVELS
+from mast_opt.problems.data_placement.verification.certificate_tree_cuts import KeptTrees
+from mast_opt.problems.data_placement.verification.peak_bound import bin_packing_peak_bound
 from tests.data_placement.brute import Brute
 
 

@@ -8,7 +8,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from mast_opt.data_placement import DataPlacement, Plan
+from mast_opt.problems.data_placement import DataPlacement, Plan
 from tests.data_placement.workshop import PLAN, PROBLEM, ints
 
 FREE = replace(PROBLEM, links=None)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.tables.mathprog import write_dat
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.tables.mathprog import write_dat
 from tests import mathprog
 
 MODEL = Path(__file__).parents[2] / "models" / "data_placement.mod"

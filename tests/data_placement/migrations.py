@@ -10,9 +10,9 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mast_opt.data_placement import DataPlacement, Plan
-from mast_opt.data_placement.migration.planner import Steps
-from mast_opt.data_placement.migration.steps import RunStep, Step
+from mast_opt.problems.data_placement import DataPlacement, Plan
+from mast_opt.problems.data_placement.migration.planner import Steps
+from mast_opt.problems.data_placement.migration.steps import RunStep, Step
 
 Cell = tuple[int, int]
 Runs = dict[int, Counter[Cell]]

@@ -14,11 +14,19 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from mast_opt.data_placement import DataPlacement, Links, Plan
-from mast_opt.data_placement.entities import CpuQuotas, CurrentRuns, Datasets, Options, Reads, Regions, Workloads
-from mast_opt.data_placement.limits import LIMITS
-from mast_opt.data_placement.problem import SHARE, TERMS
-from mast_opt.kind.header import Objective
+from mast_opt.problems.data_placement import DataPlacement, Links, Plan
+from mast_opt.problems.data_placement.entities import (
+    CpuQuotas,
+    CurrentRuns,
+    Datasets,
+    Options,
+    Reads,
+    Regions,
+    Workloads,
+)
+from mast_opt.problems.data_placement.limits import LIMITS
+from mast_opt.problems.data_placement.problem import SHARE, TERMS
+from mast_opt.problems.kind.header import Objective
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 

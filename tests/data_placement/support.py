@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from hypothesis import HealthCheck, Phase, settings
 
-from mast_opt import backends
 from mast_opt.core.solve_result import SolveParams, SolveResult, Status
-from mast_opt.data_placement import DataPlacement, Plan
-from mast_opt.data_placement.generate import FAMILIES
-from mast_opt.data_placement.problem import SHARE
-from mast_opt.mip import Mip
+from mast_opt.problems import backends
+from mast_opt.problems.data_placement import DataPlacement, Plan
+from mast_opt.problems.data_placement.generate import FAMILIES
+from mast_opt.problems.data_placement.problem import SHARE
+from mast_opt.problems.mip import Mip
 
 RELATIVE = 2e-6
 """To which solver and verifier agree on an objective: solvers may miss rows by 1e-6, and gain about as much by it."""

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.analysis.static_conflicts import conflicts
-from mast_opt.data_placement.plan import today
-from mast_opt.data_placement.verification.verifier import verify
-from mast_opt.io import read
+from mast_opt.planner.io import read
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.analysis.static_conflicts import conflicts
+from mast_opt.problems.data_placement.plan import today
+from mast_opt.problems.data_placement.verification.verifier import verify
 
 FOLDER = Path(__file__).parents[2] / "instances" / "data_placement"
 

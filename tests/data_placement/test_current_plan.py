@@ -9,9 +9,9 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import InstanceError
-from mast_opt.data_placement.entities import CurrentRuns
-from mast_opt.data_placement.migration.workload_moves import todays_cells
-from mast_opt.data_placement.plan import today
+from mast_opt.problems.data_placement.entities import CurrentRuns
+from mast_opt.problems.data_placement.migration.workload_moves import todays_cells
+from mast_opt.problems.data_placement.plan import today
 from tests.data_placement.support import begun_with
 from tests.data_placement.workshop import A100, NO_GPU, PLAN, PROBLEM, A, B, C, ints
 from tests.narrowing import some

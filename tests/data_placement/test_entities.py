@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import InstanceError, UsageError
-from mast_opt.data_placement.entities import Links
+from mast_opt.problems.data_placement.entities import Links
 from tests.data_placement.workshop import A100, NO_GPU, PROBLEM, TB, A, B, C, ints
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from mast_opt.core.solve_result import Status
-from mast_opt.data_placement.analysis.static_conflicts import conflicts
-from mast_opt.data_placement.formulation.formulation import base, exact_shares
-from mast_opt.data_placement.verification.verifier import verify
-from mast_opt.io import read
+from mast_opt.planner.io import read
+from mast_opt.problems.data_placement.analysis.static_conflicts import conflicts
+from mast_opt.problems.data_placement.formulation.formulation import base, exact_shares
+from mast_opt.problems.data_placement.verification.verifier import verify
 from tests.data_placement import glpk
 from tests.data_placement.support import RELATIVE, proven
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt.data_placement.limits import LIMITS
+from mast_opt.problems.data_placement.limits import LIMITS
 from tests.data_placement import glpk
 from tests.data_placement.brute import Brute
 from tests.data_placement.workshop import PROBLEM

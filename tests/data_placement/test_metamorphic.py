@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.entities import Options, Reads
-from mast_opt.data_placement.formulation.formulation import base
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.entities import Options, Reads
+from mast_opt.problems.data_placement.formulation.formulation import base
 from tests.data_placement.strategies import problems
 from tests.data_placement.support import RELATIVE, examples, proven
 

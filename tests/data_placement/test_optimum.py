@@ -8,9 +8,9 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.formulation.formulation import base, exact_shares, in_parts
-from mast_opt.data_placement.verification.verifier import verify
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.formulation.formulation import base, exact_shares, in_parts
+from mast_opt.problems.data_placement.verification.verifier import verify
 from tests.data_placement import glpk
 from tests.data_placement.brute import Brute
 from tests.data_placement.strategies import problems

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt.data_placement import DataPlacement, Plan
-from mast_opt.data_placement.analysis.alternatives import phrase
-from mast_opt.data_placement.analysis.elastic_program import relief
-from mast_opt.data_placement.analysis.scenarios import lose_regions
-from mast_opt.data_placement.analysis.static_conflicts import conflicts
-from mast_opt.data_placement.formulation.formulation import base
-from mast_opt.data_placement.verification.verifier import verify
-from mast_opt.io.checksum import checksum
+from mast_opt.planner.io.checksum import checksum
+from mast_opt.problems.data_placement import DataPlacement, Plan
+from mast_opt.problems.data_placement.analysis.alternatives import phrase
+from mast_opt.problems.data_placement.analysis.elastic_program import relief
+from mast_opt.problems.data_placement.analysis.scenarios import lose_regions
+from mast_opt.problems.data_placement.analysis.static_conflicts import conflicts
+from mast_opt.problems.data_placement.formulation.formulation import base
+from mast_opt.problems.data_placement.verification.verifier import verify
 from tests.data_placement.brute import Brute
 from tests.data_placement.edits import COPY, DERIVED, REMOTE, added, changed, placed
 from tests.data_placement.support import RELATIVE, made, proven

@@ -16,10 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from mast_opt.data_placement import DataPlacement, Links, Plan
-from mast_opt.data_placement.entities import CpuQuotas, CurrentRuns, Datasets, Options, Reads, Regions, Workloads
-from mast_opt.data_placement.generate.blank import WEIGHTS
-from mast_opt.kind.header import Objective
+from mast_opt.problems.data_placement import DataPlacement, Links, Plan
+from mast_opt.problems.data_placement.entities import (
+    CpuQuotas,
+    CurrentRuns,
+    Datasets,
+    Options,
+    Reads,
+    Regions,
+    Workloads,
+)
+from mast_opt.problems.data_placement.generate.blank import WEIGHTS
+from mast_opt.problems.kind.header import Objective
 
 TB = 1_000_000
 A, B, C = 0, 1, 2

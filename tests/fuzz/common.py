@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import mast_opt
-from mast_opt.registry import kind_of
+from mast_opt.problems.registry import kind_of
 
 CHEAP_ROWS = 100_000
 """Rows of all tables up to which an instance that was read is used as well."""

@@ -6,7 +6,7 @@ import gzip
 import json
 from pathlib import Path
 
-from mast_opt.importers import IMPORTERS
+from mast_opt.planner.importers import IMPORTERS
 from tests.fuzz.common import texts, use
 from tests.importers import test_gavel as gavel
 from tests.importers import test_gpu_fleet as gpu_fleet

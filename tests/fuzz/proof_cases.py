@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 import mast_opt
-from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.limits import LIMITS
-from mast_opt.job_placement import JobPlacement
-from mast_opt.kind.header import Objective
-from mast_opt.resource_allocation import ResourceAllocation
-from mast_opt.server_assignment import ServerAssignment
-from mast_opt.task_reassignment import Plan, TaskReassignment
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.limits import LIMITS
+from mast_opt.problems.job_placement import JobPlacement
+from mast_opt.problems.kind.header import Objective
+from mast_opt.problems.resource_allocation import ResourceAllocation
+from mast_opt.problems.server_assignment import ServerAssignment
+from mast_opt.problems.task_reassignment import Plan, TaskReassignment
 from tests.data_placement.brute import Brute as DataBrute
 from tests.job_placement.brute import Brute as JobBrute
 from tests.resource_allocation.reference import every_choice, value_of

@@ -19,7 +19,7 @@ from typing import Any
 import mast_opt
 from mast_opt.core.errors import BackendError, SizeLimitExceeded, UnsupportedOption, UsageError, VerificationError
 from mast_opt.core.solve_result import Status
-from mast_opt.solving import Solution
+from mast_opt.planner.solving import Solution
 from tests.fuzz.proof_cases import DRAW, Case, drawn
 from tests.solvers import HERE
 

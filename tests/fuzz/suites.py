@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 
 import mast_opt
-from mast_opt.bench.results.store import latest, load
-from mast_opt.bench.suites.toml_reader import read_suite as suite_in
-from mast_opt.bench.suites.toml_reader import suite_path
+from mast_opt.planner.bench.results.store import latest, load
+from mast_opt.planner.bench.suites.toml_reader import read_suite as suite_in
+from mast_opt.planner.bench.suites.toml_reader import suite_path
 from tests.fuzz.common import generated, texts
 from tests.importers import test_gap
 

@@ -18,14 +18,14 @@ import polars as pl
 import xlsxwriter
 
 import mast_opt
-from mast_opt.analysis.scenario_files import check_scenarios, happened, scenario_warnings
 from mast_opt.cli.options import parts_to_freeze
-from mast_opt.io import read_certificate, read_events, validate
-from mast_opt.io.certificate import write_certificate
-from mast_opt.io.header import FORMAT
-from mast_opt.io.read import kind_of_file, read_plan_of
-from mast_opt.registry import kind_named, kind_names, kind_of
-from mast_opt.server_assignment.verification.certificate import Certificate, Prices
+from mast_opt.planner.analysis.scenario_files import check_scenarios, happened, scenario_warnings
+from mast_opt.planner.io import read_certificate, read_events, validate
+from mast_opt.planner.io.certificate import write_certificate
+from mast_opt.planner.io.header import FORMAT
+from mast_opt.planner.io.read import kind_of_file, read_plan_of
+from mast_opt.problems.registry import kind_named, kind_names, kind_of
+from mast_opt.problems.server_assignment.verification.certificate import Certificate, Prices
 from tests.fuzz import imports, suites, traces
 from tests.fuzz.common import CHEAP_ROWS, INSTANCES, Target, generated, stored, texts, use
 from tests.importers import test_gap

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import polars as pl
 
-from mast_opt.job_placement.live_fleet.types import Share
-from mast_opt.loop import events as ev
-from mast_opt.loop.event_log import log_lines, read_log
-from mast_opt.loop.log_checker import check_log
-from mast_opt.simulation.traces.fit import warnings_of
-from mast_opt.simulation.traces.importers import TRACE_IMPORTERS
-from mast_opt.simulation.traces.trace import read_trace, trace_from_tables
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.event_log import log_lines, read_log
+from mast_opt.live.loop.log_checker import check_log
+from mast_opt.live.simulation.traces.fit import warnings_of
+from mast_opt.live.simulation.traces.importers import TRACE_IMPORTERS
+from mast_opt.live.simulation.traces.trace import read_trace, trace_from_tables
+from mast_opt.problems.job_placement.live_fleet.types import Share
 from tests.fuzz.common import INSTANCES, texts
 from tests.simulation.traces import samples
 

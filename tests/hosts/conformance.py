@@ -14,20 +14,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mast_opt.hosts.protocol import Host
-from mast_opt.job_placement.live_fleet.types import Server
-from mast_opt.loop import events as ev
-from mast_opt.loop.commands import Start, Stop
-from mast_opt.loop.job_states import JobState
-from mast_opt.loop.jobs import JobRecord
-from mast_opt.loop.log_checker import check_log
-from mast_opt.policies.mast import Mast
-from mast_opt.service.live import Live, LiveParams
-from mast_opt.service.restart import opening_of
-from mast_opt.store.errors import StoreError
-from mast_opt.store.recovery import recovered
-from mast_opt.store.sql_store import SqlStore
-from mast_opt.store.sqlite import open_sqlite
+from mast_opt.live.hosts.protocol import Host
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.commands import Start, Stop
+from mast_opt.live.loop.job_states import JobState
+from mast_opt.live.loop.jobs import JobRecord
+from mast_opt.live.loop.log_checker import check_log
+from mast_opt.live.policies.mast import Mast
+from mast_opt.live.service.live import Live, LiveParams
+from mast_opt.live.service.restart import opening_of
+from mast_opt.live.store.errors import StoreError
+from mast_opt.live.store.recovery import recovered
+from mast_opt.live.store.sql_store import SqlStore
+from mast_opt.live.store.sqlite import open_sqlite
+from mast_opt.problems.job_placement.live_fleet.types import Server
 
 
 class World(ABC):

@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
-from mast_opt.hosts.kueue.host import KueueHost
-from mast_opt.hosts.protocol import Host
-from mast_opt.hosts.simulated import SimulatedLiveHost
-from mast_opt.job_placement.live_fleet.types import Server
-from mast_opt.loop import events as ev
-from mast_opt.service.turn_requests import Request
+from mast_opt.live.hosts.kueue.host import KueueHost
+from mast_opt.live.hosts.protocol import Host
+from mast_opt.live.hosts.simulated import SimulatedLiveHost
+from mast_opt.live.loop import events as ev
+from mast_opt.live.service.turn_requests import Request
+from mast_opt.problems.job_placement.live_fleet.types import Server
 from tests.hosts.conformance import Conformance, World
 from tests.hosts.kueue.objects import pods, queue, workload
 from tests.hosts.kueue.test_dispatcher import Clusters

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import UsageError
-from mast_opt.hosts.protocol import Can, Host
-from mast_opt.hosts.simulated import SimulatedLiveHost
-from mast_opt.job_placement.live_fleet.types import Share
-from mast_opt.loop import events as ev
-from mast_opt.loop.commands import Drop, Start, Stop
+from mast_opt.live.hosts.protocol import Can, Host
+from mast_opt.live.hosts.simulated import SimulatedLiveHost
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.commands import Drop, Start, Stop
+from mast_opt.problems.job_placement.live_fleet.types import Share
 
 SPECS = {"short": ev.JobSpec(duration_ms=10), "long": ev.JobSpec(duration_ms=1000), "unknown": ev.JobSpec()}
 

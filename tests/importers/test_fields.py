@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from mast_opt.hosts.kueue import manifests, reading
-from mast_opt.hosts.kueue.fields import FIELDS
-from mast_opt.importers import IMPORTERS
-from mast_opt.importers.fields import Field, Use, stated, values_at
-from mast_opt.importers.mapped import dumps, formats
-from mast_opt.importers.slurm_nodes import node_in
-from mast_opt.simulation.traces.importers import TRACE_IMPORTERS
-from mast_opt.simulation.traces.slurm import sacct_json
-from mast_opt.simulation.traces.slurm.formats import JSON
+from mast_opt.live.hosts.kueue import manifests, reading
+from mast_opt.live.hosts.kueue.fields import FIELDS
+from mast_opt.live.simulation.traces.importers import TRACE_IMPORTERS
+from mast_opt.live.simulation.traces.slurm import sacct_json
+from mast_opt.live.simulation.traces.slurm.formats import JSON
+from mast_opt.planner.importers import IMPORTERS
+from mast_opt.planner.importers.fields import Field, Use, stated, values_at
+from mast_opt.planner.importers.mapped import dumps, formats
+from mast_opt.planner.importers.slurm_nodes import node_in
 from tests.hosts.kueue.objects import condition, flavor, local_queue, pods, queue, running
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -198,8 +198,8 @@ def test_what_is_declared_is_what_is_read(name: str) -> None:
 
 
 def test_a_row_of_sacct_in_json() -> None:
-    from mast_opt.io.faults import Faults
-    from mast_opt.io.readers.json_file import parse_object
+    from mast_opt.planner.io.faults import Faults
+    from mast_opt.planner.io.readers.json_file import parse_object
 
     content = parse_object(SACCT.read_bytes(), "sacct.json", "jobs", Faults())
     assert content is not None

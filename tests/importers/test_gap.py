@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import SourceError
-from mast_opt.importers import importer_named
-from mast_opt.importers.gap import Gap, job_placement, penalty, read_gap
-from mast_opt.solving import solve
+from mast_opt.planner.importers import importer_named
+from mast_opt.planner.importers.gap import Gap, job_placement, penalty, read_gap
+from mast_opt.planner.solving import solve
 from tests.narrowing import some
 from tests.solvers import OPEN
 

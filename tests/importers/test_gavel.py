@@ -12,8 +12,8 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import SourceError, UsageError
-from mast_opt.importers import importer_named
-from mast_opt.policies import gavel
+from mast_opt.live.policies import gavel
+from mast_opt.planner.importers import importer_named
 
 A, B, C = "('A', 1)", "('B', 1)", "('C', 2)"
 RATES: dict[str, Any] = {

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import SourceError, UsageError
-from mast_opt.importers import importer_named
-from mast_opt.job_placement import JobPlacement
-from mast_opt.job_placement.plan import empty
-from mast_opt.job_placement.tables.problem_tables import problem_from_tables, problem_to_tables
-from mast_opt.job_placement.verification.verifier import verify
+from mast_opt.planner.importers import importer_named
+from mast_opt.problems.job_placement import JobPlacement
+from mast_opt.problems.job_placement.plan import empty
+from mast_opt.problems.job_placement.tables.problem_tables import problem_from_tables, problem_to_tables
+from mast_opt.problems.job_placement.verification.verifier import verify
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\n" + "".join(
     f"n{n},{cpu},262144,{gpu},{model}\n"

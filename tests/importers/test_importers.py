@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import SourceError, UsageError
-from mast_opt.data_placement import DataPlacement, Plan
-from mast_opt.data_placement.plan import fill_remote, gpu_demand
-from mast_opt.data_placement.problem import TERMS
-from mast_opt.data_placement.tables.problem_tables import problem_from_tables, problem_to_tables
-from mast_opt.data_placement.verification.verifier import verify
-from mast_opt.importers import IMPORTERS, importer_named
-from mast_opt.importers.cloud_regions.instance import CLOUD_REGIONS, LOAD
+from mast_opt.planner.importers import IMPORTERS, importer_named
+from mast_opt.planner.importers.cloud_regions.instance import CLOUD_REGIONS, LOAD
+from mast_opt.problems.data_placement import DataPlacement, Plan
+from mast_opt.problems.data_placement.plan import fill_remote, gpu_demand
+from mast_opt.problems.data_placement.problem import TERMS
+from mast_opt.problems.data_placement.tables.problem_tables import problem_from_tables, problem_to_tables
+from mast_opt.problems.data_placement.verification.verifier import verify
 
 REGIONS = """\
 region,cloud,note,t4x1_usd_per_hour,a10gx8_usd_per_hour,l4x8_usd_per_hour,v100x8_usd_per_hour,\

@@ -13,10 +13,10 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import SourceError
-from mast_opt.importers.mapped.dumps import kubectl, prometheus, sinfo
-from mast_opt.importers.mapped.instance import preview
-from mast_opt.importers.notices import SourceWarning
-from mast_opt.io.faults import Faults
+from mast_opt.planner.importers.mapped.dumps import kubectl, prometheus, sinfo
+from mast_opt.planner.importers.mapped.instance import preview
+from mast_opt.planner.importers.notices import SourceWarning
+from mast_opt.planner.io.faults import Faults
 from tests.cli.conftest import call as call
 
 DATA = Path(__file__).parent / "data"

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from mast_opt.core.errors import InputError
-from mast_opt.hosts.kueue.reading import workload
-from mast_opt.importers.mapped.dumps import kubectl
-from mast_opt.importers.notices import SourceWarning
-from mast_opt.importers.pod_requests import amount, pod_requests
-from mast_opt.io.faults import Faults
+from mast_opt.live.hosts.kueue.reading import workload
+from mast_opt.planner.importers.mapped.dumps import kubectl
+from mast_opt.planner.importers.notices import SourceWarning
+from mast_opt.planner.importers.pod_requests import amount, pod_requests
+from mast_opt.planner.io.faults import Faults
 
 Spec = dict[str, Any]
 GPU = "nvidia.com/gpu"

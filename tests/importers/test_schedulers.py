@@ -10,7 +10,7 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import SourceError, UsageError
-from mast_opt.importers import importer_named
+from mast_opt.planner.importers import importer_named
 from tests.policies.inputs import JOB
 
 ALLOX = "job,machine,seconds\na,cpu,20\na,gpu,10\nb,cpu,30\nb,gpu,10\nc,cpu,8\nc,gpu,6\n"

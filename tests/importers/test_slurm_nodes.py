@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import mast_opt
-from mast_opt.importers.mapped.dumps import sinfo
-from mast_opt.importers.notices import SourceWarning
-from mast_opt.importers.slurm_nodes import gpus_of, node_in
-from mast_opt.io.faults import Faults
+from mast_opt.planner.importers.mapped.dumps import sinfo
+from mast_opt.planner.importers.notices import SourceWarning
+from mast_opt.planner.importers.slurm_nodes import gpus_of, node_in
+from mast_opt.planner.io.faults import Faults
 
 DATA = Path(__file__).parent / "data"
 

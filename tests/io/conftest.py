@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from mast_opt import registry as kinds
 from mast_opt.core.errors import Fault, InstanceError
-from mast_opt.io import read
+from mast_opt.planner.io import read
+from mast_opt.problems import registry as kinds
 from tests.io.toy import GOOD, HEADER
 
 Folder = Callable[..., Path]

@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from mast_opt.core.arrays import BoolArray, IntArray
-from mast_opt.kind.header import Header, Objective
-from mast_opt.kind.schema import Tables
+from mast_opt.problems.kind.header import Header, Objective
+from mast_opt.problems.kind.schema import Tables
 from tests.io.toy import KIND, Toy
 
 _WILD = st.sampled_from(

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from mast_opt.core.errors import UsageError
-from mast_opt.io import checksum, read
-from mast_opt.registry import kind_of
+from mast_opt.planner.io import checksum, read
+from mast_opt.problems.registry import kind_of
 
 ROOT = Path(__file__).parents[2] / "instances"
 PINNED = Path(__file__).with_name("committed_digests.json")

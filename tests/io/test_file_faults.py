@@ -14,8 +14,8 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import InstanceError, UsageError
-from mast_opt.io import FORMATS, read, write
-from mast_opt.io.readers.base import panics_as_text
+from mast_opt.planner.io import FORMATS, read, write
+from mast_opt.planner.io.readers.base import panics_as_text
 from tests.io.conftest import Folder, faults_of, places
 from tests.io.toy import GOOD, HEADER
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mast_opt.data_placement import Plan
-from mast_opt.io import FORMATS, checksum, read, read_plan, write, write_plan
-from mast_opt.registry import kind_named, kind_names
+from mast_opt.planner.io import FORMATS, checksum, read, read_plan, write, write_plan
+from mast_opt.problems.data_placement import Plan
+from mast_opt.problems.registry import kind_named, kind_names
 
 FAMILIES = [(kind, family) for kind in kind_names() for family in kind_named(kind).generate.families]
 

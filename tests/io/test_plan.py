@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import InputError, InstanceError, PlanError, UsageError
-from mast_opt.io import check_plan_target, checksum, read, read_plan, read_plan_of, write_plan
-from mast_opt.kind.schema import Tables
+from mast_opt.planner.io import check_plan_target, checksum, read, read_plan, read_plan_of, write_plan
+from mast_opt.problems.kind.schema import Tables
 from tests.io.conftest import Folder
 from tests.io.toy import GOOD, HEADER, Toy
 

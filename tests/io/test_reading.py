@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mast_opt.io import validate
+from mast_opt.planner.io import validate
 from tests.io.conftest import Folder
 
 

@@ -13,11 +13,11 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import InputError, InstanceError
-from mast_opt.io import atomic
-from mast_opt.io import consistent_read as undisturbed
-from mast_opt.io.atomic import exchange
-from mast_opt.io.readers import base
-from mast_opt.io.readers import folder as folder_source
+from mast_opt.planner.io import atomic
+from mast_opt.planner.io import consistent_read as undisturbed
+from mast_opt.planner.io.atomic import exchange
+from mast_opt.planner.io.readers import base
+from mast_opt.planner.io.readers import folder as folder_source
 from tests.platforms import needs
 
 PROBLEM = mast_opt.read(Path(__file__).parents[2] / "instances" / "data_placement" / "two-regions")
@@ -127,7 +127,7 @@ def test_what_another_process_still_writes_stays(tmp_path: Path) -> None:
     code = """
 import sys
 from pathlib import Path
-from mast_opt.io.atomic import new_folder
+from mast_opt.planner.io.atomic import new_folder
 with new_folder(Path(sys.argv[1]), lambda target: None) as partial:
     (partial / "one").write_text("1")
     print(partial, flush=True)
@@ -158,7 +158,7 @@ def test_a_writer_that_is_killed_leaves_the_old_folder(tmp_path: Path) -> None:
     code = """
 import os, signal, sys
 import mast_opt
-from mast_opt.io import atomic
+from mast_opt.planner.io import atomic
 atomic._swap = lambda partial, target: os.kill(os.getpid(), signal.SIGKILL)
 mast_opt.write(mast_opt.read(sys.argv[1]), sys.argv[1], force=True)
 """

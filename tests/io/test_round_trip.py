@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from mast_opt.io import FORMATS, checksum, read, validate, write
-from mast_opt.kind.schema import Tables
+from mast_opt.planner.io import FORMATS, checksum, read, validate, write
+from mast_opt.problems.kind.schema import Tables
 from tests.io.conftest import Folder
 from tests.io.strategies import TOYS
 from tests.io.toy import SCHEMA, Toy

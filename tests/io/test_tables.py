@@ -14,8 +14,8 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import Fault, InstanceError, PlanError, UsageError
-from mast_opt.io.header import to_fields
-from mast_opt.registry import kind_named, kind_names
+from mast_opt.planner.io.header import to_fields
+from mast_opt.problems.registry import kind_named, kind_names
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::mast_opt.InstanceWarning"

@@ -9,8 +9,8 @@ import openpyxl
 import pytest
 
 import mast_opt
-from mast_opt.kind.schema import ColumnType
-from mast_opt.registry import kind_named, kind_names
+from mast_opt.problems.kind.schema import ColumnType
+from mast_opt.problems.registry import kind_named, kind_names
 from tests.cli.conftest import Call, call
 
 __all__ = ["call"]

@@ -10,9 +10,9 @@ import openpyxl
 import pytest
 
 import mast_opt
-from mast_opt.io import validate
-from mast_opt.kind.plausibility import similar, thousandfold
-from mast_opt.registry import kind_named, kind_names, kind_of
+from mast_opt.planner.io import validate
+from mast_opt.problems.kind.plausibility import similar, thousandfold
+from mast_opt.problems.registry import kind_named, kind_names, kind_of
 from tests.cli.conftest import write_tables
 
 ROOT = Path(__file__).parents[2] / "instances"

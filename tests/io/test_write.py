@@ -13,10 +13,10 @@ import polars as pl
 import pytest
 
 from mast_opt.core.errors import InputError, InstanceError, UsageError
-from mast_opt.io import FORMATS, atomic, read, write
-from mast_opt.io.atomic import check_writable
-from mast_opt.io.writers import excel
-from mast_opt.kind.schema import Tables
+from mast_opt.planner.io import FORMATS, atomic, read, write
+from mast_opt.planner.io.atomic import check_writable
+from mast_opt.planner.io.writers import excel
+from mast_opt.problems.kind.schema import Tables
 from tests.io.conftest import Folder
 from tests.io.toy import Toy
 from tests.platforms import needs

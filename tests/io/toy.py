@@ -10,8 +10,8 @@ import pytest
 
 from mast_opt.core.errors import Fault, InstanceError
 from mast_opt.core.verdict import Conflict
-from mast_opt.kind.header import Header, Rule
-from mast_opt.kind.interfaces import (
+from mast_opt.problems.kind.header import Header, Rule
+from mast_opt.problems.kind.interfaces import (
     AnalysisInterface,
     FormulationInterface,
     GenerateInterface,
@@ -20,9 +20,9 @@ from mast_opt.kind.interfaces import (
     TableInterface,
     VerificationInterface,
 )
-from mast_opt.kind.kind import Kind
-from mast_opt.kind.problem import Problem
-from mast_opt.kind.schema import Axis, Schema, Table, Tables, boolean, choice, integer, label, need, supply
+from mast_opt.problems.kind.kind import Kind
+from mast_opt.problems.kind.problem import Problem
+from mast_opt.problems.kind.schema import Axis, Schema, Table, Tables, boolean, choice, integer, label, need, supply
 
 TB, GB, SHARE = 1_000_000, 1024, 1000
 

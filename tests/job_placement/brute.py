@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations, product
 
-from mast_opt.job_placement import JobPlacement
+from mast_opt.problems.job_placement import JobPlacement
 
 Gang = tuple[tuple[int, int], ...] | None
 """(server, tasks) of an admitted job; None for one that is not."""

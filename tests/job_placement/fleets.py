@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.job_placement import JobPlacement
-from mast_opt.job_placement.entities import Clusters, Racks, Servers
-from mast_opt.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble, labels
-from mast_opt.job_placement.live_fleet.answers import Bid, Refused
-from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.types import Job, Server
+from mast_opt.problems.job_placement import JobPlacement
+from mast_opt.problems.job_placement.entities import Clusters, Racks, Servers
+from mast_opt.problems.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble, labels
+from mast_opt.problems.job_placement.live_fleet.answers import Bid, Refused
+from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
+from mast_opt.problems.job_placement.live_fleet.types import Job, Server
 
 
 def bid_for(fleet: Fleet, job: Job) -> Bid:

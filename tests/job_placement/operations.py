@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from mast_opt.core.errors import UsageError
-from mast_opt.job_placement.live_fleet.answers import Bid, Refused
-from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.types import Job, Part, Server, Share
+from mast_opt.problems.job_placement.live_fleet.answers import Bid, Refused
+from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
+from mast_opt.problems.job_placement.live_fleet.types import Job, Part, Server, Share
 
 REGIONS = ("north", "south")
 

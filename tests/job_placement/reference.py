@@ -6,10 +6,10 @@ from collections import Counter
 
 import numpy as np
 
-from mast_opt.job_placement.engine.state import NEVER
-from mast_opt.job_placement.live_fleet.inventory import FleetInventory
-from mast_opt.job_placement.live_fleet.running_job import cost_of
-from mast_opt.job_placement.live_fleet.types import Job, Share
+from mast_opt.problems.job_placement.engine.state import NEVER
+from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory
+from mast_opt.problems.job_placement.live_fleet.running_job import cost_of
+from mast_opt.problems.job_placement.live_fleet.types import Job, Share
 
 
 def expected(books: FleetInventory) -> dict[str, np.ndarray]:

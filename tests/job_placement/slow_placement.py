@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import bisect
 
-from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.types import Job, Server
-from mast_opt.job_placement.units import LEVELS, WHOLE
+from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
+from mast_opt.problems.job_placement.live_fleet.types import Job, Server
+from mast_opt.problems.job_placement.units import LEVELS, WHOLE
 from tests.job_placement.reference import amounts
 
 Free = tuple[list[int], int, int]

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from mast_opt.job_placement import JobPlacement
-from mast_opt.job_placement.entities import (
+from mast_opt.problems.job_placement import JobPlacement
+from mast_opt.problems.job_placement.entities import (
     Allocations,
     Clusters,
     Costs,
@@ -32,9 +32,9 @@ from mast_opt.job_placement.entities import (
     Servers,
     TenantQuotas,
 )
-from mast_opt.job_placement.gpu_assignment import read_devices
-from mast_opt.job_placement.problem import TERMS, one_gang
-from mast_opt.kind.header import Objective
+from mast_opt.problems.job_placement.gpu_assignment import read_devices
+from mast_opt.problems.job_placement.problem import TERMS, one_gang
+from mast_opt.problems.kind.header import Objective
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 

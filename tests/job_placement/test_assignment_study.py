@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import assignment_study as study
-from mast_opt.importers.gap import job_placement
+from mast_opt.planner.importers.gap import job_placement
 from tests.job_placement.exhaustive.test_penalised_assignment import least_cost, tight
 
 

@@ -11,8 +11,8 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import InstanceError, UsageError
-from mast_opt.job_placement import JobPlacement
-from mast_opt.job_placement.units import LARGEST, MOST_GPUS, SERVER
+from mast_opt.problems.job_placement import JobPlacement
+from mast_opt.problems.job_placement.units import LARGEST, MOST_GPUS, SERVER
 
 
 @pytest.fixture

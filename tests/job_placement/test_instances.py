@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mast_opt.io import read
-from mast_opt.job_placement import JobPlacement
-from mast_opt.job_placement.verification.verifier import verify
-from mast_opt.solving import Solution, solve
+from mast_opt.planner.io import read
+from mast_opt.planner.solving import Solution, solve
+from mast_opt.problems.job_placement import JobPlacement
+from mast_opt.problems.job_placement.verification.verifier import verify
 from tests.narrowing import some
 
 FOLDER = Path(__file__).parents[2] / "instances" / "job_placement"

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt.io import read, validate, write
-from mast_opt.job_placement import JobPlacement, Plan
-from mast_opt.job_placement.analysis.rejection_reasons import reason_in_words
-from mast_opt.job_placement.kind import KIND
-from mast_opt.job_placement.tables.problem_tables import problem_from_tables, problem_to_tables
-from mast_opt.job_placement.verification.verifier import verify
+from mast_opt.planner.io import read, validate, write
+from mast_opt.problems.job_placement import JobPlacement, Plan
+from mast_opt.problems.job_placement.analysis.rejection_reasons import reason_in_words
+from mast_opt.problems.job_placement.kind import KIND
+from mast_opt.problems.job_placement.tables.problem_tables import problem_from_tables, problem_to_tables
+from mast_opt.problems.job_placement.verification.verifier import verify
 from tests.job_placement.tables.test_tables import BASE, loaded
 from tests.narrowing import some
 

@@ -11,19 +11,19 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import InstanceError, UnsupportedOption
-from mast_opt.io import write_plan
-from mast_opt.io.checksum import checksum
-from mast_opt.job_placement import JobPlacement, Plan
-from mast_opt.job_placement.analysis.hooks import alternatives
-from mast_opt.job_placement.analysis.scenarios import adapted, lose_clusters
-from mast_opt.job_placement.entities import Clusters, Movable, MoveLimits, Racks, Servers
-from mast_opt.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble
-from mast_opt.job_placement.migration.plan_rows import migration_plan
-from mast_opt.job_placement.plan import empty
-from mast_opt.job_placement.presentation.sections import sections
-from mast_opt.job_placement.tables.problem_tables import problem_from_tables, problem_to_tables
-from mast_opt.job_placement.units import MOVES, RESTART_GPU_HOURS
-from mast_opt.job_placement.verification.verifier import verify
+from mast_opt.planner.io import write_plan
+from mast_opt.planner.io.checksum import checksum
+from mast_opt.problems.job_placement import JobPlacement, Plan
+from mast_opt.problems.job_placement.analysis.hooks import alternatives
+from mast_opt.problems.job_placement.analysis.scenarios import adapted, lose_clusters
+from mast_opt.problems.job_placement.entities import Clusters, Movable, MoveLimits, Racks, Servers
+from mast_opt.problems.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble
+from mast_opt.problems.job_placement.migration.plan_rows import migration_plan
+from mast_opt.problems.job_placement.plan import empty
+from mast_opt.problems.job_placement.presentation.sections import sections
+from mast_opt.problems.job_placement.tables.problem_tables import problem_from_tables, problem_to_tables
+from mast_opt.problems.job_placement.units import MOVES, RESTART_GPU_HOURS
+from mast_opt.problems.job_placement.verification.verifier import verify
 from tests.narrowing import some
 
 

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from mast_opt.backends import get
 from mast_opt.core.solve_result import SolveParams
-from mast_opt.job_placement import JobPlacement, Plan
-from mast_opt.job_placement.formulation.aggregated import relaxation
-from mast_opt.job_placement.formulation.formulation import base
-from mast_opt.job_placement.tables.mathprog import write_dat
-from mast_opt.job_placement.verification.verifier import verify
-from mast_opt.registry import SolverName
-from mast_opt.solving import solve
+from mast_opt.planner.solving import solve
+from mast_opt.problems.backends import get
+from mast_opt.problems.job_placement import JobPlacement, Plan
+from mast_opt.problems.job_placement.formulation.aggregated import relaxation
+from mast_opt.problems.job_placement.formulation.formulation import base
+from mast_opt.problems.job_placement.tables.mathprog import write_dat
+from mast_opt.problems.job_placement.verification.verifier import verify
+from mast_opt.problems.registry import SolverName
 from tests import mathprog
 from tests.job_placement.brute import Brute
 from tests.job_placement.formulation.test_mathprog import MODEL, QUICK

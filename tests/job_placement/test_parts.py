@@ -12,17 +12,17 @@ import pytest
 import mast_opt
 from mast_opt import JobPlacementBuilder
 from mast_opt.core.errors import InstanceError, PlanError, UnsupportedOption, UsageError
-from mast_opt.io import validate
-from mast_opt.io.checksum import checksum
-from mast_opt.job_placement import JobPlacement, Plan
-from mast_opt.job_placement.analysis.hooks import alternatives
-from mast_opt.job_placement.analysis.rejection_reasons import Obstacle, reason_in_words, reasons
-from mast_opt.job_placement.analysis.scenarios import lose_clusters
-from mast_opt.job_placement.live_fleet.types import Job, Part
-from mast_opt.job_placement.migration.plan_rows import migration_plan
-from mast_opt.job_placement.plan import empty
-from mast_opt.job_placement.presentation.sections import sections
-from mast_opt.job_placement.verification.verifier import verify
+from mast_opt.planner.io import validate
+from mast_opt.planner.io.checksum import checksum
+from mast_opt.problems.job_placement import JobPlacement, Plan
+from mast_opt.problems.job_placement.analysis.hooks import alternatives
+from mast_opt.problems.job_placement.analysis.rejection_reasons import Obstacle, reason_in_words, reasons
+from mast_opt.problems.job_placement.analysis.scenarios import lose_clusters
+from mast_opt.problems.job_placement.live_fleet.types import Job, Part
+from mast_opt.problems.job_placement.migration.plan_rows import migration_plan
+from mast_opt.problems.job_placement.plan import empty
+from mast_opt.problems.job_placement.presentation.sections import sections
+from mast_opt.problems.job_placement.verification.verifier import verify
 from tests.narrowing import some
 
 

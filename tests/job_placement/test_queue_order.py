@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mast_opt.job_placement.queue_order import Quotas, quota_tiers, rank
-from mast_opt.job_placement.units import Bools, Ints
+from mast_opt.problems.job_placement.queue_order import Quotas, quota_tiers, rank
+from mast_opt.problems.job_placement.units import Bools, Ints
 
 LOWEST = 9
 

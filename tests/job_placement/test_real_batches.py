@@ -12,9 +12,9 @@ import pytest
 from benchmarks.fast_path import real, real_page
 from benchmarks.fast_path.queue_optimum import queue_optimum
 from mast_opt import solve
-from mast_opt.importers.gpu_fleet.instance import Settings
-from mast_opt.job_placement import JobPlacement
-from mast_opt.job_placement.generate import FAMILIES
+from mast_opt.planner.importers.gpu_fleet.instance import Settings
+from mast_opt.problems.job_placement import JobPlacement
+from mast_opt.problems.job_placement.generate import FAMILIES
 from tests.importers.test_gpu_fleet import JOBS, NODES, PODS
 
 TINY = real.RealBatches(

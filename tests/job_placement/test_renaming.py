@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt.job_placement.kind import KIND
-from mast_opt.job_placement.tables.problem_tables import problem_from_tables, problem_to_tables
+from mast_opt.problems.job_placement.kind import KIND
+from mast_opt.problems.job_placement.tables.problem_tables import problem_from_tables, problem_to_tables
 
 SOLVERS = [name for name in KIND.solvers.heuristics if name != "exhaustive+repair"]
 

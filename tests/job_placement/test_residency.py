@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt.io.checksum import checksum
-from mast_opt.job_placement import JobPlacement
-from mast_opt.job_placement.analysis.rejection_reasons import Obstacle, reasons
-from mast_opt.job_placement.generate import FAMILIES
-from mast_opt.job_placement.kind import KIND
-from mast_opt.job_placement.live_fleet.answers import Bid, Refused
-from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.types import Job, Server
-from mast_opt.job_placement.verification.verifier import verify
+from mast_opt.planner.io.checksum import checksum
+from mast_opt.problems.job_placement import JobPlacement
+from mast_opt.problems.job_placement.analysis.rejection_reasons import Obstacle, reasons
+from mast_opt.problems.job_placement.generate import FAMILIES
+from mast_opt.problems.job_placement.kind import KIND
+from mast_opt.problems.job_placement.live_fleet.answers import Bid, Refused
+from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
+from mast_opt.problems.job_placement.live_fleet.types import Job, Server
+from mast_opt.problems.job_placement.verification.verifier import verify
 from tests.narrowing import some
 
 
@@ -34,7 +34,7 @@ def resident() -> JobPlacement:
     )
 
 
-def regions_of(problem: JobPlacement, plan: mast_opt.job_placement.Plan) -> set[int]:
+def regions_of(problem: JobPlacement, plan: mast_opt.problems.job_placement.Plan) -> set[int]:
     reads = np.isin(plan.job, problem.reads.job)
     return set(problem.server_region[plan.server[reads]].tolist())
 

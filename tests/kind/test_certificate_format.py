@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mast_opt.kind.certificate_format import LARGEST_PRICE, TEXT, ArrayFormat, array_faults, price
+from mast_opt.problems.kind.certificate_format import LARGEST_PRICE, TEXT, ArrayFormat, array_faults, price
 
 FORMATS = {"prices": price(2, 1), "names": ArrayFormat(TEXT), "sizes": ArrayFormat("int64", (2,), 1, 8)}
 SOUND = {"prices": np.array([[0.0], [LARGEST_PRICE]]), "names": np.array(["a", "bc"]), "sizes": np.array([1, 8])}

@@ -6,8 +6,8 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import UsageError
-from mast_opt.kind.overrides import Overrides
-from mast_opt.registry import kind_named, kind_names
+from mast_opt.problems.kind.overrides import Overrides
+from mast_opt.problems.registry import kind_named, kind_names
 
 EVERY_KIND_WITH_TERMS = [name for name in kind_names() if kind_named(name).terms]
 SMALL = mast_opt.generate("data-placement", seed=1, datasets=4, workloads=5, regions=2)

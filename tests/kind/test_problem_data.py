@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import InstanceError, UsageError
-from mast_opt.task_reassignment import TaskReassignment
-from mast_opt.task_reassignment.entities import Machines
+from mast_opt.problems.task_reassignment import TaskReassignment
+from mast_opt.problems.task_reassignment.entities import Machines
 from tests.task_reassignment.hand import hand
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import UsageError
-from mast_opt.kind.scenario_values import (
+from mast_opt.problems.kind.scenario_values import (
     amounts,
     factor,
     factors,

@@ -9,10 +9,10 @@ import pytest
 
 from mast_opt.core.arrays import positions
 from mast_opt.core.errors import InstanceError
-from mast_opt.kind.mathprog import stated_sections
-from mast_opt.kind.problem_data import Bools, Entities, Ints
-from mast_opt.kind.schema import Tables, boolean, integer, label, need
-from mast_opt.kind.stated_columns import arrays_of, cells_of, stated
+from mast_opt.problems.kind.mathprog import stated_sections
+from mast_opt.problems.kind.problem_data import Bools, Entities, Ints
+from mast_opt.problems.kind.schema import Tables, boolean, integer, label, need
+from mast_opt.problems.kind.stated_columns import arrays_of, cells_of, stated
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import UsageError
-from mast_opt.job_placement.live_fleet.types import Server
-from mast_opt.loop import events as ev
-from mast_opt.loop.cluster_use import INTERVAL_MS, ClusterUse
-from mast_opt.loop.demand import DAY_MS, KEPT_DAYS, Demand, DemandClass
-from mast_opt.loop.engine import Engine
-from mast_opt.loop.event import CorruptLog
-from mast_opt.loop.log_checker import check_log
-from mast_opt.loop.plan_steps import misfit
-from mast_opt.loop.state import State
-from mast_opt.loop.view import StateView
-from mast_opt.policies.mast import Mast
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.cluster_use import INTERVAL_MS, ClusterUse
+from mast_opt.live.loop.demand import DAY_MS, KEPT_DAYS, Demand, DemandClass
+from mast_opt.live.loop.engine import Engine
+from mast_opt.live.loop.event import CorruptLog
+from mast_opt.live.loop.log_checker import check_log
+from mast_opt.live.loop.plan_steps import misfit
+from mast_opt.live.loop.state import State
+from mast_opt.live.loop.view import StateView
+from mast_opt.live.policies.mast import Mast
+from mast_opt.problems.job_placement.live_fleet.types import Server
 
 SERVERS = tuple(
     Server(f"{region}-{n}", region, f"{region}-{n}", "r", "h100", 8, 0, 0) for region in "ab" for n in (0, 1)
@@ -164,7 +164,7 @@ class TestChecker:
         assert words in faults(*HEAD, *events)
 
     def test_jobs_and_servers_that_move(self) -> None:
-        from mast_opt.job_placement.live_fleet.types import Share
+        from mast_opt.problems.job_placement.live_fleet.types import Share
 
         job = ev.Submitted("j", ev.JobSpec(datasets=("d",), mgpu=1000))
         placed = ev.Placed("j", 1, "a", "a-0", (Share("a-0", 1, {0: 1000}),))

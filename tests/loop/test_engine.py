@@ -8,17 +8,17 @@ from contextlib import ExitStack
 import pytest
 
 from mast_opt.core.errors import UsageError
-from mast_opt.job_placement.live_fleet.types import Server
-from mast_opt.loop import events as ev
-from mast_opt.loop.commands import Start, Stop
-from mast_opt.loop.desk import StateDesk
-from mast_opt.loop.engine import Engine, Turn
-from mast_opt.loop.event import CorruptLog
-from mast_opt.loop.job_states import JobState
-from mast_opt.loop.policy import Desk, View
-from mast_opt.loop.state import State
-from mast_opt.policies.head_of_line import HeadOfLine
-from mast_opt.policies.mast import Mast
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.commands import Start, Stop
+from mast_opt.live.loop.desk import StateDesk
+from mast_opt.live.loop.engine import Engine, Turn
+from mast_opt.live.loop.event import CorruptLog
+from mast_opt.live.loop.job_states import JobState
+from mast_opt.live.loop.policy import Desk, View
+from mast_opt.live.loop.state import State
+from mast_opt.live.policies.head_of_line import HeadOfLine
+from mast_opt.live.policies.mast import Mast
+from mast_opt.problems.job_placement.live_fleet.types import Server
 
 ONE = (Server("s1", "east", "east-1", "rack-1", "H100", 8, 0, 0),)
 TWO = (*ONE, Server("s2", "west", "west-1", "rack-2", "H100", 8, 0, 0))

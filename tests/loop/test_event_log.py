@@ -8,9 +8,8 @@ import typing
 
 import pytest
 
-from mast_opt.job_placement.live_fleet.types import Share
-from mast_opt.loop.event_log import LogError, event_line, log_lines, read_log
-from mast_opt.loop.events import (
+from mast_opt.live.loop.event_log import LogError, event_line, log_lines, read_log
+from mast_opt.live.loop.events import (
     EVENTS,
     FORMAT,
     Event,
@@ -23,6 +22,7 @@ from mast_opt.loop.events import (
     Timer,
     bid_key,
 )
+from mast_opt.problems.job_placement.live_fleet.types import Share
 
 SPEC = JobSpec(tier=2, tasks=3, gpu_types={"h100": 8000}, datasets=("d1", "d2"), duration_ms=5, max_tasks=4)
 SHARES = (Share("s1", 2, {0: 1000, 1: 500}), Share("s2", 1, {}))

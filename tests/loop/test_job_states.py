@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mast_opt.loop.job_states import ENDED, HOLDING, WAITING, JobState
+from mast_opt.live.loop.job_states import ENDED, HOLDING, WAITING, JobState
 
 
 def test_states_are_of_one_group_each() -> None:

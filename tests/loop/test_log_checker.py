@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from mast_opt.job_placement.live_fleet.types import Share
-from mast_opt.loop import events as ev
-from mast_opt.loop.log_checker import check_log
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.log_checker import check_log
+from mast_opt.problems.job_placement.live_fleet.types import Share
 from tests.loop.test_metrics import stored
 
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import UsageError
-from mast_opt.job_placement.live_fleet.types import Share
-from mast_opt.loop.events import (
+from mast_opt.live.loop.events import (
     Cancelled,
     Event,
     Failed,
@@ -24,8 +23,9 @@ from mast_opt.loop.events import (
     Stored,
     Submitted,
 )
-from mast_opt.loop.job_log import JobLog, job_log
-from mast_opt.loop.metrics import Spread, metrics
+from mast_opt.live.loop.job_log import JobLog, job_log
+from mast_opt.live.loop.metrics import Spread, metrics
+from mast_opt.problems.job_placement.live_fleet.types import Share
 
 
 def stored(*events: tuple[int, Event]) -> list[Stored]:

@@ -7,9 +7,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from mast_opt.loop import events as ev
-from mast_opt.loop.past import PastJob, PastServer
-from mast_opt.loop.past_room import PastRoom
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.past import PastJob, PastServer
+from mast_opt.live.loop.past_room import PastRoom
 
 
 def server(rng: np.random.Generator, number: int) -> PastServer:

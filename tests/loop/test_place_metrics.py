@@ -7,12 +7,12 @@ from itertools import chain, combinations
 import numpy as np
 import pytest
 
-from mast_opt.job_placement.live_fleet.types import Share
-from mast_opt.loop import events as ev
-from mast_opt.loop.fragmentation import TaskShape, fragmented_mgpu
-from mast_opt.loop.hall import worst_ratio
-from mast_opt.loop.past import Past, PastServer
-from mast_opt.loop.place_metrics import PlaceMetrics, place_metrics
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.fragmentation import TaskShape, fragmented_mgpu
+from mast_opt.live.loop.hall import worst_ratio
+from mast_opt.live.loop.past import Past, PastServer
+from mast_opt.live.loop.place_metrics import PlaceMetrics, place_metrics
+from mast_opt.problems.job_placement.live_fleet.types import Share
 
 HOUR_MS = 3_600_000
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mast_opt.job_placement.live_fleet.types import Server, Share
-from mast_opt.loop import events as ev
-from mast_opt.loop.commands import Start
-from mast_opt.loop.engine import Engine, Turn
-from mast_opt.loop.event import CorruptLog
-from mast_opt.loop.job_states import JobState
-from mast_opt.loop.log_checker import check_log
-from mast_opt.loop.state import State
-from mast_opt.policies.mast import Mast
-from mast_opt.store.state_format import state_bytes, state_from
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.commands import Start
+from mast_opt.live.loop.engine import Engine, Turn
+from mast_opt.live.loop.event import CorruptLog
+from mast_opt.live.loop.job_states import JobState
+from mast_opt.live.loop.log_checker import check_log
+from mast_opt.live.loop.state import State
+from mast_opt.live.policies.mast import Mast
+from mast_opt.live.store.state_format import state_bytes, state_from
+from mast_opt.problems.job_placement.live_fleet.types import Server, Share
 
 SPEC = ev.JobSpec(tier=1, mgpu=8000, preemptible=True)
 SMALL = ev.JobSpec(tier=1, mgpu=1000, preemptible=True)

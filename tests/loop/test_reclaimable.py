@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mast_opt.loop import reclaimable
-from mast_opt.loop.reclaimable import Reclaimable
+from mast_opt.live.loop import reclaimable
+from mast_opt.live.loop.reclaimable import Reclaimable
 
 TIERS = (0, 2, 5)
 

@@ -11,20 +11,20 @@ from typing import Any
 import pytest
 
 from mast_opt.core.errors import UsageError
-from mast_opt.job_placement.live_fleet.answers import Bid
-from mast_opt.job_placement.live_fleet.types import Server, Share
-from mast_opt.loop import events as ev
-from mast_opt.loop.desk import StateDesk
-from mast_opt.loop.event import CorruptLog
-from mast_opt.loop.history import history
-from mast_opt.loop.job_log import job_log
-from mast_opt.loop.job_states import JobState
-from mast_opt.loop.log_checker import check_log
-from mast_opt.loop.metrics import metrics
-from mast_opt.loop.past import Past
-from mast_opt.loop.place_metrics import place_metrics
-from mast_opt.loop.state import State
-from mast_opt.store.state_format import state_bytes, state_from
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.desk import StateDesk
+from mast_opt.live.loop.event import CorruptLog
+from mast_opt.live.loop.history import history
+from mast_opt.live.loop.job_log import job_log
+from mast_opt.live.loop.job_states import JobState
+from mast_opt.live.loop.log_checker import check_log
+from mast_opt.live.loop.metrics import metrics
+from mast_opt.live.loop.past import Past
+from mast_opt.live.loop.place_metrics import place_metrics
+from mast_opt.live.loop.state import State
+from mast_opt.live.store.state_format import state_bytes, state_from
+from mast_opt.problems.job_placement.live_fleet.answers import Bid
+from mast_opt.problems.job_placement.live_fleet.types import Server, Share
 from tests.loop.test_metrics import stored
 
 SERVERS = (Server("s", "r", "c", "k", "h100", 2, 64, 512), Server("far", "west", "w", "k", "h100", 2, 64, 512))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mast_opt.loop.tenants import DAY_MS, DAYS, Tenants
+from mast_opt.live.loop.tenants import DAY_MS, DAYS, Tenants
 
 
 def test_over_quota_counts_what_runs() -> None:

@@ -18,9 +18,9 @@ import swiglpk as glp
 from ortools.linear_solver.python import model_builder
 from scipy.sparse import csc_array, csr_array
 
-from mast_opt.mip import Mip
-from mast_opt.mip.export import lp, mps
-from mast_opt.mip.export.names import readable_names
+from mast_opt.problems.mip import Mip
+from mast_opt.problems.mip.export import lp, mps
+from mast_opt.problems.mip.export.names import readable_names
 from tests import mathprog
 from tests.mathprog import INFINITE, Program
 

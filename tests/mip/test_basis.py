@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mast_opt import backends
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import AT_LOWER, AT_UPPER, BASIC, Basis, SolveParams, Status
-from mast_opt.mip import Mip, MipBuilder
-from mast_opt.mip.basis import carried
+from mast_opt.problems import backends
+from mast_opt.problems.mip import Mip, MipBuilder
+from mast_opt.problems.mip.basis import carried
 
 
 def knapsacks(names: str, weight: list[float], least: str = "") -> Mip:

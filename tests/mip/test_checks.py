@@ -11,8 +11,8 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import UsageError
-from mast_opt.mip import Mip, Term
-from mast_opt.registry import kind_of
+from mast_opt.problems.mip import Mip, Term
+from mast_opt.problems.registry import kind_of
 from tests.backends.programs import knapsack
 
 
@@ -79,7 +79,7 @@ def test_an_objective_that_is_not_finite_is_refused(weight: float) -> None:
 
 def test_another_objective_does_not_check_the_matrix_again(monkeypatch: pytest.MonkeyPatch) -> None:
     mip = replace(knapsack()[0], terms={"all": Term(np.arange(1), np.ones(1), 2.0)})
-    monkeypatch.setattr("mast_opt.mip.program.check", lambda mip: pytest.fail("checked again"))
+    monkeypatch.setattr("mast_opt.problems.mip.program.check", lambda mip: pytest.fail("checked again"))
     derived = mip.minimise({"all": 3.0})
     assert (derived.cost[0], derived.offset) == (3.0, 6.0)
     assert derived.value is mip.value

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mast_opt import backends
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import SolveParams, Status
-from mast_opt.mip import Mip, MipBuilder
-from mast_opt.mip.duality import dual_program, row_prices
+from mast_opt.problems import backends
+from mast_opt.problems.mip import Mip, MipBuilder
+from mast_opt.problems.mip.duality import dual_program, row_prices
 
 PARAMS = SolveParams(gap=1e-9)
 

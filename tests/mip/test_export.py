@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from mast_opt.mip import Mip, MipBuilder
-from mast_opt.mip.export import write_lp, write_mps
+from mast_opt.problems.mip import Mip, MipBuilder
+from mast_opt.problems.mip.export import write_lp, write_mps
 from tests.backends.programs import INF, DenseRow, enumerated, program, small_random
 from tests.platforms import needs
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.core.solve_result import Status
-from mast_opt.mip import MipBuilder
-from mast_opt.mip.transforms import Extension, extended
+from mast_opt.problems.mip import MipBuilder
+from mast_opt.problems.mip.transforms import Extension, extended
 from tests.data_placement.support import proven
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import InstanceError, UsageError
-from mast_opt.mip.builder import MipBuilder
+from mast_opt.problems.mip.builder import MipBuilder
 
 
 @pytest.mark.parametrize("position", [-1, 2, 10**9])

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt import backends
 from mast_opt.core.errors import UsageError
-from mast_opt.mip import Mip
-from mast_opt.mip.export import write_lp, write_mps
-from mast_opt.solving.export_files import formulate
+from mast_opt.planner.solving.export_files import formulate
+from mast_opt.problems import backends
+from mast_opt.problems.mip import Mip
+from mast_opt.problems.mip.export import write_lp, write_mps
 from tests.backends.programs import INF, program
 from tests.mathprog import assert_same
 from tests.mip.readers import READERS, limited, written

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from mast_opt import backends
 from mast_opt.core.solve_result import SolveParams
-from mast_opt.mip import unnamed
+from mast_opt.problems import backends
+from mast_opt.problems.mip import unnamed
 
 MATRIX = csr_array(np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]]))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.policies.goodput import Goodput
+from mast_opt.live.policies.goodput import Goodput
 
 JOB = Goodput(
     compute_s=0.121,

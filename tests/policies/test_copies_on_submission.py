@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from mast_opt.core.errors import UsageError
-from mast_opt.job_placement.live_fleet.types import Server
-from mast_opt.loop import events as ev
-from mast_opt.loop.engine import Engine
-from mast_opt.loop.state import State
-from mast_opt.policies.mast import Mast, MastParams
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.engine import Engine
+from mast_opt.live.loop.state import State
+from mast_opt.live.policies.mast import Mast, MastParams
+from mast_opt.problems.job_placement.live_fleet.types import Server
 
 GPUS = {"east": 8, "west": 16}
 SERVERS = tuple(

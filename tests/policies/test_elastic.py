@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import UsageError
-from mast_opt.policies import pollux, synergy, themis
-from mast_opt.policies.goodput import Goodput
-from mast_opt.policies.node_sizes import packed, sizes, spanned
+from mast_opt.live.policies import pollux, synergy, themis
+from mast_opt.live.policies.goodput import Goodput
+from mast_opt.live.policies.node_sizes import packed, sizes, spanned
 from tests.policies.inputs import FAIR, JOB, POINTS, RATES
 
 

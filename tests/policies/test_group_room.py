@@ -8,10 +8,10 @@ from typing import cast
 import numpy as np
 import pytest
 
-from mast_opt.job_placement.live_fleet.types import Server
-from mast_opt.loop.policy import View
-from mast_opt.loop.reclaimable import Reclaimable
-from mast_opt.policies.group_room import GroupRoom, Size
+from mast_opt.live.loop.policy import View
+from mast_opt.live.loop.reclaimable import Reclaimable
+from mast_opt.live.policies.group_room import GroupRoom, Size
+from mast_opt.problems.job_placement.live_fleet.types import Server
 
 TIERS = (0, 2, 5)
 PLACES = (("east", "c0", "H100"), ("east", "c0", "A100"), ("west", "c1", "H100"))

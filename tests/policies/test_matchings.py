@@ -9,7 +9,7 @@ import pytest
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import UsageError
-from mast_opt.policies import allox, gandiva
+from mast_opt.live.policies import allox, gandiva
 
 TWO_MACHINES = [[20, 10], [30, 10], [8, 6]]
 STEPS = np.array([300, 500, 1000, 500])

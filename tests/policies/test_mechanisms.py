@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mast_opt.core.arrays import FloatArray
-from mast_opt.policies import gandiva_fair, gavel
+from mast_opt.live.policies import gandiva_fair, gavel
 from tests.narrowing import some
 
 LOOSE = 5e-3

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mast_opt.core.errors import UsageError
-from mast_opt.policies import hydra, tiresias
-from mast_opt.policies.gandiva_fair import ticket_shares
+from mast_opt.live.policies import hydra, tiresias
+from mast_opt.live.policies.gandiva_fair import ticket_shares
 
 GPUS, LENGTHS = [2, 1, 2], [2, 8, 6]
 

@@ -6,24 +6,24 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import UsageError
-from mast_opt.job_placement.live_fleet.types import Server, Share
-from mast_opt.loop import events as ev
-from mast_opt.loop.commands import Start, Stop
-from mast_opt.loop.engine import Engine
-from mast_opt.loop.event_log import log_lines
-from mast_opt.loop.jobs import JobRecord
-from mast_opt.loop.log_checker import check_log
-from mast_opt.loop.speeds import Speeds
-from mast_opt.loop.state import State
-from mast_opt.policies.central_shares import Demand, at_least, largest_fraction, least_ratio
-from mast_opt.policies.pair_table import SharedPace, candidates
-from mast_opt.policies.preset_rules import TimeSlices
-from mast_opt.policies.presets import preset_policy
-from mast_opt.policies.round_params import PackingParams, RoundParams
-from mast_opt.policies.share_rules import PACKING, Competing
-from mast_opt.policies.shared_rounds import Rounds, gavel
-from mast_opt.simulation.driver import simulate
-from mast_opt.simulation.host import SimulatedHost, Work
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.commands import Start, Stop
+from mast_opt.live.loop.engine import Engine
+from mast_opt.live.loop.event_log import log_lines
+from mast_opt.live.loop.jobs import JobRecord
+from mast_opt.live.loop.log_checker import check_log
+from mast_opt.live.loop.speeds import Speeds
+from mast_opt.live.loop.state import State
+from mast_opt.live.policies.central_shares import Demand, at_least, largest_fraction, least_ratio
+from mast_opt.live.policies.pair_table import SharedPace, candidates
+from mast_opt.live.policies.preset_rules import TimeSlices
+from mast_opt.live.policies.presets import preset_policy
+from mast_opt.live.policies.round_params import PackingParams, RoundParams
+from mast_opt.live.policies.share_rules import PACKING, Competing
+from mast_opt.live.policies.shared_rounds import Rounds, gavel
+from mast_opt.live.simulation.driver import simulate
+from mast_opt.live.simulation.host import SimulatedHost, Work
+from mast_opt.problems.job_placement.live_fleet.types import Server, Share
 
 KINDS = ("fast", "slow")
 ALONE = {(model, kind, n): 10 if kind == "fast" else 5 for model in ("a", "b") for kind in KINDS for n in (1, 2)}

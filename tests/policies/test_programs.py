@@ -7,8 +7,8 @@ import pytest
 
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
-from mast_opt.policies import allox, gandiva, gandiva_fair, gavel, pollux, sia, singularity, synergy, themis
-from mast_opt.policies.goodput import Goodput
+from mast_opt.live.policies import allox, gandiva, gandiva_fair, gavel, pollux, sia, singularity, synergy, themis
+from mast_opt.live.policies.goodput import Goodput
 from tests.narrowing import some
 from tests.policies.inputs import FAIR, JOB, POINTS, RATES, T0, T1
 from tests.policies.test_matchings import GAVEL, TWO_MACHINES, four_jobs

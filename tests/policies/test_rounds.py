@@ -9,8 +9,8 @@ import pytest
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import UsageError
-from mast_opt.policies import gavel
-from mast_opt.policies.rounds import Progress, Rule, Turns, by_priority, most_owed, owed_at_most, play
+from mast_opt.live.policies import gavel
+from mast_opt.live.policies.rounds import Progress, Rule, Turns, by_priority, most_owed, owed_at_most, play
 from tests.narrowing import some
 
 GPUS = np.array([2, 2, 1])

@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import UsageError
-from mast_opt.job_placement.live_fleet.types import Server
-from mast_opt.loop import events as ev
-from mast_opt.loop.engine import Engine
-from mast_opt.loop.event_log import log_lines
-from mast_opt.loop.job_log import job_log
-from mast_opt.loop.log_checker import check_log
-from mast_opt.loop.metrics import metrics
-from mast_opt.loop.speeds import Speeds
-from mast_opt.loop.state import State
-from mast_opt.policies.round_params import RoundParams
-from mast_opt.policies.share_rules import OBJECTIVES
-from mast_opt.policies.shared_rounds import gavel
-from mast_opt.simulation.driver import simulate
-from mast_opt.simulation.host import SimulatedHost, Work
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.engine import Engine
+from mast_opt.live.loop.event_log import log_lines
+from mast_opt.live.loop.job_log import job_log
+from mast_opt.live.loop.log_checker import check_log
+from mast_opt.live.loop.metrics import metrics
+from mast_opt.live.loop.speeds import Speeds
+from mast_opt.live.loop.state import State
+from mast_opt.live.policies.round_params import RoundParams
+from mast_opt.live.policies.share_rules import OBJECTIVES
+from mast_opt.live.policies.shared_rounds import gavel
+from mast_opt.live.simulation.driver import simulate
+from mast_opt.live.simulation.host import SimulatedHost, Work
+from mast_opt.problems.job_placement.live_fleet.types import Server
 
 SERVERS = tuple(
     Server(f"{region}-{kind}-{n}", region, f"{region}-c", "k", kind, 2, 0, 0)

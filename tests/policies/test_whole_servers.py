@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from mast_opt.core.errors import UsageError
-from mast_opt.job_placement.live_fleet.types import Server
-from mast_opt.loop import events as ev
-from mast_opt.loop.engine import Engine
-from mast_opt.loop.state import State
-from mast_opt.policies.mast import Mast, MastParams
-from mast_opt.policies.whole_servers import NEVER, PACKINGS
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.engine import Engine
+from mast_opt.live.loop.state import State
+from mast_opt.live.policies.mast import Mast, MastParams
+from mast_opt.live.policies.whole_servers import NEVER, PACKINGS
+from mast_opt.problems.job_placement.live_fleet.types import Server
 
 SERVERS = tuple(Server(name, "east", "east-1", "rack", "H100", 8, 0, 0) for name in ("s1", "s2"))
 OLD = {"firm": (0, 4), "dear": (1, 4), "cheap": (2, 8)}

@@ -10,7 +10,7 @@ import pytest
 import mast_opt
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
-from mast_opt.policies import yugong
+from mast_opt.live.policies import yugong
 from tests.narrowing import some
 
 SOLVERS = pytest.mark.parametrize("solver", ["highs", "scip"])

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import mast_opt
-from mast_opt.report.answer_tables import CONVERT
+from mast_opt.planner.report.answer_tables import CONVERT
 
 
 def problem() -> mast_opt.DataPlacement:

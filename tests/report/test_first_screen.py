@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 import mast_opt
-from mast_opt.kind.presentation import Spans
-from mast_opt.report.html.answers import CALENDAR, SINGLE, story
-from mast_opt.report.html.content import report, table_of
-from mast_opt.report.html.page import page, slug
-from mast_opt.report.html.render import draw
+from mast_opt.planner.report.html.answers import CALENDAR, SINGLE, story
+from mast_opt.planner.report.html.content import report, table_of
+from mast_opt.planner.report.html.page import page, slug
+from mast_opt.planner.report.html.render import draw
+from mast_opt.problems.kind.presentation import Spans
 from tests.data_placement.workshop import PLAN, PROBLEM
 
 

@@ -11,14 +11,14 @@ import pytest
 from rich.console import Console
 
 import mast_opt
-from mast_opt.analysis.pareto import Frontier, Point
-from mast_opt.analysis.whatif import Outcome
-from mast_opt.kind.presentation import Form, Head, Section
-from mast_opt.registry import kind_named, kind_names
-from mast_opt.report.terminal.analysis import _abreast, show_frontier, show_whatif
-from mast_opt.report.terminal.layout import light_table, print_table
-from mast_opt.report.terminal.sections import show_section
-from mast_opt.report.terminal.solution import show_solution
+from mast_opt.planner.analysis.pareto import Frontier, Point
+from mast_opt.planner.analysis.whatif import Outcome
+from mast_opt.planner.report.terminal.analysis import _abreast, show_frontier, show_whatif
+from mast_opt.planner.report.terminal.layout import light_table, print_table
+from mast_opt.planner.report.terminal.sections import show_section
+from mast_opt.planner.report.terminal.solution import show_solution
+from mast_opt.problems.kind.presentation import Form, Head, Section
+from mast_opt.problems.registry import kind_named, kind_names
 
 
 def shown_in(width: int) -> tuple[Console, io.StringIO]:

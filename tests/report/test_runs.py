@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import InputError, UsageError
-from mast_opt.kind.presentation import Lines
-from mast_opt.loop.event_log import LogError
-from mast_opt.loop.history import history
-from mast_opt.loop.metrics import metrics
-from mast_opt.report.runs.charts import charts_of
-from mast_opt.report.runs.comparison import compare
-from mast_opt.report.runs.content import run_report
-from mast_opt.report.runs.write import run_page, write_run_report
-from mast_opt.simulation.run import run_trace
-from mast_opt.simulation.run_folder import FILES, RunFacts, StoredRun, read_run, write_run
-from mast_opt.simulation.traces.trace import read_trace
+from mast_opt.live.loop.event_log import LogError
+from mast_opt.live.loop.history import history
+from mast_opt.live.loop.metrics import metrics
+from mast_opt.live.reports.charts import charts_of
+from mast_opt.live.reports.comparison import compare
+from mast_opt.live.reports.content import run_report
+from mast_opt.live.reports.write import run_page, write_run_report
+from mast_opt.live.simulation.run import run_trace
+from mast_opt.live.simulation.run_folder import FILES, RunFacts, StoredRun, read_run, write_run
+from mast_opt.live.simulation.traces.trace import read_trace
+from mast_opt.problems.kind.presentation import Lines
 from tests.platforms import needs
 from tests.report.browser import look
 from tests.report.test_html import figures

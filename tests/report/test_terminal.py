@@ -11,14 +11,14 @@ import pytest
 from rich.console import Console
 
 import mast_opt
-from mast_opt.analysis.two_stage import Robust
 from mast_opt.core.number_format import UNKNOWN, amounts, percent, plain, seconds
 from mast_opt.core.solve_result import Event, Limit, Status
-from mast_opt.kind.presentation import Form, Head, Section
-from mast_opt.report.terminal.analysis import show_robust
-from mast_opt.report.terminal.progress import Progress
-from mast_opt.report.terminal.sections import TOP_ROWS, show_section
-from mast_opt.report.terminal.solution import show_solution
+from mast_opt.planner.analysis.two_stage import Robust
+from mast_opt.planner.report.terminal.analysis import show_robust
+from mast_opt.planner.report.terminal.progress import Progress
+from mast_opt.planner.report.terminal.sections import TOP_ROWS, show_section
+from mast_opt.planner.report.terminal.solution import show_solution
+from mast_opt.problems.kind.presentation import Form, Head, Section
 
 
 def console(width: int = 80, **given: object) -> Console:
@@ -186,7 +186,7 @@ def test_progress_is_one_line_that_fits() -> None:
 
 @pytest.mark.parametrize("terminal", [True, False])
 def test_progress_shows_only_in_a_terminal(monkeypatch: pytest.MonkeyPatch, terminal: bool) -> None:
-    monkeypatch.setattr("mast_opt.report.terminal.progress.PATIENCE_S", 0.0)
+    monkeypatch.setattr("mast_opt.planner.report.terminal.progress.PATIENCE_S", 0.0)
     shown = console(force_terminal=terminal)
     with Progress(shown, "highs", None) as progress:
         progress(Event(1.0, 2.0, 1.0))

@@ -13,11 +13,11 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import InputError, PlanError, UsageError
-from mast_opt.io import checksum, read_plan_of
-from mast_opt.kind.overrides import Overrides
-from mast_opt.kind.presentation import Form, Head, HeatMap, Section
-from mast_opt.registry import kind_names, kind_of
-from mast_opt.report.workbook.sheets import NOTE
+from mast_opt.planner.io import checksum, read_plan_of
+from mast_opt.planner.report.workbook.sheets import NOTE
+from mast_opt.problems.kind.overrides import Overrides
+from mast_opt.problems.kind.presentation import Form, Head, HeatMap, Section
+from mast_opt.problems.registry import kind_names, kind_of
 from tests.platforms import OFFICE, needs
 
 CLOUD = Path(__file__).parents[2] / "instances" / "data_placement"
@@ -209,8 +209,8 @@ def test_a_plan_of_another_instance_is_refused(tmp_path: Path) -> None:
 
 
 def test_long_and_equal_titles_get_names_of_their_own(tmp_path: Path) -> None:
-    from mast_opt.io.writers.excel import new_workbook
-    from mast_opt.report.workbook.sheets import ReportBook
+    from mast_opt.planner.io.writers.excel import new_workbook
+    from mast_opt.planner.report.workbook.sheets import ReportBook
 
     section = Section("t", (Head("a"), Head("b", Form.RATIO)), (("x", 1.5), ("y", None), ("z", np.inf)))
     with new_workbook(tmp_path / "b.xlsx") as book:
@@ -241,7 +241,7 @@ def test_libreoffice_opens_recalculates_and_saves_it(tmp_path: Path) -> None:
 
 def test_a_table_too_long_for_a_sheet_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     problem, solution = solved("data-placement")
-    monkeypatch.setattr("mast_opt.io.writers.excel.MOST_ROWS", 3)
+    monkeypatch.setattr("mast_opt.planner.io.writers.excel.MOST_ROWS", 3)
     with pytest.raises(UsageError, match="an Excel sheet holds 2"):
         mast_opt.write_plan(problem, solution, tmp_path / "results.xlsx")
     assert not (tmp_path / "results.xlsx").exists()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from mast_opt.resource_allocation import ResourceAllocation
+from mast_opt.problems.resource_allocation import ResourceAllocation
 
 Floats = NDArray[np.float64]
 SLACK = 1e-9

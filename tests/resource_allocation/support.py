@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 import mast_opt
-from mast_opt.kind.header import Objective
-from mast_opt.resource_allocation import ResourceAllocation
-from mast_opt.resource_allocation.policies import POLICIES
+from mast_opt.problems.kind.header import Objective
+from mast_opt.problems.resource_allocation import ResourceAllocation
+from mast_opt.problems.resource_allocation.policies import POLICIES
 
 INSTANCES = Path(__file__).parents[2] / "instances" / "resource_allocation"
 TYPES = ("v100", "p100", "k80")

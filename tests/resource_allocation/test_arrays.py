@@ -11,9 +11,9 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import InstanceError, UsageError
-from mast_opt.policies import gavel
-from mast_opt.resource_allocation import ResourceAllocation
-from mast_opt.resource_allocation.policies import POLICIES
+from mast_opt.live.policies import gavel
+from mast_opt.problems.resource_allocation import ResourceAllocation
+from mast_opt.problems.resource_allocation.policies import POLICIES
 from tests.narrowing import some
 from tests.resource_allocation.support import COST, RATES
 
@@ -156,7 +156,7 @@ def test_what_has_no_default_has_to_be_given() -> None:
 @pytest.mark.second_tier
 def test_the_way_from_arrays_to_arrays_loads_no_tables() -> None:
     code = (
-        "import sys; from mast_opt.policies import gavel\n"
+        "import sys; from mast_opt.live.policies import gavel\n"
         "rate = gavel.solve(gavel.Jobs([[2, 1], [3, 2]]), [1, 1]).rate\n"
         "print(rate.tolist(), 'polars' in sys.modules)"
     )

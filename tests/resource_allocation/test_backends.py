@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt import backends
 from mast_opt.cli import main
 from mast_opt.core.errors import UnsupportedOption
 from mast_opt.core.solve_result import Status
-from mast_opt.resource_allocation import ResourceAllocation
-from mast_opt.resource_allocation.policies import POLICIES
+from mast_opt.problems import backends
+from mast_opt.problems.resource_allocation import ResourceAllocation
+from mast_opt.problems.resource_allocation.policies import POLICIES
 from tests.resource_allocation.support import small
 from tests.solvers import HERE
 

@@ -10,7 +10,7 @@ import pytest
 
 import mast_opt
 from mast_opt.core.solve_result import Status
-from mast_opt.resource_allocation import ResourceAllocation
+from mast_opt.problems.resource_allocation import ResourceAllocation
 from tests.narrowing import some
 from tests.resource_allocation.support import gavel, with_policy
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mast_opt.search.interface import SearchMonitor, SearchResult, StageBound, StoppingCriteria
-from mast_opt.search.lexicographic import SearchStage, search_in_order, with_slack
+from mast_opt.problems.search.interface import SearchMonitor, SearchResult, StageBound, StoppingCriteria
+from mast_opt.problems.search.lexicographic import SearchStage, search_in_order, with_slack
 
 ORDER, TERMS = ("b", "a"), ("a", "b", "c")
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from mast_opt.core.errors import UsageError
-from mast_opt.io.toml_text import toml_text
-from mast_opt.registry import kind_named, kind_names
-from mast_opt.search.params import Parameter, Params, Value, group, parameter, value_text
+from mast_opt.planner.io.toml_text import toml_text
+from mast_opt.problems.registry import kind_named, kind_names
+from mast_opt.problems.search.params import Parameter, Params, Value, group, parameter, value_text
 
 SOLVERS = [kind_named(name).solvers for name in kind_names()]
 CLASSES = list(dict.fromkeys(cls for own in SOLVERS for cls in (*own.params.values(), own.method_params) if cls))
@@ -106,9 +106,9 @@ def _read_in(package: str) -> set[str]:
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_every_field_is_read_in_the_solver(cls: type[Params]) -> None:
     own = _read_in(cls.__module__.rpartition(".")[0])
-    shared = _read_in("mast_opt.search")
+    shared = _read_in("mast_opt.problems.search")
     for held in (cls(), *cls().groups()):
-        read = own | shared if type(held).__module__.startswith("mast_opt.search.") else own
+        read = own | shared if type(held).__module__.startswith("mast_opt.problems.search.") else own
         assert not {one.name for one in fields(held)} - read
 
 

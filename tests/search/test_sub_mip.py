@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from mast_opt.core.solve_result import SolveParams, SolveResult, Status
-from mast_opt.mip import Mip
-from mast_opt.search.interface import MipSolver, SearchContext, SearchMonitor, StoppingCriteria
-from mast_opt.search.sub_mip import LEAST_S, SubMip, SubMipParams
+from mast_opt.problems.mip import Mip
+from mast_opt.problems.search.interface import MipSolver, SearchContext, SearchMonitor, StoppingCriteria
+from mast_opt.problems.search.sub_mip import LEAST_S, SubMip, SubMipParams
 
 NOTHING = SolveResult(Status.NO_SOLUTION, None, None, None, None, "")
 

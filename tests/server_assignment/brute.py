@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 
-from mast_opt.server_assignment import ServerAssignment
-from mast_opt.server_assignment.problem import BUFFERS
+from mast_opt.problems.server_assignment import ServerAssignment
+from mast_opt.problems.server_assignment.problem import BUFFERS
 
 
 class Brute:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from mast_opt.kind.header import Objective
-from mast_opt.server_assignment import Plan, ServerAssignment
-from mast_opt.server_assignment.entities import Affinities, Racks, Reservations, Servers, Switchboards
-from mast_opt.server_assignment.problem import EMBEDDED, NONE, POOL, SHARED, TERMS
+from mast_opt.problems.kind.header import Objective
+from mast_opt.problems.server_assignment import Plan, ServerAssignment
+from mast_opt.problems.server_assignment.entities import Affinities, Racks, Reservations, Servers, Switchboards
+from mast_opt.problems.server_assignment.problem import EMBEDDED, NONE, POOL, SHARED, TERMS
 
 ODD_LABELS = ("a b", "a_b", "ä", "data;", "end", "'", "1", "x,y", "über-schalt")
 WEIGHTS = (0.0, 0.1, 1.0, 10.0, 1000.0)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, settings
 
-from mast_opt import backends
 from mast_opt.core.solve_result import SolveParams, SolveResult, Status
-from mast_opt.mip import Mip
-from mast_opt.server_assignment import ServerAssignment
-from mast_opt.server_assignment.tables.mathprog import write_dat
+from mast_opt.problems import backends
+from mast_opt.problems.mip import Mip
+from mast_opt.problems.server_assignment import ServerAssignment
+from mast_opt.problems.server_assignment.tables.mathprog import write_dat
 from tests import mathprog
 
 MODEL = Path(__file__).parents[2] / "models" / "server_assignment.mod"

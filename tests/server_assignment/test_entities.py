@@ -11,8 +11,8 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import InstanceError, UsageError
-from mast_opt.server_assignment import ServerAssignment
-from mast_opt.server_assignment.entities import LARGEST, POOL, SHARED
+from mast_opt.problems.server_assignment import ServerAssignment
+from mast_opt.problems.server_assignment.entities import LARGEST, POOL, SHARED
 
 
 @pytest.fixture

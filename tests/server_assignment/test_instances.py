@@ -10,10 +10,10 @@ import pytest
 
 import mast_opt
 from mast_opt.core.solve_result import Status
-from mast_opt.server_assignment import Plan, ServerAssignment
-from mast_opt.server_assignment.plan import today
-from mast_opt.server_assignment.problem import EMBEDDED
-from mast_opt.server_assignment.verification.verifier import verify
+from mast_opt.problems.server_assignment import Plan, ServerAssignment
+from mast_opt.problems.server_assignment.plan import today
+from mast_opt.problems.server_assignment.problem import EMBEDDED
+from mast_opt.problems.server_assignment.verification.verifier import verify
 from tests.server_assignment.support import glpk_optimum
 
 FOLDER = Path(__file__).parents[2] / "instances" / "server_assignment"

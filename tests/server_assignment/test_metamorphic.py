@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mast_opt.server_assignment import ServerAssignment
-from mast_opt.server_assignment.formulation.formulation import base
-from mast_opt.server_assignment.problem import EMBEDDED, NONE, SHARED
+from mast_opt.problems.server_assignment import ServerAssignment
+from mast_opt.problems.server_assignment.formulation.formulation import base
+from mast_opt.problems.server_assignment.problem import EMBEDDED, NONE, SHARED
 from tests.server_assignment.strategies import problems
 from tests.server_assignment.support import RELATIVE, examples, proven
 

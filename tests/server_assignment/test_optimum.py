@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import mast_opt
 from mast_opt.core.solve_result import Status
-from mast_opt.server_assignment import Plan, ServerAssignment
-from mast_opt.server_assignment.formulation.formulation import base
-from mast_opt.server_assignment.verification.verifier import verify
+from mast_opt.problems.server_assignment import Plan, ServerAssignment
+from mast_opt.problems.server_assignment.formulation.formulation import base
+from mast_opt.problems.server_assignment.verification.verifier import verify
 from tests.server_assignment.brute import Brute
 from tests.server_assignment.strategies import plans, problems
 from tests.server_assignment.support import RELATIVE, examples, glpk_optimum, proven

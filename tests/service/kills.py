@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mast_opt.store.sqlite import open_sqlite
+from mast_opt.live.store.sqlite import open_sqlite
 from tests.service.processes import Clients, Service, check
 
 

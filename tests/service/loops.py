@@ -7,17 +7,17 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 
-from mast_opt.hosts.protocol import Host
-from mast_opt.hosts.simulated import SimulatedLiveHost
-from mast_opt.job_placement.live_fleet.types import Server
-from mast_opt.loop import events as ev
-from mast_opt.policies.mast import Mast
-from mast_opt.service.live import Live, LiveParams
-from mast_opt.service.restart import opening_of
-from mast_opt.service.turn_requests import Key, Request
-from mast_opt.store.protocol import Store
-from mast_opt.store.sql_store import SqlStore
-from mast_opt.store.sqlite import open_sqlite
+from mast_opt.live.hosts.protocol import Host
+from mast_opt.live.hosts.simulated import SimulatedLiveHost
+from mast_opt.live.loop import events as ev
+from mast_opt.live.policies.mast import Mast
+from mast_opt.live.service.live import Live, LiveParams
+from mast_opt.live.service.restart import opening_of
+from mast_opt.live.service.turn_requests import Key, Request
+from mast_opt.live.store.protocol import Store
+from mast_opt.live.store.sql_store import SqlStore
+from mast_opt.live.store.sqlite import open_sqlite
+from mast_opt.problems.job_placement.live_fleet.types import Server
 
 SERVERS = tuple(
     Server(f"s{number}", region, f"{region}-1", f"{region}-r", "H100", 8, 64_000, 512_000)

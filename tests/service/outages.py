@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from mast_opt.store.postgresql import open_postgresql
-from mast_opt.store.sql_store import SqlStore
-from mast_opt.store.sqlite import DATABASE, open_sqlite
+from mast_opt.live.store.postgresql import open_postgresql
+from mast_opt.live.store.sql_store import SqlStore
+from mast_opt.live.store.sqlite import DATABASE, open_sqlite
 from tests.platforms import POSTGRESQL
 from tests.service.processes import Clients, Service, check
 from tests.store.postgres_server import Server, postgres_server

@@ -16,11 +16,11 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from mast_opt.loop import events as ev
-from mast_opt.loop.log_checker import check_log
-from mast_opt.service.restart import opening_of
-from mast_opt.store.recovery import recovered
-from mast_opt.store.sql_store import SqlStore
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.log_checker import check_log
+from mast_opt.live.service.restart import opening_of
+from mast_opt.live.store.recovery import recovered
+from mast_opt.live.store.sql_store import SqlStore
 
 FLEET = Path(__file__).parents[2] / "instances" / "traces" / "philly-small"
 CLIENTS = 4

@@ -21,18 +21,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mast_opt.hosts.simulated import SimulatedLiveHost
-from mast_opt.job_placement.live_fleet.types import Server
-from mast_opt.loop import events as ev
-from mast_opt.loop.commands import Command, Start
-from mast_opt.loop.log_checker import check_log
-from mast_opt.policies.mast import Mast
-from mast_opt.service.live import Live, LiveParams
-from mast_opt.service.restart import opening_of
-from mast_opt.service.turn_requests import Key, Request
-from mast_opt.store.errors import StoreError
-from mast_opt.store.recovery import recovered
-from mast_opt.store.sql_store import SqlStore
+from mast_opt.live.hosts.simulated import SimulatedLiveHost
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.commands import Command, Start
+from mast_opt.live.loop.log_checker import check_log
+from mast_opt.live.policies.mast import Mast
+from mast_opt.live.service.live import Live, LiveParams
+from mast_opt.live.service.restart import opening_of
+from mast_opt.live.service.turn_requests import Key, Request
+from mast_opt.live.store.errors import StoreError
+from mast_opt.live.store.recovery import recovered
+from mast_opt.live.store.sql_store import SqlStore
+from mast_opt.problems.job_placement.live_fleet.types import Server
 from tests.service.loops import SERVERS
 from tests.store.in_memory import Unreliable
 

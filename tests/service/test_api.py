@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from mast_opt.service.access import Access
-from mast_opt.service.app import build
-from mast_opt.service.live import Live
-from mast_opt.service.requests import MOST_BYTES
+from mast_opt.live.service.access import Access
+from mast_opt.live.service.app import build
+from mast_opt.live.service.live import Live
+from mast_opt.live.service.requests import MOST_BYTES
 from tests.service.loops import running
 
 

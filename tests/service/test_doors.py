@@ -14,14 +14,14 @@ import xlsxwriter
 
 import mast_opt
 from mast_opt import JobPlacementBuilder
-from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.job_placement.tables.schema import SCHEMA
-from mast_opt.kind.schema import Column, ColumnType
-from mast_opt.loop.event_log import log_lines, read_log
-from mast_opt.loop.events import Stored, Submitted
-from mast_opt.service.requests import JOB_COLUMNS, SERVER_COLUMNS, base_units, jobs_in
-from mast_opt.simulation.traces.schema import SCHEMA as TRACE
-from mast_opt.simulation.traces.trace import read_trace
+from mast_opt.live.loop.event_log import log_lines, read_log
+from mast_opt.live.loop.events import Stored, Submitted
+from mast_opt.live.service.requests import JOB_COLUMNS, SERVER_COLUMNS, base_units, jobs_in
+from mast_opt.live.simulation.traces.schema import SCHEMA as TRACE
+from mast_opt.live.simulation.traces.trace import read_trace
+from mast_opt.problems.job_placement.problem import JobPlacement
+from mast_opt.problems.job_placement.tables.schema import SCHEMA
+from mast_opt.problems.kind.schema import Column, ColumnType
 
 pytestmark = pytest.mark.filterwarnings("ignore::mast_opt.core.errors.InstanceWarning")  # amounts far apart
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from mast_opt.loop.log_checker import check_log
-from mast_opt.service.access import Access
-from mast_opt.service.app import build
-from mast_opt.service.live import Live
+from mast_opt.live.loop.log_checker import check_log
+from mast_opt.live.service.access import Access
+from mast_opt.live.service.app import build
+from mast_opt.live.service.live import Live
 from tests.service.loops import running
 
 SERVER: dict[str, Any] = {

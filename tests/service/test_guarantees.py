@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import guarantees
-from mast_opt.store.sqlite import open_sqlite
+from mast_opt.live.store.sqlite import open_sqlite
 from tests.service.processes import Clients, check
 
 

@@ -12,22 +12,22 @@ from pathlib import Path
 import pytest
 
 from mast_opt.core.errors import UsageError
-from mast_opt.hosts.protocol import Can
-from mast_opt.hosts.simulated import SimulatedLiveHost
-from mast_opt.loop import events as ev
-from mast_opt.loop.commands import Command, Copy, Drop, Move, Start, Stop
-from mast_opt.loop.job_states import JobState
-from mast_opt.loop.log_checker import check_log
-from mast_opt.policies.mast import Mast
-from mast_opt.service.leading import lead
-from mast_opt.service.live import Live
-from mast_opt.service.restart import opening_of
-from mast_opt.service.turn_requests import KeyReused, Request, Unavailable
-from mast_opt.store.errors import StoreError
-from mast_opt.store.records import Batch
-from mast_opt.store.recovery import recovered
-from mast_opt.store.sql_store import SqlStore
-from mast_opt.store.sqlite import SqliteDatabase, open_sqlite
+from mast_opt.live.hosts.protocol import Can
+from mast_opt.live.hosts.simulated import SimulatedLiveHost
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.commands import Command, Copy, Drop, Move, Start, Stop
+from mast_opt.live.loop.job_states import JobState
+from mast_opt.live.loop.log_checker import check_log
+from mast_opt.live.policies.mast import Mast
+from mast_opt.live.service.leading import lead
+from mast_opt.live.service.live import Live
+from mast_opt.live.service.restart import opening_of
+from mast_opt.live.service.turn_requests import KeyReused, Request, Unavailable
+from mast_opt.live.store.errors import StoreError
+from mast_opt.live.store.records import Batch
+from mast_opt.live.store.recovery import recovered
+from mast_opt.live.store.sql_store import SqlStore
+from mast_opt.live.store.sqlite import SqliteDatabase, open_sqlite
 from tests.service.loops import LONG, SERVERS, SHORT, loop, running, submit
 
 

@@ -16,20 +16,20 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from mast_opt.hosts.simulated import SimulatedLiveHost
-from mast_opt.loop import events as ev
-from mast_opt.loop.log_checker import check_log
-from mast_opt.policies.mast import Mast
-from mast_opt.service import solves as solves_module
-from mast_opt.service.access import Access
-from mast_opt.service.app import build
-from mast_opt.service.live import Live
-from mast_opt.service.restart import opening_of
-from mast_opt.service.solve_files import LOST, OUTCOME, PLAN
-from mast_opt.service.solves import Solves
-from mast_opt.service.turn_requests import Request
-from mast_opt.store.sql_store import SqlStore
-from mast_opt.store.sqlite import open_sqlite
+from mast_opt.live.hosts.simulated import SimulatedLiveHost
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.log_checker import check_log
+from mast_opt.live.policies.mast import Mast
+from mast_opt.live.service import solves as solves_module
+from mast_opt.live.service.access import Access
+from mast_opt.live.service.app import build
+from mast_opt.live.service.live import Live
+from mast_opt.live.service.restart import opening_of
+from mast_opt.live.service.solve_files import LOST, OUTCOME, PLAN
+from mast_opt.live.service.solves import Solves
+from mast_opt.live.service.turn_requests import Request
+from mast_opt.live.store.sql_store import SqlStore
+from mast_opt.live.store.sqlite import open_sqlite
 from tests.platforms import needs
 from tests.service.loops import SERVERS, running
 from tests.service.processes import Service

@@ -13,18 +13,18 @@ from functools import partial
 import numpy as np
 import pytest
 
-from mast_opt.job_placement.live_fleet.types import Server
-from mast_opt.loop import events as ev
-from mast_opt.loop.engine import Engine, Turn
-from mast_opt.loop.event_log import log_lines
-from mast_opt.loop.log_checker import check_log
-from mast_opt.loop.policy import Desk, Policy, View
-from mast_opt.loop.state import State
-from mast_opt.policies.early_binding import RULES, EarlyBinding, EarlyBindingParams
-from mast_opt.policies.head_of_line import HeadOfLine
-from mast_opt.policies.mast import Mast, MastParams
-from mast_opt.simulation.driver import Happening, simulate
-from mast_opt.simulation.host import SimulatedHost, Work
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.engine import Engine, Turn
+from mast_opt.live.loop.event_log import log_lines
+from mast_opt.live.loop.log_checker import check_log
+from mast_opt.live.loop.policy import Desk, Policy, View
+from mast_opt.live.loop.state import State
+from mast_opt.live.policies.early_binding import RULES, EarlyBinding, EarlyBindingParams
+from mast_opt.live.policies.head_of_line import HeadOfLine
+from mast_opt.live.policies.mast import Mast, MastParams
+from mast_opt.live.simulation.driver import Happening, simulate
+from mast_opt.live.simulation.host import SimulatedHost, Work
+from mast_opt.problems.job_placement.live_fleet.types import Server
 
 REGIONS = ("east", "north", "west")
 SERVERS = tuple(
@@ -240,8 +240,8 @@ def test_no_class_that_could_be_placed_sleeps_where_data_moves(seed: int, params
 
 
 LOG = """
-from mast_opt.loop.event_log import log_lines
-from mast_opt.loop.log_checker import check_log
+from mast_opt.live.loop.event_log import log_lines
+from mast_opt.live.loop.log_checker import check_log
 from tests.simulation.test_driver import run
 print("".join(log_lines(run("mast", 3)[1])))
 """

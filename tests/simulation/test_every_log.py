@@ -7,19 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mast_opt.loop import events as ev
-from mast_opt.loop.engine import Engine, Turn
-from mast_opt.loop.job_log import job_log
-from mast_opt.loop.log_checker import check_log
-from mast_opt.loop.metrics import metrics
-from mast_opt.loop.state import State
-from mast_opt.policies.early_binding import EarlyBinding, EarlyBindingParams
-from mast_opt.policies.head_of_line import HeadOfLine
-from mast_opt.simulation.driver import simulate
-from mast_opt.simulation.host import SimulatedHost, Work
-from mast_opt.simulation.kernel import POLICIES
-from mast_opt.simulation.order_only import replay_trace
-from mast_opt.simulation.traces.trace import JobTrace, read_trace
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.engine import Engine, Turn
+from mast_opt.live.loop.job_log import job_log
+from mast_opt.live.loop.log_checker import check_log
+from mast_opt.live.loop.metrics import metrics
+from mast_opt.live.loop.state import State
+from mast_opt.live.policies.early_binding import EarlyBinding, EarlyBindingParams
+from mast_opt.live.policies.head_of_line import HeadOfLine
+from mast_opt.live.simulation.driver import simulate
+from mast_opt.live.simulation.host import SimulatedHost, Work
+from mast_opt.live.simulation.kernel import POLICIES
+from mast_opt.live.simulation.order_only import replay_trace
+from mast_opt.live.simulation.traces.trace import JobTrace, read_trace
 from tests.simulation import test_driver
 from tests.simulation.test_order_only import trace_of
 

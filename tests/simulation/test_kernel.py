@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from mast_opt.loop.job_log import FINISHED, PLACED, STOPPED, SUBMITTED
-from mast_opt.simulation.kernel import POLICIES, Habits, Replayed, replay
-from mast_opt.simulation.replay_state import QueueJobs
+from mast_opt.live.loop.job_log import FINISHED, PLACED, STOPPED, SUBMITTED
+from mast_opt.live.simulation.kernel import POLICIES, Habits, Replayed, replay
+from mast_opt.live.simulation.replay_state import QueueJobs
 from tests.simulation import reference
 from tests.simulation.reference import Job
 

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from mast_opt.core.errors import UsageError
-from mast_opt.loop import events as ev
-from mast_opt.loop.history import history
-from mast_opt.loop.log_checker import check_log
-from mast_opt.loop.metrics import metrics
-from mast_opt.loop.place_metrics import place_metrics
-from mast_opt.loop.speeds import Speeds
-from mast_opt.policies.share_rules import PACKING
-from mast_opt.simulation.run import ENGINE_POLICIES, SimulatedRun, run_trace
-from mast_opt.simulation.traces.mixed import mixed_tables
-from mast_opt.simulation.traces.trace import JobTrace, read_trace, trace_from_tables
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.history import history
+from mast_opt.live.loop.log_checker import check_log
+from mast_opt.live.loop.metrics import metrics
+from mast_opt.live.loop.place_metrics import place_metrics
+from mast_opt.live.loop.speeds import Speeds
+from mast_opt.live.policies.share_rules import PACKING
+from mast_opt.live.simulation.run import ENGINE_POLICIES, SimulatedRun, run_trace
+from mast_opt.live.simulation.traces.mixed import mixed_tables
+from mast_opt.live.simulation.traces.trace import JobTrace, read_trace, trace_from_tables
 
 GAVEL = Path(__file__).parents[2] / "instances" / "traces" / "gavel-minimize-makespan"
 JOBS = 60
@@ -101,7 +101,7 @@ def test_a_wrong_parameter_is_named(policy: str) -> None:
 
 def test_reserving_and_packing_places_all_seven() -> None:
     """PAI's case: six jobs of half a GPU and one of 8, on a server of 8 and a server of 4."""
-    from mast_opt.job_placement.live_fleet.types import Server
+    from mast_opt.problems.job_placement.live_fleet.types import Server
     from tests.simulation.test_order_only import trace_of
 
     rows = [{"mgpu": 500, "duration_ms": 1000} for _ in range(6)] + [{"mgpu": 8000, "duration_ms": 1000}]

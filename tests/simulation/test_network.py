@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from mast_opt.job_placement.live_fleet.types import Server
-from mast_opt.loop import events as ev
-from mast_opt.loop.commands import Copy
-from mast_opt.simulation.failures import happenings_as_events
-from mast_opt.simulation.host import SimulatedHost
-from mast_opt.simulation.network import DAY_MS, SimulatedNetwork
-from mast_opt.simulation.traces.surroundings import Happening
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.commands import Copy
+from mast_opt.live.simulation.failures import happenings_as_events
+from mast_opt.live.simulation.host import SimulatedHost
+from mast_opt.live.simulation.network import DAY_MS, SimulatedNetwork
+from mast_opt.live.simulation.traces.surroundings import Happening
+from mast_opt.problems.job_placement.live_fleet.types import Server
 
 
 def ends(network: SimulatedNetwork, until: int = 100 * DAY_MS) -> dict[str, float]:

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import InstanceError, UsageError
-from mast_opt.job_placement.live_fleet.types import Server, Share
-from mast_opt.loop.event_log import log_lines, read_log
-from mast_opt.loop.events import Finished, Placed, ServerUp, Stopped, Submitted
-from mast_opt.loop.job_log import job_log
-from mast_opt.simulation.order_only import replay_trace
-from mast_opt.simulation.traces.trace import JobTrace, Submissions
+from mast_opt.live.loop.event_log import log_lines, read_log
+from mast_opt.live.loop.events import Finished, Placed, ServerUp, Stopped, Submitted
+from mast_opt.live.loop.job_log import job_log
+from mast_opt.live.simulation.order_only import replay_trace
+from mast_opt.live.simulation.traces.trace import JobTrace, Submissions
+from mast_opt.problems.job_placement.live_fleet.types import Server, Share
 
 BASE = {"duration_ms": 10, "tier": 1, "tasks": 1, "mgpu": 1000, "cpu_mcores": 0, "memory_mib": 0, "within": 2}
 BASE |= {"prefer": 0, "checkpoint_ms": 0, "restart_ms": 3, "min_tasks": -1, "max_tasks": -1}

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import UsageError
-from mast_opt.loop import events as ev
-from mast_opt.loop.log_checker import check_log
-from mast_opt.policies.mast import MastParams
-from mast_opt.simulation.experiments import calibrated, run_variant, trace_of
-from mast_opt.simulation.headline_variants import BEFORE, VARIANTS
-from mast_opt.simulation.organisation.params import TIER_LOADS, OrganisationParams
-from mast_opt.simulation.organisation.structure import structure
-from mast_opt.simulation.organisation.trace import organisation_trace
-from mast_opt.simulation.run import run_trace
-from mast_opt.simulation.variants import digest_of
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.log_checker import check_log
+from mast_opt.live.policies.mast import MastParams
+from mast_opt.live.simulation.experiments import calibrated, run_variant, trace_of
+from mast_opt.live.simulation.headline_variants import BEFORE, VARIANTS
+from mast_opt.live.simulation.organisation.params import TIER_LOADS, OrganisationParams
+from mast_opt.live.simulation.organisation.structure import structure
+from mast_opt.live.simulation.organisation.trace import organisation_trace
+from mast_opt.live.simulation.run import run_trace
+from mast_opt.live.simulation.variants import digest_of
 
 SMALL = OrganisationParams(days=3, gpus=150, regions=3, datasets=100, median_hours=6.0)
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mast_opt.loop.job_log import FINISHED, PLACED, STOPPED, SUBMITTED
-from mast_opt.simulation.kernel import HELIOS
-from mast_opt.simulation.order_only import OrderOnlyLog, replay_trace
-from mast_opt.simulation.traces.trace import JobTrace, read_trace
+from mast_opt.live.loop.job_log import FINISHED, PLACED, STOPPED, SUBMITTED
+from mast_opt.live.simulation.kernel import HELIOS
+from mast_opt.live.simulation.order_only import OrderOnlyLog, replay_trace
+from mast_opt.live.simulation.traces.trace import JobTrace, read_trace
 
 TRACES = Path(__file__).parents[2] / "instances" / "traces"
 MEAN_QUEUE_S = {

@@ -11,10 +11,10 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import Interrupted, UsageError
-from mast_opt.loop.log_checker import check_log
-from mast_opt.simulation.run import run_trace
-from mast_opt.simulation.run_folder import read_run
-from mast_opt.simulation.variants import digest_of, variant
+from mast_opt.live.loop.log_checker import check_log
+from mast_opt.live.simulation.run import run_trace
+from mast_opt.live.simulation.run_folder import read_run
+from mast_opt.live.simulation.variants import digest_of, variant
 from tests.simulation.traces import samples
 
 SMALL = Path(__file__).parents[2] / "instances" / "traces" / "philly-small"

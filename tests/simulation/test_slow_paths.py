@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from mast_opt.core.errors import InstanceError, UsageError
-from mast_opt.loop import events as ev
-from mast_opt.loop.event_log import log_lines
-from mast_opt.loop.log_checker import check_log
-from mast_opt.policies.mast import Mast
-from mast_opt.simulation.engine_run import opening_state, what_comes
-from mast_opt.simulation.run import SimulatedRun, run_trace
-from mast_opt.simulation.slow_runs import PATHS, slow_run
-from mast_opt.simulation.traces.trace import JobTrace, read_trace
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.event_log import log_lines
+from mast_opt.live.loop.log_checker import check_log
+from mast_opt.live.policies.mast import Mast
+from mast_opt.live.simulation.engine_run import opening_state, what_comes
+from mast_opt.live.simulation.run import SimulatedRun, run_trace
+from mast_opt.live.simulation.slow_runs import PATHS, slow_run
+from mast_opt.live.simulation.traces.trace import JobTrace, read_trace
 from tests.simulation.data_trace import COMMITTED, HEADER, write_data_trace
 
 DAY_MS = 86_400_000
@@ -86,9 +86,9 @@ def test_a_plan_says_its_ratios_and_its_waves() -> None:
 
 @pytest.mark.parametrize("slow", [("data",), PATHS])
 def test_replay_leads_to_the_same_state(slow: tuple[str, ...]) -> None:
-    from mast_opt.loop.engine import Engine, Turn
-    from mast_opt.simulation.driver import simulate
-    from mast_opt.simulation.host import SimulatedHost, Work
+    from mast_opt.live.loop.engine import Engine, Turn
+    from mast_opt.live.simulation.driver import simulate
+    from mast_opt.live.simulation.host import SimulatedHost, Work
 
     trace, jobs = small(), small().submissions
     given = {name: value for name, value in QUICK.items() if name.split(".")[1] in slow}
@@ -110,7 +110,7 @@ def test_replay_leads_to_the_same_state(slow: tuple[str, ...]) -> None:
 
 
 LOG = """
-from mast_opt.loop.event_log import log_lines
+from mast_opt.live.loop.event_log import log_lines
 from tests.simulation.test_slow_paths import run
 print("".join(log_lines(run("data", "servers").events())))
 """

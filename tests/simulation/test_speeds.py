@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mast_opt.job_placement.live_fleet.types import Server, Share
-from mast_opt.loop import events as ev
-from mast_opt.loop.commands import Start, Stop
-from mast_opt.loop.engine import Engine
-from mast_opt.loop.job_log import job_log
-from mast_opt.loop.log_checker import check_log
-from mast_opt.loop.metrics import metrics
-from mast_opt.loop.speeds import Speeds
-from mast_opt.loop.state import State
-from mast_opt.policies.mast import Mast
-from mast_opt.simulation.driver import simulate
-from mast_opt.simulation.host import SimulatedHost, Work
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.commands import Start, Stop
+from mast_opt.live.loop.engine import Engine
+from mast_opt.live.loop.job_log import job_log
+from mast_opt.live.loop.log_checker import check_log
+from mast_opt.live.loop.metrics import metrics
+from mast_opt.live.loop.speeds import Speeds
+from mast_opt.live.loop.state import State
+from mast_opt.live.policies.mast import Mast
+from mast_opt.live.simulation.driver import simulate
+from mast_opt.live.simulation.host import SimulatedHost, Work
+from mast_opt.problems.job_placement.live_fleet.types import Server, Share
 
 SPEEDS = Speeds({("lm", "h100", 1): 7, ("lm", "k80", 1): 3, ("lm", "h100", 2): 12, ("lm", "k80", 2): 5})
 SERVERS = tuple(Server(f"{kind}-{n}", "r", kind, "k", kind, 2, 0, 0) for kind in ("h100", "k80") for n in range(2))

@@ -13,10 +13,10 @@ import pytest
 
 from mast_opt.core.errors import UsageError
 from mast_opt.core.executor import PROCESSES, THREADS
-from mast_opt.simulation.sweep import Cell, CellResult, Window, cells_of, run_sweep
-from mast_opt.simulation.sweep_table import csv_text, table_of
-from mast_opt.simulation.traces.trace import JobTrace, read_trace
-from mast_opt.simulation.variants import variant
+from mast_opt.live.simulation.sweep import Cell, CellResult, Window, cells_of, run_sweep
+from mast_opt.live.simulation.sweep_table import csv_text, table_of
+from mast_opt.live.simulation.traces.trace import JobTrace, read_trace
+from mast_opt.live.simulation.variants import variant
 from tests.platforms import needs
 
 SMALL = Path(__file__).parents[2] / "instances" / "traces" / "philly-small"
@@ -91,8 +91,8 @@ ON_RAY = """
 import sys, threading
 import ray
 from mast_opt.core.executor import RAY, THREADS
-from mast_opt.simulation.sweep import Window, cells_of, run_sweep
-from mast_opt.simulation.traces.trace import read_trace
+from mast_opt.live.simulation.sweep import Window, cells_of, run_sweep
+from mast_opt.live.simulation.traces.trace import read_trace
 ray.init(num_cpus=2, include_dashboard=False, logging_level="error")
 trace = read_trace(sys.argv[1])
 cells = cells_of(("fifo", "sjf"), (2.0,), (1,), {}, (), Window())

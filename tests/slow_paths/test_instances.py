@@ -8,22 +8,22 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import UsageError
-from mast_opt.data_placement.plan import Plan
-from mast_opt.job_placement.live_fleet.types import Server, Share
-from mast_opt.loop import events as ev
-from mast_opt.loop.demand import DemandClass
-from mast_opt.loop.slow_path import Planned
-from mast_opt.loop.state import State
-from mast_opt.loop.view import StateView
-from mast_opt.server_assignment.plan import Plan as ServerPlan
-from mast_opt.simulation.foresight import Foresight
-from mast_opt.simulation.traces.trace import read_trace
-from mast_opt.slow_paths.data_instance import data_instance
-from mast_opt.slow_paths.data_path import DataPath, DataPathParams
-from mast_opt.slow_paths.forecasts import Forecast, WithErrors, weighted_mean
-from mast_opt.slow_paths.network_limits import NetworkLimits
-from mast_opt.slow_paths.planned_work import planned_work
-from mast_opt.slow_paths.servers_path import ServersPath, server_instance
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.demand import DemandClass
+from mast_opt.live.loop.slow_path import Planned
+from mast_opt.live.loop.state import State
+from mast_opt.live.loop.view import StateView
+from mast_opt.live.simulation.foresight import Foresight
+from mast_opt.live.simulation.traces.trace import read_trace
+from mast_opt.live.slow_paths.data_instance import data_instance
+from mast_opt.live.slow_paths.data_path import DataPath, DataPathParams
+from mast_opt.live.slow_paths.forecasts import Forecast, WithErrors, weighted_mean
+from mast_opt.live.slow_paths.network_limits import NetworkLimits
+from mast_opt.live.slow_paths.planned_work import planned_work
+from mast_opt.live.slow_paths.servers_path import ServersPath, server_instance
+from mast_opt.problems.data_placement.plan import Plan
+from mast_opt.problems.job_placement.live_fleet.types import Server, Share
+from mast_opt.problems.server_assignment.plan import Plan as ServerPlan
 from tests.simulation.data_trace import COMMITTED
 
 DAY_MS = 86_400_000

@@ -24,7 +24,10 @@ OTHER = mast_opt.generate("data-placement", datasets=3, workloads=3, regions=2)
         ({"seed": -1}, "seed is -1; expected a whole number"),
         ({"time_limit_s": 0.0}, "time_limit_s is 0.0; expected"),
         ({"time_limit_s": float("nan")}, "time_limit_s is nan; expected"),
-        ({"start": 3}, "a plan for job-placement is a mast_opt.job_placement.plan.Plan; this is a builtins.int"),
+        (
+            {"start": 3},
+            "a plan for job-placement is a mast_opt.problems.job_placement.plan.Plan; this is",
+        ),
     ],
 )
 def test_numbers_that_make_no_sense(solver: str, given: dict[str, Any], words: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import mast_opt
 from mast_opt.core.solve_result import Status
-from mast_opt.solving import Solution
+from mast_opt.planner.solving import Solution
 from tests.solvers import OPEN
 
 FOLDER = Path(__file__).parents[2] / "instances" / "data_placement"

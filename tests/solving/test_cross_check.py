@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt.backends.scip import Scip
 from mast_opt.cli import main
 from mast_opt.core.errors import BackendError, Contradiction, UsageError
 from mast_opt.core.solve_result import SolveParams, SolveResult, Status
-from mast_opt.mip import Mip
-from mast_opt.mip.program import frozen
+from mast_opt.problems.backends.scip import Scip
+from mast_opt.problems.mip import Mip
+from mast_opt.problems.mip.program import frozen
 from tests.narrowing import some
 
 FOLDER = Path(__file__).parents[2] / "instances" / "data_placement"

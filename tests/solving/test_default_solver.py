@@ -10,9 +10,9 @@ import pytest
 
 import mast_opt
 from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
-from mast_opt.mip import Mip
-from mast_opt.report.result_sections import period_sections
-from mast_opt.solving.auto_strategy import DEFAULT_SOLVER
+from mast_opt.planner.report.result_sections import period_sections
+from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
+from mast_opt.problems.mip import Mip
 
 QUESTIONS = ("solve", "buy", "explain", "marginal_values", "pareto", "plan_periods", "plan_periods_jointly", "whatif")
 COMMANDS = ("solve", "buy", "explain", "marginal", "pareto", "periods", "whatif")
@@ -30,7 +30,7 @@ def test_every_command_has_the_same_default(name: str) -> None:
 
 
 def test_a_plan_that_the_search_did_not_improve_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mast_opt.backends.highs import Highs
+    from mast_opt.problems.backends.highs import Highs
 
     def idle(self: Highs, mip: Mip, params: SolveParams) -> SolveResult:
         assert params.start is not None

@@ -10,7 +10,7 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import InputError, UsageError
-from mast_opt.registry import kind_names
+from mast_opt.problems.registry import kind_names
 from tests.narrowing import some
 
 
@@ -20,8 +20,8 @@ def tiny() -> Any:
 
 
 def test_a_program_has_names_and_the_optimum(tiny: Any) -> None:
-    from mast_opt.backends import get
     from mast_opt.core.solve_result import SolveParams
+    from mast_opt.problems.backends import get
 
     mip = mast_opt.formulate(tiny)
     assert "place[clicks,east]" in set(mip.column_names())

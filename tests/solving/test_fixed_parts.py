@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mast_opt
-from mast_opt.registry import kind_named
+from mast_opt.problems.registry import kind_named
 from tests.data_placement.support import begun_with, examples
 from tests.narrowing import some
 

@@ -15,13 +15,13 @@ import numba
 import pytest
 
 import mast_opt
-from mast_opt.backends.base import solver_left_behind
 from mast_opt.core.errors import Interrupted
 from mast_opt.core.solve_result import Event
-from mast_opt.registry import kind_named, kind_names
-from mast_opt.search.interface import Rehearsal, SearchContext
-from mast_opt.solving import clock, dispatch
-from mast_opt.solving import kernel_compilation as compiling
+from mast_opt.planner.solving import clock, dispatch
+from mast_opt.planner.solving import kernel_compilation as compiling
+from mast_opt.problems.backends.base import solver_left_behind
+from mast_opt.problems.registry import kind_named, kind_names
+from mast_opt.problems.search.interface import Rehearsal, SearchContext
 
 COUNTING = """
 import json, sys
@@ -45,7 +45,7 @@ print(json.dumps([warm, Listener.compiled]))
 SOLVE = """
 from dataclasses import replace
 from mast_opt.core.errors import Interrupted
-from mast_opt.registry import kind_named
+from mast_opt.problems.registry import kind_named
 kind = kind_named(KIND)
 
 def priced(problem, solver):

@@ -10,7 +10,7 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import UnsupportedOption
-from mast_opt.registry import kind_of
+from mast_opt.problems.registry import kind_of
 from tests.narrowing import some
 
 SIZES: dict[tuple[str, str], dict[str, int]] = {

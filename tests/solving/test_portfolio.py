@@ -10,8 +10,8 @@ import pytest
 import mast_opt
 from mast_opt.core.errors import BackendError
 from mast_opt.core.solve_result import Event, Limit, SolveParams, SolveResult, Status
-from mast_opt.mip import Mip
-from mast_opt.solving.auto_strategy import AutoParams, Portfolio, choose_strategy, solver_text
+from mast_opt.planner.solving.auto_strategy import AutoParams, Portfolio, choose_strategy, solver_text
+from mast_opt.problems.mip import Mip
 from tests.data_placement.workshop import PROBLEM
 
 BOTH = {"head_start_s": 0.0}
@@ -127,7 +127,7 @@ class _Broken:
 
 
 def test_a_member_that_fails_costs_nothing_but_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mast_opt import backends
+    from mast_opt.problems import backends
 
     real = backends.get
     broken: Any = _Broken()
@@ -159,7 +159,7 @@ def test_on_one_thread_the_heuristic_takes_over_what_the_exact_solver_leaves() -
 
 
 def test_the_exact_solver_is_given_the_plans_of_the_heuristic(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mast_opt.solving.exchange import PlanExchange
+    from mast_opt.planner.solving.exchange import PlanExchange
 
     taken: list[Any] = []
     take = PlanExchange.take
@@ -180,7 +180,7 @@ def test_the_exact_solver_is_given_the_plans_of_the_heuristic(monkeypatch: pytes
 
 def test_an_exchange_keeps_the_best_plan_and_gives_it_once() -> None:
     from mast_opt.core.sense import Sense
-    from mast_opt.solving.exchange import PlanExchange
+    from mast_opt.planner.solving.exchange import PlanExchange
 
     board = PlanExchange(Sense.MAX)
     assert board.take() is None

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt import backends
-from mast_opt.backends.highs import Highs
 from mast_opt.core.errors import VerificationError
 from mast_opt.core.solve_result import Event, Limit, SolveParams, SolveResult, Status
-from mast_opt.data_placement import DataPlacement
-from mast_opt.mip import Mip
-from mast_opt.registry import kind_of
-from mast_opt.search.interface import Heuristic, HeuristicSolver, SearchContext, SearchResult
+from mast_opt.problems import backends
+from mast_opt.problems.backends.highs import Highs
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.mip import Mip
+from mast_opt.problems.registry import kind_of
+from mast_opt.problems.search.interface import Heuristic, HeuristicSolver, SearchContext, SearchResult
 from tests.narrowing import some
 from tests.solving.test_repair import ONE_MCORE_SHORT, Deaf
 

@@ -10,7 +10,7 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import UnsupportedOption
-from mast_opt.registry import kind_named, kind_names
+from mast_opt.problems.registry import kind_named, kind_names
 from tests.data_placement.workshop import PROBLEM
 
 UNPRICED: dict[str, frozenset[str]] = {}

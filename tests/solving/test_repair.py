@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt.backends.highs import Highs
 from mast_opt.core.errors import VerificationError
 from mast_opt.core.solve_result import SolveParams, SolveResult, Status
-from mast_opt.data_placement import DataPlacement
-from mast_opt.mip import Mip
-from mast_opt.registry import kind_of
-from mast_opt.solving.clock import Clock
-from mast_opt.solving.mip_route import REPAIR_ROUNDS, Answer, ExactSolve
+from mast_opt.planner.solving.clock import Clock
+from mast_opt.planner.solving.mip_route import REPAIR_ROUNDS, Answer, ExactSolve
+from mast_opt.problems.backends.highs import Highs
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.mip import Mip
+from mast_opt.problems.registry import kind_of
 from tests.backends.programs import INF, program
 from tests.narrowing import some
 from tests.solvers import HERE

@@ -9,7 +9,7 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import FormulationTooLarge
-from mast_opt.registry import kind_named, kind_names
+from mast_opt.problems.registry import kind_named, kind_names
 
 FAMILIES = [(kind, family) for kind in kind_names() for family in kind_named(kind).generate.families]
 SMALLER = {"datasets": 60, "workloads": 90, "processes": 120, "jobs": 40, "servers": 40}
@@ -39,7 +39,7 @@ def test_what_does_not_fit_is_never_begun(name: str, monkeypatch: pytest.MonkeyP
     assert kind.formulation.size is not None
     size = kind.formulation.size(problem)
     asked = replace(kind, formulation=replace(kind.formulation, formulations={"base": _never}))
-    monkeypatch.setattr("mast_opt.kind.kind.available_bytes", lambda: size.solve_bytes - 1)
+    monkeypatch.setattr("mast_opt.problems.kind.kind.available_bytes", lambda: size.solve_bytes - 1)
     with pytest.raises(FormulationTooLarge) as refused:
         asked.formulate(problem)
     for part in (
@@ -51,12 +51,12 @@ def test_what_does_not_fit_is_never_begun(name: str, monkeypatch: pytest.MonkeyP
         assert part in str(refused.value)
     with pytest.raises(Begun):
         asked.formulate(problem, to_solve=False)
-    monkeypatch.setattr("mast_opt.kind.kind.available_bytes", lambda: size.solve_bytes)
+    monkeypatch.setattr("mast_opt.problems.kind.kind.available_bytes", lambda: size.solve_bytes)
     with pytest.raises(Begun):
         asked.formulate(problem)
     with pytest.raises(FormulationTooLarge, match=f"{size.columns:,} columns.*2 of them take"):
         asked.check_memory(problem, together=2)
-    monkeypatch.setattr("mast_opt.kind.kind.available_bytes", lambda: None)
+    monkeypatch.setattr("mast_opt.problems.kind.kind.available_bytes", lambda: None)
     with pytest.raises(Begun):
         asked.formulate(problem)
 

@@ -10,7 +10,7 @@ import pytest
 import mast_opt
 from mast_opt import RasParams, UsageError, backends
 from mast_opt.core.errors import BackendUnavailable
-from mast_opt.search.params import Params
+from mast_opt.problems.search.params import Params
 
 FLEET = mast_opt.generate("server-assignment", seed=1, servers=20, reservations=2)
 JOBS = mast_opt.generate("job-placement", seed=1)

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 import mast_opt
-from mast_opt.backends.highs import Highs
 from mast_opt.core.errors import BackendError
 from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
-from mast_opt.mip import Mip
-from mast_opt.registry import kind_of
-from mast_opt.solving.clock import Clock
-from mast_opt.solving.mip_route import Answer, ExactSolve
+from mast_opt.planner.solving.clock import Clock
+from mast_opt.planner.solving.mip_route import Answer, ExactSolve
+from mast_opt.problems.backends.highs import Highs
+from mast_opt.problems.mip import Mip
+from mast_opt.problems.registry import kind_of
 
 VICTIMS = mast_opt.read(Path(__file__).parents[2] / "instances" / "job_placement" / "tiny-victims.json")
 STAGED = replace(VICTIMS, objective=replace(VICTIMS.objective, order=("rejected", "preemption")))

@@ -12,7 +12,7 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import InstanceError, UnsupportedOption
-from mast_opt.registry import kind_named
+from mast_opt.problems.registry import kind_named
 
 SIZES: dict[tuple[str, str], dict[str, int]] = {
     ("data-placement", "features"): {"datasets": 3, "workloads": 4, "regions": 3},

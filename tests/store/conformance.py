@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mast_opt.loop.events import Stored, Timer
-from mast_opt.store.errors import Conflict, CorruptStore, Fenced, LeadHeld, StoreError
-from mast_opt.store.records import Answer, Batch, OpenCommand, StoredPlan
-from mast_opt.store.recovery import recovered, snapshot_of
-from mast_opt.store.schema import VERSION
-from mast_opt.store.sql_store import SqlStore
+from mast_opt.live.loop.events import Stored, Timer
+from mast_opt.live.store.errors import Conflict, CorruptStore, Fenced, LeadHeld, StoreError
+from mast_opt.live.store.records import Answer, Batch, OpenCommand, StoredPlan
+from mast_opt.live.store.recovery import recovered, snapshot_of
+from mast_opt.live.store.schema import VERSION
+from mast_opt.live.store.sql_store import SqlStore
 from tests.store.logs import batches, log, opening, replayed
 
 ANSWER = Answer("ada", "key-1", "digest", 201, '{"job":"a"}', 5)
@@ -284,7 +284,7 @@ class Conformance:
     def test_tables_of_every_earlier_version_become_those_of_today(
         self, opened: Callable[[], SqlStore], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("mast_opt.store.sql_store.VERSION", 1)
+        monkeypatch.setattr("mast_opt.live.store.sql_store.VERSION", 1)
         old = opened()
         version = old._db.execute("SELECT value FROM meta")
         monkeypatch.undo()

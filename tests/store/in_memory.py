@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 
-from mast_opt.store.sql_store import SqlStore
-from mast_opt.store.sqlite import SqliteDatabase
+from mast_opt.live.store.sql_store import SqlStore
+from mast_opt.live.store.sqlite import SqliteDatabase
 
 
 class Unreliable(SqliteDatabase):

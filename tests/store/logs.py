@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from mast_opt.loop.events import Stored
-from mast_opt.loop.state import State
-from mast_opt.simulation.engine_run import opening_state
-from mast_opt.simulation.run import run_trace
-from mast_opt.simulation.traces.trace import JobTrace, read_trace
-from mast_opt.store.records import Batch, OpenCommand
+from mast_opt.live.loop.events import Stored
+from mast_opt.live.loop.state import State
+from mast_opt.live.simulation.engine_run import opening_state
+from mast_opt.live.simulation.run import run_trace
+from mast_opt.live.simulation.traces.trace import JobTrace, read_trace
+from mast_opt.live.store.records import Batch, OpenCommand
 from tests.simulation.data_trace import COMMITTED
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mast_opt.store import codec
-from mast_opt.store.codec import body_of, event_from
-from mast_opt.store.errors import CorruptStore
+from mast_opt.live.store import codec
+from mast_opt.live.store.codec import body_of, event_from
+from mast_opt.live.store.errors import CorruptStore
 from tests.store.logs import log
 
 

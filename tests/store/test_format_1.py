@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from mast_opt.loop.event_log import read_log
-from mast_opt.loop.state import State
-from mast_opt.store.postgresql import open_postgresql
-from mast_opt.store.protocol import Store
-from mast_opt.store.recovery import recovered, replay
-from mast_opt.store.sqlite import DATABASE, HEAD, open_sqlite
+from mast_opt.live.loop.event_log import read_log
+from mast_opt.live.loop.state import State
+from mast_opt.live.store.postgresql import open_postgresql
+from mast_opt.live.store.protocol import Store
+from mast_opt.live.store.recovery import recovered, replay
+from mast_opt.live.store.sqlite import DATABASE, HEAD, open_sqlite
 from tests.platforms import needs
 from tests.store.postgres_server import postgres_server
 from tests.store.test_replay import SERVERS

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from mast_opt.store.errors import Fenced, StoreError
-from mast_opt.store.postgresql import open_postgresql
-from mast_opt.store.records import Batch
-from mast_opt.store.sql_store import SqlStore
+from mast_opt.live.store.errors import Fenced, StoreError
+from mast_opt.live.store.postgresql import open_postgresql
+from mast_opt.live.store.records import Batch
+from mast_opt.live.store.sql_store import SqlStore
 from tests.platforms import needs
 from tests.store.conformance import Conformance, timers
 from tests.store.postgres_server import Server, postgres_server

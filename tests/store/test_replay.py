@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mast_opt.job_placement.live_fleet.snapshot_format import DIGEST, HEAD
-from mast_opt.job_placement.live_fleet.types import Server, Share
-from mast_opt.loop import events as ev
-from mast_opt.loop.engine import Engine
-from mast_opt.loop.event import CorruptLog
-from mast_opt.loop.job_states import HOLDING, JobState
-from mast_opt.loop.state import State
-from mast_opt.policies.mast import Mast
-from mast_opt.store.recovery import replay
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.engine import Engine
+from mast_opt.live.loop.event import CorruptLog
+from mast_opt.live.loop.job_states import HOLDING, JobState
+from mast_opt.live.loop.state import State
+from mast_opt.live.policies.mast import Mast
+from mast_opt.live.store.recovery import replay
+from mast_opt.problems.job_placement.live_fleet.snapshot_format import DIGEST, HEAD
+from mast_opt.problems.job_placement.live_fleet.types import Server, Share
 from tests.store.logs import log, opening, replayed
 
 SERVERS = tuple(Server(f"s{n}", "east" if n < 4 else "west", f"c{n // 2}", "r", "H100", 8, 0, 0) for n in range(6))

@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mast_opt.loop.events import Stored, Timer
-from mast_opt.store.codec import event_from
-from mast_opt.store.errors import CorruptStore, StoreError
-from mast_opt.store.records import Batch
-from mast_opt.store.sql_store import SqlStore
-from mast_opt.store.sqlite import DATABASE, HEAD, SqliteDatabase, open_sqlite
+from mast_opt.live.loop.events import Stored, Timer
+from mast_opt.live.store.codec import event_from
+from mast_opt.live.store.errors import CorruptStore, StoreError
+from mast_opt.live.store.records import Batch
+from mast_opt.live.store.sql_store import SqlStore
+from mast_opt.live.store.sqlite import DATABASE, HEAD, SqliteDatabase, open_sqlite
 from tests.platforms import needs
 from tests.store.conformance import Conformance, timers
 from tests.store.logs import batches, log
@@ -212,9 +212,9 @@ def test_a_closed_store_takes_nothing(tmp_path: Path) -> None:
 CHILD = """
 import sys
 from pathlib import Path
-from mast_opt.store.sqlite import open_sqlite
-from mast_opt.store.records import Batch
-from mast_opt.loop.events import Stored, Timer
+from mast_opt.live.store.sqlite import open_sqlite
+from mast_opt.live.store.records import Batch
+from mast_opt.live.loop.events import Stored, Timer
 def timers(first, count):
     return tuple(Stored(seq, 0, Timer(f"t{seq}")) for seq in range(first, first + count))
 store = open_sqlite(Path(sys.argv[1]))

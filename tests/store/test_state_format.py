@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from mast_opt.loop.state import State
-from mast_opt.store import state_format
-from mast_opt.store.state_format import MAGIC, OtherState, state_bytes, state_from
+from mast_opt.live.loop.state import State
+from mast_opt.live.store import state_format
+from mast_opt.live.store.state_format import MAGIC, OtherState, state_bytes, state_from
 from tests.store.logs import log, replayed
 
 
@@ -57,7 +57,7 @@ def test_what_a_state_cannot_hold_is_named() -> None:
 def test_the_same_bytes_in_every_process() -> None:
     code = (
         "import hashlib; from tests.store.logs import log, replayed;"
-        "from mast_opt.store.state_format import state_bytes;"
+        "from mast_opt.live.store.state_format import state_bytes;"
         "print(hashlib.sha256(state_bytes(replayed(log()[:len(log()) // 2]))).hexdigest())"
     )
     found = {

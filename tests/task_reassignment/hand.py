@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from mast_opt.kind.header import Objective
-from mast_opt.task_reassignment import Plan, TaskReassignment
-from mast_opt.task_reassignment.problem import TERMS
-from mast_opt.task_reassignment.tables.roadef import read
+from mast_opt.problems.kind.header import Objective
+from mast_opt.problems.task_reassignment import Plan, TaskReassignment
+from mast_opt.problems.task_reassignment.problem import TERMS
+from mast_opt.problems.task_reassignment.tables.roadef import read
 
 MODEL = """\
 2

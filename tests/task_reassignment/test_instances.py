@@ -10,10 +10,10 @@ import pytest
 
 import mast_opt
 from mast_opt.core.solve_result import Status
-from mast_opt.task_reassignment import TaskReassignment
-from mast_opt.task_reassignment.analysis.static_conflicts import conflicts
-from mast_opt.task_reassignment.tables.mathprog import write_dat
-from mast_opt.task_reassignment.verification.verifier import verify
+from mast_opt.problems.task_reassignment import TaskReassignment
+from mast_opt.problems.task_reassignment.analysis.static_conflicts import conflicts
+from mast_opt.problems.task_reassignment.tables.mathprog import write_dat
+from mast_opt.problems.task_reassignment.verification.verifier import verify
 from tests.mathprog import optimum
 from tests.task_reassignment.hand import plan
 

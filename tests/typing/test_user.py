@@ -12,21 +12,21 @@ PROGRAM = """
 import mast_opt
 
 problem = mast_opt.generate("data-placement", datasets=4)
-reveal_type(problem)  # mast_opt.data_placement.problem.DataPlacement
+reveal_type(problem)  # mast_opt.problems.data_placement.problem.DataPlacement
 solution = mast_opt.solve(problem, time_limit_s=1)
-reveal_type(solution)  # mast_opt.solving.solution.Solution[mast_opt.data_placement.plan.Plan]
-reveal_type(solution.plan)  # mast_opt.data_placement.plan.Plan | None
-reveal_type(mast_opt.read_plan(problem, "plan"))  # mast_opt.data_placement.plan.Plan
-reveal_type(mast_opt.start(problem).result().plan)  # mast_opt.data_placement.plan.Plan | None
-reveal_type(mast_opt.pareto(problem, ("storage", "peak")).points[0].plan)  # mast_opt.data_placement.plan.Plan
-reveal_type(mast_opt.whatif(problem, []).base.solution.plan)  # mast_opt.data_placement.plan.Plan | None
+reveal_type(solution)  # mast_opt.planner.solving.solution.Solution[mast_opt.problems.data_placement.plan.Plan]
+reveal_type(solution.plan)  # mast_opt.problems.data_placement.plan.Plan | None
+reveal_type(mast_opt.read_plan(problem, "plan"))  # mast_opt.problems.data_placement.plan.Plan
+reveal_type(mast_opt.start(problem).result().plan)  # mast_opt.problems.data_placement.plan.Plan | None
+reveal_type(mast_opt.pareto(problem, ("storage", "peak")).points[0].plan)  # mast_opt.problems.data_placement.plan.Plan
+reveal_type(mast_opt.whatif(problem, []).base.solution.plan)  # mast_opt.problems.data_placement.plan.Plan | None
 
 jobs = mast_opt.generate("job-placement")
-reveal_type(mast_opt.solve(jobs).plan)  # mast_opt.job_placement.plan.Plan | None
+reveal_type(mast_opt.solve(jobs).plan)  # mast_opt.problems.job_placement.plan.Plan | None
 servers = mast_opt.generate("server-assignment")
-reveal_type(mast_opt.solve(servers).plan)  # mast_opt.server_assignment.plan.Plan | None
+reveal_type(mast_opt.solve(servers).plan)  # mast_opt.problems.server_assignment.plan.Plan | None
 tasks = mast_opt.generate("task-reassignment")
-reveal_type(mast_opt.solve(tasks).plan)  # mast_opt.task_reassignment.plan.Plan | None
+reveal_type(mast_opt.solve(tasks).plan)  # mast_opt.problems.task_reassignment.plan.Plan | None
 
 assert solution.plan is not None
 reveal_type(mast_opt.verify(problem, solution.plan))  # mast_opt.core.verdict.Verdict

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from mast_opt import backends
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer
 from mast_opt.cli.options import Json, TheRun
 from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import did_you_mean, shown
-from mast_opt.registry import kind_named, kind_names
-from mast_opt.search.params import Params, value_text
-from mast_opt.solving import solver_names
-from mast_opt.solving.auto_strategy import AUTO, AutoParams
-from mast_opt.solving.solver_list import solvers
+from mast_opt.planner.solving import solver_names
+from mast_opt.planner.solving.auto_strategy import AUTO, AutoParams
+from mast_opt.planner.solving.solver_list import solvers
+from mast_opt.problems import backends
+from mast_opt.problems.registry import kind_named, kind_names
+from mast_opt.problems.search.params import Params, value_text
 
 if TYPE_CHECKING:
     from rich.console import Console

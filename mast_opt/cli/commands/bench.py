@@ -16,7 +16,7 @@ from mast_opt.core.errors import InputError, UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mast_opt.bench.execution.runner import FinishedRun, RunPlan
+    from mast_opt.planner.bench.execution.runner import FinishedRun, RunPlan
 
 RESULTS = Path("out/bench")
 PAGE = Path("docs/benchmarks/results.md")
@@ -67,8 +67,8 @@ def command(
         raise UsageError(f"{results[0]}: only 'mast-opt bench report' takes results; --out says where they go")
     if ray is not None and update_best_known:
         raise UsageError("--update-best-known is for runs on this machine; leave out --ray")
-    from mast_opt.bench.execution.runner import plan
-    from mast_opt.bench.suites.toml_reader import read_suite, suite_path
+    from mast_opt.planner.bench.execution.runner import plan
+    from mast_opt.planner.bench.suites.toml_reader import read_suite, suite_path
 
     chosen = read_suite(suite_path(suite), data)
     for name in chosen.skipped:
@@ -83,9 +83,9 @@ def command(
 
 
 def _execute(run: Run, work: RunPlan, ray: str | None, patience_s: float, update_best_known: bool) -> Answer:
-    from mast_opt.bench.execution.progress import BenchProgress
-    from mast_opt.bench.execution.runner import execute
-    from mast_opt.bench.results.store import BROKEN
+    from mast_opt.planner.bench.execution.progress import BenchProgress
+    from mast_opt.planner.bench.execution.runner import execute
+    from mast_opt.planner.bench.results.store import BROKEN
 
     with BenchProgress(run.err, len(work.todo), sum(trial.time_limit_s for _, trial in work.todo)) as progress:
 
@@ -94,7 +94,7 @@ def _execute(run: Run, work: RunPlan, ray: str | None, patience_s: float, update
 
         spread = None
         if ray is not None:
-            from mast_opt.bench.execution.ray_cluster import Cluster
+            from mast_opt.planner.bench.execution.ray_cluster import Cluster
 
             spread = Cluster(ray, patience_s)
         results = execute(
@@ -110,7 +110,7 @@ def _execute(run: Run, work: RunPlan, ray: str | None, patience_s: float, update
     run.record.update(results=str(work.file), broken=len(broken))
 
     def show(console: Console) -> None:
-        from mast_opt.bench.reporting.terminal_summary import show_summary
+        from mast_opt.planner.bench.reporting.terminal_summary import show_summary
 
         show_summary(console, work)
 
@@ -127,10 +127,10 @@ def _show_list(console: Console, work: RunPlan) -> None:
 
 
 def _report(run: Run, results: tuple[Path, ...], out: Path) -> Answer:
-    from mast_opt.bench.reporting.chapters import chapters_of
-    from mast_opt.bench.reporting.page import overview, page, suite_page
-    from mast_opt.bench.reporting.plots import draw
-    from mast_opt.io.atomic import new_file
+    from mast_opt.planner.bench.reporting.chapters import chapters_of
+    from mast_opt.planner.bench.reporting.page import overview, page, suite_page
+    from mast_opt.planner.bench.reporting.plots import draw
+    from mast_opt.planner.io.atomic import new_file
 
     if not results:
         raise UsageError("nothing to report; expected: mast-opt bench report RESULTS…, files or folders")
@@ -159,7 +159,7 @@ def _report(run: Run, results: tuple[Path, ...], out: Path) -> Answer:
 
 def _refuse_anything_but_a_page(out: Path) -> None:
     """Raises InputError where something stands that is no earlier page of results."""
-    from mast_opt.bench.reporting.page import GENERATED
+    from mast_opt.planner.bench.reporting.page import GENERATED
 
     if not out.exists():
         return

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from mast_opt.analysis.purchases import BuyParams, Purchases, buy
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Run
@@ -16,8 +15,9 @@ from mast_opt.cli.json_record import purchase_keys
 from mast_opt.cli.options import Force, Instance, Json, TheRun
 from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
 from mast_opt.core.solve_result import Status
-from mast_opt.io import check_plan_target, read, read_plan, write, write_plan
-from mast_opt.solving.auto_strategy import DEFAULT_SOLVER
+from mast_opt.planner.analysis.purchases import BuyParams, Purchases, buy
+from mast_opt.planner.io import check_plan_target, read, read_plan, write, write_plan
+from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -108,12 +108,12 @@ def command(
     if code is not Exit.OK:
         run.record["error"] = words
 
-    from mast_opt.report.result_sections import purchase_sections
+    from mast_opt.planner.report.result_sections import purchase_sections
 
     where.append(write_answer(run, f"{problem.name}: what to buy", purchase_sections, answer, out))
 
     def show(console: Console) -> None:
-        from mast_opt.report.terminal.purchases import show_purchases
+        from mast_opt.planner.report.terminal.purchases import show_purchases
 
         show_purchases(console, problem.name, answer)
         for one in filter(None, (words, *where)):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from mast_opt.analysis.plan_diff import Change, TableDiff, diff
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer
 from mast_opt.cli.json_record import today_keys
@@ -16,9 +15,10 @@ from mast_opt.cli.options import Force, Full, Json, TheRun
 from mast_opt.cli.run_diff import diff_runs
 from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
 from mast_opt.core.errors import UsageError
-from mast_opt.io import read, read_plan
-from mast_opt.report.terminal.sections import TOP_ROWS
-from mast_opt.simulation.run_folder import is_run
+from mast_opt.live.simulation.run_folder import is_run
+from mast_opt.planner.analysis.plan_diff import Change, TableDiff, diff
+from mast_opt.planner.io import read, read_plan
+from mast_opt.planner.report.terminal.sections import TOP_ROWS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -79,12 +79,12 @@ def command(
         today=today_keys(found.today),
     )
 
-    from mast_opt.report.result_sections import diff_sections
+    from mast_opt.planner.report.result_sections import diff_sections
 
     where = write_answer(run, f"{problem.name}: what changed", diff_sections, found, out)
 
     def show(console: Console) -> None:
-        from mast_opt.report.terminal.diff_and_migration import show_diff
+        from mast_opt.planner.report.terminal.diff_and_migration import show_diff
 
         show_diff(console, found, None if full else TOP_ROWS)
         if where:

@@ -21,7 +21,7 @@ from mast_opt.core.wording import counted, shown
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mast_opt.hosts.kueue.dispatcher import Decision
+    from mast_opt.live.hosts.kueue.dispatcher import Decision
 
 
 def command(
@@ -57,10 +57,10 @@ def command(
         mast-opt dispatch --worker east=east-admin --worker west=west-admin --shadow --once
         mast-opt dispatch --worker east=east-admin --worker west=west-admin --replicas replicas.csv
     """
-    from mast_opt.hosts.kueue.api import LightkubeApi
-    from mast_opt.hosts.kueue.dispatcher import Dispatcher
-    from mast_opt.hosts.kueue.manifests import read_replicas
-    from mast_opt.hosts.kueue.nomination import DispatchParams
+    from mast_opt.live.hosts.kueue.api import LightkubeApi
+    from mast_opt.live.hosts.kueue.dispatcher import Dispatcher
+    from mast_opt.live.hosts.kueue.manifests import read_replicas
+    from mast_opt.live.hosts.kueue.nomination import DispatchParams
 
     if json and not once:
         raise UsageError("--json prints one object; expected --once with it")

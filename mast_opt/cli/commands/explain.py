@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from mast_opt.analysis.explain import Explanation, explain
-from mast_opt.analysis.risk import risk as risk_of
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Run
@@ -30,10 +28,12 @@ from mast_opt.cli.options import (
 )
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
-from mast_opt.io import check_target, read, read_plan_of, write
-from mast_opt.kind.problem import PlanT, Problem
-from mast_opt.registry import kind_of
-from mast_opt.solving.auto_strategy import DEFAULT_SOLVER
+from mast_opt.planner.analysis.explain import Explanation, explain
+from mast_opt.planner.analysis.risk import risk as risk_of
+from mast_opt.planner.io import check_target, read, read_plan_of, write
+from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
+from mast_opt.problems.kind.problem import PlanT, Problem
+from mast_opt.problems.registry import kind_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -145,8 +145,8 @@ def command(  # noqa: C901 - one branch for each sort of question
         run.record["error"] = words
 
     def show(console: Console) -> None:
-        from mast_opt.report.terminal.analysis import show_explanation
-        from mast_opt.report.terminal.layout import print_words
+        from mast_opt.planner.report.terminal.analysis import show_explanation
+        from mast_opt.planner.report.terminal.layout import print_words
 
         show_explanation(console, problem.name, answer, full=full)
         if words and code is not Exit.INFEASIBLE:
@@ -167,7 +167,7 @@ def _risk(run: Run, problem: Problem[PlanT], plan: PlanT | None, *, full: bool) 
     run.record.update(solver=None, **risk_keys(answer))
 
     def show(console: Console) -> None:
-        from mast_opt.report.terminal.risk import show_risk
+        from mast_opt.planner.report.terminal.risk import show_risk
 
         show_risk(console, problem.name, answer, full=full)
 

@@ -10,10 +10,10 @@ from cyclopts import Parameter
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer
 from mast_opt.cli.options import Force, Instance, Json, TheRun
-from mast_opt.io import read, read_plan
-from mast_opt.mip import Mip
-from mast_opt.registry import kind_of
-from mast_opt.solving.export_files import PROGRAM_WRITERS, check_format, export, formulate, write_program
+from mast_opt.planner.io import read, read_plan
+from mast_opt.planner.solving.export_files import PROGRAM_WRITERS, check_format, export, formulate, write_program
+from mast_opt.problems.mip import Mip
+from mast_opt.problems.registry import kind_of
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -16,8 +16,8 @@ from mast_opt.cli.invocation import Answer
 from mast_opt.cli.options import Force, Json, TheRun
 from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import did_you_mean
-from mast_opt.io import write
-from mast_opt.registry import generate, kind_named, kind_names
+from mast_opt.planner.io import write
+from mast_opt.problems.registry import generate, kind_named, kind_names
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,7 +52,7 @@ def command(
     run.record.update(kind=kind, name=problem.name, out=str(out))
 
     def show(console: Console) -> None:
-        from mast_opt.report.terminal.layout import print_words
+        from mast_opt.planner.report.terminal.layout import print_words
 
         print_words(console, f"{problem.name} is in {out}. Solve it:\n  {join(['mast-opt', 'solve', str(out)])}")
 

@@ -17,13 +17,13 @@ from mast_opt.cli.invocation import Answer
 from mast_opt.cli.options import Force, Json, TheRun
 from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import did_you_mean
-from mast_opt.importers import IMPORTERS as OF_PROBLEMS
-from mast_opt.importers.base import Importer
-from mast_opt.importers.notices import with_warnings
-from mast_opt.io import write
-from mast_opt.simulation.traces.importers import TRACE_IMPORTERS
-from mast_opt.simulation.traces.tables import TraceTables
-from mast_opt.simulation.traces.trace import trace_from_tables, write_trace
+from mast_opt.live.simulation.traces.importers import TRACE_IMPORTERS
+from mast_opt.live.simulation.traces.tables import TraceTables
+from mast_opt.live.simulation.traces.trace import trace_from_tables, write_trace
+from mast_opt.planner.importers import IMPORTERS as OF_PROBLEMS
+from mast_opt.planner.importers.base import Importer
+from mast_opt.planner.importers.notices import with_warnings
+from mast_opt.planner.io import write
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -77,7 +77,7 @@ def command(
     verb = "Run" if isinstance(problem, TraceTables) else "Solve"
 
     def show(console: Console) -> None:
-        from mast_opt.report.terminal.layout import print_words
+        from mast_opt.planner.report.terminal.layout import print_words
 
         print_words(console, f"{problem.name} is in {out}. {verb} it:\n  {join(words)}")
 

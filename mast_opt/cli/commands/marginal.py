@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from mast_opt.analysis.marginal_values import DEFAULT_GAP, Marginals, marginal_values
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer
@@ -16,8 +15,9 @@ from mast_opt.cli.json_record import marginal_keys
 from mast_opt.cli.options import Force, Full, Instance, Json, TheRun, flag
 from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
 from mast_opt.core.solve_result import Status
-from mast_opt.io import read, read_plan
-from mast_opt.solving.auto_strategy import DEFAULT_SOLVER
+from mast_opt.planner.analysis.marginal_values import DEFAULT_GAP, Marginals, marginal_values
+from mast_opt.planner.io import read, read_plan
+from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -88,12 +88,12 @@ def command(
     if code is not Exit.OK:
         run.record["error"] = words
 
-    from mast_opt.report.result_sections import marginal_sections
+    from mast_opt.planner.report.result_sections import marginal_sections
 
     where = write_answer(run, f"{problem.name}: marginal values", marginal_sections, answer, out)
 
     def show(console: Console) -> None:
-        from mast_opt.report.terminal.analysis import show_marginals
+        from mast_opt.planner.report.terminal.analysis import show_marginals
 
         show_marginals(console, problem.name, answer, full=full)
         for one in filter(None, (words, where)):

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from mast_opt.analysis.pareto import Frontier, pareto
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer
@@ -29,9 +28,10 @@ from mast_opt.cli.options import (
 )
 from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
 from mast_opt.core.solve_result import Status
-from mast_opt.io import read
-from mast_opt.registry import kind_of
-from mast_opt.solving.auto_strategy import DEFAULT_SOLVER
+from mast_opt.planner.analysis.pareto import Frontier, pareto
+from mast_opt.planner.io import read
+from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
+from mast_opt.problems.registry import kind_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -114,13 +114,13 @@ def command(
     if code is not Exit.OK:
         run.record["error"] = words
 
-    from mast_opt.report.result_sections import frontier_sections
+    from mast_opt.planner.report.result_sections import frontier_sections
 
     title = f"{problem.name}: {terms.replace(',', ' against ')}"
     where = write_answer(run, title, frontier_sections, answer, out if answer.points else None)
 
     def show(console: Console) -> None:
-        from mast_opt.report.terminal.analysis import show_frontier
+        from mast_opt.planner.report.terminal.analysis import show_frontier
 
         show_frontier(console, problem.name, answer)
         for one in filter(None, (words, where)):

@@ -9,10 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from mast_opt.analysis.common import exact_solver
-from mast_opt.analysis.joint_periods import JointPeriods, plan_periods_jointly
-from mast_opt.analysis.periods import Period, Periods, plan_periods
-from mast_opt.analysis.scenario_files import check_scenarios, read_periods, scenario_warnings
 from mast_opt.cli.commands.solve import exit_for
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
@@ -21,13 +17,17 @@ from mast_opt.cli.json_record import period_keys
 from mast_opt.cli.options import Force, Instance, Json, Strict, TheRun, flag
 from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
 from mast_opt.core.errors import UsageError
-from mast_opt.io import validate, write, write_plan
-from mast_opt.solving.auto_strategy import DEFAULT_SOLVER
+from mast_opt.planner.analysis.common import exact_solver
+from mast_opt.planner.analysis.joint_periods import JointPeriods, plan_periods_jointly
+from mast_opt.planner.analysis.periods import Period, Periods, plan_periods
+from mast_opt.planner.analysis.scenario_files import check_scenarios, read_periods, scenario_warnings
+from mast_opt.planner.io import validate, write, write_plan
+from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mast_opt.kind.presentation import Section
+    from mast_opt.problems.kind.presentation import Section
 
 
 def command(
@@ -108,7 +108,7 @@ def command(
     if code is not Exit.OK:
         run.record["error"] = words
 
-    from mast_opt.report.result_sections import joint_sections, period_sections
+    from mast_opt.planner.report.result_sections import joint_sections, period_sections
 
     def sections(answer: Periods[Any]) -> tuple[Section, ...]:
         return (*period_sections(answer), *(() if together is None else joint_sections(answer, together)))
@@ -116,7 +116,7 @@ def command(
     where.append(write_answer(run, f"{problem.name}: periods", sections, answer, out))
 
     def show(console: Console) -> None:
-        from mast_opt.report.terminal.sections import show_section
+        from mast_opt.planner.report.terminal.sections import show_section
 
         for section in sections(answer):
             show_section(console, section)

@@ -16,10 +16,10 @@ from mast_opt.cli.options import Force, Json, TheRun
 from mast_opt.cli.plan_claims import objective_meant, text_in, wrong_claims
 from mast_opt.core.errors import UsageError
 from mast_opt.core.verdict import Verdict
-from mast_opt.io import PlanReading, read, read_certificate, read_events, read_plan_of
-from mast_opt.io.atomic import check_free
-from mast_opt.kind.problem import PlanT, Problem
-from mast_opt.solving import verify
+from mast_opt.planner.io import PlanReading, read, read_certificate, read_events, read_plan_of
+from mast_opt.planner.io.atomic import check_free
+from mast_opt.planner.solving import verify
+from mast_opt.problems.kind.problem import PlanT, Problem
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -79,12 +79,12 @@ def command(
         fields, notes = _to_be_believed(problem, verdict, reading, proof)
         checked = proof.checked if fields.get("bound") is not None else None
         if workbook:
-            from mast_opt.report.workbook.results import write_workbook
+            from mast_opt.planner.report.workbook.results import write_workbook
 
             known: dict[str, Any] = {"fields": fields, "events": events, "notes": notes, "bound_checked": checked}
             write_workbook(instance, reading.plan, out, overrides=reading.overrides, **known)
         else:
-            from mast_opt.report.html import write_report
+            from mast_opt.planner.report.html import write_report
 
             write_report(
                 problem,
@@ -110,8 +110,8 @@ def command(
 
 
 def _of_run(path: Path, out: Path, png: Path | None, force: bool, run: Run) -> Answer:
-    from mast_opt.report.runs.write import write_run_report
-    from mast_opt.simulation.run_folder import is_run, read_run
+    from mast_opt.live.reports.write import write_run_report
+    from mast_opt.live.simulation.run_folder import is_run, read_run
 
     if not is_run(path):
         raise UsageError(f"{path} is no folder of a run; expected such a folder, or an instance and a plan of it")

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     import uvicorn
     from starlette.applications import Starlette
 
-    from mast_opt.hosts.kueue.host import KueueHost
-    from mast_opt.hosts.protocol import Host
-    from mast_opt.job_placement.live_fleet.types import Server
-    from mast_opt.loop.state import State
-    from mast_opt.service.access import Access
-    from mast_opt.store.protocol import Store
+    from mast_opt.live.hosts.kueue.host import KueueHost
+    from mast_opt.live.hosts.protocol import Host
+    from mast_opt.live.loop.state import State
+    from mast_opt.live.service.access import Access
+    from mast_opt.live.store.protocol import Store
+    from mast_opt.problems.job_placement.live_fleet.types import Server
 
 COLLECT_AFTER = 50_000, 20, 100
 """Objects, and collections of the generations before, after which the garbage collector looks at each generation:
@@ -166,15 +166,15 @@ def _serve(
     import uvicorn
 
     gc.set_threshold(*COLLECT_AFTER)  # before the log is read
-    from mast_opt.hosts.simulated import SimulatedLiveHost
-    from mast_opt.policies.mast import Mast
-    from mast_opt.service.app import build
-    from mast_opt.service.leading import Leading
-    from mast_opt.service.live import Live, LiveParams
-    from mast_opt.service.restart import opening_of
-    from mast_opt.service.solves import Solves
-    from mast_opt.service.streams import Streams
-    from mast_opt.simulation.warm_up import warm_up_simulation
+    from mast_opt.live.hosts.simulated import SimulatedLiveHost
+    from mast_opt.live.policies.mast import Mast
+    from mast_opt.live.service.app import build
+    from mast_opt.live.service.leading import Leading
+    from mast_opt.live.service.live import Live, LiveParams
+    from mast_opt.live.service.restart import opening_of
+    from mast_opt.live.service.solves import Solves
+    from mast_opt.live.service.streams import Streams
+    from mast_opt.live.simulation.warm_up import warm_up_simulation
 
     params = LiveParams(holder=f"{socket.gethostname()}/{os.getpid()}", ttl_s=lease_s)
     host_of: Callable[..., Host] = SimulatedLiveHost
@@ -279,12 +279,12 @@ def _is_url(state: str) -> bool:
 
 def _store(state: str) -> Store:
     if _is_url(state):
-        from mast_opt.store.postgresql import open_postgresql
+        from mast_opt.live.store.postgresql import open_postgresql
 
         return open_postgresql(state)
     if "://" in state:
         raise UsageError(f"--state {state!r}; expected a folder or postgresql://…")
-    from mast_opt.store.sqlite import open_sqlite
+    from mast_opt.live.store.sqlite import open_sqlite
 
     return open_sqlite(Path(state))
 
@@ -292,14 +292,14 @@ def _store(state: str) -> Store:
 def _servers(fleet: Path | None) -> tuple[Server, ...]:
     if fleet is None:
         return ()
-    from mast_opt.simulation.traces.trace import read_trace
+    from mast_opt.live.simulation.traces.trace import read_trace
 
     return read_trace(fleet).servers
 
 
 def _access(path: Path | None, rate: float) -> Access:
     try:
-        from mast_opt.service.access import Access
+        from mast_opt.live.service.access import Access
     except ImportError as error:
         raise BackendUnavailable(
             f"{error.name} is not installed; install it with: pip install 'mast-opt[serve]'"

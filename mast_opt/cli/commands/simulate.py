@@ -19,15 +19,15 @@ from mast_opt.cli.options import Force, Json, TheRun, check_force
 from mast_opt.cli.sweep import compile_for, grid_of, sweep
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Event
-from mast_opt.io.atomic import check_writable
-from mast_opt.loop.metrics import Metrics, metrics
-from mast_opt.loop.place_metrics import PlaceMetrics, place_metrics
-from mast_opt.simulation.kernel import POLICIES as ORDER_ONLY
-from mast_opt.simulation.run import SimulatedRun, run_trace
-from mast_opt.simulation.run_folder import RunFacts, check_replaceable, write_run
-from mast_opt.simulation.sweep import Window, cells_of
-from mast_opt.simulation.traces.trace import read_trace
-from mast_opt.simulation.variants import variant
+from mast_opt.live.loop.metrics import Metrics, metrics
+from mast_opt.live.loop.place_metrics import PlaceMetrics, place_metrics
+from mast_opt.live.simulation.kernel import POLICIES as ORDER_ONLY
+from mast_opt.live.simulation.run import SimulatedRun, run_trace
+from mast_opt.live.simulation.run_folder import RunFacts, check_replaceable, write_run
+from mast_opt.live.simulation.sweep import Window, cells_of
+from mast_opt.live.simulation.traces.trace import read_trace
+from mast_opt.live.simulation.variants import variant
+from mast_opt.planner.io.atomic import check_writable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -162,7 +162,7 @@ def _given(texts: list[str] | None) -> dict[str, str]:
 
 def _watched(run: Run, work: Callable[[Callable[[float], None]], SimulatedRun], policy: str) -> SimulatedRun:
     """The run, with a line of progress while it takes long."""
-    from mast_opt.report.terminal.progress import Progress
+    from mast_opt.planner.report.terminal.progress import Progress
 
     began, most = time.perf_counter(), 0.0
     with Progress(run.err, f"simulating {policy}") as progress:
@@ -181,7 +181,7 @@ def _show(
     console: Console, name: str, done: SimulatedRun, found: Metrics, places: PlaceMetrics | None, out: Path | None
 ) -> None:
     from mast_opt.core.number_format import percent, plain
-    from mast_opt.report.terminal.layout import light_table, print_table, print_words
+    from mast_opt.planner.report.terminal.layout import light_table, print_table, print_words
 
     print_words(
         console,

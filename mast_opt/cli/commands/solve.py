@@ -37,12 +37,12 @@ from mast_opt.cli.options import (
 from mast_opt.cli.search_log import SearchLog
 from mast_opt.core.errors import Contradiction, UsageError
 from mast_opt.core.solve_result import Event, Status
-from mast_opt.io import check_plan_target, read_plan, validate
-from mast_opt.kind.problem import PlanT, Problem
-from mast_opt.registry import kind_of
-from mast_opt.report.terminal.progress import Progress
-from mast_opt.solving import Solution, solve
-from mast_opt.solving.auto_strategy import DEFAULT_SOLVER
+from mast_opt.planner.io import check_plan_target, read_plan, validate
+from mast_opt.planner.report.terminal.progress import Progress
+from mast_opt.planner.solving import Solution, solve
+from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
+from mast_opt.problems.kind.problem import PlanT, Problem
+from mast_opt.problems.registry import kind_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -198,7 +198,7 @@ def command(
         except Contradiction as error:
             solution, contradiction = error.solution, f"{error}. Nothing is proven; please report it."
         if out is not None and solution.plan is not None:
-            from mast_opt.report.plan_files import write_plan
+            from mast_opt.planner.report.plan_files import write_plan
 
             write_plan(problem, solution, out)
     if event_log.failure is not None:
@@ -290,10 +290,10 @@ def _answer(
         run.record["error"] = f"interrupted. {words}" if interrupted else words
 
     def show(console: Console) -> None:
-        from mast_opt.report.terminal.current_state import today_section
-        from mast_opt.report.terminal.layout import print_words
-        from mast_opt.report.terminal.sections import TOP_ROWS, show_section
-        from mast_opt.report.terminal.solution import show_solution
+        from mast_opt.planner.report.terminal.current_state import today_section
+        from mast_opt.planner.report.terminal.layout import print_words
+        from mast_opt.planner.report.terminal.sections import TOP_ROWS, show_section
+        from mast_opt.planner.report.terminal.solution import show_solution
 
         show_solution(console, problem, solution, elapsed_s, None if full else TOP_ROWS)
         if today is not None:

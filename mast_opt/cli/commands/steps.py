@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from mast_opt.analysis.migration_plan import steps
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer
 from mast_opt.cli.options import Force, Full, Instance, Json, TheRun
 from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
 from mast_opt.core.solve_result import Status
-from mast_opt.io import read, read_plan
+from mast_opt.planner.analysis.migration_plan import steps
+from mast_opt.planner.io import read, read_plan
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,13 +65,13 @@ def command(
         what = ", ".join(f"{stuck.what} → {stuck.target}" for stuck in order.stuck)
         run.record["error"] = "; ".join([f"stuck: {what}", *order.relief])
 
-    from mast_opt.report.result_sections import order_sections
+    from mast_opt.planner.report.result_sections import order_sections
 
     where = write_answer(run, f"{problem.name}: steps", order_sections, order, out)
 
     def show(console: Console) -> None:
-        from mast_opt.report.terminal.diff_and_migration import show_order
-        from mast_opt.report.terminal.sections import TOP_ROWS
+        from mast_opt.planner.report.terminal.diff_and_migration import show_order
+        from mast_opt.planner.report.terminal.sections import TOP_ROWS
 
         show_order(console, order, None if full else TOP_ROWS)
         if where:

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer
 from mast_opt.cli.options import Force, Json, TheRun
-from mast_opt.io import write_template
+from mast_opt.planner.io import write_template
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,7 +39,7 @@ def command(
     run.record["out"] = str(out)
 
     def show(console: Console) -> None:
-        from mast_opt.report.terminal.layout import print_words
+        from mast_opt.planner.report.terminal.layout import print_words
 
         print_words(console, f"Fill in {out}, then solve it:\n  {join(['mast-opt', 'solve', str(out)])}")
 

@@ -10,9 +10,9 @@ from mast_opt.cli.json_record import today_keys
 from mast_opt.cli.options import Instance, Json, Strict, TheRun
 from mast_opt.cli.trace_check import check_trace
 from mast_opt.core.solve_result import Status
-from mast_opt.io import validate
-from mast_opt.io.plain_tables import is_of_kind
-from mast_opt.simulation.traces.schema import KIND as TRACE
+from mast_opt.live.simulation.traces.schema import KIND as TRACE
+from mast_opt.planner.io import validate
+from mast_opt.planner.io.plain_tables import is_of_kind
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -59,9 +59,9 @@ def command(path: Instance, /, *, strict: Strict = False, json: Json = False, ru
         )
 
     def show(out: Console) -> None:
-        from mast_opt.report.terminal.current_state import today_section
-        from mast_opt.report.terminal.sections import show_section
-        from mast_opt.report.terminal.validation import show_reading
+        from mast_opt.planner.report.terminal.current_state import today_section
+        from mast_opt.planner.report.terminal.sections import show_section
+        from mast_opt.planner.report.terminal.validation import show_reading
 
         show_reading(out, reading)
         if today is not None:

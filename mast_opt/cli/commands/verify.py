@@ -16,9 +16,9 @@ from mast_opt.cli.options import Full, Instance, Json, TheRun
 from mast_opt.cli.plan_claims import number_in, objective_meant, text_in, wrong_claims
 from mast_opt.core.solve_result import Status, relative_gap
 from mast_opt.core.wording import counted
-from mast_opt.io import read, read_certificate, read_plan_of
-from mast_opt.registry import kind_of
-from mast_opt.solving import verify
+from mast_opt.planner.io import read, read_certificate, read_plan_of
+from mast_opt.planner.solving import verify
+from mast_opt.problems.registry import kind_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -93,7 +93,7 @@ def command(
         run.record["error"] = "; ".join(filter(None, words))
 
     def show(out: Console) -> None:
-        from mast_opt.report.terminal.validation import show_verdict
+        from mast_opt.planner.report.terminal.validation import show_verdict
 
         right = _figures(reading.fields, proof.checked)
         show_verdict(out, problem, verdict, claims, notes, right=right, full=full)

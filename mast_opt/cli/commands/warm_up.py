@@ -11,8 +11,8 @@ from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Run
 from mast_opt.cli.options import Json, TheRun
-from mast_opt.registry import kind_named, kind_names
-from mast_opt.solving import warm_up
+from mast_opt.planner.solving import warm_up
+from mast_opt.problems.registry import kind_named, kind_names
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -60,7 +60,7 @@ def _warm_up(name: str, on_compile: Callable[[str], None], cancel: threading.Eve
     if name != SIMULATION:
         warm_up(name, on_compile=on_compile, cancel=cancel)
         return
-    from mast_opt.simulation.warm_up import warm_up_simulation
+    from mast_opt.live.simulation.warm_up import warm_up_simulation
 
     warm_up_simulation(on_compile=lambda: on_compile(SIMULATION), cancel=cancel)
 

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from mast_opt.analysis.scenario_files import check_scenarios, read_scenarios, scenario_warnings
-from mast_opt.analysis.whatif import WhatIf, whatif
 from mast_opt.cli.commands.solve import exit_for
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
@@ -36,9 +34,11 @@ from mast_opt.cli.table_output import check_table_output, is_table_file, write_a
 from mast_opt.core.errors import UsageError
 from mast_opt.core.verdict import Violation
 from mast_opt.core.wording import counted
-from mast_opt.io import check_plan_target, read_plan_of, validate, write_plan
-from mast_opt.solving import verify
-from mast_opt.solving.auto_strategy import DEFAULT_SOLVER
+from mast_opt.planner.analysis.scenario_files import check_scenarios, read_scenarios, scenario_warnings
+from mast_opt.planner.analysis.whatif import WhatIf, whatif
+from mast_opt.planner.io import check_plan_target, read_plan_of, validate, write_plan
+from mast_opt.planner.solving import verify
+from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -168,12 +168,12 @@ def command(
         run.record["error"] = words
 
     if tables is not None:
-        from mast_opt.report.result_sections import whatif_sections
+        from mast_opt.planner.report.result_sections import whatif_sections
 
         where = write_answer(run, f"{problem.name}: scenarios", whatif_sections, answer, tables)
 
     def show(console: Console) -> None:
-        from mast_opt.report.terminal.analysis import show_whatif
+        from mast_opt.planner.report.terminal.analysis import show_whatif
 
         show_whatif(console, problem.name, answer)
         for one in filter(None, (words, where)):

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import assume, event, given
 
 import mast_opt
-from mast_opt.analysis.infeasibility.elastic_program import Elastic
 from mast_opt.core.solve_result import Status
-from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.analysis.elastic_program import relief
-from mast_opt.data_placement.analysis.static_conflicts import conflicts
-from mast_opt.data_placement.formulation.formulation import base
-from mast_opt.data_placement.wording import quantity
-from mast_opt.mip import frozen
+from mast_opt.planner.analysis.infeasibility.elastic_program import Elastic
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.analysis.elastic_program import relief
+from mast_opt.problems.data_placement.analysis.static_conflicts import conflicts
+from mast_opt.problems.data_placement.formulation.formulation import base
+from mast_opt.problems.data_placement.wording import quantity
+from mast_opt.problems.mip import frozen
 from tests.analysis.support import check_conflict, check_repairs
 from tests.cli.conftest import write_tables
 from tests.data_placement.analysis.test_static_conflicts import CASES

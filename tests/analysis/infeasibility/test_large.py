@@ -10,15 +10,15 @@ import pytest
 from rich.console import Console
 
 import mast_opt
-from mast_opt import backends
-from mast_opt.analysis.infeasibility.elastic_program import Elastic
-from mast_opt.analysis.infeasibility.iis import ROUNDS
-from mast_opt.analysis.infeasibility.model_rotation import ModelRotation
 from mast_opt.core.solve_result import SolveParams
-from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.analysis.elastic_program import relief
-from mast_opt.mip import frozen
-from mast_opt.report.terminal.analysis import show_explanation
+from mast_opt.planner.analysis.infeasibility.elastic_program import Elastic
+from mast_opt.planner.analysis.infeasibility.iis import ROUNDS
+from mast_opt.planner.analysis.infeasibility.model_rotation import ModelRotation
+from mast_opt.planner.report.terminal.analysis import show_explanation
+from mast_opt.problems import backends
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.analysis.elastic_program import relief
+from mast_opt.problems.mip import frozen
 
 
 @pytest.fixture(scope="module")

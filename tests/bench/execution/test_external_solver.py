@@ -10,7 +10,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from mast_opt.io import read, write
+from mast_opt.planner.io import read, write
 from tests.bench.conftest import INSTANCES
 
 ADAPTERS = INSTANCES.parent / "benchmarks" / "peers"

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from mast_opt.bench import Trial
-from mast_opt.bench.results.store import load
 from mast_opt.cli import main
+from mast_opt.planner.bench import Trial
+from mast_opt.planner.bench.results.store import load
 from tests.platforms import needs
 
 HERE = """
@@ -62,7 +62,7 @@ def test_patience_is_that_of_the_command(
         exceptions=SimpleNamespace(RayError=RuntimeError),
     )
     monkeypatch.setitem(sys.modules, "ray", ray)
-    monkeypatch.setattr("mast_opt.bench.execution.ray_cluster.run_child", run_child)
+    monkeypatch.setattr("mast_opt.planner.bench.execution.ray_cluster.run_child", run_child)
     words = ["--filter", "drawn", "--ray", "auto", "--patience", "5", "--out", str(tmp_path / "results")]
     assert main(["bench", str(suite_file), *words]) == 0
     assert patience == [5.0, 5.0]

@@ -15,15 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from mast_opt.bench import Suite, read_suite
-from mast_opt.bench.execution.runner import FinishedRun, execute, plan, warm
-from mast_opt.bench.execution.subprocess_run import run_child
-from mast_opt.bench.execution.worker import peak_memory_mb, thinned
-from mast_opt.bench.results.store import append, load
-from mast_opt.bench.suites.instances import Stored
-from mast_opt.bench.suites.suite import Contestant, Trial
 from mast_opt.core.solve_result import Event
-from mast_opt.job_placement import JobPlacement
+from mast_opt.planner.bench import Suite, read_suite
+from mast_opt.planner.bench.execution.runner import FinishedRun, execute, plan, warm
+from mast_opt.planner.bench.execution.subprocess_run import run_child
+from mast_opt.planner.bench.execution.worker import peak_memory_mb, thinned
+from mast_opt.planner.bench.results.store import append, load
+from mast_opt.planner.bench.suites.instances import Stored
+from mast_opt.planner.bench.suites.suite import Contestant, Trial
+from mast_opt.problems.job_placement import JobPlacement
 
 pytestmark = pytest.mark.second_tier
 
@@ -51,8 +51,8 @@ def trial_of(suite_file: Path, program: str) -> Trial:
 def test_a_suite_is_run_once_and_goes_on_where_it_stopped(
     suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mast_opt.bench.execution.runner.commit", lambda: "abc")
-    monkeypatch.setattr("mast_opt.bench.execution.subprocess_run.commit", lambda: "abc")
+    monkeypatch.setattr("mast_opt.planner.bench.execution.runner.commit", lambda: "abc")
+    monkeypatch.setattr("mast_opt.planner.bench.execution.subprocess_run.commit", lambda: "abc")
     finished: list[FinishedRun] = []
     two = replace(suite, trials=suite.trials[:2])
     first = execute(plan(replace(suite, trials=suite.trials[:1]), tmp_path), finished.append)
@@ -94,7 +94,7 @@ def test_a_run_that_is_killed_takes_its_temporary_files_with_it(
     monkeypatch.setenv("TMPDIR", str(place))
     python.write_text(f"#!/bin/sh\nmktemp -d > '{made}'\nkill -9 $$\n")
     python.chmod(0o755)
-    monkeypatch.setattr("mast_opt.bench.execution.subprocess_run.sys.executable", str(python))
+    monkeypatch.setattr("mast_opt.planner.bench.execution.subprocess_run.sys.executable", str(python))
     assert run_child(suite.trials[0])["error"].startswith("SIGKILL")
     assert place in Path(made.read_text()).parents
     assert list(place.iterdir()) == []
@@ -112,7 +112,7 @@ def test_terms_that_are_minimised_one_by_one_are_told_with_their_order(tmp_path:
 
 
 def test_a_worker_that_dies_is_a_crash(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mast_opt.bench.execution.subprocess_run.sys.executable", "/bin/false")
+    monkeypatch.setattr("mast_opt.planner.bench.execution.subprocess_run.sys.executable", "/bin/false")
     dead = run_child(suite.trials[0])
     assert (dead["status"], dead["error"]) == ("CRASHED", "exit code 1: ")
 
@@ -121,7 +121,7 @@ def test_a_result_that_breaks_off_is_a_crash(suite: Suite, tmp_path: Path, monke
     python = tmp_path / "python"
     python.write_text('#!/bin/sh\nprintf \'{"status": "OPT\' > "$4"\nexit 3\n')
     python.chmod(0o755)
-    monkeypatch.setattr("mast_opt.bench.execution.subprocess_run.sys.executable", str(python))
+    monkeypatch.setattr("mast_opt.planner.bench.execution.subprocess_run.sys.executable", str(python))
     broken = run_child(suite.trials[0])
     assert (broken["status"], broken["error"]) == ("CRASHED", "exit code 3: ")
 
@@ -146,7 +146,7 @@ def test_a_result_is_of_the_commit_and_the_machine_that_made_it(
 ) -> None:
     """Sources that change during a benchmark, and a file of results that comes from elsewhere."""
     one = replace(suite, trials=suite.trials[:1])
-    monkeypatch.setattr("mast_opt.bench.execution.runner.commit", lambda: "earlier")
+    monkeypatch.setattr("mast_opt.planner.bench.execution.runner.commit", lambda: "earlier")
     before = plan(one, tmp_path)
     finished = {"status": "OPTIMAL", "objective": 0.0, "gap": 0.0, "runtime_s": {"wall": 1.0}, "commit": "later"}
     (result,) = execute(
@@ -154,16 +154,16 @@ def test_a_result_is_of_the_commit_and_the_machine_that_made_it(
     )
     assert result["commit"] == "later"
     assert len(plan(one, tmp_path).todo) == 1
-    monkeypatch.setattr("mast_opt.bench.execution.runner.commit", lambda: "later")
+    monkeypatch.setattr("mast_opt.planner.bench.execution.runner.commit", lambda: "later")
     assert plan(one, tmp_path).todo == ()
-    monkeypatch.setattr("mast_opt.bench.execution.runner.machine", lambda: {"processor": "another"})
+    monkeypatch.setattr("mast_opt.planner.bench.execution.runner.machine", lambda: {"processor": "another"})
     assert len(plan(one, tmp_path).todo) == 1
 
 
 def test_a_run_whose_solver_was_missing_is_made_again(
     suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mast_opt.bench.execution.runner.commit", lambda: "abc")
+    monkeypatch.setattr("mast_opt.planner.bench.execution.runner.commit", lambda: "abc")
     one = replace(suite, trials=suite.trials[:1])
     ((key, _),) = plan(one, tmp_path).todo
     append(tmp_path / "two.jsonl", {"key": key, "status": "UNAVAILABLE"})
@@ -208,7 +208,8 @@ def test_a_peer_is_judged_by_the_verifier(suite: Suite, tmp_path: Path, monkeypa
 def test_an_interrupt_keeps_what_is_done(suite_file: Path, tmp_path: Path) -> None:
     """Ctrl-C in the second run: the first one's line is there, and nothing is left running."""
     words = (
-        "import os, signal, threading; from mast_opt.bench.execution import runner; from mast_opt.cli import main; "
+        "import os, signal, threading; from mast_opt.cli import main; "
+        "from mast_opt.planner.bench.execution import runner; "
         "once = runner.append; "
         "runner.append = lambda *a: (once(*a), threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()); "
         f"raise SystemExit(main(['bench', {str(suite_file)!r}, '--out', {str(tmp_path)!r}]))"

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from mast_opt.bench.results import best_known
 from mast_opt.core.errors import InputError
-from mast_opt.io import read, write
-from mast_opt.registry import generate
-from mast_opt.solving import solve, write_plan_folder
+from mast_opt.planner.bench.results import best_known
+from mast_opt.planner.io import read, write
+from mast_opt.planner.solving import solve, write_plan_folder
+from mast_opt.problems.registry import generate
 from tests.bench.conftest import INSTANCES
 
 VICTIMS = INSTANCES / "job_placement" / "tiny-victims.json"

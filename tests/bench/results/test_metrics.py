@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from mast_opt.bench.results import metrics as figures
 from mast_opt.core.sense import Sense
+from mast_opt.planner.bench.results import metrics as figures
 from tests.bench.conftest import result
 
 

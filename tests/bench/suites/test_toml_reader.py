@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 import mast_opt
-from mast_opt.bench import Suite, read_suite
-from mast_opt.bench.results.store import used_by
-from mast_opt.bench.suites.instances import Generated, Imported, Program
-from mast_opt.bench.suites.toml_reader import suite_path
 from mast_opt.core.errors import SuiteError, UsageError
-from mast_opt.job_placement import JobPlacement
-from mast_opt.kind.header import Objective
-from mast_opt.registry import kind_names
+from mast_opt.planner.bench import Suite, read_suite
+from mast_opt.planner.bench.results.store import used_by
+from mast_opt.planner.bench.suites.instances import Generated, Imported, Program
+from mast_opt.planner.bench.suites.toml_reader import suite_path
+from mast_opt.problems.job_placement import JobPlacement
+from mast_opt.problems.kind.header import Objective
+from mast_opt.problems.registry import kind_names
 from tests.bench.conftest import SUITE
 from tests.platforms import needs
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 
 import mast_opt
-from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.analysis.current_state import complete, current_state, known
-from mast_opt.registry import kind_of
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.analysis.current_state import complete, current_state, known
+from mast_opt.problems.registry import kind_of
 from tests.data_placement.strategies import problems
 from tests.data_placement.support import examples
 from tests.data_placement.workshop import (

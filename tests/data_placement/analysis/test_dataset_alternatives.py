@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mast_opt
-from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.analysis.dataset_alternatives import alternatives, now
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.analysis.dataset_alternatives import alternatives, now
 from tests.data_placement.strategies import plans, problems
 from tests.data_placement.support import examples
 from tests.data_placement.workshop import IMAGES, LOGS, PLAN, PROBLEM, VIDEO

@@ -11,9 +11,9 @@ from hypothesis import event, given
 
 import mast_opt
 from mast_opt.core.solve_result import Status
-from mast_opt.data_placement import DataPlacement, Links
-from mast_opt.data_placement.analysis.static_conflicts import conflicts
-from mast_opt.data_placement.formulation.formulation import base
+from mast_opt.problems.data_placement import DataPlacement, Links
+from mast_opt.problems.data_placement.analysis.static_conflicts import conflicts
+from mast_opt.problems.data_placement.formulation.formulation import base
 from tests.data_placement.strategies import problems
 from tests.data_placement.support import examples, proven
 from tests.data_placement.workshop import ETL, IMAGES, LOGS, PLAN, PROBLEM, TB, TRAIN, VIDEO, VIEW, A, B, C, grid, ints

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from mast_opt.data_placement import DataPlacement, Plan
-from mast_opt.data_placement.formulation.codec import apportion
-from mast_opt.data_placement.formulation.formulation import base, exact_shares
-from mast_opt.data_placement.verification.verifier import verify
+from mast_opt.problems.data_placement import DataPlacement, Plan
+from mast_opt.problems.data_placement.formulation.codec import apportion
+from mast_opt.problems.data_placement.formulation.formulation import base, exact_shares
+from mast_opt.problems.data_placement.verification.verifier import verify
 from tests.data_placement.strategies import plans, problems
 from tests.data_placement.support import RELATIVE, broken_rows, examples, proven, same_plan
 

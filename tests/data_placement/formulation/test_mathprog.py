@@ -10,10 +10,10 @@ from pathlib import Path
 
 from hypothesis import given
 
-from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.formulation.formulation import base
-from mast_opt.data_placement.tables.mathprog import printable
-from mast_opt.kind.mathprog import symbols
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.formulation.formulation import base
+from mast_opt.problems.data_placement.tables.mathprog import printable
+from mast_opt.problems.kind.mathprog import symbols
 from tests.data_placement.glpk import statement
 from tests.data_placement.strategies import ODD_LABELS, problems
 from tests.data_placement.support import examples

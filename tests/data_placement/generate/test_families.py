@@ -9,19 +9,19 @@ from operator import attrgetter
 import numpy as np
 import pytest
 
-from mast_opt.backends import get
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import SolveParams
-from mast_opt.data_placement import DataPlacement, Plan
-from mast_opt.data_placement.formulation.formulation import base
-from mast_opt.data_placement.generate import FAMILIES, standard
-from mast_opt.data_placement.generate import distributions as draws
-from mast_opt.data_placement.generate.standard import Recipe, bake
-from mast_opt.data_placement.generate.variants import near_data, with_links
-from mast_opt.data_placement.plan import fill_remote, gpu_demand
-from mast_opt.data_placement.problem import SHARE, Ints
-from mast_opt.data_placement.tables.problem_tables import problem_from_tables, problem_to_tables
-from mast_opt.data_placement.verification.verifier import verify
+from mast_opt.problems.backends import get
+from mast_opt.problems.data_placement import DataPlacement, Plan
+from mast_opt.problems.data_placement.formulation.formulation import base
+from mast_opt.problems.data_placement.generate import FAMILIES, standard
+from mast_opt.problems.data_placement.generate import distributions as draws
+from mast_opt.problems.data_placement.generate.standard import Recipe, bake
+from mast_opt.problems.data_placement.generate.variants import near_data, with_links
+from mast_opt.problems.data_placement.plan import fill_remote, gpu_demand
+from mast_opt.problems.data_placement.problem import SHARE, Ints
+from mast_opt.problems.data_placement.tables.problem_tables import problem_from_tables, problem_to_tables
+from mast_opt.problems.data_placement.verification.verifier import verify
 from tests.narrowing import some
 
 SMALL = {"datasets": 30, "workloads": 45, "regions": 5}

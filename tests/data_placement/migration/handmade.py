@@ -9,10 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from mast_opt.data_placement import DataPlacement, Links, Plan
-from mast_opt.data_placement.entities import CpuQuotas, CurrentRuns, Datasets, Options, Reads, Regions, Workloads
-from mast_opt.data_placement.problem import TERMS
-from mast_opt.kind.header import Objective
+from mast_opt.problems.data_placement import DataPlacement, Links, Plan
+from mast_opt.problems.data_placement.entities import (
+    CpuQuotas,
+    CurrentRuns,
+    Datasets,
+    Options,
+    Reads,
+    Regions,
+    Workloads,
+)
+from mast_opt.problems.data_placement.problem import TERMS
+from mast_opt.problems.kind.header import Objective
 from tests.data_placement.workshop import ints
 
 TB = 1_000_000

@@ -9,10 +9,10 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from mast_opt.core.solve_result import Status
-from mast_opt.data_placement import DataPlacement, Links, Plan
-from mast_opt.data_placement.formulation.formulation import base
-from mast_opt.data_placement.problem import Ints
-from mast_opt.data_placement.verification.verifier import verify
+from mast_opt.problems.data_placement import DataPlacement, Links, Plan
+from mast_opt.problems.data_placement.formulation.formulation import base
+from mast_opt.problems.data_placement.problem import Ints
+from mast_opt.problems.data_placement.verification.verifier import verify
 from tests.data_placement.migration.handmade import two_regions
 from tests.data_placement.strategies import problems
 from tests.data_placement.support import proven

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from mast_opt.data_placement import DataPlacement, Links, Plan
-from mast_opt.data_placement.migration.planner import Steps, steps
-from mast_opt.data_placement.migration.replica_moves import Moving
-from mast_opt.data_placement.migration.replica_search import Assistance, search
+from mast_opt.problems.data_placement import DataPlacement, Links, Plan
+from mast_opt.problems.data_placement.migration.planner import Steps, steps
+from mast_opt.problems.data_placement.migration.replica_moves import Moving
+from mast_opt.problems.data_placement.migration.replica_search import Assistance, search
 from tests.data_placement.support import examples
 from tests.data_placement.workshop import PLAN, PROBLEM, ints
 

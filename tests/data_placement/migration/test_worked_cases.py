@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt.data_placement import DataPlacement, Plan
-from mast_opt.data_placement.migration import exact_search as steps_exact
-from mast_opt.data_placement.migration.loads import Loads
-from mast_opt.data_placement.migration.planner import Steps, steps
-from mast_opt.data_placement.migration.replica_moves import Moving
-from mast_opt.data_placement.migration.steps import Operation, RunStep, Step
+from mast_opt.problems.data_placement import DataPlacement, Plan
+from mast_opt.problems.data_placement.migration import exact_search as steps_exact
+from mast_opt.problems.data_placement.migration.loads import Loads
+from mast_opt.problems.data_placement.migration.planner import Steps, steps
+from mast_opt.problems.data_placement.migration.replica_moves import Moving
+from mast_opt.problems.data_placement.migration.steps import Operation, RunStep, Step
 from tests.data_placement.migration.handmade import NONE, Row, case, crowd, two_regions
 from tests.data_placement.migrations import replay
 from tests.data_placement.workshop import ints

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mast_opt
-from mast_opt.data_placement import DataPlacement, Plan
-from mast_opt.data_placement.migration.planner import steps
-from mast_opt.data_placement.plan import today
-from mast_opt.kind.migration_plan import Move
-from mast_opt.report.result_sections import moves_section, stops_section
+from mast_opt.planner.report.result_sections import moves_section, stops_section
+from mast_opt.problems.data_placement import DataPlacement, Plan
+from mast_opt.problems.data_placement.migration.planner import steps
+from mast_opt.problems.data_placement.plan import today
+from mast_opt.problems.kind.migration_plan import Move
 from tests.data_placement.migration.handmade import EAST, NONE, TB, WEST, bools, crowd, two_regions
 from tests.data_placement.migration.strategies import exchanges, migrations
 from tests.data_placement.migrations import replay
@@ -248,7 +248,7 @@ def test_work_stops_whose_reads_leave_no_room_on_a_link() -> None:
 
 def test_what_is_stuck_behind_reads_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     problem, plan = congested()
-    monkeypatch.setattr("mast_opt.data_placement.migration.planner._with_stops", lambda stuck: stuck)
+    monkeypatch.setattr("mast_opt.problems.data_placement.migration.planner._with_stops", lambda stuck: stuck)
     (stuck, *_) = mast_opt.steps(problem, plan).stuck
     assert (stuck.what, stuck.target) == ("clicks", "west")
     assert stuck.reason == "remote reads take all of the links that could bring it"

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from mast_opt.data_placement.presentation.answers import answers, usd
-from mast_opt.data_placement.presentation.details import BINDING, DATA, WORK, details
+from mast_opt.problems.data_placement.presentation.answers import answers, usd
+from mast_opt.problems.data_placement.presentation.details import BINDING, DATA, WORK, details
 from tests.data_placement.workshop import PLAN, PROBLEM, ints
 
 

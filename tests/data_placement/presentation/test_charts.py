@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from mast_opt.data_placement.plan import today
-from mast_opt.data_placement.presentation.charts import charts
-from mast_opt.kind.presentation import Scale
+from mast_opt.problems.data_placement.plan import today
+from mast_opt.problems.data_placement.presentation.charts import charts
+from mast_opt.problems.kind.presentation import Scale
 from tests.data_placement.migration.handmade import two_regions
 from tests.data_placement.presentation.busy import BUSY, MOVED
 from tests.data_placement.workshop import LOGS, PLAN, PROBLEM, ints

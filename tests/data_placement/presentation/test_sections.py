@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mast_opt.data_placement.presentation.before_after import days_of_copying
-from mast_opt.data_placement.presentation.sections import sections
-from mast_opt.kind.presentation import Section
+from mast_opt.problems.data_placement.presentation.before_after import days_of_copying
+from mast_opt.problems.data_placement.presentation.sections import sections
+from mast_opt.problems.kind.presentation import Section
 from tests.data_placement.migration.handmade import two_regions
 from tests.data_placement.presentation.busy import BUSY, MOVED
 from tests.data_placement.workshop import PLAN, PROBLEM, TB, ints

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 
 import mast_opt
-from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.tetris.instance_arrays import arrays_of, unavoidable_dollars
-from mast_opt.data_placement.verification.certificate import certified_bound
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.tetris.instance_arrays import arrays_of, unavoidable_dollars
+from mast_opt.problems.data_placement.verification.certificate import certified_bound
 from tests.data_placement.strategies import problems
 from tests.data_placement.support import examples
 

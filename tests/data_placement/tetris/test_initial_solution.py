@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.data_placement.generate.blank import plain
-from mast_opt.data_placement.problem import TERMS
-from mast_opt.data_placement.tetris.initial_solution import first_state
-from mast_opt.data_placement.tetris.instance_arrays import arrays_of
+from mast_opt.problems.data_placement.generate.blank import plain
+from mast_opt.problems.data_placement.problem import TERMS
+from mast_opt.problems.data_placement.tetris.initial_solution import first_state
+from mast_opt.problems.data_placement.tetris.instance_arrays import arrays_of
 
 
 def test_work_goes_to_its_data_where_no_copy_may_be_added() -> None:

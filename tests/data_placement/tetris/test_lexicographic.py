@@ -8,22 +8,22 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt import backends
 from mast_opt.core.errors import BackendError
 from mast_opt.core.solve_result import SolveParams, SolveResult, Status
-from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.plan import Plan
-from mast_opt.data_placement.tetris.annealing.parallel import ParallelAnnealing
-from mast_opt.data_placement.tetris.instance_arrays import arrays_of
-from mast_opt.data_placement.tetris.params import TetrisParams
-from mast_opt.data_placement.tetris.stage_objective import StageObjective
-from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import FixAndOptimise
-from mast_opt.data_placement.tetris.sub_mip.workloads_only import place_work
-from mast_opt.data_placement.tetris.tetris_search import EpsilonConstraint, TetrisSearch
-from mast_opt.data_placement.tetris.workload_parts import WorkloadParts
-from mast_opt.data_placement.verification.verifier import verify
-from mast_opt.mip import Mip
-from mast_opt.search.interface import MipSolver, SearchContext, SearchMonitor, StoppingCriteria
+from mast_opt.problems import backends
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.plan import Plan
+from mast_opt.problems.data_placement.tetris.annealing.parallel import ParallelAnnealing
+from mast_opt.problems.data_placement.tetris.instance_arrays import arrays_of
+from mast_opt.problems.data_placement.tetris.params import TetrisParams
+from mast_opt.problems.data_placement.tetris.stage_objective import StageObjective
+from mast_opt.problems.data_placement.tetris.sub_mip.fix_and_optimise import FixAndOptimise
+from mast_opt.problems.data_placement.tetris.sub_mip.workloads_only import place_work
+from mast_opt.problems.data_placement.tetris.tetris_search import EpsilonConstraint, TetrisSearch
+from mast_opt.problems.data_placement.tetris.workload_parts import WorkloadParts
+from mast_opt.problems.data_placement.verification.verifier import verify
+from mast_opt.problems.mip import Mip
+from mast_opt.problems.search.interface import MipSolver, SearchContext, SearchMonitor, StoppingCriteria
 from tests.narrowing import some
 
 PARAMS = TetrisParams()

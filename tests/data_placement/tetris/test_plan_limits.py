@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 import mast_opt
-from mast_opt.data_placement import DataPlacement, Plan
-from mast_opt.data_placement.limits import LIMITS
-from mast_opt.data_placement.tetris.params import TetrisParams
-from mast_opt.data_placement.tetris.plan_limits import PRICED, PlanLimitParams
-from mast_opt.data_placement.verification.verifier import use_of_limits
+from mast_opt.problems.data_placement import DataPlacement, Plan
+from mast_opt.problems.data_placement.limits import LIMITS
+from mast_opt.problems.data_placement.tetris.params import TetrisParams
+from mast_opt.problems.data_placement.tetris.plan_limits import PRICED, PlanLimitParams
+from mast_opt.problems.data_placement.verification.verifier import use_of_limits
 from tests.data_placement.test_limits import LIMITED
 
 FEW = TetrisParams(plan_limits=PlanLimitParams(searches=4))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mast_opt.data_placement.tetris.initial_solution import first_state
-from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
-from mast_opt.data_placement.tetris.replica_repair import repair_replicas
-from mast_opt.data_placement.tetris.state import TetrisState, cost, excess, state_of
+from mast_opt.problems.data_placement.tetris.initial_solution import first_state
+from mast_opt.problems.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
+from mast_opt.problems.data_placement.tetris.replica_repair import repair_replicas
+from mast_opt.problems.data_placement.tetris.state import TetrisState, cost, excess, state_of
 from tests.data_placement.support import made
 
 REGIONS = 6

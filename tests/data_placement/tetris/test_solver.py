@@ -11,20 +11,20 @@ import pytest
 from hypothesis import given
 
 import mast_opt
-from mast_opt import backends
 from mast_opt.core.solve_result import Event, Limit, SolveParams, SolveResult, Status
-from mast_opt.data_placement import DataPlacement, Plan
-from mast_opt.data_placement.formulation.formulation import base, exact_shares
-from mast_opt.data_placement.generate import FAMILIES
-from mast_opt.data_placement.tetris import instance_arrays as arrays_module
-from mast_opt.data_placement.tetris.initial_solution import first_state
-from mast_opt.data_placement.tetris.instance_arrays import arrays_of
-from mast_opt.data_placement.tetris.params import TetrisParams
-from mast_opt.data_placement.tetris.state import excess, state_of
-from mast_opt.data_placement.verification.certificate import certified_bound
-from mast_opt.mip import Mip
-from mast_opt.search.interface import SearchContext, SearchMonitor, StoppingCriteria
-from mast_opt.solving import Solution
+from mast_opt.planner.solving import Solution
+from mast_opt.problems import backends
+from mast_opt.problems.data_placement import DataPlacement, Plan
+from mast_opt.problems.data_placement.formulation.formulation import base, exact_shares
+from mast_opt.problems.data_placement.generate import FAMILIES
+from mast_opt.problems.data_placement.tetris import instance_arrays as arrays_module
+from mast_opt.problems.data_placement.tetris.initial_solution import first_state
+from mast_opt.problems.data_placement.tetris.instance_arrays import arrays_of
+from mast_opt.problems.data_placement.tetris.params import TetrisParams
+from mast_opt.problems.data_placement.tetris.state import excess, state_of
+from mast_opt.problems.data_placement.verification.certificate import certified_bound
+from mast_opt.problems.mip import Mip
+from mast_opt.problems.search.interface import SearchContext, SearchMonitor, StoppingCriteria
 from tests.data_placement.strategies import problems
 from tests.data_placement.support import RELATIVE, examples, made, no_solver, proven, same_plan
 from tests.narrowing import some
@@ -197,7 +197,7 @@ def test_a_feasible_start_of_split_work_is_never_lost(order: tuple[str, ...]) ->
 
 
 def test_whole_work_without_links_needs_no_mip_solver() -> None:
-    from mast_opt.data_placement.tetris.solver import tetris
+    from mast_opt.problems.data_placement.tetris.solver import tetris
 
     tools = SearchContext(
         np.random.default_rng(1), SearchMonitor(StoppingCriteria(gap=0.0, iterations=5)), 2, lambda name: no_solver
@@ -257,7 +257,7 @@ def test_where_rounds_are_counted_the_solver_counts_nodes() -> None:
         asked.append(params)
         return backends.get("highs").solve(mip, params)
 
-    from mast_opt.data_placement.tetris.solver import tetris
+    from mast_opt.problems.data_placement.tetris.solver import tetris
 
     stop = StoppingCriteria(gap=0.0, iterations=3)
     tools = SearchContext(np.random.default_rng(1), SearchMonitor(stop), 1, lambda name: solver)
@@ -267,7 +267,7 @@ def test_where_rounds_are_counted_the_solver_counts_nodes() -> None:
 
 
 def test_an_interrupt_while_the_plan_is_finished_is_told() -> None:
-    from mast_opt.data_placement.tetris.solver import tetris
+    from mast_opt.problems.data_placement.tetris.solver import tetris
 
     stop = StoppingCriteria(gap=0.0, time_limit_s=1.0)
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import mast_opt
-from mast_opt.data_placement.tetris.params import TetrisParams
-from mast_opt.data_placement.tetris.stage_objective import StageObjective
-from mast_opt.data_placement.tetris.strategy import (
+from mast_opt.problems.data_placement.tetris.params import TetrisParams
+from mast_opt.problems.data_placement.tetris.stage_objective import StageObjective
+from mast_opt.problems.data_placement.tetris.strategy import (
     Budget,
     Features,
     Finish,

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt.data_placement import DataPlacement, Plan
-from mast_opt.data_placement.plan import fill_copies, fill_remote
-from mast_opt.data_placement.problem import SHARE
-from mast_opt.data_placement.tetris.workload_parts import PartsParams, WorkloadParts
-from mast_opt.data_placement.verification.verifier import verify
+from mast_opt.problems.data_placement import DataPlacement, Plan
+from mast_opt.problems.data_placement.plan import fill_copies, fill_remote
+from mast_opt.problems.data_placement.problem import SHARE
+from mast_opt.problems.data_placement.tetris.workload_parts import PartsParams, WorkloadParts
+from mast_opt.problems.data_placement.verification.verifier import verify
 from tests.data_placement.support import made
 from tests.narrowing import some
 

@@ -13,14 +13,14 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from mast_opt.core.errors import PlanError
-from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.formulation.formulation import base
-from mast_opt.data_placement.generate import FAMILIES
-from mast_opt.data_placement.verification import certificate as certificate_file
-from mast_opt.data_placement.verification import certificate_bound as certificate_sums
-from mast_opt.data_placement.verification.certificate import Certificate, certified_bound
-from mast_opt.data_placement.verification.certificate_bound import LEVELS
-from mast_opt.data_placement.verification.certificate_tree_cuts import KeptTrees
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.formulation.formulation import base
+from mast_opt.problems.data_placement.generate import FAMILIES
+from mast_opt.problems.data_placement.verification import certificate as certificate_file
+from mast_opt.problems.data_placement.verification import certificate_bound as certificate_sums
+from mast_opt.problems.data_placement.verification.certificate import Certificate, certified_bound
+from mast_opt.problems.data_placement.verification.certificate_bound import LEVELS
+from mast_opt.problems.data_placement.verification.certificate_tree_cuts import KeptTrees
 from tests.data_placement.brute import Brute
 from tests.data_placement.certificates import (
     boxes,

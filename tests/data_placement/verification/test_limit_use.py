@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 
 from mast_opt.core.errors import InstanceError, UsageError
-from mast_opt.data_placement.limits import LIMITS
-from mast_opt.data_placement.verification.verifier import use_of_limits, verify
+from mast_opt.problems.data_placement.limits import LIMITS
+from mast_opt.problems.data_placement.verification.verifier import use_of_limits, verify
 from tests.data_placement.edits import FREE, RUN, dropped
 from tests.data_placement.workshop import PLAN, PROBLEM, TB
 

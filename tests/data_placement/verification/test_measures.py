@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 
 from mast_opt.core.errors import InstanceError
-from mast_opt.data_placement.tables.problem_tables import problem_from_tables, problem_to_tables
-from mast_opt.data_placement.verification.verifier import verify
+from mast_opt.problems.data_placement.tables.problem_tables import problem_from_tables, problem_to_tables
+from mast_opt.problems.data_placement.verification.verifier import verify
 from tests.data_placement.edits import DERIVED, FREE, REMOTE, RUN, dropped
 from tests.data_placement.workshop import PLAN, PROBLEM, ints
 

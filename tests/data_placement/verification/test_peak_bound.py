@@ -11,10 +11,10 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.entities import CpuQuotas, CurrentRuns, Reads
-from mast_opt.data_placement.formulation.formulation import base
-from mast_opt.data_placement.verification.peak_bound import bin_packing_peak_bound
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.entities import CpuQuotas, CurrentRuns, Reads
+from mast_opt.problems.data_placement.formulation.formulation import base
+from mast_opt.problems.data_placement.verification.peak_bound import bin_packing_peak_bound
 from tests.data_placement.strategies import problems
 from tests.data_placement.support import examples, proven
 

@@ -10,13 +10,13 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import PlanError
-from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.generate.blank import plain
-from mast_opt.data_placement.problem import TERMS
-from mast_opt.data_placement.tetris.lagrangian.spectral import SpectralParams, spectrum_of
-from mast_opt.data_placement.verification.certificate import certified_bound
-from mast_opt.data_placement.verification.spectral_bound import Spectrum, cut_graph, spectral_bound
-from mast_opt.kind.header import Objective
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.generate.blank import plain
+from mast_opt.problems.data_placement.problem import TERMS
+from mast_opt.problems.data_placement.tetris.lagrangian.spectral import SpectralParams, spectrum_of
+from mast_opt.problems.data_placement.verification.certificate import certified_bound
+from mast_opt.problems.data_placement.verification.spectral_bound import Spectrum, cut_graph, spectral_bound
+from mast_opt.problems.kind.header import Objective
 from tests.narrowing import some
 
 

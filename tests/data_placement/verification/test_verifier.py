@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 
 from mast_opt.core.errors import PlanError
-from mast_opt.data_placement import DataPlacement, Plan
-from mast_opt.data_placement.verification.verifier import verify
+from mast_opt.problems.data_placement import DataPlacement, Plan
+from mast_opt.problems.data_placement.verification.verifier import verify
 from tests.data_placement.edits import COPY, DERIVED, FREE, REMOTE, RUN, added, changed, dropped, limit, placed
 from tests.data_placement.workshop import (
     A100,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from mast_opt.hosts.kueue.api import LightkubeApi
+from mast_opt.live.hosts.kueue.api import LightkubeApi
 from tests.hosts.kueue.api_servers import ApiServer, Cluster, cluster
 from tests.hosts.kueue.real_api import RealApi
 from tests.hosts.kueue.stand_in import Kueue

@@ -13,8 +13,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import yaml
 
-from mast_opt.hosts.kueue.api import PLURALS, ApiError
-from mast_opt.hosts.kueue.patches import Patch
+from mast_opt.live.hosts.kueue.api import PLURALS, ApiError
+from mast_opt.live.hosts.kueue.patches import Patch
 from tests.hosts.kueue.stand_in import StandIn
 
 KINDS = {plural: kind for kind, plural in PLURALS.items()}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mast_opt.hosts.kueue.api import NAMESPACED, PLURALS, ApiError
-from mast_opt.hosts.kueue.patches import APPLY, Patch
+from mast_opt.live.hosts.kueue.api import NAMESPACED, PLURALS, ApiError
+from mast_opt.live.hosts.kueue.patches import APPLY, Patch
 from tests.hosts.kueue.api_servers import ApiServer, Refusal
 from tests.hosts.kueue.objects import Object
 

@@ -13,11 +13,11 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from mast_opt.hosts.kueue.admission import Admission, Offer
-from mast_opt.hosts.kueue.api import ApiError, Objects
-from mast_opt.hosts.kueue.patches import APPLY, Patch
-from mast_opt.hosts.kueue.reading import cluster_view
-from mast_opt.hosts.kueue.sight import OF_WORKERS
+from mast_opt.live.hosts.kueue.admission import Admission, Offer
+from mast_opt.live.hosts.kueue.api import ApiError, Objects
+from mast_opt.live.hosts.kueue.patches import APPLY, Patch
+from mast_opt.live.hosts.kueue.reading import cluster_view
+from mast_opt.live.hosts.kueue.sight import OF_WORKERS
 from tests.hosts.kueue.objects import NOW, Object, admission, condition
 
 Path = tuple[str, ...]

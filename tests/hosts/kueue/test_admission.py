@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from mast_opt.hosts.kueue.manifests import read_manifests
-from mast_opt.hosts.kueue.nomination import Advice, advise
+from mast_opt.live.hosts.kueue.manifests import read_manifests
+from mast_opt.live.hosts.kueue.nomination import Advice, advise
 from tests.hosts.kueue.objects import Object, condition, flavor, local_queue, pods, queue, running, workload
 
 GPU = "nvidia.com/gpu"

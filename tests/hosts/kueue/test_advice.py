@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import InputError, UsageError
-from mast_opt.hosts.kueue.nomination import Advice, DispatchParams, advise
-from mast_opt.hosts.kueue.objects import ClusterView
-from mast_opt.hosts.kueue.reading import cluster_view
-from mast_opt.hosts.kueue.reading import workload as read
+from mast_opt.live.hosts.kueue.nomination import Advice, DispatchParams, advise
+from mast_opt.live.hosts.kueue.objects import ClusterView
+from mast_opt.live.hosts.kueue.reading import cluster_view
+from mast_opt.live.hosts.kueue.reading import workload as read
 from tests.hosts.kueue.objects import Object, flavor, local_queue, pods, queue, running, workload
 
 

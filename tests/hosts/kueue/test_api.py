@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mast_opt.hosts.kueue.api import ApiError, LightkubeApi
-from mast_opt.hosts.kueue.dispatcher import Dispatcher
+from mast_opt.live.hosts.kueue.api import ApiError, LightkubeApi
+from mast_opt.live.hosts.kueue.dispatcher import Dispatcher
 from tests.hosts.kueue.http_stand_in import served
 from tests.hosts.kueue.objects import pods, running, workload
 from tests.hosts.kueue.test_dispatcher import Clusters

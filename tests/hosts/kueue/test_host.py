@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 
 from mast_opt.core.errors import UsageError
-from mast_opt.hosts.kueue.book import Book
-from mast_opt.hosts.kueue.host import KueueHost
-from mast_opt.hosts.kueue.jobs import job_name, shares_at, spec_of, tier_of
-from mast_opt.hosts.kueue.nomination import PRIORITIES, DispatchParams
-from mast_opt.hosts.kueue.reading import workload as read
-from mast_opt.hosts.kueue.sight import CHECK
-from mast_opt.hosts.protocol import Host
-from mast_opt.loop import events as ev
-from mast_opt.loop.commands import Drop, Start
-from mast_opt.loop.job_states import JobState
-from mast_opt.loop.log_checker import check_log
-from mast_opt.store.sql_store import SqlStore
-from mast_opt.store.sqlite import open_sqlite
+from mast_opt.live.hosts.kueue.book import Book
+from mast_opt.live.hosts.kueue.host import KueueHost
+from mast_opt.live.hosts.kueue.jobs import job_name, shares_at, spec_of, tier_of
+from mast_opt.live.hosts.kueue.nomination import PRIORITIES, DispatchParams
+from mast_opt.live.hosts.kueue.reading import workload as read
+from mast_opt.live.hosts.kueue.sight import CHECK
+from mast_opt.live.hosts.protocol import Host
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.commands import Drop, Start
+from mast_opt.live.loop.job_states import JobState
+from mast_opt.live.loop.log_checker import check_log
+from mast_opt.live.store.sql_store import SqlStore
+from mast_opt.live.store.sqlite import open_sqlite
 from tests.hosts.kueue.api_servers import until
 from tests.hosts.kueue.objects import condition, pods, queue, running, workload
 from tests.hosts.kueue.test_dispatcher import Clusters, check, connected

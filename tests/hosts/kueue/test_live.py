@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from mast_opt.hosts.kueue.api import ApiError
-from mast_opt.loop.log_checker import check_log
-from mast_opt.store.sqlite import open_sqlite
+from mast_opt.live.hosts.kueue.api import ApiError
+from mast_opt.live.loop.log_checker import check_log
+from mast_opt.live.store.sqlite import open_sqlite
 from tests.hosts.kueue.api_servers import kubeconfig, until
 from tests.hosts.kueue.conftest import Real
 from tests.hosts.kueue.objects import pods, running

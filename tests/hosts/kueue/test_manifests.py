@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from mast_opt.core.errors import InputError
-from mast_opt.hosts.kueue.manifests import read_manifests
+from mast_opt.live.hosts.kueue.manifests import read_manifests
 from tests.hosts.kueue.objects import Object, flavor, local_queue, pods, queue, running, workload
 
 JOB = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mast_opt.hosts.kueue.api import ApiError
-from mast_opt.hosts.kueue.sight import Reader, look
-from mast_opt.hosts.kueue.watched import GONE, WatchedApi
+from mast_opt.live.hosts.kueue.api import ApiError
+from mast_opt.live.hosts.kueue.sight import Reader, look
+from mast_opt.live.hosts.kueue.watched import GONE, WatchedApi
 from tests.hosts.kueue.objects import queue, workload
 from tests.hosts.kueue.stand_in import StandIn
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import xlsxwriter
 
-from mast_opt.io import read
-from mast_opt.io.readers.excel import cell_text
+from mast_opt.planner.io import read
+from mast_opt.planner.io.readers.excel import cell_text
 from tests.io.conftest import faults_of, places
 from tests.io.test_file_faults import JUNK
 

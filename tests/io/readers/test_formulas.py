@@ -11,8 +11,8 @@ import openpyxl
 import pytest
 import xlsxwriter
 
-from mast_opt.io import read
-from mast_opt.io.readers.formulas import Calculator, HeldCells, NotComputed
+from mast_opt.planner.io import read
+from mast_opt.planner.io.readers.formulas import Calculator, HeldCells, NotComputed
 from tests.io.conftest import faults_of, places
 from tests.io.toy import GOOD
 

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from mast_opt.core.errors import InstanceError
-from mast_opt.io import read
-from mast_opt.io.faults import LISTED
+from mast_opt.planner.io import read
+from mast_opt.planner.io.faults import LISTED
 from tests.io.conftest import Folder, faults_of, places
 
 SITES = "site,storage_tb,ingress_tb,headroom\n"

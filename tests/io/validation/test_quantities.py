@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mast_opt.io.validation.frames import exact_numbers
-from mast_opt.io.validation.quantities import LARGEST, decimals_of, to_base, to_text
-from mast_opt.kind.schema import Role
+from mast_opt.planner.io.validation.frames import exact_numbers
+from mast_opt.planner.io.validation.quantities import LARGEST, decimals_of, to_base, to_text
+from mast_opt.problems.kind.schema import Role
 
 SCALES = (1, 1000, 1024, 1_000_000, 10**9)
 DIGITS = st.text("0123456789", max_size=21)

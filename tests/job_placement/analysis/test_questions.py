@@ -11,8 +11,8 @@ import pytest
 
 import mast_opt
 from mast_opt import Scenario
-from mast_opt.job_placement.analysis.scenarios import add_servers
-from mast_opt.job_placement.plan import empty
+from mast_opt.problems.job_placement.analysis.scenarios import add_servers
+from mast_opt.problems.job_placement.plan import empty
 from tests.narrowing import some
 
 FOLDER = Path(__file__).parents[3] / "instances" / "job_placement"

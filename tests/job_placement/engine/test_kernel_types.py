@@ -8,9 +8,9 @@ import numba
 import numpy as np
 import pytest
 
-from mast_opt.job_placement.exhaustive.batch_state import batch_state_of
-from mast_opt.job_placement.exhaustive.objective import term_prices_of
-from mast_opt.job_placement.generate import FAMILIES
+from mast_opt.problems.job_placement.exhaustive.batch_state import batch_state_of
+from mast_opt.problems.job_placement.exhaustive.objective import term_prices_of
+from mast_opt.problems.job_placement.generate import FAMILIES
 
 
 @pytest.mark.parametrize("family", FAMILIES)

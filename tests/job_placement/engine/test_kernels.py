@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import mast_opt.job_placement
+import mast_opt.problems.job_placement
 
-PACKAGE = Path(mast_opt.job_placement.__file__).parent
+PACKAGE = Path(mast_opt.problems.job_placement.__file__).parent
 
 
 def functions() -> Iterator[tuple[str, ast.FunctionDef, bool]]:

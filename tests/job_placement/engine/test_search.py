@@ -7,10 +7,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from mast_opt.job_placement import JobPlacement
-from mast_opt.job_placement.exhaustive.batch import exhaustively
-from mast_opt.job_placement.exhaustive.batch_state import batch_state_of
-from mast_opt.job_placement.verification.verifier import verify
+from mast_opt.problems.job_placement import JobPlacement
+from mast_opt.problems.job_placement.exhaustive.batch import exhaustively
+from mast_opt.problems.job_placement.exhaustive.batch_state import batch_state_of
+from mast_opt.problems.job_placement.verification.verifier import verify
 from tests.job_placement.brute import Brute
 from tests.job_placement.fleets import crowded
 

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from mast_opt.job_placement import JobPlacement
-from mast_opt.job_placement.engine.state import J_COST, VICTIM
-from mast_opt.job_placement.engine.state_allocation import copied
-from mast_opt.job_placement.exhaustive.batch import admit_in_order, exhaustively
-from mast_opt.job_placement.exhaustive.batch_state import BatchState, batch_state_of
-from mast_opt.job_placement.exhaustive.local_search import SCALE, EvictionLocalSearch
-from mast_opt.job_placement.exhaustive.objective import term_prices_of
-from mast_opt.job_placement.exhaustive.params import ExhaustiveRepairParams
-from mast_opt.job_placement.generate import FAMILIES
-from mast_opt.job_placement.verification.verifier import verify
-from mast_opt.search.interface import SearchMonitor, StoppingCriteria
+from mast_opt.problems.job_placement import JobPlacement
+from mast_opt.problems.job_placement.engine.state import J_COST, VICTIM
+from mast_opt.problems.job_placement.engine.state_allocation import copied
+from mast_opt.problems.job_placement.exhaustive.batch import admit_in_order, exhaustively
+from mast_opt.problems.job_placement.exhaustive.batch_state import BatchState, batch_state_of
+from mast_opt.problems.job_placement.exhaustive.local_search import SCALE, EvictionLocalSearch
+from mast_opt.problems.job_placement.exhaustive.objective import term_prices_of
+from mast_opt.problems.job_placement.exhaustive.params import ExhaustiveRepairParams
+from mast_opt.problems.job_placement.generate import FAMILIES
+from mast_opt.problems.job_placement.verification.verifier import verify
+from mast_opt.problems.search.interface import SearchMonitor, StoppingCriteria
 from tests.job_placement.strategies import problems
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import mast_opt
-from mast_opt.job_placement import JobPlacement
-from mast_opt.job_placement.kind import KIND
+from mast_opt.problems.job_placement import JobPlacement
+from mast_opt.problems.job_placement.kind import KIND
 from tests.job_placement.strategies import problems
 from tests.job_placement.test_parts import SPREAD, fleet, plan, train
 from tests.narrowing import some

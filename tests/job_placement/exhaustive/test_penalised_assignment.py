@@ -10,23 +10,23 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from mast_opt import backends
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.solve_result import SolveParams
-from mast_opt.importers.gap import Gap, job_placement
-from mast_opt.job_placement import JobPlacement
-from mast_opt.job_placement.exhaustive.batch_state import batch_state_of
-from mast_opt.job_placement.exhaustive.objective import term_prices_of
-from mast_opt.job_placement.exhaustive.params import AssignmentParams
-from mast_opt.job_placement.exhaustive.penalised_assignment import PenalisedAssignment, is_assignment
-from mast_opt.job_placement.generate import FAMILIES
-from mast_opt.job_placement.plan import Plan
-from mast_opt.job_placement.units import CPU
-from mast_opt.job_placement.verification.certificate import CapacityBound
-from mast_opt.job_placement.verification.verifier import verify
-from mast_opt.mip import Mip
-from mast_opt.search.interface import SearchMonitor, StoppingCriteria
-from mast_opt.solving import solve
+from mast_opt.planner.importers.gap import Gap, job_placement
+from mast_opt.planner.solving import solve
+from mast_opt.problems import backends
+from mast_opt.problems.job_placement import JobPlacement
+from mast_opt.problems.job_placement.exhaustive.batch_state import batch_state_of
+from mast_opt.problems.job_placement.exhaustive.objective import term_prices_of
+from mast_opt.problems.job_placement.exhaustive.params import AssignmentParams
+from mast_opt.problems.job_placement.exhaustive.penalised_assignment import PenalisedAssignment, is_assignment
+from mast_opt.problems.job_placement.generate import FAMILIES
+from mast_opt.problems.job_placement.plan import Plan
+from mast_opt.problems.job_placement.units import CPU
+from mast_opt.problems.job_placement.verification.certificate import CapacityBound
+from mast_opt.problems.job_placement.verification.verifier import verify
+from mast_opt.problems.mip import Mip
+from mast_opt.problems.search.interface import SearchMonitor, StoppingCriteria
 from tests.narrowing import some
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mast_opt import solve
-from mast_opt.job_placement.entities import Clusters, Racks, Servers
-from mast_opt.job_placement.exhaustive.published_scores import (
+from mast_opt.problems.job_placement.entities import Clusters, Racks, Servers
+from mast_opt.problems.job_placement.exhaustive.published_scores import (
     FreeServers,
     TaskClasses,
     dot_product,
@@ -16,8 +16,8 @@ from mast_opt.job_placement.exhaustive.published_scores import (
     gpu_clustering,
     gpu_packing,
 )
-from mast_opt.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble
-from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.problems.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble
+from mast_opt.problems.job_placement.problem import JobPlacement
 from tests.narrowing import some
 
 NODE = [200, 1000, 1000, 500]

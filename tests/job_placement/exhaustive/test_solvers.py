@@ -8,26 +8,26 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from mast_opt import backends
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import SolveParams, SolveResult, Status
-from mast_opt.importers.gap import Gap, job_placement
-from mast_opt.job_placement import JobPlacement
-from mast_opt.job_placement.entities import Clusters, Racks, Servers
-from mast_opt.job_placement.exhaustive.batch_state import batch_state_of
-from mast_opt.job_placement.exhaustive.objective import term_prices_of
-from mast_opt.job_placement.exhaustive.params import ExhaustiveRepairParams
-from mast_opt.job_placement.exhaustive.sub_mip import FixAndOptimise
-from mast_opt.job_placement.formulation.aggregated import relaxation
-from mast_opt.job_placement.formulation.formulation import base
-from mast_opt.job_placement.formulation.strengthened import strong
-from mast_opt.job_placement.generate import FAMILIES
-from mast_opt.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble
-from mast_opt.job_placement.kind import KIND
-from mast_opt.job_placement.verification.verifier import verify
-from mast_opt.mip import Mip
-from mast_opt.search.interface import SearchContext, SearchMonitor, StoppingCriteria
-from mast_opt.solving import solve
+from mast_opt.planner.importers.gap import Gap, job_placement
+from mast_opt.planner.solving import solve
+from mast_opt.problems import backends
+from mast_opt.problems.job_placement import JobPlacement
+from mast_opt.problems.job_placement.entities import Clusters, Racks, Servers
+from mast_opt.problems.job_placement.exhaustive.batch_state import batch_state_of
+from mast_opt.problems.job_placement.exhaustive.objective import term_prices_of
+from mast_opt.problems.job_placement.exhaustive.params import ExhaustiveRepairParams
+from mast_opt.problems.job_placement.exhaustive.sub_mip import FixAndOptimise
+from mast_opt.problems.job_placement.formulation.aggregated import relaxation
+from mast_opt.problems.job_placement.formulation.formulation import base
+from mast_opt.problems.job_placement.formulation.strengthened import strong
+from mast_opt.problems.job_placement.generate import FAMILIES
+from mast_opt.problems.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble
+from mast_opt.problems.job_placement.kind import KIND
+from mast_opt.problems.job_placement.verification.verifier import verify
+from mast_opt.problems.mip import Mip
+from mast_opt.problems.search.interface import SearchContext, SearchMonitor, StoppingCriteria
 from tests.job_placement.strategies import problems
 from tests.job_placement.verification.test_verifier import plan
 from tests.narrowing import some

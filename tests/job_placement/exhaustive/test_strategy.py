@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mast_opt.job_placement.exhaustive.params import ExhaustiveRepairParams
-from mast_opt.job_placement.exhaustive.strategy import ExhaustiveRepairStrategy, choose_strategy
-from mast_opt.search.interface import StoppingCriteria
-from mast_opt.search.sub_mip import NO_NODE_LIMIT
+from mast_opt.problems.job_placement.exhaustive.params import ExhaustiveRepairParams
+from mast_opt.problems.job_placement.exhaustive.strategy import ExhaustiveRepairStrategy, choose_strategy
+from mast_opt.problems.search.interface import StoppingCriteria
+from mast_opt.problems.search.sub_mip import NO_NODE_LIMIT
 
 ROUNDS, CLOCK = StoppingCriteria(iterations=5), StoppingCriteria(time_limit_s=60.0)
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt.job_placement.formulation.domain_reduction import possible_options, room_by_tier
-from mast_opt.job_placement.formulation.index_sets import job_servers, options_of
-from mast_opt.job_placement.kind import KIND
-from mast_opt.job_placement.movable_jobs import movable_jobs
-from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.job_placement.units import CPU, GPU, MEMORY, RACK, SERVER, WHOLE
+from mast_opt.problems.job_placement.formulation.domain_reduction import possible_options, room_by_tier
+from mast_opt.problems.job_placement.formulation.index_sets import job_servers, options_of
+from mast_opt.problems.job_placement.kind import KIND
+from mast_opt.problems.job_placement.movable_jobs import movable_jobs
+from mast_opt.problems.job_placement.problem import JobPlacement
+from mast_opt.problems.job_placement.units import CPU, GPU, MEMORY, RACK, SERVER, WHOLE
 
 SMALL = {"jobs": 25, "servers": 4}
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from mast_opt.job_placement import JobPlacement
-from mast_opt.job_placement.entities import Clusters, Racks, Servers
-from mast_opt.job_placement.formulation.formulation import base
-from mast_opt.job_placement.formulation.size import size
-from mast_opt.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble
-from mast_opt.job_placement.tables.mathprog import printable, write_dat
+from mast_opt.problems.job_placement import JobPlacement
+from mast_opt.problems.job_placement.entities import Clusters, Racks, Servers
+from mast_opt.problems.job_placement.formulation.formulation import base
+from mast_opt.problems.job_placement.formulation.size import size
+from mast_opt.problems.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble
+from mast_opt.problems.job_placement.tables.mathprog import printable, write_dat
 from tests.job_placement.strategies import problems
 from tests.mathprog import assert_same, stated, statement
 

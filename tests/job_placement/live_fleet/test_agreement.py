@@ -10,19 +10,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from mast_opt.core.errors import UsageError
-from mast_opt.job_placement import JobPlacement
-from mast_opt.job_placement.engine.server_selection import LEAST_LOSS
-from mast_opt.job_placement.exhaustive.batch import admit_in_order, exhaustively
-from mast_opt.job_placement.exhaustive.batch_state import BatchState, batch_state_of, mix_of
-from mast_opt.job_placement.exhaustive.ejection_chains import ejection_chains
-from mast_opt.job_placement.exhaustive.params import ExhaustiveParams
-from mast_opt.job_placement.generate import FAMILIES
-from mast_opt.job_placement.live_fleet.answers import Bid, Refused
-from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.types import Job, Server, Share
-from mast_opt.job_placement.plan import Plan
-from mast_opt.job_placement.units import GPU
-from mast_opt.search.interface import SearchMonitor, StoppingCriteria
+from mast_opt.problems.job_placement import JobPlacement
+from mast_opt.problems.job_placement.engine.server_selection import LEAST_LOSS
+from mast_opt.problems.job_placement.exhaustive.batch import admit_in_order, exhaustively
+from mast_opt.problems.job_placement.exhaustive.batch_state import BatchState, batch_state_of, mix_of
+from mast_opt.problems.job_placement.exhaustive.ejection_chains import ejection_chains
+from mast_opt.problems.job_placement.exhaustive.params import ExhaustiveParams
+from mast_opt.problems.job_placement.generate import FAMILIES
+from mast_opt.problems.job_placement.live_fleet.answers import Bid, Refused
+from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
+from mast_opt.problems.job_placement.live_fleet.types import Job, Server, Share
+from mast_opt.problems.job_placement.plan import Plan
+from mast_opt.problems.job_placement.units import GPU
+from mast_opt.problems.search.interface import SearchMonitor, StoppingCriteria
 from tests.job_placement.fleets import bid_for
 from tests.job_placement.reference import assert_exact
 from tests.job_placement.strategies import problems

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import UsageError
-from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.running_job import MOST_HOURS, cost_of, costs_of
-from mast_opt.job_placement.live_fleet.types import Job, Server
+from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
+from mast_opt.problems.job_placement.live_fleet.running_job import MOST_HOURS, cost_of, costs_of
+from mast_opt.problems.job_placement.live_fleet.types import Job, Server
 from tests.job_placement.fleets import bid_for
 from tests.job_placement.reference import assert_exact
 

@@ -11,10 +11,10 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import StaleBid, UsageError
-from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.movable_work import moved_holdings
-from mast_opt.job_placement.live_fleet.move_plan import JobMove, MoveBudget, MovePlan
-from mast_opt.job_placement.live_fleet.types import Job, Server, Share
+from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
+from mast_opt.problems.job_placement.live_fleet.movable_work import moved_holdings
+from mast_opt.problems.job_placement.live_fleet.move_plan import JobMove, MoveBudget, MovePlan
+from mast_opt.problems.job_placement.live_fleet.types import Job, Server, Share
 from tests.job_placement.operations import new_job, random_operation, small_fleet
 from tests.job_placement.reference import assert_exact
 from tests.job_placement.test_moves import fleet as instance

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import StaleBid, UsageError
-from mast_opt.job_placement.generate import FAMILIES
-from mast_opt.job_placement.live_fleet.answers import Bid, Refused
-from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.types import Job, Server
+from mast_opt.problems.job_placement.generate import FAMILIES
+from mast_opt.problems.job_placement.live_fleet.answers import Bid, Refused
+from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
+from mast_opt.problems.job_placement.live_fleet.types import Job, Server
 from tests.job_placement.engine.test_search import best_bid
 from tests.job_placement.fleets import admit, bid_for, crowded, refused_for, server
 from tests.job_placement.operations import any_job, new_job, random_operation, small_fleet

@@ -11,11 +11,11 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import UsageError
-from mast_opt.job_placement.engine.arrival_mix import ArrivalMix, Shape, server_classes, shape_of
-from mast_opt.job_placement.engine.limits import DEFAULT_SAMPLING, SAMPLING_RANGES, FillSampling
-from mast_opt.job_placement.live_fleet.answers import Bid, Refused
-from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.types import Job, Server
+from mast_opt.problems.job_placement.engine.arrival_mix import ArrivalMix, Shape, server_classes, shape_of
+from mast_opt.problems.job_placement.engine.limits import DEFAULT_SAMPLING, SAMPLING_RANGES, FillSampling
+from mast_opt.problems.job_placement.live_fleet.answers import Bid, Refused
+from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
+from mast_opt.problems.job_placement.live_fleet.types import Job, Server
 from tests.job_placement.fleets import bid_for
 from tests.job_placement.operations import new_job, new_server, random_operation, small_fleet
 from tests.job_placement.slow_placement import SlowPlacement

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from mast_opt.core.errors import UsageError
-from mast_opt.job_placement.live_fleet.answers import Bid, Refused
-from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.types import Job, Server, Share
+from mast_opt.problems.job_placement.live_fleet.answers import Bid, Refused
+from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
+from mast_opt.problems.job_placement.live_fleet.types import Job, Server, Share
 from tests.job_placement.fleets import bid_for, refused_for
 from tests.job_placement.reference import assert_exact
 

@@ -11,11 +11,11 @@ import pytest
 
 from mast_opt import JobPlacementBuilder
 from mast_opt.core.errors import StaleBid, UnsupportedOption, UsageError
-from mast_opt.job_placement.engine.state import L_AFTER, S_ROW
-from mast_opt.job_placement.live_fleet.answers import Bid, Refused
-from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.move_plan import MoveBudget
-from mast_opt.job_placement.live_fleet.types import Job, Part, Server, Share
+from mast_opt.problems.job_placement.engine.state import L_AFTER, S_ROW
+from mast_opt.problems.job_placement.live_fleet.answers import Bid, Refused
+from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
+from mast_opt.problems.job_placement.live_fleet.move_plan import MoveBudget
+from mast_opt.problems.job_placement.live_fleet.types import Job, Part, Server, Share
 from tests.job_placement.fleets import bid_for, refused_for
 from tests.job_placement.live_fleet.test_agreement import placed
 from tests.job_placement.operations import new_job, new_multipart_job, random_operation, small_fleet

@@ -10,12 +10,12 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 
 from mast_opt import JobPlacementBuilder
-from mast_opt.job_placement import JobPlacement
-from mast_opt.job_placement.live_fleet.answers import Bid, Refused
-from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.types import Job, Server
-from mast_opt.job_placement.units import WHOLE_JOB_LEVELS
-from mast_opt.job_placement.verification.verifier import verify
+from mast_opt.problems.job_placement import JobPlacement
+from mast_opt.problems.job_placement.live_fleet.answers import Bid, Refused
+from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
+from mast_opt.problems.job_placement.live_fleet.types import Job, Server
+from mast_opt.problems.job_placement.units import WHOLE_JOB_LEVELS
+from mast_opt.problems.job_placement.verification.verifier import verify
 from tests.job_placement.brute import Brute
 from tests.job_placement.live_fleet.test_agreement import placed
 from tests.job_placement.operations import new_multipart_job, random_operation, small_fleet

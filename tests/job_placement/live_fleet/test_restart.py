@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import StaleBid, UsageError
-from mast_opt.job_placement.generate import FAMILIES
-from mast_opt.job_placement.live_fleet.answers import Bid
-from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.snapshot_format import DIGEST, HEAD, MAGIC, VERSION
-from mast_opt.job_placement.live_fleet.types import Job, Server
+from mast_opt.problems.job_placement.generate import FAMILIES
+from mast_opt.problems.job_placement.live_fleet.answers import Bid
+from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
+from mast_opt.problems.job_placement.live_fleet.snapshot_format import DIGEST, HEAD, MAGIC, VERSION
+from mast_opt.problems.job_placement.live_fleet.types import Job, Server
 from tests.job_placement.fleets import bid_for
 from tests.job_placement.operations import new_job, random_operation, small_fleet
 from tests.job_placement.reference import assert_exact

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import StaleBid, UsageError
-from mast_opt.job_placement.engine.limits import SearchLimits
-from mast_opt.job_placement.generate import FAMILIES
-from mast_opt.job_placement.live_fleet.answers import Refused
-from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.types import Job, Server, Share
+from mast_opt.problems.job_placement.engine.limits import SearchLimits
+from mast_opt.problems.job_placement.generate import FAMILIES
+from mast_opt.problems.job_placement.live_fleet.answers import Refused
+from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
+from mast_opt.problems.job_placement.live_fleet.types import Job, Server, Share
 from tests.job_placement.fleets import bid_for
 from tests.job_placement.operations import any_job, random_operation, small_fleet
 from tests.job_placement.reference import assert_exact

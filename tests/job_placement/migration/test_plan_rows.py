@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mast_opt
-from mast_opt.job_placement.migration.plan_rows import migration_plan
-from mast_opt.job_placement.plan import empty
-from mast_opt.job_placement.verification.measures import row_needs
+from mast_opt.problems.job_placement.migration.plan_rows import migration_plan
+from mast_opt.problems.job_placement.plan import empty
+from mast_opt.problems.job_placement.verification.measures import row_needs
 from tests.data_placement.support import examples
 from tests.narrowing import some
 

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from mast_opt.core.errors import InstanceError, PlanError
-from mast_opt.io import checksum, read, read_plan, write
-from mast_opt.job_placement import JobPlacement
-from mast_opt.job_placement.generate import FAMILIES
-from mast_opt.job_placement.tables.plan_tables import plan_from_tables, plan_to_tables
-from mast_opt.job_placement.tables.problem_tables import problem_from_tables, problem_to_tables
-from mast_opt.solving import solve, write_plan_folder
+from mast_opt.planner.io import checksum, read, read_plan, write
+from mast_opt.planner.solving import solve, write_plan_folder
+from mast_opt.problems.job_placement import JobPlacement
+from mast_opt.problems.job_placement.generate import FAMILIES
+from mast_opt.problems.job_placement.tables.plan_tables import plan_from_tables, plan_to_tables
+from mast_opt.problems.job_placement.tables.problem_tables import problem_from_tables, problem_to_tables
 from tests.job_placement.strategies import problems
 from tests.narrowing import some
 
@@ -89,7 +89,7 @@ def test_a_job_larger_than_any_cluster_is_no_fault_and_has_a_reason(tmp_path: Pa
     problem = loaded(tmp_path, jobs=[{**BASE["jobs"][0], "tasks": 50}, {**BASE["jobs"][0], "job": "k"}])
     solution = solve(problem, "highs")
     assert problem.jobs.labels[int(some(solution.plan).job[0])] == "k"
-    from mast_opt.job_placement.presentation.sections import sections
+    from mast_opt.problems.job_placement.presentation.sections import sections
 
     waiting = sections(problem, some(solution.plan))[-1]
     assert waiting.rows[0][0] == "j"

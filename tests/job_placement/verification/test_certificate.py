@@ -11,15 +11,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import mast_opt
-from mast_opt.backends import get
 from mast_opt.cli.bound_check import check_bound
 from mast_opt.core.errors import PlanError
 from mast_opt.core.solve_result import SolveParams
-from mast_opt.job_placement import JobPlacement
-from mast_opt.job_placement.exhaustive.capacity_prices import capacity_prices
-from mast_opt.job_placement.formulation.aggregated import relaxation
-from mast_opt.job_placement.verification.certificate import CapacityBound, certified_bound
-from mast_opt.job_placement.verification.verifier import verify
+from mast_opt.problems.backends import get
+from mast_opt.problems.job_placement import JobPlacement
+from mast_opt.problems.job_placement.exhaustive.capacity_prices import capacity_prices
+from mast_opt.problems.job_placement.formulation.aggregated import relaxation
+from mast_opt.problems.job_placement.verification.certificate import CapacityBound, certified_bound
+from mast_opt.problems.job_placement.verification.verifier import verify
 from tests.job_placement.brute import Brute
 from tests.job_placement.strategies import problems
 from tests.narrowing import some

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mast_opt.job_placement.analysis.current_state import current_state
-from mast_opt.job_placement.migration.plan_rows import migration_plan
-from mast_opt.job_placement.plan import empty
-from mast_opt.job_placement.verification.measures import measure
+from mast_opt.problems.job_placement.analysis.current_state import current_state
+from mast_opt.problems.job_placement.migration.plan_rows import migration_plan
+from mast_opt.problems.job_placement.plan import empty
+from mast_opt.problems.job_placement.verification.measures import measure
 from tests.job_placement.verification.test_verifier import plan, sound, two_clusters
 
 

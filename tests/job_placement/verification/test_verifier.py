@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import PlanError
-from mast_opt.io import read
-from mast_opt.job_placement import JobPlacement, Plan
-from mast_opt.job_placement.entities import Clusters, Racks, Servers
-from mast_opt.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble
-from mast_opt.job_placement.plan import empty
-from mast_opt.job_placement.verification.verifier import verify
+from mast_opt.planner.io import read
+from mast_opt.problems.job_placement import JobPlacement, Plan
+from mast_opt.problems.job_placement.entities import Clusters, Racks, Servers
+from mast_opt.problems.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble
+from mast_opt.problems.job_placement.plan import empty
+from mast_opt.problems.job_placement.verification.verifier import verify
 from tests.job_placement.test_instances import FOLDER
 
 FIELDS = ("job", "server", "tasks", "gpu_index", "indexed")

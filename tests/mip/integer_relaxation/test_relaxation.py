@@ -12,11 +12,11 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
 from mast_opt.core.arrays import BoolArray, FloatArray, IntArray
-from mast_opt.mip import Mip, MipBuilder
-from mast_opt.mip.integer_relaxation.bound_tightening import endless_gain, finite_bounds
-from mast_opt.mip.integer_relaxation.coefficients import Coefficients
-from mast_opt.mip.integer_relaxation.implied_integers import integral_units, whole
-from mast_opt.mip.integer_relaxation.relaxation import IntegerRelaxation, Unlimited, lattice
+from mast_opt.problems.mip import Mip, MipBuilder
+from mast_opt.problems.mip.integer_relaxation.bound_tightening import endless_gain, finite_bounds
+from mast_opt.problems.mip.integer_relaxation.coefficients import Coefficients
+from mast_opt.problems.mip.integer_relaxation.implied_integers import integral_units, whole
+from mast_opt.problems.mip.integer_relaxation.relaxation import IntegerRelaxation, Unlimited, lattice
 from tests.backends.programs import INF, DenseRow, overload, program
 
 

@@ -11,8 +11,8 @@ import pytest
 import mast_opt
 from mast_opt.cli import main
 from mast_opt.core.errors import UsageError
-from mast_opt.resource_allocation import Plan
-from mast_opt.resource_allocation.analysis.binding_limits import binding
+from mast_opt.problems.resource_allocation import Plan
+from mast_opt.problems.resource_allocation.analysis.binding_limits import binding
 from tests.resource_allocation.reference import Dense
 from tests.resource_allocation.support import INSTANCES, gavel, small
 

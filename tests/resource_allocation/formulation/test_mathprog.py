@@ -11,9 +11,9 @@ import pytest
 import mast_opt
 from mast_opt.core.errors import UsageError
 from mast_opt.core.sense import Sense
-from mast_opt.resource_allocation import Plan, ResourceAllocation
-from mast_opt.resource_allocation.formulation.formulation import base
-from mast_opt.resource_allocation.tables.mathprog import STATED, printable, write_dat
+from mast_opt.problems.resource_allocation import Plan, ResourceAllocation
+from mast_opt.problems.resource_allocation.formulation.formulation import base
+from mast_opt.problems.resource_allocation.tables.mathprog import STATED, printable, write_dat
 from tests.mathprog import assert_same, optimum, stated, statement
 from tests.resource_allocation.support import gavel, small, with_policy
 

@@ -12,9 +12,9 @@ from scipy.optimize import minimize
 import mast_opt
 from mast_opt.core.sense import Sense
 from mast_opt.core.solve_result import Status
-from mast_opt.resource_allocation.formulation.utility import LEXIMIN
-from mast_opt.resource_allocation.policies import EVERY_JOB_RUNS, POLICIES
-from mast_opt.resource_allocation.verification.price_bound import certified_bound
+from mast_opt.problems.resource_allocation.formulation.utility import LEXIMIN
+from mast_opt.problems.resource_allocation.policies import EVERY_JOB_RUNS, POLICIES
+from mast_opt.problems.resource_allocation.verification.price_bound import certified_bound
 from tests.narrowing import some
 from tests.resource_allocation.reference import (
     Dense,

@@ -10,12 +10,12 @@ import pytest
 
 import mast_opt
 from mast_opt.core.solve_result import Status
-from mast_opt.resource_allocation import ResourceAllocation
-from mast_opt.resource_allocation.generate.families import packing
-from mast_opt.resource_allocation.methods import columns
-from mast_opt.resource_allocation.methods.solves import Solves
-from mast_opt.resource_allocation.methods.subproblems import without_job
-from mast_opt.resource_allocation.policies import POLICIES
+from mast_opt.problems.resource_allocation import ResourceAllocation
+from mast_opt.problems.resource_allocation.generate.families import packing
+from mast_opt.problems.resource_allocation.methods import columns
+from mast_opt.problems.resource_allocation.methods.solves import Solves
+from mast_opt.problems.resource_allocation.methods.subproblems import without_job
+from mast_opt.problems.resource_allocation.policies import POLICIES
 from tests.resource_allocation.support import small, with_policy
 
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mast_opt.policies import gavel
-from mast_opt.resource_allocation import ResourceAllocation
-from mast_opt.resource_allocation.methods import solver
-from mast_opt.resource_allocation.methods.subproblems import equal_jobs, without_job
+from mast_opt.live.policies import gavel
+from mast_opt.problems.resource_allocation import ResourceAllocation
+from mast_opt.problems.resource_allocation.methods import solver
+from mast_opt.problems.resource_allocation.methods.subproblems import equal_jobs, without_job
 
 KINDS = np.array([[3.0, 2.0, 1.0], [4.0, 1.0, 1.0], [1.0, 1.5, 1.0]])
 

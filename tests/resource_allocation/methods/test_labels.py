@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt.resource_allocation import ResourceAllocation
-from mast_opt.resource_allocation.policies import POLICIES
+from mast_opt.problems.resource_allocation import ResourceAllocation
+from mast_opt.problems.resource_allocation.policies import POLICIES
 from tests.resource_allocation.support import odd
 
 AXES = ("resources", "groups", "jobs", "configurations")

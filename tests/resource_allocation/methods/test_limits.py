@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt import backends
 from mast_opt.core.sense import Sense
 from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
-from mast_opt.mip import Mip
-from mast_opt.resource_allocation import Plan, ResourceAllocation
-from mast_opt.resource_allocation.policies import POLICIES
+from mast_opt.problems import backends
+from mast_opt.problems.mip import Mip
+from mast_opt.problems.resource_allocation import Plan, ResourceAllocation
+from mast_opt.problems.resource_allocation.policies import POLICIES
 from tests.resource_allocation.support import gavel, small
 
 HIGHS = backends.get("highs")
@@ -47,7 +47,7 @@ class Counting:
 @pytest.fixture
 def counting(monkeypatch: pytest.MonkeyPatch) -> Counting:
     backend = Counting()
-    monkeypatch.setattr("mast_opt.solving.dispatch.backends.get", lambda name: backend)
+    monkeypatch.setattr("mast_opt.planner.solving.dispatch.backends.get", lambda name: backend)
     return backend
 
 

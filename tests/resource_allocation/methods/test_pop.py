@@ -10,12 +10,12 @@ import pytest
 import mast_opt
 from mast_opt.core.errors import UnsupportedOption
 from mast_opt.core.solve_result import Limit, Status
-from mast_opt.kind.header import Objective
-from mast_opt.resource_allocation import ResourceAllocation
-from mast_opt.resource_allocation.formulation.utility import LEXIMIN
-from mast_opt.resource_allocation.methods.subproblems import parts_of, subproblem
-from mast_opt.resource_allocation.policies import POLICIES
-from mast_opt.resource_allocation.verification.price_bound import certified_bound
+from mast_opt.problems.kind.header import Objective
+from mast_opt.problems.resource_allocation import ResourceAllocation
+from mast_opt.problems.resource_allocation.formulation.utility import LEXIMIN
+from mast_opt.problems.resource_allocation.methods.subproblems import parts_of, subproblem
+from mast_opt.problems.resource_allocation.policies import POLICIES
+from mast_opt.problems.resource_allocation.verification.price_bound import certified_bound
 from tests.narrowing import some
 from tests.resource_allocation.methods.test_limits import Counting, counting  # noqa: F401 - a fixture
 from tests.resource_allocation.support import gavel, small, with_policy

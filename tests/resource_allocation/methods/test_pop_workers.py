@@ -98,7 +98,7 @@ def test_a_part_whose_worker_is_lost_is_solved_here(monkeypatch: pytest.MonkeyPa
         assert (name, address) == ("ray", "head:6379")
         yield losing
 
-    monkeypatch.setattr("mast_opt.resource_allocation.methods.pop.executor", executor)
+    monkeypatch.setattr("mast_opt.problems.resource_allocation.methods.pop.executor", executor)
     found = mast_opt.solve(problem, params={"pop": 3, "pop_workers": "ray", "pop_ray": "head:6379"})
     assert losing.made == 3
     np.testing.assert_array_equal(some(found.plan).share, some(best.plan).share)

@@ -11,9 +11,9 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import InstanceError, PlanError
-from mast_opt.io import FORMATS
-from mast_opt.resource_allocation import Plan, ResourceAllocation
-from mast_opt.resource_allocation.policies import POLICIES
+from mast_opt.planner.io import FORMATS
+from mast_opt.problems.resource_allocation import Plan, ResourceAllocation
+from mast_opt.problems.resource_allocation.policies import POLICIES
 from tests.resource_allocation.support import gavel, small
 
 

@@ -11,11 +11,11 @@ import pytest
 import mast_opt
 from mast_opt.cli import main
 from mast_opt.core.solve_result import Limit, Status
-from mast_opt.resource_allocation import Plan
-from mast_opt.resource_allocation.formulation.utility import LEXIMIN
-from mast_opt.resource_allocation.methods import solver
-from mast_opt.resource_allocation.verification.improvement import improvement
-from mast_opt.search.interface import SearchContext, SearchResult
+from mast_opt.problems.resource_allocation import Plan
+from mast_opt.problems.resource_allocation.formulation.utility import LEXIMIN
+from mast_opt.problems.resource_allocation.methods import solver
+from mast_opt.problems.resource_allocation.verification.improvement import improvement
+from mast_opt.problems.search.interface import SearchContext, SearchResult
 from tests.resource_allocation.support import gavel, odd
 
 WAITING = gavel("max-min", (2, 0, 0), ((1.0, 1.0, 1.0),) * 3, shares="whole")

@@ -10,10 +10,10 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import PlanError
-from mast_opt.resource_allocation import Plan, ResourceAllocation
-from mast_opt.resource_allocation.policies import POLICIES
-from mast_opt.resource_allocation.verification.price_bound import ARRAYS, certified_bound
-from mast_opt.resource_allocation.verification.verifier import TOLERANCE, verify
+from mast_opt.problems.resource_allocation import Plan, ResourceAllocation
+from mast_opt.problems.resource_allocation.policies import POLICIES
+from mast_opt.problems.resource_allocation.verification.price_bound import ARRAYS, certified_bound
+from mast_opt.problems.resource_allocation.verification.verifier import TOLERANCE, verify
 from tests.resource_allocation.reference import value_of
 from tests.resource_allocation.support import gavel, small, with_policy
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mast_opt.server_assignment.analysis.current_state import current_state
+from mast_opt.problems.server_assignment.analysis.current_state import current_state
 from tests.server_assignment.verification.test_certificate_cases import drifting
 
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import mast_opt
 from mast_opt import Scenario
-from mast_opt.analysis.scenario_files import happened
-from mast_opt.registry import kind_of
-from mast_opt.server_assignment import Plan, ServerAssignment
-from mast_opt.server_assignment.problem import TERMS
+from mast_opt.planner.analysis.scenario_files import happened
+from mast_opt.problems.registry import kind_of
+from mast_opt.problems.server_assignment import Plan, ServerAssignment
+from mast_opt.problems.server_assignment.problem import TERMS
 from tests.narrowing import some
 from tests.server_assignment.brute import Brute
 from tests.server_assignment.strategies import plans, problems

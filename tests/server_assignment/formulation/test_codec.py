@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 import mast_opt
 from mast_opt.core.arrays import FloatArray
-from mast_opt.mip import Mip
-from mast_opt.server_assignment import Plan, ServerAssignment
-from mast_opt.server_assignment.formulation.disaggregation import expand
-from mast_opt.server_assignment.formulation.formulation import base
-from mast_opt.server_assignment.formulation.index_sets import counted, pairs_of
-from mast_opt.server_assignment.plan import today
-from mast_opt.server_assignment.verification.measures import Measure
-from mast_opt.server_assignment.verification.verifier import verify
+from mast_opt.problems.mip import Mip
+from mast_opt.problems.server_assignment import Plan, ServerAssignment
+from mast_opt.problems.server_assignment.formulation.disaggregation import expand
+from mast_opt.problems.server_assignment.formulation.formulation import base
+from mast_opt.problems.server_assignment.formulation.index_sets import counted, pairs_of
+from mast_opt.problems.server_assignment.plan import today
+from mast_opt.problems.server_assignment.verification.measures import Measure
+from mast_opt.problems.server_assignment.verification.verifier import verify
 from tests.server_assignment.strategies import plans, problems
 from tests.server_assignment.support import examples
 

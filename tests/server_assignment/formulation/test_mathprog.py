@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 
 import mast_opt
-from mast_opt.server_assignment import ServerAssignment
-from mast_opt.server_assignment.formulation.formulation import base
-from mast_opt.server_assignment.tables.mathprog import printable
+from mast_opt.problems.server_assignment import ServerAssignment
+from mast_opt.problems.server_assignment.formulation.formulation import base
+from mast_opt.problems.server_assignment.tables.mathprog import printable
 from tests.mathprog import assert_same, stated
 from tests.server_assignment.strategies import problems
 from tests.server_assignment.support import examples, statement

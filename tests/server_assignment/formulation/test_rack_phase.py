@@ -11,14 +11,14 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 import mast_opt
-from mast_opt import backends
 from mast_opt.core.solve_result import SolveParams
-from mast_opt.server_assignment import Plan, ServerAssignment
-from mast_opt.server_assignment.formulation.disaggregation import expand
-from mast_opt.server_assignment.formulation.index_sets import counted, pairs_of
-from mast_opt.server_assignment.formulation.rack_phase import at_racks, refined, worst_in_racks
-from mast_opt.server_assignment.verification.measures import Measure
-from mast_opt.server_assignment.verification.verifier import verify
+from mast_opt.problems import backends
+from mast_opt.problems.server_assignment import Plan, ServerAssignment
+from mast_opt.problems.server_assignment.formulation.disaggregation import expand
+from mast_opt.problems.server_assignment.formulation.index_sets import counted, pairs_of
+from mast_opt.problems.server_assignment.formulation.rack_phase import at_racks, refined, worst_in_racks
+from mast_opt.problems.server_assignment.verification.measures import Measure
+from mast_opt.problems.server_assignment.verification.verifier import verify
 from tests.server_assignment.strategies import plans, problems
 from tests.server_assignment.support import examples, proven
 

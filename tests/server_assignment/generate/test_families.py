@@ -7,13 +7,13 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import UsageError
-from mast_opt.server_assignment import ServerAssignment
-from mast_opt.server_assignment.generate import FAMILIES
-from mast_opt.server_assignment.plan import today
-from mast_opt.server_assignment.presentation.sections import sections
-from mast_opt.server_assignment.problem import POOL, SHARED
-from mast_opt.server_assignment.verification.measures import Measure
-from mast_opt.server_assignment.verification.verifier import verify
+from mast_opt.problems.server_assignment import ServerAssignment
+from mast_opt.problems.server_assignment.generate import FAMILIES
+from mast_opt.problems.server_assignment.plan import today
+from mast_opt.problems.server_assignment.presentation.sections import sections
+from mast_opt.problems.server_assignment.problem import POOL, SHARED
+from mast_opt.problems.server_assignment.verification.measures import Measure
+from mast_opt.problems.server_assignment.verification.verifier import verify
 
 
 def made(family: str, seed: int = 0, **sizes: int) -> ServerAssignment:

@@ -9,8 +9,8 @@ import pytest
 
 import mast_opt
 from mast_opt.core.solve_result import Status
-from mast_opt.server_assignment import ServerAssignment
-from mast_opt.solving import Solution
+from mast_opt.planner.solving import Solution
+from mast_opt.problems.server_assignment import ServerAssignment
 
 
 def staged(family: str, servers: int, reservations: int, *order: str) -> ServerAssignment:

@@ -11,9 +11,9 @@ import pytest
 
 import mast_opt
 from mast_opt import RasParams, backends
-from mast_opt.search.interface import MipSolver, SearchContext, SearchMonitor, StoppingCriteria
-from mast_opt.search.sub_mip import SubMipParams
-from mast_opt.server_assignment.ras.solver import ras
+from mast_opt.problems.search.interface import MipSolver, SearchContext, SearchMonitor, StoppingCriteria
+from mast_opt.problems.search.sub_mip import SubMipParams
+from mast_opt.problems.server_assignment.ras.solver import ras
 
 PROBLEM = mast_opt.generate("server-assignment", "standard", seed=1, servers=300, reservations=8)
 

@@ -12,28 +12,28 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 import mast_opt
-from mast_opt import backends
 from mast_opt.core.jit import compiled
 from mast_opt.core.solve_result import Event, Limit, SolveParams, Status
-from mast_opt.server_assignment import Plan, ServerAssignment
-from mast_opt.server_assignment.formulation.disaggregation import expand
-from mast_opt.server_assignment.formulation.formulation import base
-from mast_opt.server_assignment.generate import FAMILIES
-from mast_opt.server_assignment.problem import NONE
-from mast_opt.server_assignment.ras import local_search as passes
-from mast_opt.server_assignment.ras.initial_solution import round_relaxation
-from mast_opt.server_assignment.ras.lagrangian import integer_bound as whole_servers
-from mast_opt.server_assignment.ras.lagrangian import multiple_choice_knapsack as knapsack
-from mast_opt.server_assignment.ras.lagrangian import relaxation as relaxed
-from mast_opt.server_assignment.ras.lagrangian.lp_duals import lp_duals
-from mast_opt.server_assignment.ras.lagrangian.relaxation import Relaxed
-from mast_opt.server_assignment.ras.operators.delta_costs import change, cost
-from mast_opt.server_assignment.ras.operators.reservation_reoptimise import reoptimise_reservation, settle
-from mast_opt.server_assignment.ras.operators.transfers import transfer_servers
-from mast_opt.server_assignment.ras.state import RasArrays, RasState, lacking, ras_arrays_of, state_of
-from mast_opt.server_assignment.verification.certificate_bound import certified_bound
-from mast_opt.server_assignment.verification.verifier import verify
-from mast_opt.solving import Solution
+from mast_opt.planner.solving import Solution
+from mast_opt.problems import backends
+from mast_opt.problems.server_assignment import Plan, ServerAssignment
+from mast_opt.problems.server_assignment.formulation.disaggregation import expand
+from mast_opt.problems.server_assignment.formulation.formulation import base
+from mast_opt.problems.server_assignment.generate import FAMILIES
+from mast_opt.problems.server_assignment.problem import NONE
+from mast_opt.problems.server_assignment.ras import local_search as passes
+from mast_opt.problems.server_assignment.ras.initial_solution import round_relaxation
+from mast_opt.problems.server_assignment.ras.lagrangian import integer_bound as whole_servers
+from mast_opt.problems.server_assignment.ras.lagrangian import multiple_choice_knapsack as knapsack
+from mast_opt.problems.server_assignment.ras.lagrangian import relaxation as relaxed
+from mast_opt.problems.server_assignment.ras.lagrangian.lp_duals import lp_duals
+from mast_opt.problems.server_assignment.ras.lagrangian.relaxation import Relaxed
+from mast_opt.problems.server_assignment.ras.operators.delta_costs import change, cost
+from mast_opt.problems.server_assignment.ras.operators.reservation_reoptimise import reoptimise_reservation, settle
+from mast_opt.problems.server_assignment.ras.operators.transfers import transfer_servers
+from mast_opt.problems.server_assignment.ras.state import RasArrays, RasState, lacking, ras_arrays_of, state_of
+from mast_opt.problems.server_assignment.verification.certificate_bound import certified_bound
+from mast_opt.problems.server_assignment.verification.verifier import verify
 from tests.server_assignment.brute import Brute
 from tests.server_assignment.strategies import problems
 from tests.server_assignment.support import RELATIVE, examples

@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 import mast_opt
 from mast_opt.core.errors import PlanError
 from mast_opt.core.solve_result import Status
-from mast_opt.server_assignment import ServerAssignment
-from mast_opt.server_assignment.formulation.formulation import base
-from mast_opt.server_assignment.ras.lagrangian.integer_bound import integer_bound
-from mast_opt.server_assignment.ras.lagrangian.integer_subproblem import least_cost
-from mast_opt.server_assignment.ras.lagrangian.relaxation import Relaxed, SearchStopped
-from mast_opt.server_assignment.ras.params import RasParams
-from mast_opt.server_assignment.verification.certificate import Certificate, Prices
-from mast_opt.server_assignment.verification.certificate_bound import certified_bound
-from mast_opt.server_assignment.verification.measures import Measure
+from mast_opt.problems.server_assignment import ServerAssignment
+from mast_opt.problems.server_assignment.formulation.formulation import base
+from mast_opt.problems.server_assignment.ras.lagrangian.integer_bound import integer_bound
+from mast_opt.problems.server_assignment.ras.lagrangian.integer_subproblem import least_cost
+from mast_opt.problems.server_assignment.ras.lagrangian.relaxation import Relaxed, SearchStopped
+from mast_opt.problems.server_assignment.ras.params import RasParams
+from mast_opt.problems.server_assignment.verification.certificate import Certificate, Prices
+from mast_opt.problems.server_assignment.verification.certificate_bound import certified_bound
+from mast_opt.problems.server_assignment.verification.measures import Measure
 from tests.server_assignment.brute import Brute
 from tests.server_assignment.strategies import problems
 from tests.server_assignment.support import examples, proven
@@ -160,7 +160,9 @@ def test_a_proof_that_is_halted_keeps_what_it_has(problem: ServerAssignment, see
             raise SearchStopped
         return one(*given)
 
-    with patch("mast_opt.server_assignment.ras.lagrangian.integer_bound.least_cost", side_effect=halting) as asked:
+    with patch(
+        "mast_opt.problems.server_assignment.ras.lagrangian.integer_bound.least_cost", side_effect=halting
+    ) as asked:
         least, certificate = integer_bound(r, prices, solved, r.pairs.today[r.order], RasParams().integer_bound)
     event(f"halted: {asked.call_count > whole}, tighter: {bool((least > solved[0] + 1e-9).any())}")
     assert (least >= solved[0] - 1e-9 * np.maximum(np.abs(solved[0]), 1)).all()

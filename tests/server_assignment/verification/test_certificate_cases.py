@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 import mast_opt
 from mast_opt.core.errors import PlanError
-from mast_opt.kind.certificate_format import LARGEST_PRICE
-from mast_opt.server_assignment import ServerAssignment
-from mast_opt.server_assignment.problem import EMBEDDED, NONE
-from mast_opt.server_assignment.ras.lagrangian.integer_subproblem import Claim
-from mast_opt.server_assignment.verification.certificate import Certificate, Prices
-from mast_opt.server_assignment.verification.certificate_bound import certified_bound
-from mast_opt.server_assignment.verification.certificate_knapsack import Choices, around
-from mast_opt.server_assignment.verification.certificate_levels import Fractions, whole_cost
+from mast_opt.problems.kind.certificate_format import LARGEST_PRICE
+from mast_opt.problems.server_assignment import ServerAssignment
+from mast_opt.problems.server_assignment.problem import EMBEDDED, NONE
+from mast_opt.problems.server_assignment.ras.lagrangian.integer_subproblem import Claim
+from mast_opt.problems.server_assignment.verification.certificate import Certificate, Prices
+from mast_opt.problems.server_assignment.verification.certificate_bound import certified_bound
+from mast_opt.problems.server_assignment.verification.certificate_knapsack import Choices, around
+from mast_opt.problems.server_assignment.verification.certificate_levels import Fractions, whole_cost
 from tests.server_assignment.brute import Brute
 from tests.server_assignment.support import examples
 from tests.server_assignment.verification.test_certificate_knapsack import enumerated, reservations

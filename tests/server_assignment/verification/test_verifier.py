@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import event, given
 
-from mast_opt.kind.header import Objective
-from mast_opt.server_assignment import Plan, ServerAssignment
-from mast_opt.server_assignment.entities import Affinities, Racks, Reservations, Servers, Switchboards
-from mast_opt.server_assignment.formulation.formulation import base
-from mast_opt.server_assignment.problem import EMBEDDED, POOL, SHARED, TERMS
-from mast_opt.server_assignment.verification.verifier import verify
+from mast_opt.problems.kind.header import Objective
+from mast_opt.problems.server_assignment import Plan, ServerAssignment
+from mast_opt.problems.server_assignment.entities import Affinities, Racks, Reservations, Servers, Switchboards
+from mast_opt.problems.server_assignment.formulation.formulation import base
+from mast_opt.problems.server_assignment.problem import EMBEDDED, POOL, SHARED, TERMS
+from mast_opt.problems.server_assignment.verification.verifier import verify
 from tests.server_assignment.brute import Brute
 from tests.server_assignment.strategies import problems
 from tests.server_assignment.support import examples, proven

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import SourceError, UsageError
-from mast_opt.loop.log_checker import check_log
-from mast_opt.loop.metrics import metrics
-from mast_opt.simulation.run import run_trace
-from mast_opt.simulation.traces.importers import TRACE_IMPORTERS
-from mast_opt.simulation.traces.trace import JobTrace, read_trace, trace_from_tables, write_trace
+from mast_opt.live.loop.log_checker import check_log
+from mast_opt.live.loop.metrics import metrics
+from mast_opt.live.simulation.run import run_trace
+from mast_opt.live.simulation.traces.importers import TRACE_IMPORTERS
+from mast_opt.live.simulation.traces.trace import JobTrace, read_trace, trace_from_tables, write_trace
 from tests.simulation.traces import samples
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from mast_opt.core.errors import SourceError
-from mast_opt.importers.notices import with_warnings
-from mast_opt.simulation.traces.importers import TRACE_IMPORTERS
-from mast_opt.simulation.traces.slurm.records import STATES, Stage, stage_of
-from mast_opt.simulation.traces.trace import JobTrace, trace_from_tables
+from mast_opt.live.simulation.traces.importers import TRACE_IMPORTERS
+from mast_opt.live.simulation.traces.slurm.records import STATES, Stage, stage_of
+from mast_opt.live.simulation.traces.trace import JobTrace, trace_from_tables
+from mast_opt.planner.importers.notices import with_warnings
 
 DATA = Path(__file__).parent / "data"
 HEAD = "JobID|Partition|Submit|Start|End|Elapsed|NNodes|AllocTRES|ReqTRES|State"

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from mast_opt.core.errors import SourceError, UsageError
-from mast_opt.importers.fields import Use
-from mast_opt.importers.notices import with_warnings
-from mast_opt.simulation.traces.swf import FIELDS, SWF
-from mast_opt.simulation.traces.trace import JobTrace, trace_from_tables
+from mast_opt.live.simulation.traces.swf import FIELDS, SWF
+from mast_opt.live.simulation.traces.trace import JobTrace, trace_from_tables
+from mast_opt.planner.importers.fields import Use
+from mast_opt.planner.importers.notices import with_warnings
 
 HEAD = ("; Computer: A machine", "; MaxNodes: 4", "; MaxProcs: 16", "; UnixStartTime: 1000000000", "; Note: x: y")
 NAMES = [field.name for field in FIELDS]

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import InputError, InstanceError, SourceError, UsageError
-from mast_opt.loop.events import JobSpec
-from mast_opt.simulation.traces.philly import PHILLY
-from mast_opt.simulation.traces.surroundings import Dataset, Happening, Surroundings
-from mast_opt.simulation.traces.trace import read_trace, write_trace
+from mast_opt.live.loop.events import JobSpec
+from mast_opt.live.simulation.traces.philly import PHILLY
+from mast_opt.live.simulation.traces.surroundings import Dataset, Happening, Surroundings
+from mast_opt.live.simulation.traces.trace import read_trace, write_trace
 
 HEADER = 'format = "mast-opt/1"\nkind = "job-trace"\nname = "t"\n'
 TABLES = {

@@ -11,9 +11,9 @@ import pytest
 
 import mast_opt
 from mast_opt import Scenario
-from mast_opt.analysis.scenario_files import happened
-from mast_opt.registry import kind_of
-from mast_opt.task_reassignment import Plan, TaskReassignment
+from mast_opt.planner.analysis.scenario_files import happened
+from mast_opt.problems.registry import kind_of
+from mast_opt.problems.task_reassignment import Plan, TaskReassignment
 from tests.analysis.support import check_conflict, check_repairs
 from tests.narrowing import some
 

@@ -10,11 +10,11 @@ import pytest
 
 import mast_opt
 from mast_opt.core.arrays import FloatArray
-from mast_opt.mip import Mip
-from mast_opt.task_reassignment import TaskReassignment
-from mast_opt.task_reassignment.formulation.formulation import base
-from mast_opt.task_reassignment.generate import challenge, containers
-from mast_opt.task_reassignment.verification.verifier import verify
+from mast_opt.problems.mip import Mip
+from mast_opt.problems.task_reassignment import TaskReassignment
+from mast_opt.problems.task_reassignment.formulation.formulation import base
+from mast_opt.problems.task_reassignment.generate import challenge, containers
+from mast_opt.problems.task_reassignment.verification.verifier import verify
 from tests.task_reassignment.hand import every_term, hand, plan
 
 RELATIVE = 1e-9

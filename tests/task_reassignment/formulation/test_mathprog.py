@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt.task_reassignment import TaskReassignment
-from mast_opt.task_reassignment.formulation.formulation import base
-from mast_opt.task_reassignment.generate import challenge, containers
-from mast_opt.task_reassignment.tables.mathprog import printable, write_dat
-from mast_opt.task_reassignment.twine.instance_arrays import base_levels, twine_arrays_of
-from mast_opt.task_reassignment.twine.params import OperatorParams
-from mast_opt.task_reassignment.verification.aggregate_bound import aggregate_bound
+from mast_opt.problems.task_reassignment import TaskReassignment
+from mast_opt.problems.task_reassignment.formulation.formulation import base
+from mast_opt.problems.task_reassignment.generate import challenge, containers
+from mast_opt.problems.task_reassignment.tables.mathprog import printable, write_dat
+from mast_opt.problems.task_reassignment.twine.instance_arrays import base_levels, twine_arrays_of
+from mast_opt.problems.task_reassignment.twine.params import OperatorParams
+from mast_opt.problems.task_reassignment.verification.aggregate_bound import aggregate_bound
 from tests.mathprog import assert_same, optimum, stated, statement
 from tests.narrowing import some
 from tests.task_reassignment.hand import every_term, hand

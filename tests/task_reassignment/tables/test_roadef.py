@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import InputError, InstanceError, UsageError
-from mast_opt.task_reassignment.generate import challenge
-from mast_opt.task_reassignment.tables.roadef import read
-from mast_opt.task_reassignment.tables.roadef_writer import assignment_text, model_text
-from mast_opt.task_reassignment.verification.verifier import verify
+from mast_opt.problems.task_reassignment.generate import challenge
+from mast_opt.problems.task_reassignment.tables.roadef import read
+from mast_opt.problems.task_reassignment.tables.roadef_writer import assignment_text, model_text
+from mast_opt.problems.task_reassignment.verification.verifier import verify
 from tests.task_reassignment.hand import MODEL, TODAY, hand, plan
 
 

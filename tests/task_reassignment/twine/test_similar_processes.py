@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.task_reassignment.twine.instance_arrays import alike
-from mast_opt.task_reassignment.twine.params import OperatorParams
+from mast_opt.problems.task_reassignment.twine.instance_arrays import alike
+from mast_opt.problems.task_reassignment.twine.params import OperatorParams
 
 PARAMS = OperatorParams()
 PARTNERS = PARAMS.similar_processes

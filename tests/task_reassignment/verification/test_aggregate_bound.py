@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mast_opt.task_reassignment import TaskReassignment
-from mast_opt.task_reassignment.verification.aggregate_bound import aggregate_bound
+from mast_opt.problems.task_reassignment import TaskReassignment
+from mast_opt.problems.task_reassignment.verification.aggregate_bound import aggregate_bound
 from tests.task_reassignment.hand import hand
 
 SAFETY = np.array([[4, 2], [4, 2], [2, 3]])

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mast_opt.task_reassignment.analysis.static_conflicts import conflicts
-from mast_opt.task_reassignment.generate import challenge
-from mast_opt.task_reassignment.verification.verifier import verify
+from mast_opt.problems.task_reassignment.analysis.static_conflicts import conflicts
+from mast_opt.problems.task_reassignment.generate import challenge
+from mast_opt.problems.task_reassignment.verification.verifier import verify
 from tests.task_reassignment.hand import hand, plan
 
 

@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt.data_placement import DataPlacement, Plan
-from mast_opt.data_placement.tetris.annealing.multistart import MultistartAnnealing
-from mast_opt.data_placement.tetris.annealing.parallel import ParallelAnnealing
-from mast_opt.data_placement.tetris.decomposition import decompose
-from mast_opt.data_placement.tetris.initial_solution import first_state, randomised_state
-from mast_opt.data_placement.tetris.instance_arrays import arrays_of
-from mast_opt.data_placement.tetris.params import TetrisParams
-from mast_opt.data_placement.tetris.state import cost, excess, forbidden, state_of
-from mast_opt.data_placement.tetris.strategy import MOST_PARTS
-from mast_opt.data_placement.tetris.tetris_search import TetrisSearch
-from mast_opt.data_placement.tetris.workload_parts import WorkloadParts
-from mast_opt.search.budget import TimeBudget
-from mast_opt.search.interface import SearchContext, SearchMonitor, StoppingCriteria
+from mast_opt.problems.data_placement import DataPlacement, Plan
+from mast_opt.problems.data_placement.tetris.annealing.multistart import MultistartAnnealing
+from mast_opt.problems.data_placement.tetris.annealing.parallel import ParallelAnnealing
+from mast_opt.problems.data_placement.tetris.decomposition import decompose
+from mast_opt.problems.data_placement.tetris.initial_solution import first_state, randomised_state
+from mast_opt.problems.data_placement.tetris.instance_arrays import arrays_of
+from mast_opt.problems.data_placement.tetris.params import TetrisParams
+from mast_opt.problems.data_placement.tetris.state import cost, excess, forbidden, state_of
+from mast_opt.problems.data_placement.tetris.strategy import MOST_PARTS
+from mast_opt.problems.data_placement.tetris.tetris_search import TetrisSearch
+from mast_opt.problems.data_placement.tetris.workload_parts import WorkloadParts
+from mast_opt.problems.search.budget import TimeBudget
+from mast_opt.problems.search.interface import SearchContext, SearchMonitor, StoppingCriteria
 from tests.data_placement.support import made, no_solver
 
 MOST_WORKLOADS = TetrisParams().multistart.most_workloads

@@ -9,15 +9,15 @@ from itertools import product
 import numpy as np
 import pytest
 
-from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.problem import Bools, Ints
-from mast_opt.data_placement.tetris.annealing.beam_packing import largest_first, pack
-from mast_opt.data_placement.tetris.annealing.multistart import RestartGenerator
-from mast_opt.data_placement.tetris.annealing.params import MultistartParams
-from mast_opt.data_placement.tetris.incumbent import Assignment, decisions
-from mast_opt.data_placement.tetris.initial_solution import feasible_replicas, first_state
-from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
-from mast_opt.data_placement.tetris.state import TetrisState, cost, state_of
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.problem import Bools, Ints
+from mast_opt.problems.data_placement.tetris.annealing.beam_packing import largest_first, pack
+from mast_opt.problems.data_placement.tetris.annealing.multistart import RestartGenerator
+from mast_opt.problems.data_placement.tetris.annealing.params import MultistartParams
+from mast_opt.problems.data_placement.tetris.incumbent import Assignment, decisions
+from mast_opt.problems.data_placement.tetris.initial_solution import feasible_replicas, first_state
+from mast_opt.problems.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
+from mast_opt.problems.data_placement.tetris.state import TetrisState, cost, state_of
 from tests.data_placement.support import made
 
 WIDE = 5_000

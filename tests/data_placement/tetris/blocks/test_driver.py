@@ -11,10 +11,10 @@ import pytest
 
 import mast_opt
 from mast_opt.core.executor import Call, Executor, FoundT, GivenT, Shared, SharedInT, WorkerLost, executor
-from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.generate import FAMILIES
-from mast_opt.data_placement.verification.certificate import certified_bound
-from mast_opt.solving import Solution
+from mast_opt.planner.solving import Solution
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.generate import FAMILIES
+from mast_opt.problems.data_placement.verification.certificate import certified_bound
 from tests.data_placement.support import RELATIVE, made, same_plan
 from tests.narrowing import some
 from tests.platforms import needs
@@ -147,7 +147,7 @@ def test_a_block_whose_worker_is_lost_is_solved_again(monkeypatch: pytest.Monkey
         def __exit__(self, *error: Any) -> None:
             self.inner.__exit__(*error)
 
-    monkeypatch.setattr("mast_opt.data_placement.tetris.blocks.driver.executor", Executors)
+    monkeypatch.setattr("mast_opt.problems.data_placement.tetris.blocks.driver.executor", Executors)
     found = run(problem, iterations=2)
     assert same_plan(some(found.plan), some(best.plan))
     assert found.bound == best.bound

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.generate import FAMILIES
-from mast_opt.data_placement.problem import Ints
-from mast_opt.data_placement.tetris.blocks.clusters import block_of_workloads, owner_of_datasets
-from mast_opt.data_placement.tetris.blocks.instances import Block, block_instance, block_rows, share_of_costs
-from mast_opt.data_placement.tetris.blocks.params import BlockParams
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.generate import FAMILIES
+from mast_opt.problems.data_placement.problem import Ints
+from mast_opt.problems.data_placement.tetris.blocks.clusters import block_of_workloads, owner_of_datasets
+from mast_opt.problems.data_placement.tetris.blocks.instances import Block, block_instance, block_rows, share_of_costs
+from mast_opt.problems.data_placement.tetris.blocks.params import BlockParams
 from tests.data_placement.support import made
 from tests.data_placement.tetris.multilevel.graphs import communities, problem_of
 

@@ -14,10 +14,14 @@ import mast_opt
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled
 from mast_opt.core.solve_result import SolveParams, SolveResult
-from mast_opt.data_placement.problem import Ints
-from mast_opt.data_placement.tetris.gibbs.congestion_prices import CongestionPrices, congestion_prices_of, price_regions
-from mast_opt.data_placement.tetris.gibbs.params import GibbsParams
-from mast_opt.data_placement.tetris.gibbs.replica_reduced_costs import (
+from mast_opt.problems.data_placement.problem import Ints
+from mast_opt.problems.data_placement.tetris.gibbs.congestion_prices import (
+    CongestionPrices,
+    congestion_prices_of,
+    price_regions,
+)
+from mast_opt.problems.data_placement.tetris.gibbs.params import GibbsParams
+from mast_opt.problems.data_placement.tetris.gibbs.replica_reduced_costs import (
     change_reduced_cost,
     fill_reduced_costs,
     find_order_statistics,
@@ -26,16 +30,16 @@ from mast_opt.data_placement.tetris.gibbs.replica_reduced_costs import (
     reduced_cost_buffers,
     replicas_of,
 )
-from mast_opt.data_placement.tetris.gibbs.sampler import GibbsState, gibbs_sweep
-from mast_opt.data_placement.tetris.gibbs.sweeps import GibbsSweeps
-from mast_opt.data_placement.tetris.incumbent import SearchPlan
-from mast_opt.data_placement.tetris.initial_solution import first_state
-from mast_opt.data_placement.tetris.instance_arrays import Singles, TetrisArrays, arrays_of
-from mast_opt.data_placement.tetris.kernel_rehearsals import rehearsals
-from mast_opt.data_placement.tetris.state import TetrisState, cost, excess, state_of
-from mast_opt.mip import Mip
-from mast_opt.search.budget import TimeBudget
-from mast_opt.search.interface import SearchContext, SearchMonitor, StoppingCriteria
+from mast_opt.problems.data_placement.tetris.gibbs.sampler import GibbsState, gibbs_sweep
+from mast_opt.problems.data_placement.tetris.gibbs.sweeps import GibbsSweeps
+from mast_opt.problems.data_placement.tetris.incumbent import SearchPlan
+from mast_opt.problems.data_placement.tetris.initial_solution import first_state
+from mast_opt.problems.data_placement.tetris.instance_arrays import Singles, TetrisArrays, arrays_of
+from mast_opt.problems.data_placement.tetris.kernel_rehearsals import rehearsals
+from mast_opt.problems.data_placement.tetris.state import TetrisState, cost, excess, state_of
+from mast_opt.problems.mip import Mip
+from mast_opt.problems.search.budget import TimeBudget
+from mast_opt.problems.search.interface import SearchContext, SearchMonitor, StoppingCriteria
 from tests.data_placement.support import made
 from tests.narrowing import some
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.generate import FAMILIES
-from mast_opt.data_placement.tetris.instance_arrays import arrays_of
-from mast_opt.data_placement.tetris.lagrangian.mir_rows import MirRows, mir_rows_of
-from mast_opt.data_placement.tetris.lagrangian.params import RelaxationParams
-from mast_opt.data_placement.tetris.lagrangian.relaxation import Relaxation
-from mast_opt.data_placement.verification.peak_bound import bin_packing_peak_bound
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.generate import FAMILIES
+from mast_opt.problems.data_placement.tetris.instance_arrays import arrays_of
+from mast_opt.problems.data_placement.tetris.lagrangian.mir_rows import MirRows, mir_rows_of
+from mast_opt.problems.data_placement.tetris.lagrangian.params import RelaxationParams
+from mast_opt.problems.data_placement.tetris.lagrangian.relaxation import Relaxation
+from mast_opt.problems.data_placement.verification.peak_bound import bin_packing_peak_bound
 
 CLOUD = Path(__file__).parents[4] / "instances" / "data_placement" / "cloud-links"
 PARAMS = RelaxationParams()

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from mast_opt.core.jit import compiled
-from mast_opt.data_placement.tetris.lagrangian.projections import BARRED, copies_shift, simplex_shift
+from mast_opt.problems.data_placement.tetris.lagrangian.projections import BARRED, copies_shift, simplex_shift
 
 
 @compiled

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.formulation.formulation import base
-from mast_opt.data_placement.generate import FAMILIES
-from mast_opt.data_placement.tetris.instance_arrays import arrays_of
-from mast_opt.data_placement.tetris.lagrangian.relaxation import Relaxation
-from mast_opt.data_placement.tetris.lagrangian.tree_cut_relaxation import TreeCutRelaxation, saved_cuts
-from mast_opt.data_placement.verification.certificate import Certificate, certified_bound
-from mast_opt.data_placement.verification.certificate_bound import LEVELS
-from mast_opt.data_placement.verification.peak_bound import bin_packing_peak_bound
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.formulation.formulation import base
+from mast_opt.problems.data_placement.generate import FAMILIES
+from mast_opt.problems.data_placement.tetris.instance_arrays import arrays_of
+from mast_opt.problems.data_placement.tetris.lagrangian.relaxation import Relaxation
+from mast_opt.problems.data_placement.tetris.lagrangian.tree_cut_relaxation import TreeCutRelaxation, saved_cuts
+from mast_opt.problems.data_placement.verification.certificate import Certificate, certified_bound
+from mast_opt.problems.data_placement.verification.certificate_bound import LEVELS
+from mast_opt.problems.data_placement.verification.peak_bound import bin_packing_peak_bound
 from tests.data_placement.support import proven
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.data_placement.generate.blank import plain
-from mast_opt.data_placement.problem import TERMS, DataPlacement, Ints
-from mast_opt.data_placement.tetris.instance_arrays import arrays_of
-from mast_opt.data_placement.tetris.multilevel.coarsening import Graph, co_access_graph
-from mast_opt.kind.header import Objective
+from mast_opt.problems.data_placement.generate.blank import plain
+from mast_opt.problems.data_placement.problem import TERMS, DataPlacement, Ints
+from mast_opt.problems.data_placement.tetris.instance_arrays import arrays_of
+from mast_opt.problems.data_placement.tetris.multilevel.coarsening import Graph, co_access_graph
+from mast_opt.problems.kind.header import Objective
 
 WEIGHTS = dict.fromkeys(TERMS, 0.0) | {"remote": 1.0}
 

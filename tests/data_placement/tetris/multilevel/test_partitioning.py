@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt.data_placement.problem import Ints
-from mast_opt.data_placement.tetris.instance_arrays import arrays_of
-from mast_opt.data_placement.tetris.multilevel.coarsening import CLOSED, Graph, co_access_graph, coarsen
-from mast_opt.data_placement.tetris.multilevel.initial import grow
-from mast_opt.data_placement.tetris.multilevel.params import MultilevelParams
-from mast_opt.data_placement.tetris.multilevel.partitioning import Partitioner
-from mast_opt.data_placement.tetris.multilevel.refinement import connection, kept_weight, refine
-from mast_opt.data_placement.tetris.multilevel.start import state_with
-from mast_opt.data_placement.tetris.state import cost, excess
+from mast_opt.problems.data_placement.problem import Ints
+from mast_opt.problems.data_placement.tetris.instance_arrays import arrays_of
+from mast_opt.problems.data_placement.tetris.multilevel.coarsening import CLOSED, Graph, co_access_graph, coarsen
+from mast_opt.problems.data_placement.tetris.multilevel.initial import grow
+from mast_opt.problems.data_placement.tetris.multilevel.params import MultilevelParams
+from mast_opt.problems.data_placement.tetris.multilevel.partitioning import Partitioner
+from mast_opt.problems.data_placement.tetris.multilevel.refinement import connection, kept_weight, refine
+from mast_opt.problems.data_placement.tetris.multilevel.start import state_with
+from mast_opt.problems.data_placement.tetris.state import cost, excess
 from tests.data_placement.tetris.multilevel.graphs import WEIGHTS, communities, problem_of, random_graph
 from tests.narrowing import some
 

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
-from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.generate import FAMILIES
-from mast_opt.data_placement.tetris.annealing.kernel import Proposals, anneal
-from mast_opt.data_placement.tetris.annealing.kernel_runs import annealing_workspace, proposals_of
-from mast_opt.data_placement.tetris.annealing.params import OperatorParams
-from mast_opt.data_placement.tetris.decomposition import Subproblem, decompose, merge, undivided
-from mast_opt.data_placement.tetris.incumbent import Assignment, assignment_of, plan_of, restore
-from mast_opt.data_placement.tetris.initial_solution import first_state, given_state
-from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
-from mast_opt.data_placement.tetris.state import TetrisState, cost, excess, state_of
-from mast_opt.data_placement.verification.verifier import verify
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.generate import FAMILIES
+from mast_opt.problems.data_placement.tetris.annealing.kernel import Proposals, anneal
+from mast_opt.problems.data_placement.tetris.annealing.kernel_runs import annealing_workspace, proposals_of
+from mast_opt.problems.data_placement.tetris.annealing.params import OperatorParams
+from mast_opt.problems.data_placement.tetris.decomposition import Subproblem, decompose, merge, undivided
+from mast_opt.problems.data_placement.tetris.incumbent import Assignment, assignment_of, plan_of, restore
+from mast_opt.problems.data_placement.tetris.initial_solution import first_state, given_state
+from mast_opt.problems.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
+from mast_opt.problems.data_placement.tetris.state import TetrisState, cost, excess, state_of
+from mast_opt.problems.data_placement.verification.verifier import verify
 from tests.data_placement.strategies import problems
 from tests.data_placement.support import examples
 

@@ -8,22 +8,22 @@ from numpy.typing import NDArray
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled
-from mast_opt.data_placement.problem import Ints
-from mast_opt.data_placement.tetris.annealing.kernel import anneal
-from mast_opt.data_placement.tetris.annealing.kernel_runs import annealing_workspace, proposals_of
-from mast_opt.data_placement.tetris.annealing.params import OperatorParams
-from mast_opt.data_placement.tetris.decomposition import Subproblem, decompose, undivided
-from mast_opt.data_placement.tetris.initial_solution import first_state
-from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
-from mast_opt.data_placement.tetris.operators.candidate_lists import (
+from mast_opt.problems.data_placement.problem import Ints
+from mast_opt.problems.data_placement.tetris.annealing.kernel import anneal
+from mast_opt.problems.data_placement.tetris.annealing.kernel_runs import annealing_workspace, proposals_of
+from mast_opt.problems.data_placement.tetris.annealing.params import OperatorParams
+from mast_opt.problems.data_placement.tetris.decomposition import Subproblem, decompose, undivided
+from mast_opt.problems.data_placement.tetris.initial_solution import first_state
+from mast_opt.problems.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
+from mast_opt.problems.data_placement.tetris.operators.candidate_lists import (
     ActiveWindow,
     draw_index,
     draw_window,
     sample_region_by_surrogate,
     sample_swap_partner,
 )
-from mast_opt.data_placement.tetris.operators.workspace import SurrogateBuffers
-from mast_opt.data_placement.tetris.state import TetrisState, cost
+from mast_opt.problems.data_placement.tetris.operators.workspace import SurrogateBuffers
+from mast_opt.problems.data_placement.tetris.state import TetrisState, cost
 from tests.data_placement.support import made
 
 ALL = ActiveWindow(0.0, 0.0, 1.0)

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt import backends
 from mast_opt.core.solve_result import SolveParams, SolveResult
-from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.plan import Plan
-from mast_opt.data_placement.tetris.stage_objective import StageObjective
-from mast_opt.data_placement.tetris.sub_mip.elastic_links import NONE_LEFT
-from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import FixAndOptimise
-from mast_opt.data_placement.tetris.sub_mip.params import NeighbourhoodParams
-from mast_opt.data_placement.verification.verifier import verify
-from mast_opt.mip import Mip
-from mast_opt.search.interface import MipSolver, SearchContext, SearchMonitor, StoppingCriteria
+from mast_opt.problems import backends
+from mast_opt.problems.data_placement import DataPlacement
+from mast_opt.problems.data_placement.plan import Plan
+from mast_opt.problems.data_placement.tetris.stage_objective import StageObjective
+from mast_opt.problems.data_placement.tetris.sub_mip.elastic_links import NONE_LEFT
+from mast_opt.problems.data_placement.tetris.sub_mip.fix_and_optimise import FixAndOptimise
+from mast_opt.problems.data_placement.tetris.sub_mip.params import NeighbourhoodParams
+from mast_opt.problems.data_placement.verification.verifier import verify
+from mast_opt.problems.mip import Mip
+from mast_opt.problems.search.interface import MipSolver, SearchContext, SearchMonitor, StoppingCriteria
 
 HIGHS = backends.get("highs").solve
 PARAMS = NeighbourhoodParams()

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from mast_opt.job_placement.live_fleet.answers import Bid, Refused
-from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.types import Job
+from mast_opt.problems.job_placement.live_fleet.answers import Bid, Refused
+from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
+from mast_opt.problems.job_placement.live_fleet.types import Job
 from tests.job_placement.fleets import admit, server
 from tests.job_placement.reference import assert_exact
 

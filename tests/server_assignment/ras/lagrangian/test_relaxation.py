@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mast_opt.server_assignment.ras.lagrangian.reservation_subproblem import Limits, PricedItems, ServerPrices, bought
+from mast_opt.problems.server_assignment.ras.lagrangian.reservation_subproblem import (
+    Limits,
+    PricedItems,
+    ServerPrices,
+    bought,
+)
 
 
 def test_what_rounding_leaves_of_a_server_is_bought_with_it() -> None:

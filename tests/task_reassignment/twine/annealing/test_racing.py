@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mast_opt.search.interface import SearchContext, SearchMonitor, SearchResult, StoppingCriteria
-from mast_opt.task_reassignment.generate import FAMILIES
-from mast_opt.task_reassignment.plan import Plan
-from mast_opt.task_reassignment.twine.annealing.chain import Chain
-from mast_opt.task_reassignment.twine.annealing.racing import Racing, Runner
-from mast_opt.task_reassignment.twine.initial_solution import initial_assignment
-from mast_opt.task_reassignment.twine.solver import twine
-from mast_opt.task_reassignment.verification.verifier import verify
+from mast_opt.problems.search.interface import SearchContext, SearchMonitor, SearchResult, StoppingCriteria
+from mast_opt.problems.task_reassignment.generate import FAMILIES
+from mast_opt.problems.task_reassignment.plan import Plan
+from mast_opt.problems.task_reassignment.twine.annealing.chain import Chain
+from mast_opt.problems.task_reassignment.twine.annealing.racing import Racing, Runner
+from mast_opt.problems.task_reassignment.twine.initial_solution import initial_assignment
+from mast_opt.problems.task_reassignment.twine.solver import twine
+from mast_opt.problems.task_reassignment.verification.verifier import verify
 from tests.task_reassignment.twine.test_solver import PARAMS, SHARES, chain_at, no_solver
 
 ROUNDS = 60

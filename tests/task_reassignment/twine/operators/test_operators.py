@@ -8,15 +8,19 @@ import numpy as np
 import pytest
 
 from mast_opt.core.exact_sums_jit import compiled
-from mast_opt.task_reassignment.generate import FAMILIES
-from mast_opt.task_reassignment.plan import Plan
-from mast_opt.task_reassignment.problem import TaskReassignment
-from mast_opt.task_reassignment.twine.annealing.kernel import OperatorShares, anneal
-from mast_opt.task_reassignment.twine.instance_arrays import TwineArrays, twine_arrays_of
-from mast_opt.task_reassignment.twine.operators.process_moves import ejection_move, shift_process, swap_processes
-from mast_opt.task_reassignment.twine.params import OperatorParams
-from mast_opt.task_reassignment.twine.state import COST, TwineState, state_of
-from mast_opt.task_reassignment.verification.verifier import verify
+from mast_opt.problems.task_reassignment.generate import FAMILIES
+from mast_opt.problems.task_reassignment.plan import Plan
+from mast_opt.problems.task_reassignment.problem import TaskReassignment
+from mast_opt.problems.task_reassignment.twine.annealing.kernel import OperatorShares, anneal
+from mast_opt.problems.task_reassignment.twine.instance_arrays import TwineArrays, twine_arrays_of
+from mast_opt.problems.task_reassignment.twine.operators.process_moves import (
+    ejection_move,
+    shift_process,
+    swap_processes,
+)
+from mast_opt.problems.task_reassignment.twine.params import OperatorParams
+from mast_opt.problems.task_reassignment.twine.state import COST, TwineState, state_of
+from mast_opt.problems.task_reassignment.verification.verifier import verify
 
 PRICES = (7.0, 1e9, 0.0)
 """Of excess, of broken rules and of being away."""

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt.task_reassignment.plan import Plan
-from mast_opt.task_reassignment.problem import Ints, TaskReassignment
-from mast_opt.task_reassignment.twine.operators.set_exchange import exchange_sets
-from mast_opt.task_reassignment.twine.params import OperatorParams
-from mast_opt.task_reassignment.verification.verifier import verify
+from mast_opt.problems.task_reassignment.plan import Plan
+from mast_opt.problems.task_reassignment.problem import Ints, TaskReassignment
+from mast_opt.problems.task_reassignment.twine.operators.set_exchange import exchange_sets
+from mast_opt.problems.task_reassignment.twine.params import OperatorParams
+from mast_opt.problems.task_reassignment.verification.verifier import verify
 from tests.task_reassignment.hand import hand, plan
 
 PARAMS = OperatorParams()

@@ -1,0 +1,233 @@
+"""What is needed of an API server, and lightkube, which carries it out (extra ``kueue``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from mast_opt.core.errors import BackendUnavailable, MastOptError
+from mast_opt.core.wording import shown
+from mast_opt.live.hosts.kueue.patches import APPLY, CLEARS, Patch
+from mast_opt.live.hosts.kueue.reading import GROUP, Object
+
+VERSIONS = ("v1beta2", "v1beta1")
+"""Of Kueue's API, the preferred one first."""
+PLURALS = {
+    "Workload": "workloads",
+    "AdmissionCheck": "admissionchecks",
+    "ClusterQueue": "clusterqueues",
+    "Cohort": "cohorts",
+    "LocalQueue": "localqueues",
+    "ResourceFlavor": "resourceflavors",
+    "MultiKueueConfig": "multikueueconfigs",
+    "MultiKueueCluster": "multikueueclusters",
+}
+NAMESPACED = frozenset({"Workload", "LocalQueue"})
+Objects = list[dict[str, Any]]
+"""As an API server has them, each with its kind."""
+TIMEOUT_S = 30.0
+WATCH_S = 300
+"""After which a watch is asked for again."""
+
+
+class ApiError(MastOptError):
+    """An API server that refuses, or cannot be reached.
+
+    Args:
+        status: of HTTP; 0 if there was no answer.
+    """
+
+    code = "kubernetes"
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(f"{message} ({status})" if status else message)
+        self.status = status
+
+
+class KubeApi(Protocol):
+    """An API server. Every method raises ApiError."""
+
+    def list(self, kind: str) -> list[dict[str, Any]]:
+        """All objects of a kind of Kueue's, as they are stored, each with its kind."""
+        ...
+
+    def changes(self, kind: str, seconds: float) -> Iterator[None]:
+        """One item for every change of an object of a kind, for so long."""
+        ...
+
+    def follow(self, kind: str) -> Iterator[tuple[str, Objects]]:
+        """All objects of a kind, with an empty text, and then without end each one that changes, with ``ADDED``,
+        ``MODIFIED`` or ``DELETED``."""
+        ...
+
+    def patch_status(self, patch: Patch) -> None:
+        """Change the status of an object. Status 409: it has changed since it was read."""
+        ...
+
+    def clears_nominations(self) -> bool:
+        """Whether Kueue clears nominations of others (``patches.CLEARS``)."""
+        ...
+
+    def record(self, about: Object, reason: str, message: str, now: str) -> None:
+        """Record an Event about an object."""
+        ...
+
+    def close(self) -> None:
+        """End all connections; what still waits for an answer or for changes gets an error."""
+        ...
+
+
+class LightkubeApi:
+    """See ``KubeApi``.
+
+    Args:
+        kubeconfig: a file; None for what ``KUBECONFIG``, the home directory or the pod say.
+        context: of the file; None for its current one.
+        name: what messages call the cluster.
+
+    Raises:
+        BackendUnavailable: lightkube is missing.
+        ApiError: there is no such file or context, the server cannot be reached, or it does not know Kueue.
+    """
+
+    def __init__(self, kubeconfig: str | None = None, context: str | None = None, *, name: str = "the cluster") -> None:
+        try:
+            import httpx2
+            import lightkube
+            from lightkube.core import exceptions
+            from lightkube.generic_resource import create_global_resource, create_namespaced_resource
+        except ImportError as error:
+            raise BackendUnavailable(
+                "lightkube is not installed; install it with: pip install 'mast-opt[kueue]'"
+            ) from error
+        self._name = name
+        self._errors = (exceptions.ApiError, httpx2.HTTPStatusError)
+        self._trouble = (httpx2.HTTPError, exceptions.ConfigError, OSError, ValueError)
+        with self._explained():
+            loaded = (
+                lightkube.KubeConfig.from_env() if kubeconfig is None else lightkube.KubeConfig.from_file(kubeconfig)
+            )
+            self._client: Any = lightkube.Client(
+                config=loaded.get(context), namespace="default", timeout=httpx2.Timeout(TIMEOUT_S)
+            )
+        self._make: dict[bool, Callable[..., Any]] = {True: create_namespaced_resource, False: create_global_resource}
+        try:
+            self._version = self._known_version()
+        except ApiError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """See ``KubeApi``."""
+        self._client.close()
+
+    def _known_version(self) -> str:
+        for version in VERSIONS:
+            self._version = version
+            try:
+                self.list("Workload")
+            except ApiError as error:
+                if error.status != 404:
+                    raise
+            else:
+                return version
+        raise ApiError(404, f"{self._name} does not know Kueue's API ({' or '.join(VERSIONS)}): its CRDs are missing")
+
+    def _resource(self, kind: str) -> Any:  # noqa: ANN401 - a class of lightkube
+        return self._make[kind in NAMESPACED](GROUP, self._version, kind, PLURALS[kind])
+
+    def list(self, kind: str) -> list[dict[str, Any]]:
+        """See ``KubeApi``."""
+        where = {"namespace": "*"} if kind in NAMESPACED else {}
+        api_version = f"{GROUP}/{self._version}"
+        with self._explained():
+            found = self._client.list(self._resource(kind), chunk_size=500, **where)
+            return [{**one.to_dict(), "kind": kind, "apiVersion": api_version} for one in found]
+
+    def changes(self, kind: str, seconds: float) -> Iterator[None]:
+        """See ``KubeApi``."""
+        where = {"namespace": "*"} if kind in NAMESPACED else {}
+        with self._explained():
+            for _ in self._client.watch(self._resource(kind), server_timeout=max(1, int(seconds)), **where):
+                yield
+
+    def follow(self, kind: str) -> Iterator[tuple[str, Objects]]:
+        """See ``KubeApi``."""
+        where = {"namespace": "*"} if kind in NAMESPACED else {}
+        head = {"kind": kind, "apiVersion": f"{GROUP}/{self._version}"}
+        with self._explained():
+            listed = self._client.list(self._resource(kind), chunk_size=500, **where)
+            yield "", [{**one.to_dict(), **head} for one in listed]
+            since = {"resource_version": listed.resourceVersion, **where}
+            for change, one in self._client.watch(self._resource(kind), server_timeout=WATCH_S, **since):
+                yield str(change), [{**one.to_dict(), **head}]
+
+    def patch_status(self, patch: Patch) -> None:
+        """See ``KubeApi``."""
+        from lightkube.types import PatchType
+
+        kind = PatchType.APPLY if patch.content_type == APPLY else PatchType.MERGE
+        where = {"namespace": patch.namespace} if patch.namespace else {}
+        force = {"force": patch.force} if kind is PatchType.APPLY else {}
+        with self._explained():
+            self._client.patch(
+                self._resource(patch.kind).Status,
+                patch.name,
+                dict(patch.body),
+                patch_type=kind,
+                field_manager=patch.manager,
+                **force,
+                **where,
+            )
+
+    def clears_nominations(self) -> bool:
+        """See ``KubeApi``. False where the server has no such policies, or does not let us look."""
+        for version in ("v1", "v1beta1", "v1alpha1"):
+            policy = self._make[False](
+                "admissionregistration.k8s.io", version, "MutatingAdmissionPolicy", "mutatingadmissionpolicies"
+            )
+            try:
+                with self._explained():
+                    found = list(self._client.list(policy))
+            except ApiError:
+                continue
+            return any(str(one.metadata.name).endswith(CLEARS) for one in found if one.metadata)
+        return False
+
+    def record(self, about: Object, reason: str, message: str, now: str) -> None:
+        """See ``KubeApi``."""
+        from lightkube.models.core_v1 import ObjectReference
+        from lightkube.models.meta_v1 import ObjectMeta
+        from lightkube.resources.core_v1 import Event
+
+        meta = about["metadata"]
+        space = meta.get("namespace") or "default"
+        with self._explained():
+            self._client.create(
+                Event(
+                    metadata=ObjectMeta(generateName=f"{meta['name'][:200]}.", namespace=space),
+                    involvedObject=ObjectReference(
+                        apiVersion=about["apiVersion"], kind=about["kind"], name=meta["name"], namespace=space,
+                        uid=meta.get("uid"),
+                    ),
+                    reason=reason, message=message[:1000], type="Normal", count=1,
+                    reportingComponent="mast-opt.io/dispatcher", reportingInstance="mast-opt",
+                ),
+                namespace=space,
+            )  # fmt: skip
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Errors of lightkube as those of an API server."""
+        try:
+            yield
+        except self._errors as error:
+            status = getattr(getattr(error, "status", None), "code", None) or error.response.status_code
+            words = {401: "the credentials are not accepted (has the kubeconfig expired?)", 403: "not allowed"}
+            said = shown(str(error))[:300]
+            raise ApiError(
+                int(status), f"{self._name}: {words.get(int(status), '')} {said}".replace("  ", " ")
+            ) from error
+        except self._trouble as error:
+            raise ApiError(0, f"{self._name} cannot be reached: {shown(str(error))[:300]}") from error

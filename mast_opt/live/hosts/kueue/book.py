@@ -1,0 +1,320 @@
+"""What a loop and the clusters say about the same workloads, and what has to be reported so that they agree.
+
+The clusters are right. Where a loop wants work to stop that goes on, or to run elsewhere than it does, the loop learns
+what is so: the attempt has stopped, and the next one runs where the work is.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from mast_opt.live.hosts.kueue.eligibility import holds_quota
+from mast_opt.live.hosts.kueue.jobs import job_name, place_of, places_for, shares_at, spec_of
+from mast_opt.live.hosts.kueue.nomination import PRIORITIES
+from mast_opt.live.hosts.kueue.objects import Workload
+from mast_opt.live.hosts.kueue.places import places_of
+from mast_opt.live.hosts.kueue.sight import Managed, Sight
+from mast_opt.live.hosts.protocol import Attempt
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.commands import Start, Stop
+from mast_opt.live.loop.job_states import JobState
+from mast_opt.live.loop.jobs import JobRecord
+from mast_opt.problems.job_placement.live_fleet.types import Server, Share
+
+CANCELLED = "cancelled"
+"""Why a loop stops work that nobody wants any more."""
+SUFFIX = 4
+"""Letters of a job's name that depend on what it asks for."""
+
+
+class Phase(enum.Enum):
+    """Where the loop has a job."""
+
+    WAITING = "waiting"
+    WANTED = "wanted"
+    """It is to start: nominated, and not admitted yet."""
+    RUNNING = "running"
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """A job of the loop, which is a workload of the manager, or (foreign) one that a cluster has on its own account."""
+
+    job: str
+    key: str
+    spec: ev.JobSpec
+    home: str = ""
+    """Cluster of foreign work."""
+    attempt: int = 0
+    phase: Phase = Phase.WAITING
+    shares: tuple[Share, ...] = ()
+    stopping: bool = False
+    """The loop has asked it to stop, or takes it to have lost its place."""
+    cancelled: bool = False
+
+    @property
+    def server(self) -> str:
+        """Where it is to run, or runs."""
+        return self.shares[0].server if self.shares else ""
+
+    @property
+    def cluster(self) -> str:
+        """The cluster of its server."""
+        return self.server.partition("/")[0]
+
+
+@dataclass
+class Book:
+    """The jobs of a loop over Kueue, and the servers that it knows.
+
+    Args:
+        replicas: dataset → clusters that hold it.
+        priorities: as in ``DispatchParams``.
+    """
+
+    replicas: Mapping[str, Collection[str]] = field(default_factory=dict)
+    priorities: tuple[int, ...] = PRIORITIES
+    tasks: dict[str, Task] = field(default_factory=dict)
+    """By the name of the job."""
+    servers: dict[str, Server] = field(default_factory=dict)
+    """In service."""
+    _answers: list[ev.Event] = field(default_factory=list)
+    _data_reported: bool = False
+
+    # --- what the loop says ---
+
+    def resume(self, records: Iterable[JobRecord]) -> None:
+        """Begin with what a log leads to."""
+        self.tasks.clear()
+        self._answers.clear()
+        self._data_reported = False
+        for one in records:
+            home, _, key = one.name.rpartition(":")
+            key = (key or one.name).rpartition(".")[0]
+            task = Task(one.name, key, one.spec, home, one.attempt, Phase.WAITING, one.shares)
+            if one.state in (JobState.RUNNING, JobState.STARTING, JobState.STOPPING):
+                task.phase = Phase.WANTED if one.state is JobState.STARTING else Phase.RUNNING
+                task.stopping = one.state is JobState.STOPPING
+                task.cancelled = one.cancelled
+            self.tasks[one.name] = task
+
+    def start(self, command: Start) -> None:
+        """The loop wants an attempt of a job to run."""
+        task = self.tasks.get(command.job)
+        if task is None:
+            self._answers.append(ev.Failed(command.job, command.attempt, "Kueue has no such workload"))
+        elif command.attempt > task.attempt:
+            task.attempt, task.shares, task.phase = command.attempt, command.shares, Phase.WANTED
+            task.stopping = False
+        elif command.attempt < task.attempt or task.phase is Phase.WAITING:  # that one is over
+            self._answers.append(ev.Stopped(command.job, command.attempt, 0, 0))
+
+    def stop(self, command: Stop) -> None:
+        """The loop wants an attempt of a job to stop."""
+        task = self.tasks.get(command.job)
+        if task is None or task.attempt != command.attempt or task.phase is Phase.WAITING:
+            self._answers.append(ev.Stopped(command.job, command.attempt, 0, 0))
+            return
+        task.stopping = True
+        task.cancelled |= command.why == CANCELLED
+
+    def running(self, sight: Sight) -> set[Attempt]:
+        """Attempts that clusters have admitted."""
+        return {
+            (task.job, task.attempt)
+            for task in self.tasks.values()
+            if task.phase is Phase.RUNNING and self._real(task, sight) is not None
+        }
+
+    # --- what the clusters say ---
+
+    def reports(self, sight: Sight) -> list[ev.Event]:
+        """What the loop has to learn."""
+        events = [*self._answers]
+        self._answers.clear()
+        events += self._server_reports(sight)
+        if not self._data_reported:
+            self._data_reported = True
+            events += (ev.DatasetCreated(name, 0, tuple(sorted(of))) for name, of in sorted(self.replicas.items()))
+        for phase in (Phase.RUNNING, Phase.WANTED, Phase.WAITING):  # room is given before it is taken
+            for task in [one for one in self.tasks.values() if one.phase is phase]:
+                events += self._follow(task, sight)
+        events += self._arrivals(sight)
+        return events
+
+    def _server_reports(self, sight: Sight) -> Iterator[ev.Event]:
+        found = {
+            server.name: server for view in sight.clusters.values() if view.active for _, server in places_of(view)
+        }
+        for name in sorted(set(self.servers) - set(found)):
+            del self.servers[name]
+            cluster = name.partition("/")[0]
+            yield ev.ServerDown(name, sight.lost.get(cluster, "the cluster does not offer it any more")[:1000])
+            for task in self.tasks.values():
+                task.stopping |= task.server == name and task.phase is not Phase.WAITING
+        for name, one in found.items():
+            amounts = one.gpus, one.cpu_mcores, one.memory_mib
+            if name not in self.servers:
+                yield ev.ServerUp(name, one.region, one.cluster, one.rack, one.gpu_type, *amounts)
+            self.servers[name] = one
+            yield ev.CapacitySet(name, *amounts)  # again, as what is held may have kept it from being so
+
+    def _workload(self, task: Task, sight: Sight) -> Workload | None:
+        """The workload of a job; None if it is not there, or ended."""
+        if task.home:
+            cluster = sight.clusters.get(task.home)
+            found = (one for one in cluster.workloads if one.key == task.key) if cluster is not None else iter(())
+            one = next(found, None)
+        else:
+            managed = sight.managed.get(task.key)
+            one = managed.workload if managed is not None else None
+        return one if one is not None and _bare(task.job).endswith(job_name(one)) else None
+
+    def _real(self, task: Task, sight: Sight) -> str | None:
+        """The server where a job has been admitted; empty if that cannot be seen yet, None if it has not been."""
+        one = self._workload(task, sight)
+        if one is None or (one.ended and not task.home):
+            return None
+        if task.home:
+            return place_of(one, sight.clusters[task.home]) if holds_quota(one) else None
+        if not one.cluster:
+            return None
+        view = sight.clusters.get(one.cluster)
+        copies = (copy for copy in view.workloads if copy.key == task.key and holds_quota(copy)) if view else iter(())
+        copy = next(copies, None)
+        if view is not None and copy is not None:
+            return place_of(copy, view)
+        return task.server if task.cluster == one.cluster else ""
+
+    def _follow(self, task: Task, sight: Sight) -> Iterator[ev.Event]:
+        if task.home in sight.lost:
+            return
+        one = self._workload(task, sight)
+        if one is None or (not holds_quota(one) if task.home else one.ended):
+            yield from self._end(task, one)
+            return
+        real = self._real(task, sight)
+        if real is None and (task.phase is Phase.RUNNING or (task.phase is Phase.WANTED and task.stopping)):
+            yield from self._stopped(task)
+        elif real and real in self.servers:
+            yield from self._follow_real(task, real)
+        elif task.phase is Phase.WAITING and not task.attempt:
+            yield from self._changed(task, one, sight)
+
+    def _follow_real(self, task: Task, real: str) -> Iterator[ev.Event]:
+        """A cluster has admitted it."""
+        if task.phase is Phase.WANTED:
+            yield from self._admitted(task, real)
+        elif task.phase is Phase.WAITING:
+            yield from self._adopted(task, real)
+        elif not task.cancelled and (real != task.server or (task.stopping and not self._is_wanted(task.server))):
+            yield from self._stopped(task)
+            yield from self._adopted(task, real)
+
+    def _end(self, task: Task, one: Workload | None) -> Iterator[ev.Event]:
+        """It has ended, or is gone. What ends while it waits is wanted no more."""
+        del self.tasks[task.job]
+        if task.phase is Phase.WANTED:
+            yield from self._make_room(task.server)
+        if task.phase is not Phase.WAITING:
+            if one is not None and "Finished" in one.conditions and one.outcome != "Failed":
+                yield ev.Finished(task.job, task.attempt)
+            elif one is not None and "Finished" in one.conditions:
+                yield ev.Failed(task.job, task.attempt, "its job has failed")
+            else:
+                yield ev.Failed(task.job, task.attempt, "its workload is no longer there, or not active")
+        yield ev.Cancelled(task.job)
+
+    def _is_wanted(self, server: str) -> bool:
+        """Whether a job is to start at a server for which others may still be stopped."""
+        return any(
+            one.phase is Phase.WANTED and one.server == server and not one.stopping for one in self.tasks.values()
+        )
+
+    def _admitted(self, task: Task, real: str) -> Iterator[ev.Event]:
+        yield from self._make_room(task.server)
+        if task.stopping or real != task.server:
+            yield from self._stopped(task)
+            yield from self._adopted(task, real)
+        else:
+            task.phase = Phase.RUNNING
+            yield ev.Started(task.job, task.attempt)
+
+    def _make_room(self, server: str) -> Iterator[ev.Event]:
+        """What was to stop there, and goes on all the same: the cluster has found room otherwise."""
+        for one in list(self.tasks.values()):
+            if one.phase is Phase.RUNNING and one.stopping and not one.cancelled and one.server == server:
+                yield from self._stopped(one)
+                yield from self._adopted(one, server)
+
+    def _stopped(self, task: Task) -> Iterator[ev.Event]:
+        task.phase, task.shares = Phase.WAITING, ()
+        task.stopping = False
+        yield ev.Stopped(task.job, task.attempt, 0, 0)  # nobody knows what was saved
+
+    def _adopted(self, task: Task, real: str) -> Iterator[ev.Event]:
+        server = self.servers[real]
+        held: dict[int, int] = {}
+        for one in self.tasks.values():
+            for share in one.shares if one.server == real and one is not task else ():
+                for gpu, amount in share.gpus.items():
+                    held[gpu] = held.get(gpu, 0) + amount
+        task.shares = shares_at(task.spec, real, server.gpus, held)
+        task.phase, task.attempt, task.stopping = Phase.RUNNING, task.attempt + 1, False
+        yield ev.Adopted(task.job, task.attempt, server.region, server.cluster, task.shares)
+
+    def _changed(self, task: Task, one: Workload, sight: Sight) -> Iterator[ev.Event]:
+        """What a waiting workload asks for, or where it may run, is no longer what the loop knows."""
+        managed = sight.managed[task.key]
+        spec = self._asked(managed, sight)
+        if managed.waits and spec is not None and spec != task.spec:
+            del self.tasks[task.job]
+            yield ev.Cancelled(task.job)
+
+    # --- new work ---
+
+    def _arrivals(self, sight: Sight) -> Iterator[ev.Event]:
+        known = {_bare(task.job) for task in self.tasks.values()}
+        for managed in sorted(sight.managed.values(), key=lambda one: (one.workload.created, one.workload.key)):
+            one = managed.workload
+            if job_name(one) in known or one.ended or not (managed.waits or one.cluster):
+                continue
+            spec = self._asked(managed, sight)
+            if spec is not None:
+                yield from self._new(Task(job_name(one, spec), one.key, spec), sight)
+        for cluster in sight.clusters.values():
+            for one in cluster.workloads:
+                of_manager = sight.managed.get(one.key)
+                ours = of_manager is not None and not of_manager.workload.ended
+                if ours or not holds_quota(one) or f"{cluster.name}:{job_name(one)}" in known:
+                    continue
+                place = place_of(one, cluster)
+                spec = self._spec(one, places_for(one, (cluster,)) | ({place: False} if place else {}))
+                if spec is not None and place in self.servers:
+                    name = f"{cluster.name}:{job_name(one, spec)}"
+                    yield from self._new(Task(name, one.key, spec, cluster.name), sight)
+
+    def _new(self, task: Task, sight: Sight) -> Iterator[ev.Event]:
+        self.tasks[task.job] = task
+        yield ev.Submitted(task.job, task.spec)
+        real = self._real(task, sight)
+        if real and real in self.servers:
+            yield from self._adopted(task, real)
+
+    def _asked(self, managed: Managed, sight: Sight) -> ev.JobSpec | None:
+        one = managed.workload
+        clusters = [sight.clusters[name] for name in managed.allowed if name in sight.clusters]
+        places = places_for(one, clusters)
+        if one.cluster in sight.clusters and not places:  # it runs already
+            places = places_for(one, (sight.clusters[one.cluster],))
+        return self._spec(one, places)
+
+    def _spec(self, one: Workload, places: Mapping[str, bool]) -> ev.JobSpec | None:
+        return spec_of(one, places, self.priorities)
+
+
+def _bare(job: str) -> str:
+    """The name of a job without what depends on what it asks for."""
+    return job[:-SUFFIX]

@@ -1,0 +1,233 @@
+"""The loop of a dispatcher: look, decide, act, or only say what it would do (shadow).
+
+It keeps nothing that the API servers do not have, except since when clusters have been nominated: after a restart that
+begins again. Every turn looks at everything, so that what a watch has missed does no harm.
+"""
+
+from __future__ import annotations
+
+import datetime
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from mast_opt.live.hosts.kueue import patches
+from mast_opt.live.hosts.kueue.api import ApiError, KubeApi
+from mast_opt.live.hosts.kueue.nomination import Advice, DispatchParams, advise
+from mast_opt.live.hosts.kueue.objects import ClusterView, Workload
+from mast_opt.live.hosts.kueue.patches import Patch
+from mast_opt.live.hosts.kueue.reading import Object
+from mast_opt.live.hosts.kueue.sight import CHECK, PENDING, is_active, look
+
+DISPATCHER = "mast-opt.io/dispatcher"
+"""What ``multiKueue.dispatcherName`` of Kueue's configuration has to be."""
+READY = "Ready"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a turn does for a workload."""
+
+    workload: str
+    does: str
+    """``nominate``, ``wait``, ``ready``."""
+    clusters: tuple[str, ...]
+    words: str
+    done: bool = False
+    """Whether it has been carried out now; False in shadow mode, and where nothing was to be done."""
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class World:
+    """What the API servers say."""
+
+    clusters: tuple[ClusterView, ...]
+    waiting: tuple[Workload, ...]
+    """Workloads that wait for a cluster or for our check."""
+    objects: Mapping[str, Object]
+    """Key of each of them → its object."""
+    candidates: Mapping[str, tuple[str, ...]]
+    multikueue: frozenset[str]
+    """Checks of MultiKueue."""
+    ours: Mapping[str, Object]
+    """Our own checks."""
+    lost: Mapping[str, str]
+    """Cluster → why it could not be read."""
+
+
+class Dispatcher:
+    """Nominates clusters for the workloads of a MultiKueue manager, and answers admission checks of ours.
+
+    Args:
+        manager: its API server.
+        workers: cluster, as MultiKueueConfig calls it → its API server.
+        replicas: dataset → clusters that hold it.
+        shadow: look and decide, and change nothing.
+        now: the time of now, in UTC.
+    """
+
+    def __init__(
+        self,
+        manager: KubeApi,
+        workers: Mapping[str, KubeApi],
+        params: DispatchParams | None = None,
+        *,
+        replicas: Mapping[str, Collection[str]] | None = None,
+        shadow: bool = False,
+        now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
+    ) -> None:
+        self._manager, self._workers = manager, dict(workers)
+        self._params = params or DispatchParams()
+        self._replicas = replicas or {}
+        self._shadow = shadow
+        self._now = now
+        self._clears: bool | None = None
+        self._since: dict[str, tuple[tuple[str, ...], datetime.datetime]] = {}
+        """Workload → what it is nominated for, and since when."""
+        self._said: dict[str, str] = {}
+        """Workload → what its check says."""
+
+    def turn(self) -> list[Decision]:
+        """Look and decide once, without workers that cannot be reached. Raises ApiError if the manager cannot be."""
+        world = self.look()
+        if self._clears is None:
+            self._clears = self._manager.clears_nominations()
+        self._answer_for_checks(world)
+        found = advise(world.clusters, world.waiting, world.candidates, self._replicas)
+        for key in set(self._since) - set(world.objects):
+            del self._since[key]
+        self._said = {key: words for key, words in self._said.items() if key in world.objects}
+        return [decision for one in found for decision in self._decide(world, one)]
+
+    def run(self, stop: threading.Event, on_turn: Callable[[Sequence[Decision]], None], every_s: float = 5.0) -> None:
+        """Take turns until ``stop`` is set: at every change of a workload of the manager, and every so often. Errors of
+        the manager are waited out, twice as long each time, up to a minute."""
+        changed = threading.Event()
+        watcher = threading.Thread(target=self._watch, args=(stop, changed, every_s), daemon=True)
+        watcher.start()
+        failures = 0
+        while not stop.is_set():
+            changed.clear()
+            try:
+                on_turn(self.turn())
+                failures = 0
+            except ApiError as error:
+                failures += 1
+                on_turn([Decision("", "wait", (), "", error=str(error))])
+            if failures:
+                stop.wait(min(60.0, every_s * 2 ** (failures - 1)))
+            else:
+                changed.wait(every_s)
+        watcher.join(timeout=1)
+
+    def _watch(self, stop: threading.Event, changed: threading.Event, every_s: float) -> None:
+        while not stop.is_set():
+            try:
+                for _ in self._manager.changes("Workload", 60):
+                    changed.set()
+                    if stop.is_set():
+                        return
+            except ApiError:  # turns go on without it
+                stop.wait(every_s)
+
+    # --- looking ---
+
+    def look(self) -> World:
+        """What the API servers say now."""
+        sight = look(self._manager, self._workers)
+        waiting = {key: one for key, one in sight.managed.items() if one.waits}
+        clusters = tuple(  # copies of workloads that still wait count for nothing
+            replace(view, workloads=tuple(one for one in view.workloads if one.key not in waiting))
+            for view in sight.clusters.values()
+        )
+        return World(
+            clusters,
+            tuple(one.workload for one in waiting.values()),
+            {key: one.found for key, one in waiting.items()},
+            {key: one.allowed for key, one in waiting.items()},
+            sight.multikueue,
+            sight.ours,
+            sight.lost,
+        )
+
+    # --- deciding ---
+
+    def _decide(self, world: World, advice: Advice) -> Iterator[Decision]:
+        one = advice.workload
+        words = advice.words
+        for name, why in world.lost.items():
+            words = words.replace(f"{name}: not connected", f"{name}: {why}")
+        if any(one.checks.get(name) == PENDING for name in world.multikueue):
+            yield self._nominate(world, advice, words)
+        for name in world.ours:
+            if one.checks.get(name) == PENDING:
+                yield self._check(world, advice, name, words)
+
+    def _nominate(self, world: World, advice: Advice, words: str) -> Decision:
+        one, now = advice.workload, self._now()
+        names = self._names(world, advice, now)
+        if names == one.nominated:
+            return Decision(one.key, "nominate" if names else "wait", names, words)
+        decision = Decision(one.key, "nominate", names, words)
+        found = world.objects[one.key]
+        decision = self._carry_out(decision, patches.nomination(found, names, clears=bool(self._clears)))
+        if decision.done:
+            self._since[one.key] = names, now
+            self._record(found, "Nominated", f"nominated for {', '.join(names) or 'no cluster'}; {words}")
+        return decision
+
+    def _names(self, world: World, advice: Advice, now: datetime.datetime) -> tuple[str, ...]:
+        """The clusters to nominate now: those that try already, and after a round one more."""
+        one = advice.workload
+        active = {cluster.name for cluster in world.clusters if cluster.active}
+        names = tuple(name for name in one.nominated if name in active)
+        if names:
+            known = self._since.setdefault(one.key, (names, now))
+            if known[0] != names:
+                known = self._since[one.key] = names, now
+            if (now - known[1]).total_seconds() < self._params.round_s or len(names) >= self._params.most:
+                return names
+        following = next((name for name in advice.clusters if name not in names), None)
+        return names if following is None else (*names, following)
+
+    def _check(self, world: World, advice: Advice, check: str, words: str) -> Decision:
+        one = advice.workload
+        state = READY if advice.clusters else PENDING
+        decision = Decision(one.key, "ready" if advice.clusters else "wait", advice.clusters[:1], words)
+        message = words[: patches.MOST_MESSAGE]
+        if state == PENDING and message in (one.messages.get(check), self._said.get(one.key)):
+            return decision
+        found, now = world.objects[one.key], text_of(self._now())
+        decision = self._carry_out(decision, patches.check_state(found, check, state, message, now, controller=CHECK))
+        if decision.done:
+            self._said[one.key] = message
+        return decision
+
+    # --- acting ---
+
+    def _carry_out(self, decision: Decision, patch: Patch) -> Decision:
+        if self._shadow:
+            return decision
+        try:
+            self._manager.patch_status(patch)
+        except ApiError as error:
+            return replace(decision, error="it has changed meanwhile" if error.status == 409 else str(error))
+        return replace(decision, done=True)
+
+    def _answer_for_checks(self, world: World) -> None:
+        """Say that our checks have a controller, where that is not said yet."""
+        for found in world.ours.values():
+            if not self._shadow and not is_active(found):
+                self._manager.patch_status(patches.check_is_active(found, text_of(self._now()), controller=CHECK))
+
+    def _record(self, about: Object, reason: str, message: str) -> None:
+        try:
+            self._manager.record(about, reason, message, text_of(self._now()))
+        except ApiError:  # an Event is for readers; the nomination stands without it
+            return
+
+
+def text_of(time: datetime.datetime) -> str:
+    """A time as Kubernetes writes it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")

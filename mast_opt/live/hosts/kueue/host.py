@@ -1,0 +1,315 @@
+"""Kueue behind the protocol of hosts: workloads come in as jobs, a nomination is a start.
+
+A thread looks at the manager and its workers, at every change and every so often, and writes nominations. What it sees
+is reported when the loop asks. The workers decide what stops for what is nominated; the loop learns what they did.
+"""
+
+from __future__ import annotations
+
+import datetime
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+
+from mast_opt.core.errors import UsageError
+from mast_opt.live.hosts.kueue import patches
+from mast_opt.live.hosts.kueue.api import ApiError, KubeApi
+from mast_opt.live.hosts.kueue.book import Book, Phase, Task
+from mast_opt.live.hosts.kueue.dispatcher import READY, text_of
+from mast_opt.live.hosts.kueue.nomination import DispatchParams, advise
+from mast_opt.live.hosts.kueue.patches import Patch
+from mast_opt.live.hosts.kueue.places import places_of
+from mast_opt.live.hosts.kueue.sight import CHECK, PENDING, Managed, Reader, Sight, is_active, look
+from mast_opt.live.hosts.kueue.watched import WatchedApi
+from mast_opt.live.hosts.protocol import Attempt, Can
+from mast_opt.live.loop.commands import Command, Start, Stop
+from mast_opt.live.loop.events import Event
+from mast_opt.live.loop.jobs import JobRecord
+from mast_opt.problems.job_placement.live_fleet.types import Server
+
+WRITERS = 4
+"""Patches that are under way at the same time."""
+
+
+@dataclass(frozen=True)
+class _Nomination:
+    attempt: int
+    names: tuple[str, ...]
+    since_s: float
+    sent: tuple[str, tuple[str, ...]] = ("", ())
+    """Version of the object that was last changed, and what to."""
+
+
+class KueueHost:
+    """See ``Host``.
+
+    Args:
+        manager: its API server.
+        workers: cluster, as MultiKueueConfig calls it → its API server.
+        replicas: dataset → clusters that hold it.
+        shadow: look and let the loop decide, and change nothing.
+        every_s: seconds between two looks in which nothing is said to have changed.
+        on_problem: called with why the manager cannot be looked at, and with an empty text when it can be again.
+        ticks: seconds that never go back.
+    """
+
+    name = "kueue"
+    can = frozenset({Can.MAKE_ROOM})
+
+    def __init__(
+        self,
+        manager: KubeApi,
+        workers: Mapping[str, KubeApi],
+        params: DispatchParams | None = None,
+        *,
+        replicas: Mapping[str, Collection[str]] | None = None,
+        shadow: bool = False,
+        every_s: float = 5.0,
+        on_problem: Callable[[str], object] = lambda words: None,
+        ticks: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._manager, self._workers = manager, dict(workers)
+        self._params = params or DispatchParams()
+        self._shadow, self._every_s, self._ticks = shadow, every_s, ticks
+        self._replicas = replicas or {}
+        self._book = Book(self._replicas, self._params.priorities)
+        self._lock = threading.RLock()
+        self._reader = Reader()
+        self._sight: Sight | None = None
+        self._fresh = False
+        self._nominations: dict[str, _Nomination] = {}
+        self._clears: bool | None = None
+        self.problem = ""
+        """Why the manager cannot be looked at; empty while it can."""
+        self._on_problem = on_problem
+        self._call: Callable[[], None] = lambda: None
+        self._due = threading.Event()
+        self._changed = threading.Event()
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._events: ThreadPoolExecutor | None = None
+        """Writes what is for readers only; without it, it is written at once."""
+
+    def servers(self) -> tuple[Server, ...]:
+        """What the workers offer now, for a new log. Raises ApiError, UsageError."""
+        sight = self._looked()
+        found = tuple(server for view in sight.clusters.values() if view.active for _, server in places_of(view))
+        if not found:
+            why = "; ".join(f"{name}: {words}" for name, words in sight.lost.items()) or "none is connected"
+            raise UsageError(f"no worker with a ClusterQueue can be reached ({why})")
+        return found
+
+    # --- Host ---
+
+    def resume(self, jobs: Iterable[JobRecord]) -> None:
+        """See ``Host``. Raises ApiError."""
+        if self._sight is None:
+            self._looked()
+        with self._lock:
+            self._book.resume(jobs)
+            self._fresh = True
+
+    def listen(self, call: Callable[[], None]) -> None:
+        """See ``Host``."""
+        self._call = call
+
+    def begin(self) -> None:
+        """Look and act in threads from now on, until ``close``."""
+        manager = WatchedApi(self._manager, self._note, self._every_s)
+        workers = {name: WatchedApi(api, self._note, self._every_s) for name, api in self._workers.items()}
+        self._manager, self._workers = manager, dict(workers)
+        watches = (manager, *workers.values())
+        self._threads = [threading.Thread(target=api.follow_on, daemon=True) for api in watches]
+        self._events = ThreadPoolExecutor(1)
+        self._threads.append(threading.Thread(target=self._run, name="mast-opt kueue", daemon=True))
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        """See ``Host``."""
+        self._stop.set()
+        self._due.set()
+        for thread in self._threads[-1:]:
+            thread.join()
+        if self._events is not None:
+            self._events.shutdown(cancel_futures=True)
+        for api in (self._manager, *self._workers.values()):
+            api.close()
+
+    def carry_out(self, now_ms: int, command: Command) -> None:
+        """See ``Host``."""
+        with self._lock:
+            if isinstance(command, Start):
+                self._book.start(command)
+            elif isinstance(command, Stop):
+                self._book.stop(command)
+            else:
+                raise UsageError(f"Kueue starts jobs and makes room for them; it got {type(command).__name__}")
+            self._fresh = True
+        self._due.set()
+
+    def reports(self, now_ms: int) -> Sequence[Event]:
+        """See ``Host``."""
+        with self._lock:
+            self._fresh = False
+            found = self._book.reports(self._sight) if self._sight is not None else []
+        self._due.set()
+        return found
+
+    def happened(self, now_ms: int, event: Event) -> Sequence[Event]:
+        """See ``Host``. What runs on a quota that somebody has closed goes on."""
+        return ()
+
+    def next_ms(self) -> int | None:
+        """See ``Host``."""
+        return 0 if self._fresh else None
+
+    def observe(self) -> Collection[Attempt]:
+        """See ``Host``."""
+        with self._lock:
+            return self._book.running(self._sight) if self._sight is not None else set()
+
+    # --- looking ---
+
+    def _looked(self) -> Sight:
+        sight = look(self._manager, self._workers, self._reader)
+        with self._lock:
+            self._sight, self._fresh = sight, True
+        self._note_problem("")
+        return sight
+
+    def _note_problem(self, words: str) -> None:
+        if words != self.problem:
+            self.problem = words
+            self._on_problem(words)
+
+    def step(self) -> None:
+        """Look once, and write what is due. Raises ApiError if the manager cannot be reached."""
+        self._changed.clear()
+        self._looked()
+        self.act()
+        self._call()
+
+    def _run(self) -> None:
+        looked_s, failures = self._ticks(), 0
+        while not self._stop.is_set():
+            self._due.wait(self._every_s)
+            self._due.clear()
+            if self._stop.is_set():
+                return
+            try:
+                if self._changed.is_set() or self._ticks() - looked_s >= self._every_s:
+                    self.step()
+                    looked_s = self._ticks()
+                else:
+                    self.act()
+                failures = 0
+            except ApiError as error:
+                failures += 1
+                self._note_problem(str(error))
+                self._stop.wait(min(60.0, self._every_s * 2 ** (failures - 1)))
+                self._changed.set()
+                self._due.set()
+
+    def _note(self) -> None:
+        """A workload has changed."""
+        self._changed.set()
+        self._due.set()
+
+    # --- acting ---
+
+    def act(self) -> None:
+        """Write the nominations that the loop wants now."""
+        with self._lock:
+            sight = self._sight
+            if sight is None or self._shadow:
+                return
+            tasks = {task.key: task for task in self._book.tasks.values() if not task.home}
+            todo = [
+                (task, managed, self._names(task, sight, managed))
+                for key, managed in sight.managed.items()
+                if managed.waits and (task := tasks.get(key)) is not None
+            ]
+            gone = set(self._nominations) - {task.job for task in tasks.values()}
+            for job in gone:
+                del self._nominations[job]
+        if self._clears is None:
+            self._clears = self._manager.clears_nominations()
+        for check in sight.ours.values():
+            if not is_active(check):
+                self._patch(patches.check_is_active(check, self._now(), controller=CHECK))
+        writes = [work for one in todo for work in self._writes(sight, *one)]
+        if not writes:
+            return
+        with ThreadPoolExecutor(WRITERS) as pool:
+            for done in pool.map(lambda work: work(), writes):
+                if not done:  # somebody was faster: look again
+                    self._note()
+
+    def _names(self, task: Task, sight: Sight, managed: Managed) -> tuple[str, ...]:
+        """The clusters to nominate now: the one that the loop has chosen, and after every round one more."""
+        if task.phase is not Phase.WANTED or task.stopping:
+            self._nominations.pop(task.job, None)
+            return ()
+        now, known = self._ticks(), self._nominations.get(task.job)
+        if known is None or known.attempt != task.attempt:
+            names = (task.cluster, *(one for one in managed.workload.nominated if one != task.cluster))
+            at_once = names[: self._params.most] if task.cluster in managed.workload.nominated else (task.cluster,)
+            known = _Nomination(task.attempt, at_once, now)
+        elif now - known.since_s >= self._params.round_s and len(known.names) < self._params.most:
+            advice = advise(
+                tuple(sight.clusters.values()), [managed.workload], {task.key: managed.allowed}, self._replicas
+            )
+            further = [name for name in advice[0].clusters if name not in known.names]
+            known = _Nomination(task.attempt, (*known.names, *further[:1]), now, known.sent)
+        active = tuple(name for name in known.names if name in sight.clusters and sight.clusters[name].active)
+        self._nominations[task.job] = known
+        return active
+
+    def _writes(
+        self, sight: Sight, task: Task, managed: Managed, names: tuple[str, ...]
+    ) -> Iterable[Callable[[], bool]]:
+        one = managed.workload
+        if any(one.checks.get(check) == PENDING for check in sight.multikueue) and names != one.nominated:
+            known = self._nominations.get(task.job)
+            if known is None or known.sent != (one.version, names):
+                if known is not None:
+                    self._nominations[task.job] = _Nomination(
+                        known.attempt, known.names, known.since_s, (one.version, names)
+                    )
+                yield lambda: self._nominate(managed, names)
+        for check in sight.ours if names else ():
+            if one.checks.get(check) == PENDING:
+                words = f"{names[0]} has room"
+                patch = patches.check_state(managed.found, check, READY, words, self._now(), controller=CHECK)
+                yield lambda patch=patch: self._patch(patch)  # type: ignore[misc]
+
+    def _nominate(self, managed: Managed, names: tuple[str, ...]) -> bool:
+        done = self._patch(patches.nomination(managed.found, names, clears=bool(self._clears)))
+        if done and self._events is None:
+            self._record(managed, names)
+        elif done and self._events is not None and not self._stop.is_set():
+            self._events.submit(self._record, managed, names)
+        return done
+
+    def _record(self, managed: Managed, names: tuple[str, ...]) -> None:
+        with suppress(ApiError):  # an Event is for readers; the nomination stands without it
+            words = f"nominated for {', '.join(names) or 'no cluster'}"
+            self._manager.record(managed.found, "Nominated", words, self._now())
+
+    def _patch(self, patch: Patch) -> bool:
+        """Whether it was taken; not if the object has changed or gone since. Raises ApiError for other troubles."""
+        try:
+            self._manager.patch_status(patch)
+        except ApiError as error:
+            if error.status in (404, 409):
+                return False
+            raise
+        return True
+
+    @staticmethod
+    def _now() -> str:
+        return text_of(datetime.datetime.now(datetime.UTC))

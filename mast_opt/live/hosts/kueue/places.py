@@ -1,0 +1,63 @@
+"""Flavors of the queues of clusters as servers of a live loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mast_opt.live.hosts.kueue.admission import Admission
+from mast_opt.live.hosts.kueue.objects import MIB, ClusterQueue, ClusterView
+from mast_opt.planner.importers.pod_requests import is_gpu
+from mast_opt.problems.job_placement.live_fleet.types import Server
+from mast_opt.problems.job_placement.units import MOST_POOLED
+
+UNLIMITED = 2**52
+
+
+@dataclass(frozen=True)
+class Place:
+    """A flavor of a queue of a cluster."""
+
+    cluster: str
+    queue: str
+    flavor: str
+
+    @property
+    def server(self) -> str:
+        """Its name in the fleet."""
+        return f"{self.cluster}/{self.queue}/{self.flavor}"
+
+    @property
+    def group(self) -> str:
+        """The queue's name in the fleet."""
+        return f"{self.cluster}/{self.queue}"
+
+
+def places_of(cluster: ClusterView) -> Iterator[tuple[Place, Server]]:
+    """The flavors of the queues of a cluster, each as a server as large as what the queue uses of it and can still use.
+
+    What two queues can both borrow is offered to both: the loop has no tree of quotas yet.
+    """
+    tree = Admission(cluster).tree
+    for queue in cluster.queues.values():
+        for flavor in queue.flavors:
+            sizes = {
+                resource: tree.use(queue.name, key) + max(0, tree.available(queue.name, key))
+                for key in queue.quotas
+                for resource in (key[1],)
+                if key[0] == flavor
+            }
+            gpus = min((size for resource, size in sizes.items() if is_gpu(resource)), default=0)
+            cpu = sizes.get("cpu", _elsewhere(queue, "cpu"))
+            memory = sizes.get("memory", _elsewhere(queue, "memory")) // MIB
+            place = Place(cluster.name, queue.name, flavor)
+            where = cluster.name, place.group, place.server, place.server
+            yield (
+                place,
+                Server(place.server, *where, min(gpus, MOST_POOLED), min(cpu, UNLIMITED), min(memory, UNLIMITED)),
+            )
+
+
+def _elsewhere(queue: ClusterQueue, resource: str) -> int:
+    """What there is of a resource that another group of the queue covers: the largest flavor; no limit if none does."""
+    return max((quota.nominal for key, quota in queue.quotas.items() if key[1] == resource), default=UNLIMITED * MIB)

@@ -1,0 +1,110 @@
+"""An API server whose workloads are kept at hand by a watch: a look costs what has changed, and not what there is."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from mast_opt.live.hosts.kueue.api import ApiError, KubeApi, Objects
+from mast_opt.live.hosts.kueue.patches import Patch
+from mast_opt.live.hosts.kueue.reading import Object
+
+FOLLOWED = "Workload"
+"""The kind that is watched."""
+GONE = "DELETED"
+
+
+class WatchedApi:
+    """See ``KubeApi``. Workloads are as the watch has them; where it is interrupted they are asked for, as long as it
+    is. Objects of other kinds are asked for again after some time.
+
+    Args:
+        api: the server.
+        changed: called when a workload has changed, from a thread.
+        keep_s: seconds for which objects of other kinds are kept.
+        ticks: seconds that never go back.
+    """
+
+    def __init__(
+        self,
+        api: KubeApi,
+        changed: Callable[[], None],
+        keep_s: float,
+        ticks: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._api, self._changed, self._keep_s, self._ticks = api, changed, keep_s, ticks
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._objects: dict[tuple[str, str], dict[str, Any]] | None = None
+        """None while the watch does not know them all."""
+        self._others: dict[str, tuple[float, list[dict[str, Any]]]] = {}
+
+    def follow_on(self) -> None:
+        """Watch until ``close``, in this thread."""
+        while not self._stop.is_set():
+            try:
+                for kind, found in self._api.follow(FOLLOWED):
+                    if self._stop.is_set():
+                        return
+                    self._take(kind, found)
+                    self._changed()
+            except ApiError:
+                with self._lock:
+                    self._objects = None
+                self._changed()
+                self._stop.wait(self._keep_s)
+
+    def _take(self, kind: str, found: list[dict[str, Any]]) -> None:
+        with self._lock:
+            if kind == "":
+                self._objects = {_key(one): one for one in found}
+                return
+            assert self._objects is not None  # all of them came first
+            for one in found:
+                if kind == GONE:
+                    self._objects.pop(_key(one), None)
+                else:
+                    self._objects[_key(one)] = one
+
+    def list(self, kind: str) -> list[dict[str, Any]]:
+        """See ``KubeApi``."""
+        if kind == FOLLOWED:
+            with self._lock:
+                if self._objects is not None:
+                    return list(self._objects.values())
+            return self._api.list(kind)
+        now, kept = self._ticks(), self._others.get(kind)
+        if kept is None or now - kept[0] >= self._keep_s:
+            kept = self._others[kind] = now, self._api.list(kind)
+        return kept[1]
+
+    def changes(self, kind: str, seconds: float) -> Iterator[None]:
+        """See ``KubeApi``."""
+        return self._api.changes(kind, seconds)
+
+    def follow(self, kind: str) -> Iterator[tuple[str, Objects]]:
+        """See ``KubeApi``."""
+        return self._api.follow(kind)
+
+    def patch_status(self, patch: Patch) -> None:
+        """See ``KubeApi``."""
+        self._api.patch_status(patch)
+
+    def clears_nominations(self) -> bool:
+        """See ``KubeApi``."""
+        return self._api.clears_nominations()
+
+    def record(self, about: Object, reason: str, message: str, now: str) -> None:
+        """See ``KubeApi``."""
+        self._api.record(about, reason, message, now)
+
+    def close(self) -> None:
+        """See ``KubeApi``."""
+        self._stop.set()
+        self._api.close()
+
+
+def _key(one: Object) -> tuple[str, str]:
+    return str(one["metadata"].get("namespace", "")), str(one["metadata"]["name"])

@@ -1,0 +1,73 @@
+"""A host in this process, in real time: it runs jobs for as long as they say, and does nothing else. Its jobs end with
+the process; what ran then is reported as stopped when the loop starts again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+
+from mast_opt.core.errors import UsageError
+from mast_opt.live.hosts.protocol import Attempt, Can
+from mast_opt.live.loop.commands import Command, Start, Stop
+from mast_opt.live.loop.events import Event, JobSpec
+from mast_opt.live.loop.jobs import JobRecord
+from mast_opt.live.simulation.host import SimulatedHost, Work
+
+DEFAULT_MS = 60_000
+
+
+class SimulatedLiveHost:
+    """See ``Host``.
+
+    Args:
+        spec_of: what a job asked for.
+        default_ms: how long a job runs that does not say.
+    """
+
+    name = "sim"
+    can = frozenset({Can.DICTATE_SERVERS, Can.STOP, Can.CHECKPOINT})
+
+    def __init__(self, spec_of: Callable[[str], JobSpec], default_ms: int = DEFAULT_MS) -> None:
+        self._spec_of, self._default_ms = spec_of, default_ms
+        self._work: dict[str, Work] = {}
+        self._host = SimulatedHost(self._work)
+
+    def resume(self, jobs: Iterable[JobRecord]) -> None:
+        """See ``Host``. What ran before ended with its process."""
+
+    def listen(self, call: Callable[[], None]) -> None:
+        """See ``Host``. Nothing happens here that ``next_ms`` does not say."""
+
+    def close(self) -> None:
+        """See ``Host``. There is nothing but the jobs."""
+
+    def carry_out(self, now_ms: int, command: Command) -> None:
+        """See ``Host``."""
+        if not isinstance(command, (Start, Stop)):
+            raise UsageError(f"the simulated host starts and stops jobs; it got {type(command).__name__}")
+        if isinstance(command, Start) and command.job not in self._work:
+            spec = self._spec_of(command.job)
+            duration = self._default_ms if spec.duration_ms is None else spec.duration_ms
+            self._work[command.job] = Work(duration, spec.checkpoint_ms, spec.restart_ms)
+        self._host.carry_out(now_ms, command)
+
+    def reports(self, now_ms: int) -> Sequence[Event]:
+        """See ``Host``."""
+        found = self._host.answers(now_ms)
+        for event in found:
+            name: Any = getattr(event, "job", None)
+            if type(event).__name__ in ("Finished", "Failed"):
+                self._work.pop(name, None)
+        return found
+
+    def happened(self, now_ms: int, event: Event) -> Sequence[Event]:
+        """See ``Host``."""
+        return self._host.reported(now_ms, event)[1:]
+
+    def next_ms(self) -> int | None:
+        """See ``Host``."""
+        return self._host.next_ms()
+
+    def observe(self) -> Collection[Attempt]:
+        """See ``Host``."""
+        return self._host.running()

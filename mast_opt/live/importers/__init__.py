@@ -1,0 +1,1 @@
+"""Instances of resource allocation from what other schedulers take as input."""

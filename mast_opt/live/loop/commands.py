@@ -1,0 +1,105 @@
+"""Commands of the loop to a host. A host may see one twice and carries it out once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mast_opt.problems.job_placement.live_fleet.types import Share
+from mast_opt.problems.kind.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Start an attempt of a job on these servers."""
+
+    job: str
+    attempt: int
+    shares: tuple[Share, ...]
+    partner: str = ""
+    """The job that has the same GPUs; empty for none."""
+
+    @property
+    def id(self) -> str:
+        """The same for the same command."""
+        return f"{self.job}/{self.attempt}/start"
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Let an attempt of a job write its checkpoint if it can, and stop it."""
+
+    job: str
+    attempt: int
+    why: str
+
+    @property
+    def id(self) -> str:
+        """The same for the same command."""
+        return f"{self.job}/{self.attempt}/stop"
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Copy a dataset to a region."""
+
+    seq: int
+    """Of the event that decided it."""
+    dataset: str
+    source: str
+    region: str
+    size_mb: int
+
+    @property
+    def id(self) -> str:
+        """The same for the same command."""
+        return f"{self.seq}/copy"
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Delete a replica."""
+
+    seq: int
+    """Of the event that decided it."""
+    dataset: str
+    region: str
+
+    @property
+    def id(self) -> str:
+        """The same for the same command."""
+        return f"{self.seq}/drop"
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Make a server part of another cluster of its region."""
+
+    seq: int
+    """Of the event that decided it."""
+    server: str
+    cluster: str
+
+    @property
+    def id(self) -> str:
+        """The same for the same command."""
+        return f"{self.seq}/move"
+
+
+@dataclass(frozen=True, slots=True)
+class Solve:
+    """Solve an instance for a slow path; the answer is ``SolveEnded``."""
+
+    seq: int
+    """Of the event ``SolveAsked``."""
+    path: str
+    checksum: str
+    problem: Problem[Any]
+
+    @property
+    def id(self) -> str:
+        """The same for the same command."""
+        return f"{self.seq}/solve"
+
+
+Command = Start | Stop | Copy | Drop | Move | Solve

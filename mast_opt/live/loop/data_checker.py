@@ -1,0 +1,109 @@
+"""Independent check of what a log says about data and plans; it shares nothing with the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from mast_opt.live.loop.events import (
+    DROP,
+    CopyAsked,
+    CopyEnded,
+    DatasetCreated,
+    PlanAdopted,
+    ReplicaDropped,
+    SolveAsked,
+    SolveEnded,
+    StorageSet,
+)
+
+
+class DataCheck:
+    """Replicas, storage and plans by the events alone.
+
+    Args:
+        wrong: takes what is wrong: a word, and a sentence.
+        replicas: dataset → regions that hold it when the log begins.
+    """
+
+    def __init__(self, wrong: Callable[[str, str], None], replicas: Mapping[str, Collection[str]]) -> None:
+        self._wrong = wrong
+        self.replicas = {name: set(regions) for name, regions in replicas.items()}
+        self._size: dict[str, int] = {}
+        self._storage: dict[str, int] = {}
+        self._copying: dict[tuple[str, str], int] = {}
+        self._keep: dict[tuple[str, str], int] = {}
+        """(dataset, region) of a deletion in a plan → whole replicas to be left."""
+        self._asked: dict[str, str] = {}
+        self._plans: set[tuple[str, str]] = set()
+        """(path, plan) that may be adopted."""
+
+    def holds(self, dataset: str, region: str) -> bool:
+        """Whether a region holds a dataset whole."""
+        return region in self.replicas.get(dataset, ())
+
+    def storage_set(self, event: StorageSet) -> None:
+        """A region can store so much."""
+        self._storage[event.region] = event.storage_mb
+
+    def created(self, event: DatasetCreated) -> None:
+        """There is a dataset, or one that there was has another size or owner."""
+        if event.dataset in self._size and self.replicas[event.dataset] != set(event.regions):
+            self._wrong("data", f"dataset {event.dataset} was created before, and is elsewhere")
+        for dataset, region in self._copying:
+            if dataset == event.dataset:
+                self._copying[dataset, region] = event.size_mb
+        self._size[event.dataset] = event.size_mb
+        self.replicas[event.dataset] = set(event.regions)
+
+    def copy_asked(self, event: CopyAsked) -> None:
+        """A copy begins; it takes its whole room from now on."""
+        if not self.holds(event.dataset, event.source):
+            self._wrong("data", f"{event.dataset} is copied from {event.source}, which does not hold it whole")
+        if self.holds(event.dataset, event.region) or (event.dataset, event.region) in self._copying:
+            self._wrong("data", f"{event.dataset} is copied to {event.region}, where it is or is on its way")
+        if event.size_mb != self._size.get(event.dataset, event.size_mb):
+            self._wrong("data", f"a copy of {event.dataset} has {event.size_mb} MB, not {self._size[event.dataset]}")
+        self._copying[event.dataset, event.region] = event.size_mb
+        stored = sum(self._size.get(name, 0) for name, regions in self.replicas.items() if event.region in regions)
+        stored += sum(size for (_, region), size in self._copying.items() if region == event.region)
+        most = self._storage.get(event.region)
+        if most is not None and stored > most:
+            self._wrong("storage", f"with {event.dataset}, {event.region} stores {stored:,} MB; it has {most:,}")
+
+    def copy_ended(self, event: CopyEnded) -> None:
+        """A copy ends; only a whole one is a replica."""
+        self._copying.pop((event.dataset, event.region), None)
+        if event.whole:
+            self.replicas.setdefault(event.dataset, set()).add(event.region)
+
+    def dropped(self, event: ReplicaDropped) -> None:
+        """A replica is deleted."""
+        if not self.holds(event.dataset, event.region):
+            self._wrong("data", f"{event.dataset} is deleted in {event.region}, which does not hold it")
+            return
+        self.replicas[event.dataset].discard(event.region)
+        keep = self._keep.get((event.dataset, event.region), 1)
+        left = len(self.replicas[event.dataset])
+        if left < keep:
+            self._wrong("data", f"{left} whole replicas of {event.dataset} are left, not {keep}")
+
+    def solve_asked(self, event: SolveAsked) -> None:
+        """A solve begins."""
+        if event.path in self._asked:
+            self._wrong("plan", f"path {event.path} asks for a plan while it waits for another")
+        self._asked[event.path] = event.checksum
+
+    def solve_ended(self, event: SolveEnded) -> None:
+        """A solve ends."""
+        if self._asked.pop(event.path, None) != event.checksum:
+            self._wrong("plan", f"path {event.path} has not asked for the plan of {event.checksum}")
+        if event.plan:
+            self._plans.add((event.path, event.plan))
+
+    def adopted(self, event: PlanAdopted) -> None:
+        """A plan is carried out."""
+        if (event.path, event.plan) not in self._plans:
+            self._wrong("plan", f"path {event.path} adopts {event.plan}, which no solve has brought")
+        for step in event.steps:
+            if step.does == DROP:
+                self._keep[step.name, step.target] = step.keep

@@ -1,0 +1,159 @@
+"""Demand of the jobs that wait or run: its mean over the last days, as a forecast of the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from mast_opt.live.loop.job_events import JobSpec
+
+DAY_MS = 86_400_000
+DAYS = 7
+"""Span of the exponentially weighted mean: a new day counts 2 / (DAYS + 1)."""
+KEPT_DAYS = 28
+"""For so long a class without jobs is kept, where it may recur or belongs to a namespace; for ``DAYS`` otherwise, as
+nothing is planned for data that nobody has read since then. After 28 days without jobs 0.03% of the mean is left."""
+
+
+class DemandClass(NamedTuple):
+    """Jobs whose demand is forecast together."""
+
+    namespace: str
+    workload: str
+    """What they are runs of; empty for work that does not recur."""
+    tier: int
+    gpu_types: tuple[str, ...]
+    """Types that they accept, sorted; empty for any."""
+    datasets: tuple[str, ...]
+    """What they read, sorted, where that is the same for all: work that recurs, and jobs without a namespace."""
+
+    @classmethod
+    def of(cls, spec: JobSpec) -> DemandClass:
+        """The class of a job."""
+        datasets = tuple(sorted(spec.datasets)) if spec.workload or not spec.namespace else ()
+        return cls(spec.namespace, spec.workload, spec.tier, tuple(sorted(spec.gpu_types or ())), datasets)
+
+
+@dataclass(slots=True)
+class _Demand:
+    mgpu: int = 0
+    mgpu_ms: int = 0
+    """Integral of ``mgpu`` over the day of ``at_ms``, up to then."""
+    at_ms: int = 0
+    mean_mgpu: int | None = None
+    """Weighted mean of the days that are over; None before the first one is."""
+    jobs: int = 0
+    """Submitted so far."""
+    present: int = 0
+    """Of them, those that have not ended."""
+    largest_mgpu: int = 0
+    """What the largest of them asks for."""
+    read: dict[str, int] = field(default_factory=dict)
+    """Dataset → day on which a job that reads it was last submitted."""
+
+    def at(self, now_ms: int) -> tuple[int | None, int]:
+        """Mean of the days that are over, and integral of the day of ``now_ms``, at that time."""
+        mean, total, at = self.mean_mgpu, self.mgpu_ms, self.at_ms
+        while at // DAY_MS < now_ms // DAY_MS:
+            midnight = (at // DAY_MS + 1) * DAY_MS
+            day = (total + self.mgpu * (midnight - at)) // DAY_MS
+            mean = day if mean is None else mean + (day - mean) * 2 // (DAYS + 1)
+            total, at = 0, midnight
+        return mean, total + self.mgpu * (now_ms - at)
+
+    def change(self, mgpu: int, now_ms: int) -> None:
+        """So much more is asked for from now on, or less."""
+        self.mean_mgpu, self.mgpu_ms = self.at(now_ms)
+        self.at_ms = now_ms
+        self.mgpu += mgpu
+
+    def forget_before(self, day: int) -> None:
+        """Forget what was last read before this day."""
+        if any(last < day for last in self.read.values()):
+            self.read = {name: last for name, last in self.read.items() if last >= day}
+
+
+class Demand:
+    """Milli-GPUs that jobs ask for, from their submission to their end. Only ``State.apply`` changes it.
+
+    A job counts with what it asks for on the type on which it takes the fewest GPUs, while it waits too: what could not
+    run where its data is belongs to the demand as much as what could.
+    """
+
+    def __init__(self) -> None:
+        self._classes: dict[DemandClass, _Demand] = {}
+        self._day = 0
+        """On which what is old was last forgotten."""
+
+    def submitted(self, of: DemandClass, mgpu: int, reads: Iterable[str], now_ms: int) -> None:
+        """A job of this class asks for so much from now on, and reads these datasets."""
+        self._forget(now_ms // DAY_MS)
+        known = self._classes.get(of)
+        if known is None:
+            known = self._classes[of] = _Demand(at_ms=now_ms // DAY_MS * DAY_MS)
+        known.change(mgpu, now_ms)
+        known.jobs += 1
+        known.present += 1
+        known.largest_mgpu = max(known.largest_mgpu, mgpu)
+        for dataset in reads:
+            known.read[dataset] = now_ms // DAY_MS
+
+    def ended(self, of: DemandClass, mgpu: int, now_ms: int) -> None:
+        """A job that asked for so much asks for nothing any more."""
+        self._forget(now_ms // DAY_MS)
+        known = self._classes[of]
+        known.change(-mgpu, now_ms)
+        known.present -= 1
+
+    def _forget(self, day: int) -> None:
+        """Once a day: classes whose last job ended long ago, and what nobody has read for ``DAYS`` days."""
+        if day == self._day:
+            return
+        self._day = day
+        for of, known in list(self._classes.items()):
+            kept = KEPT_DAYS if of.workload or of.namespace else DAYS
+            if not known.present and known.at_ms // DAY_MS < day - kept:
+                del self._classes[of]
+            else:
+                known.forget_before(day - DAYS)
+
+    def classes(self) -> tuple[DemandClass, ...]:
+        """All there are, sorted."""
+        return tuple(sorted(self._classes))
+
+    def forecast_mgpu(self, of: DemandClass, now_ms: int) -> int:
+        """Weighted mean over the days that are over; before the first is, the mean so far."""
+        known = self._classes[of]
+        mean, total = known.at(now_ms)
+        return total // max(1, now_ms % DAY_MS) if mean is None else mean
+
+    def jobs(self, of: DemandClass) -> int:
+        """How many jobs have been submitted."""
+        return self._classes[of].jobs
+
+    def largest_mgpu(self, of: DemandClass) -> int:
+        """What the largest job asks for."""
+        return self._classes[of].largest_mgpu
+
+    def read(self, of: DemandClass, now_ms: int) -> tuple[str, ...]:
+        """Datasets that jobs of the last days read, sorted."""
+        since = now_ms // DAY_MS - DAYS
+        return tuple(sorted(name for name, day in self._classes[of].read.items() if day >= since))
+
+    def fields(self) -> list[tuple[object, ...]]:
+        """What there is, to compare states by."""
+        return [
+            (
+                *of,
+                known.mgpu,
+                known.mgpu_ms,
+                known.at_ms,
+                known.mean_mgpu,
+                known.jobs,
+                known.present,
+                known.largest_mgpu,
+                sorted(known.read.items()),
+            )
+            for of, known in sorted(self._classes.items())
+        ]

@@ -1,0 +1,164 @@
+"""The desk at which a policy decides: every decision becomes an event of the turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from contextlib import ExitStack
+
+from mast_opt.core.errors import UsageError
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.job_states import JobState
+from mast_opt.live.loop.jobs import JobRecord
+from mast_opt.live.loop.state import State
+from mast_opt.live.loop.view import StateView
+from mast_opt.problems.job_placement.live_fleet.answers import Bid, Refused
+from mast_opt.problems.job_placement.units import WHOLE
+
+
+class StateDesk:
+    """See ``policy.Desk``.
+
+    Args:
+        record: applies an event of this turn, and keeps it for the log.
+        stack: in which a round of the fleet lasts as long as the turn.
+    """
+
+    def __init__(self, state: State, record: Callable[..., None], stack: ExitStack) -> None:
+        self._state = state
+        self._take = record
+        self._stack = stack
+        self._in_round = False
+        self._at_risk_known = False
+
+    def place(
+        self,
+        name: str,
+        regions: Collection[str] | None = None,
+        gpu_type: str | None = None,
+        avoid: Collection[str] = (),
+        preempt: bool = True,
+    ) -> Bid | Refused:
+        """See ``policy.Desk.place``."""
+        record = self._record(name)
+        if record.bound:
+            regions = (record.bound,)
+        job = record.job if gpu_type is None else record.job.on(gpu_type)
+        answer = self._state.fleet.place(job, regions=regions, avoid=avoid, preempt=preempt)
+        if isinstance(answer, Bid) and answer.victims and self._refresh_at_risk():
+            answer = self._state.fleet.place(job, regions=regions, avoid=avoid)
+        return answer
+
+    def bids(self, name: str) -> tuple[Bid, ...]:
+        """See ``policy.Desk.bids``."""
+        record = self._record(name)
+        found = self._state.fleet.bids(record.job)
+        if any(bid.victims for bid in found) and self._refresh_at_risk():
+            found = self._state.fleet.bids(record.job)
+        return tuple(bid for bid in found if not record.bound or bid.region == record.bound)
+
+    def commit(self, bid: Bid, runner_up: Bid | None = None) -> tuple[str, ...]:
+        """See ``policy.Desk.commit``."""
+        record = self._record(bid.job.name)
+        placed = ev.Placed(
+            record.name,
+            record.attempt + 1,
+            bid.region,
+            bid.cluster,
+            bid.shares,
+            bid.victims,
+            ev.bid_key(bid.key),
+            None if runner_up is None else ev.bid_key(runner_up.key),
+        )
+        for victim in bid.victims:  # who shares GPUs with a victim stops first
+            if partner := self._state.jobs[victim].partner:
+                self.preempt(partner, f"for {record.name}")
+        if bid.victims and not self._in_round:  # a round costs as much as the fleet is large
+            self._in_round = True
+            self._stack.enter_context(self._state.fleet.round())
+        self._take(placed, bid)
+        for victim in bid.victims:
+            stopped = self._state.jobs[victim]
+            self._take(ev.StopAsked(victim, stopped.attempt, f"for {record.name}"))
+        return bid.victims
+
+    def share(self, name: str, other: str) -> None:
+        """See ``policy.Desk.share``."""
+        record, holder = self._record(name), self._state.jobs[other]
+        if holder.state not in (JobState.STARTING, JobState.RUNNING) or holder.partner:
+            raise UsageError(f"job {other} has no GPUs to share: it holds none, or shares them already")
+        kind = self._state.inventory.server_of[holder.shares[0].server].gpu_type
+        if not _alike(record.spec, holder.spec, kind):
+            raise UsageError(
+                f"jobs {name} and {other} cannot share GPUs; expected whole GPUs, as many tasks, and no cores or memory"
+            )
+        if holder.region not in StateView(self._state, ()).admissible(record):
+            raise UsageError(f"job {name} cannot run in {holder.region}, where job {other} does")
+        cluster = self._state.inventory.server_of[holder.shares[0].server].cluster
+        self._take(ev.Shared((other, name), holder.region, cluster, holder.shares))
+        self._take(ev.Placed(name, record.attempt + 1, holder.region, cluster, holder.shares))
+
+    def preempt(self, name: str, why: str) -> None:
+        """See ``policy.Desk.preempt``."""
+        self._take(ev.StopAsked(name, self._state.jobs[name].attempt, why))
+
+    def bind(self, name: str, region: str) -> None:
+        """See ``policy.Desk.bind``."""
+        if region not in self._state.inventory.supply_mgpu:
+            raise UsageError(
+                f"job {name} cannot be bound to {region}; expected one of {sorted(self._state.inventory.supply_mgpu)}"
+            )
+        self._take(ev.Bound(name, region))
+
+    def copy(self, dataset: str, region: str) -> None:
+        """See ``policy.Desk.copy``."""
+        data = self._state.datasets
+        sources = data.whole_in(dataset)
+        if not sources or dataset not in data.size_mb:
+            raise UsageError(f"dataset {dataset} cannot be copied; no region holds it whole, or its size is not known")
+        if region in sources or (dataset, region) in data.copying:
+            raise UsageError(f"dataset {dataset} is in {region} already, or on its way")
+        if not data.has_room(region, data.size_mb[dataset]):
+            raise UsageError(f"dataset {dataset} cannot be copied to {region}, which has no room for it")
+        self._take(ev.CopyAsked(dataset, min(sources), region, data.size_mb[dataset]))
+
+    def drop(self, dataset: str, region: str) -> None:
+        """See ``policy.Desk.drop``."""
+        whole = self._state.datasets.whole_in(dataset)
+        if region not in whole or len(whole) < 2:
+            raise UsageError(f"dataset {dataset} cannot be deleted in {region}; it is not there, or nowhere else")
+        self._take(ev.ReplicaDropped(dataset, region))
+
+    def hold(self, name: str, why: str, code: str) -> None:
+        """See ``policy.Desk.hold``."""
+        self._take(ev.Refused(name, why, code))
+
+    def let_go(self, name: str) -> None:
+        """See ``policy.Desk.let_go``."""
+        self._take(ev.Queued(name))
+
+    def _record(self, name: str) -> JobRecord:
+        record = self._state.jobs[name]
+        if not record.waits:
+            raise UsageError(f"job {name} is {record.state.value}; only a queued job can be placed")
+        return record
+
+    def _refresh_at_risk(self) -> bool:
+        """Give the fleet what every job that may be stopped would lose now, once in a turn. False if it has that."""
+        if self._at_risk_known:
+            return False
+        self._at_risk_known = True
+        state = self._state
+        there = map(state.jobs.__getitem__, state.fleet.running())
+        stoppable = [one for one in there if one.state is JobState.RUNNING and one.stoppable_tier is not None]
+        state.fleet.set_at_risk({one.name: state.at_risk_gpu_hours(one) for one in stoppable})
+        return True
+
+
+def _alike(one: ev.JobSpec, other: ev.JobSpec, gpu_type: str) -> bool:
+    """Whether two jobs could have the same GPUs. Cores and memory are not shared, and would have to be found."""
+    return one.tasks == other.tasks and all(
+        (spec.mgpu if spec.gpu_types is None else spec.gpu_types.get(gpu_type)) == WHOLE
+        and not spec.cpu_mcores
+        and not spec.memory_mib
+        for spec in (one, other)
+    )

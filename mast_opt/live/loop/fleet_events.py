@@ -1,0 +1,138 @@
+"""Events about what jobs run on and read: servers, quotas, datasets, and the hosts of regions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mast_opt.live.loop.event import Event
+
+
+@dataclass(frozen=True, slots=True)
+class ServerUp(Event):
+    """A server is in service; one that was out of service may come back with other amounts, or elsewhere."""
+
+    server: str
+    region: str
+    cluster: str
+    rack: str
+    gpu_type: str
+    gpus: int
+    cpu_mcores: int = 0
+    memory_mib: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ServerDown(Event):
+    """A server is out of service. What ran there is reported stopped."""
+
+    server: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CapacitySet(Event):
+    """A server or pool has another capacity."""
+
+    server: str
+    gpus: int
+    cpu_mcores: int = 0
+    memory_mib: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaSet(Event):
+    """A tenant has another quota."""
+
+    tenant: str
+    mgpu: int | None
+    """None: there is no limit any more."""
+    gpu_type: str = ""
+    """Empty: of all types together."""
+
+
+@dataclass(frozen=True, slots=True)
+class MoveAsked(Event):
+    """A server is to become part of another cluster of its region. It takes no job until it has moved."""
+
+    server: str
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServerMoved(Event):
+    """A server is part of another cluster from now on."""
+
+    server: str
+    region: str
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
+class StorageSet(Event):
+    """A region can store so much."""
+
+    region: str
+    storage_mb: int
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetCreated(Event):
+    """There is a dataset from now on, whole in these regions. Of a dataset that there was: its size and owner from now
+    on; the regions are those where it is."""
+
+    dataset: str
+    size_mb: int
+    regions: tuple[str, ...]
+    namespace: str = ""
+    """Whose data it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyAsked(Event):
+    """A replica is to be made."""
+
+    dataset: str
+    source: str
+    region: str
+    size_mb: int
+
+
+@dataclass(frozen=True, slots=True)
+class CopyProgress(Event):
+    """So much of a replica is there."""
+
+    dataset: str
+    region: str
+    copied_mb: int
+
+
+@dataclass(frozen=True, slots=True)
+class CopyEnded(Event):
+    """A copy has ended; only a whole one is a replica."""
+
+    dataset: str
+    region: str
+    whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaDropped(Event):
+    """A replica is deleted."""
+
+    dataset: str
+    region: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeadTaken(Event):
+    """A process leads from now on."""
+
+    holder: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Timer(Event):
+    """A time that something waited for."""
+
+    name: str

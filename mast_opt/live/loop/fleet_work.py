@@ -1,0 +1,41 @@
+"""Work that the events of a log put on a fleet. While a log is replayed, a job that ends before anybody looks at the
+fleet never reaches it: most of the time that a replay took went there."""
+
+from __future__ import annotations
+
+from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
+from mast_opt.problems.job_placement.live_fleet.types import Job, Share
+
+
+class FleetWork:
+    """Jobs that a fleet has adopted, or will have when it catches up. Only ``State`` changes it.
+
+    Args:
+        fleet: whose work it is.
+    """
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self.defers = False
+        """Whether the fleet may lag behind."""
+        self._due: dict[str, tuple[Job, tuple[Share, ...]]] = {}
+        """Jobs that the fleet does not have yet, in the order in which they were placed."""
+
+    def adopt(self, job: Job, shares: tuple[Share, ...]) -> None:
+        """A job runs there, see ``Fleet.adopt``. What does not fit is refused now, or when the fleet catches up."""
+        if self.defers:
+            self._fleet.count_arrival(job)
+            self._due[job.name] = job, shares
+        else:
+            self._fleet.adopt(job, shares)
+
+    def release(self, name: str) -> None:
+        """A job has gone, see ``Fleet.release``."""
+        if self._due.pop(name, None) is None:
+            self._fleet.release(name)
+
+    def catch_up(self) -> None:
+        """Have the fleet hold what it is to hold. Raises UsageError, see ``Fleet.adopt``."""
+        due, self._due = self._due, {}
+        for job, shares in due.values():
+            self._fleet.adopt(job, shares, arrives=False)

@@ -1,0 +1,58 @@
+"""Servers that change hands: a job may start where others still stop only when they have stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mast_opt.live.loop.jobs import JobRecord
+
+_NOBODY: frozenset[str] = frozenset()
+
+
+class Handovers:
+    """Which jobs still stop on a server, and which jobs wait for them."""
+
+    def __init__(self) -> None:
+        self._stopping_on: dict[str, set[str]] = {}
+        self._waiters: dict[str, list[JobRecord]] = {}
+
+    def begin(self, record: JobRecord) -> bool:
+        """A job is to start; its ``blockers`` become those that still stop on its servers. False if there are any."""
+        if not self._stopping_on:
+            return True
+        for share in record.shares:
+            record.blockers |= self._stopping_on.get(share.server, _NOBODY)
+        for blocker in sorted(record.blockers):
+            self._waiters.setdefault(blocker, []).append(record)
+        return not record.blockers
+
+    def wait(self, record: JobRecord, blocker: str) -> None:
+        """A job that is to start waits for one more."""
+        if blocker not in record.blockers:
+            record.blockers.add(blocker)
+            self._waiters.setdefault(blocker, []).append(record)
+
+    def withdraw(self, record: JobRecord) -> None:
+        """A job is not to start after all."""
+        for blocker in record.blockers:
+            self._waiters[blocker].remove(record)
+        record.blockers.clear()
+
+    def stopping(self, record: JobRecord) -> None:
+        """From now on a job stops; it holds its servers until it has stopped."""
+        for share in record.shares:
+            self._stopping_on.setdefault(share.server, set()).add(record.name)
+
+    def stopped(self, record: JobRecord) -> Iterable[str]:
+        """A job has stopped; returns the jobs that may start now."""
+        for share in record.shares:
+            there = self._stopping_on[share.server]
+            there.discard(record.name)
+            if not there:
+                del self._stopping_on[share.server]
+        ready = []
+        for waiter in self._waiters.pop(record.name, ()):
+            waiter.blockers.discard(record.name)
+            if not waiter.blockers:
+                ready.append(waiter.name)
+        return ready

@@ -1,0 +1,298 @@
+"""What a log says over time: jobs that wait, GPUs that are held and in service, data, moves; and each wait of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.event import Event
+from mast_opt.live.loop.events import JobSpec, Stored
+from mast_opt.problems.job_placement.units import WHOLE
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """An amount over time, as whole steps: it holds from each time until the next."""
+
+    at_ms: Ints
+    """Ascending, each once."""
+    amount: Ints
+
+    def at(self, times: Ints) -> Ints:
+        """The amount at each of these times; 0 before the first step."""
+        place = np.searchsorted(self.at_ms, times, side="right")
+        return np.concatenate([[0], self.amount])[place]
+
+    def means(self, edges: Ints) -> NDArray[np.float64]:
+        """[n − 1] time mean between each edge and the next; edges ascend."""
+        bounds = np.union1d(self.at_ms, edges)
+        area = np.concatenate([[0], np.cumsum((self.at(bounds[:-1]) * np.diff(bounds)).astype(np.float64))])
+        found: NDArray[np.float64] = np.diff(area[np.searchsorted(bounds, edges)]) / np.maximum(np.diff(edges), 1)
+        return found
+
+    def most(self, edges: Ints) -> Ints:
+        """[n − 1] the largest amount at any time from each edge up to the next."""
+        bounds = np.union1d(self.at_ms, edges)
+        return np.maximum.reduceat(self.at(bounds), np.searchsorted(bounds, edges[:-1]))
+
+    def time_of_at_least(self, amount: int, since_ms: int, until_ms: int) -> int:
+        """Milliseconds of a span in which there was so much."""
+        first, last = np.searchsorted(self.at_ms, (since_ms, until_ms), side="right")
+        times = np.concatenate([[since_ms], self.at_ms[first:last], [until_ms]])
+        return int(np.diff(times)[self.at(times[:-1]) >= amount].sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A time from submission (or stop) to start."""
+
+    job: str
+    begin_ms: int
+    end_ms: int
+    region: str
+    """Where it started; where it may run, or its home, if it did not start; empty if neither is known."""
+    open: bool
+    """Whether it still waited at the end of the log."""
+    reason: str = ""
+    """Why a policy held it back, in words; empty where none did."""
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """What was so when. Series have an entry only where the log says anything about them."""
+
+    first_ms: int
+    last_ms: int
+    jobs: Mapping[str, tuple[JobSpec, int]]
+    """Job → what it asked for, and when it was submitted."""
+    waits: tuple[Wait, ...]
+    """In order of their ends; those still open last."""
+    stops: Mapping[str, tuple[str, ...]]
+    """Job → why it was asked to stop, each time."""
+    waiting_jobs: Steps
+    waiting_mgpu: Steps
+    held_mgpu: Mapping[str, Steps]
+    """Region → milli-GPUs of jobs that start, run or stop."""
+    supply_mgpu: Mapping[str, Steps]
+    stored_mb: Steps
+    copying_mb: Steps
+    """Of replicas that are being made."""
+    counts: Mapping[str, Steps]
+    """``copies``, ``drops``, ``server moves``, ``stops`` → how many so far."""
+    planned_ratio: Mapping[int, Steps]
+    """Tier → the largest demand over supply that the plan of data in force has, in thousandths."""
+
+
+_Series: TypeAlias = list[tuple[int, int]]
+"""(time, change)"""
+
+
+def history(log: Iterable[Stored]) -> History:
+    """What a log says over time."""
+    builder = _Builder()
+    for stored in log:
+        builder.take(stored.at_ms, stored.event)
+    return builder.history()
+
+
+def _steps(changes: _Series) -> Steps:
+    pairs = np.array(changes, np.int64).reshape(-1, 2)
+    times, first = np.unique(pairs[:, 0], return_index=True)  # changes are in order of time
+    totals = np.cumsum(pairs[:, 1])
+    ends = np.append(first[1:], len(pairs)) - 1
+    return Steps(times, totals[ends] if len(pairs) else totals)
+
+
+@dataclass
+class _Job:
+    spec: JobSpec
+    submitted_ms: int
+    mgpu: int
+    waiting_since: int | None
+    region: str
+    reason: str = ""
+    holds: tuple[str, int] | None = None
+    """Region and milli-GPUs."""
+    partner: str = ""
+    """The job with the same GPUs, which count for one of them."""
+    cancelled: bool = False
+
+
+@dataclass
+class _Builder:
+    first_ms: int | None = None
+    last_ms: int = 0
+    jobs: dict[str, _Job] = field(default_factory=dict)
+    waits: list[Wait] = field(default_factory=list)
+    stops: dict[str, list[str]] = field(default_factory=dict)
+    waiting_jobs: _Series = field(default_factory=list)
+    waiting_mgpu: _Series = field(default_factory=list)
+    held: dict[str, _Series] = field(default_factory=dict)
+    supply: dict[str, _Series] = field(default_factory=dict)
+    servers: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Server → region and milli-GPUs in service."""
+    sizes: dict[str, int] = field(default_factory=dict)
+    copying: dict[tuple[str, str], int] = field(default_factory=dict)
+    stored_mb: _Series = field(default_factory=list)
+    copying_mb: _Series = field(default_factory=list)
+    counts: dict[str, _Series] = field(default_factory=dict)
+    ratios: dict[int, _Series] = field(default_factory=dict)
+    last_ratio: dict[int, int] = field(default_factory=dict)
+
+    def take(self, at: int, event: Event) -> None:
+        """Take in the next event."""
+        self.first_ms = at if self.first_ms is None else self.first_ms
+        self.last_ms = at
+        if isinstance(event, (ev.Submitted, ev.Bound, ev.Refused, ev.Cancelled)):
+            self._queue(at, event)
+        elif isinstance(event, (ev.Placed, ev.Started, ev.Stopped, ev.Finished, ev.Failed, ev.Adopted, ev.Resized)):
+            self._attempt(at, event)
+        elif isinstance(event, ev.Shared):
+            self._share(at, *event.jobs)
+        elif isinstance(event, ev.StopAsked):
+            self.stops.setdefault(event.job, []).append(event.why)
+        elif isinstance(event, (ev.ServerUp, ev.ServerDown, ev.CapacitySet)):
+            self._server(at, event)
+        else:
+            self._plans(at, event)
+
+    def _queue(self, at: int, event: ev.Submitted | ev.Bound | ev.Refused | ev.Cancelled) -> None:
+        if isinstance(event, ev.Submitted):
+            spec = event.spec
+            self.jobs[event.job] = _Job(spec, at, spec.tasks * spec.mgpu, None, spec.home_region)
+            self._begin_wait(at, self.jobs[event.job])
+            return
+        job = self.jobs.get(event.job)
+        if job is None:
+            return
+        if isinstance(event, ev.Bound):
+            job.region = event.region
+        elif isinstance(event, ev.Refused):
+            job.reason = event.reason
+        else:
+            job.cancelled = True
+            if job.holds is None:
+                self._end_wait(at, event.job, job)
+
+    def _attempt(
+        self, at: int, event: ev.Placed | ev.Started | ev.Stopped | ev.Finished | ev.Failed | ev.Adopted | ev.Resized
+    ) -> None:
+        job = self.jobs.get(event.job)
+        if job is None:
+            return
+        if isinstance(event, (ev.Placed, ev.Adopted)):
+            job.region = event.region
+            self._hold(at, job, job.region, 0 if job.partner else job.mgpu)
+            if isinstance(event, ev.Adopted) or event.at_once:
+                self._end_wait(at, event.job, job)
+        elif isinstance(event, ev.Started):
+            self._end_wait(at, event.job, job)
+        elif isinstance(event, ev.Resized):
+            job.mgpu = event.tasks * job.spec.mgpu
+            self._hold(at, job, job.region, job.mgpu)
+        else:
+            self._hold(at, job, "", 0)
+            if job.partner:
+                self._part(at, job)
+            if isinstance(event, ev.Stopped):
+                self._count("stops", at)
+                if not job.cancelled:
+                    self._begin_wait(at, job)
+
+    def _share(self, at: int, holder: str, guest: str) -> None:
+        if holder in self.jobs and guest in self.jobs:
+            if before := self.jobs[holder].partner:  # it stops
+                self._part(at, self.jobs[before])
+            self.jobs[holder].partner, self.jobs[guest].partner = guest, holder
+
+    def _part(self, at: int, job: _Job) -> None:
+        other = self.jobs[job.partner]
+        job.partner = other.partner = ""
+        if other.holds is not None:
+            self._hold(at, other, other.region, other.mgpu)
+
+    def _begin_wait(self, at: int, job: _Job) -> None:
+        if job.waiting_since is None:
+            job.waiting_since, job.reason = at, ""
+            self.waiting_jobs.append((at, 1))
+            self.waiting_mgpu.append((at, job.mgpu))
+
+    def _end_wait(self, at: int, name: str, job: _Job, *, still: bool = False) -> None:
+        if job.waiting_since is not None:
+            self.waits.append(Wait(name, job.waiting_since, at, job.region, still, job.reason))
+            job.waiting_since = None
+            if not still:
+                self.waiting_jobs.append((at, -1))
+                self.waiting_mgpu.append((at, -job.mgpu))
+
+    def _hold(self, at: int, job: _Job, region: str, mgpu: int) -> None:
+        if job.holds is not None:
+            self.held[job.holds[0]].append((at, -job.holds[1]))
+        job.holds = (region, mgpu) if region else None
+        if region:
+            self.held.setdefault(region, []).append((at, mgpu))
+
+    def _server(self, at: int, event: ev.ServerUp | ev.ServerDown | ev.CapacitySet) -> None:
+        region, before = self.servers.get(event.server, ("", 0))
+        region = event.region if isinstance(event, ev.ServerUp) else region
+        now = 0 if isinstance(event, ev.ServerDown) else event.gpus * WHOLE
+        self.servers[event.server] = region, now
+        if now != before:
+            self.supply.setdefault(region, []).append((at, now - before))
+
+    def _plans(self, at: int, event: Event) -> None:
+        """Data, moves and plans."""
+        if isinstance(event, ev.DatasetCreated):
+            more_mb = event.size_mb - self.sizes.get(event.dataset, 0)
+            self.sizes[event.dataset] = event.size_mb
+            self.stored_mb.append((at, more_mb * len(event.regions)))
+        elif isinstance(event, ev.CopyAsked):
+            self.sizes.setdefault(event.dataset, event.size_mb)
+            self.copying[event.dataset, event.region] = event.size_mb
+            self.copying_mb.append((at, event.size_mb))
+        elif isinstance(event, ev.CopyEnded):
+            size = self.copying.pop((event.dataset, event.region), 0)
+            self.copying_mb.append((at, -size))
+            if event.whole:
+                self.stored_mb.append((at, self.sizes.get(event.dataset, 0)))
+                self._count("copies", at)
+        elif isinstance(event, ev.ReplicaDropped):
+            self.stored_mb.append((at, -self.sizes.get(event.dataset, 0)))
+            self._count("drops", at)
+        elif isinstance(event, ev.ServerMoved):
+            self._count("server moves", at)
+        elif isinstance(event, ev.PlanAdopted):
+            for tier, ratio in (event.ratios or {}).items():
+                thousandths = round(ratio * WHOLE)
+                self.ratios.setdefault(tier, []).append((at, thousandths - self.last_ratio.get(tier, 0)))
+                self.last_ratio[tier] = thousandths
+
+    def _count(self, what: str, at: int) -> None:
+        self.counts.setdefault(what, []).append((at, 1))
+
+    def history(self) -> History:
+        """Everything until now."""
+        for name, job in self.jobs.items():
+            self._end_wait(self.last_ms, name, job, still=True)
+        return History(
+            first_ms=self.first_ms or 0,
+            last_ms=self.last_ms,
+            jobs={name: (job.spec, job.submitted_ms) for name, job in self.jobs.items()},
+            waits=tuple(self.waits),
+            stops={name: tuple(whys) for name, whys in self.stops.items()},
+            waiting_jobs=_steps(self.waiting_jobs),
+            waiting_mgpu=_steps(self.waiting_mgpu),
+            held_mgpu={region: _steps(changes) for region, changes in sorted(self.held.items())},
+            supply_mgpu={region: _steps(changes) for region, changes in sorted(self.supply.items())},
+            stored_mb=_steps(self.stored_mb),
+            copying_mb=_steps(self.copying_mb),
+            counts={what: _steps(changes) for what, changes in self.counts.items()},
+            planned_ratio={tier: _steps(changes) for tier, changes in sorted(self.ratios.items())},
+        )

@@ -1,0 +1,141 @@
+"""Servers of the loop: which are in service, which are about to move, and what each region has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from mast_opt.core.errors import UsageError
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.event import Unfit
+from mast_opt.live.loop.reclaimable import Reclaimable
+from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
+from mast_opt.problems.job_placement.live_fleet.types import Server
+from mast_opt.problems.job_placement.units import WHOLE
+
+
+class Inventory:
+    """Servers by name. Only ``State.apply`` changes it.
+
+    Args:
+        fleet: that these servers make up.
+        reclaimable: what is kept of each server in service.
+        servers: those the fleet begins with.
+    """
+
+    def __init__(self, fleet: Fleet, reclaimable: Reclaimable, servers: Iterable[Server]) -> None:
+        self._fleet, self._reclaimable = fleet, reclaimable
+        self.server_of: dict[str, Server] = {}
+        self.up: set[str] = set()
+        """Servers in service."""
+        self.moving: dict[str, str] = {}
+        """Server that is to move → the cluster that it becomes part of. It takes no job until then."""
+        self.supply_mgpu: dict[str, int] = {}
+        """Region → what its servers have that are not out of service."""
+        self.used_mgpu: dict[str, int] = {}
+        """Region → what starts and runs there."""
+        self._was_down: set[str] = set()
+        self.shrinking: dict[str, Server] = {}
+        """Server that holds more than it is to have → what it is to be. It takes no job until then."""
+        for server in servers:
+            self._know(server)
+
+    def _know(self, server: Server) -> None:
+        self.server_of[server.name] = server
+        for counter in (self.supply_mgpu, self.used_mgpu):
+            counter.setdefault(server.region, 0)
+
+    def arrives(self, event: ev.ServerUp) -> None:
+        """A server is in service."""
+        if event.server in self.up:
+            raise Unfit(f"server {event.server} is in service already")
+        place = event.region, event.cluster, event.rack, event.gpu_type
+        server = Server(event.server, *place, event.gpus, event.cpu_mcores, event.memory_mib)
+        known = self.server_of.get(event.server)
+        if known is not None and known != server:
+            self._fleet.remove_server(event.server)
+        if known != server:
+            self._fleet.add_servers((server,))
+            self._know(server)
+        elif event.server in self._was_down:
+            self._fleet.uncordon(event.server)
+        self.up.add(event.server)
+        self.supply_mgpu[server.region] += server.gpus * WHOLE
+        self._reclaimable.add(server.name, server.region, server.gpus * WHOLE)
+
+    def resized(self, event: ev.CapacitySet) -> None:
+        """A server is to have other amounts; where more is held there, as soon as that has ended."""
+        if event.server not in self.up or event.server in self.moving:
+            raise Unfit(f"server {event.server} cannot be resized: it moves, or is not in service")
+        if not self.resizes(event):
+            return
+        if self.shrinking.pop(event.server, None) is None:
+            self._fleet.cordon(event.server)
+        self.shrinking[event.server] = replace(
+            self.server_of[event.server], gpus=event.gpus, cpu_mcores=event.cpu_mcores, memory_mib=event.memory_mib
+        )
+        self.shrink(event.server)
+
+    def resizes(self, event: ev.CapacitySet) -> bool:
+        """Whether a server can get these amounts, and does not have them."""
+        if event.server not in self.up or event.server in self.moving:
+            return False
+        now = self.shrinking.get(event.server, self.server_of[event.server])
+        return (now.gpus, now.cpu_mcores, now.memory_mib) != (event.gpus, event.cpu_mcores, event.memory_mib)
+
+    def shrink(self, server: str) -> None:
+        """Give a server the amounts that it is to have, if no more is held there."""
+        new, old = self.shrinking.get(server), self.server_of[server]
+        if new is None:
+            return
+        try:
+            self._fleet.set_capacity(server, gpus=new.gpus, cpu_mcores=new.cpu_mcores, memory_mib=new.memory_mib)
+        except UsageError:  # more is held
+            return
+        del self.shrinking[server]
+        self._fleet.uncordon(server)
+        self._know(new)
+        self.supply_mgpu[new.region] += (new.gpus - old.gpus) * WHOLE
+        self._reclaimable.resize(server, (new.gpus - old.gpus) * WHOLE)
+
+    def breaks(self, event: ev.ServerDown) -> tuple[str, ...]:
+        """A server is out of service; returns the jobs that it takes along."""
+        if event.server not in self.up:
+            raise Unfit(f"server {event.server} is not in service")
+        self.up.discard(event.server)
+        self._was_down.add(event.server)
+        self.moving.pop(event.server, None)
+        self.shrinking.pop(event.server, None)
+        server = self.server_of[event.server]
+        self.supply_mgpu[server.region] -= server.gpus * WHOLE
+        return self._fleet.fail(event.server)
+
+    def move_asked(self, event: ev.MoveAsked) -> None:
+        """A server takes no job from now on."""
+        if event.server not in self.up or event.server in self.moving:
+            raise Unfit(f"server {event.server} cannot be moved: it moves already, or is not in service")
+        self.moving[event.server] = event.cluster
+        self._fleet.cordon(event.server)
+        self._reclaimable.remove(event.server)
+
+    def moved(self, event: ev.ServerMoved) -> None:
+        """A server is part of another cluster, and takes jobs."""
+        server = self.server_of[event.server]
+        if self.moving.pop(event.server, None) != event.cluster or server.region != event.region:
+            raise Unfit(f"server {event.server} was not to move to cluster {event.cluster} of {event.region}")
+        self._fleet.remove_server(event.server)
+        moved = replace(server, cluster=event.cluster)
+        self._fleet.add_servers((moved,))
+        self._was_down.discard(event.server)
+        self._know(moved)
+        self._reclaimable.add(moved.name, moved.region, moved.gpus * WHOLE)
+
+    def opening(self) -> tuple[ev.ServerUp, ...]:
+        """The events that put the servers of the beginning in service."""
+        return tuple(
+            ev.ServerUp(
+                server.name, server.region, server.cluster, server.rack, server.gpu_type, server.gpus,
+                server.cpu_mcores, server.memory_mib,
+            )
+            for server in self.server_of.values()
+        )  # fmt: skip

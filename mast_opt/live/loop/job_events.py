@@ -1,0 +1,203 @@
+"""Events about jobs: what clients hand in, what is decided about it, and what hosts report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from mast_opt.live.loop.event import Event
+from mast_opt.problems.job_placement.live_fleet.types import Share
+from mast_opt.problems.job_placement.units import WHOLE
+
+Key: TypeAlias = tuple[float | str | None, ...]
+"""What bids compare by (``Bid.key``), with None for an infinite number: there are no victims."""
+
+
+def bid_key(parts: Iterable[float | str]) -> Key:
+    """The key of a bid as an event keeps it."""
+    return tuple(None if isinstance(part, float) and math.isinf(part) else part for part in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    """What a client asks for. Needs are those of one task."""
+
+    tier: int = 0
+    """Importance; the lowest number is the most important."""
+    tasks: int = 1
+    mgpu: int = WHOLE
+    cpu_mcores: int = 0
+    memory_mib: int = 0
+    gpu_types: Mapping[str, int] | None = None
+    """GPU types that it accepts, and milli-GPUs of a task on each; None for any type and ``mgpu``."""
+    datasets: tuple[str, ...] = ()
+    within: str = "cluster"
+    prefer: str = "server"
+    tenant: str = ""
+    preemptible: bool = False
+    checkpoint_ms: int = 0
+    """Time between two checkpoints; 0: its work is saved whenever it is stopped."""
+    restart_ms: int = 0
+    """How long an attempt after the first one takes to get going again."""
+    duration_ms: int | None = None
+    """How long it is expected to take on its reference type; None where nobody knows."""
+    workload: str = ""
+    """What it is a run of, where work recurs."""
+    namespace: str = ""
+    home_region: str = ""
+    min_tasks: int | None = None
+    """The fewest tasks that it may be resized to; None if it may not be."""
+    max_tasks: int | None = None
+    model: str = ""
+    """What kind of work it is, where the speeds of kinds of work are known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted(Event):
+    """A client has handed in a job."""
+
+    job: str
+    spec: JobSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled(Event):
+    """A job's owner wants it no more. One that waits has ended; one that holds servers ends when it has stopped."""
+
+    job: str
+
+
+@dataclass(frozen=True, slots=True)
+class Queued(Event):
+    """A job waits for a place."""
+
+    job: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused(Event):
+    """A job is held back: it fits nowhere, or a policy keeps it."""
+
+    job: str
+    reason: str
+    """In words."""
+    code: str = ""
+    """For programs; as in ``job_placement.Refused``."""
+    until_ms: int | None = None
+    """When it is looked at again at the latest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound(Event):
+    """From now on a job may run in this region only."""
+
+    job: str
+    region: str
+
+
+@dataclass(frozen=True, slots=True)
+class Placed(Event):
+    """A job gets servers. It holds them until it has stopped or ended."""
+
+    job: str
+    attempt: int
+    """Counted from 1."""
+    region: str
+    cluster: str
+    shares: tuple[Share, ...]
+    victims: tuple[str, ...] = ()
+    """Jobs that are asked to stop for it."""
+    key: Key | None = None
+    """What the bid was compared by; None where there was no choice."""
+    runner_up: Key | None = None
+    """Of the second-best bid; None if there was none."""
+    at_once: bool = False
+    """Whether it runs from this moment on, so that no ``Started`` follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class StopAsked(Event):
+    """A job is asked to save its work and stop."""
+
+    job: str
+    attempt: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Started(Event):
+    """The host runs all tasks of a job."""
+
+    job: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped(Event):
+    """An attempt has ended and holds nothing any more; the job is not finished."""
+
+    job: str
+    attempt: int
+    work_ms: int
+    """Work of this attempt that is kept, at reference speed."""
+    lost_ms: int
+    """Work of this attempt that has to be done again, at reference speed."""
+    work_time_ms: int | None = None
+    """The time that the kept work took; None: as long as at the reference speed."""
+    lost_time_ms: int | None = None
+    """The time that the lost work took; None: as long as at the reference speed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished(Event):
+    """A job has done all its work, and holds nothing any more."""
+
+    job: str
+    attempt: int
+    work_time_ms: int | None = None
+    """The time that the work of this attempt took; None: as long as at the reference speed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed(Event):
+    """A job has ended with an error of its own, and holds nothing any more."""
+
+    job: str
+    attempt: int
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted(Event):
+    """A host reports a job that runs already."""
+
+    job: str
+    attempt: int
+    region: str
+    cluster: str
+    shares: tuple[Share, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Resized(Event):
+    """A running job has another number of tasks."""
+
+    job: str
+    attempt: int
+    tasks: int
+    shares: tuple[Share, ...]
+    """All of them, not only those that came or went."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shared(Event):
+    """Two jobs are to run on the same GPUs: the first one holds them, and goes on; the second one is placed there by
+    the ``Placed`` that follows. When one of them has gone, the other has the GPUs for itself."""
+
+    jobs: tuple[str, ...]
+    """Holder and guest."""
+    region: str
+    cluster: str
+    shares: tuple[Share, ...]

@@ -1,0 +1,182 @@
+"""What a log says about jobs, as columns: one row for each event that changes what a job holds or waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.live.loop.events import (
+    Adopted,
+    Cancelled,
+    CapacitySet,
+    Failed,
+    Finished,
+    JobSpec,
+    Placed,
+    Resized,
+    ServerDown,
+    ServerUp,
+    Shared,
+    Started,
+    Stopped,
+    Stored,
+    Submitted,
+)
+from mast_opt.problems.job_placement.units import WHOLE
+
+Ints = NDArray[np.int64]
+
+SUBMITTED, PLACED, STARTED, STOPPED, FINISHED, FAILED, CANCELLED = range(7)
+"""Kinds of rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class JobLog:
+    """The rows of a log, in order, and what they are about."""
+
+    jobs: tuple[str, ...]
+    tier: Ints
+    mgpu: Ints
+    """Milli-GPUs of all tasks."""
+    duration_ms: Ints
+    """-1 where nobody knows."""
+    at_ms: Ints
+    kind: NDArray[np.int8]
+    job: NDArray[np.int32]
+    at_once: bool
+    """Whether a job runs from the moment when it is placed, so that there are no rows STARTED."""
+    stop_work_ms: Ints
+    """Of every row STOPPED, in order: time whose work is kept."""
+    stop_lost_ms: Ints
+    """Of every row STOPPED: time whose work has to be done again."""
+    supply_at_ms: Ints
+    """When the GPUs in service change."""
+    supply_mgpu: Ints
+    """GPUs in service from then on."""
+    shared: Ints = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    """[n, 2] jobs that were placed on the GPUs of others: the row PLACED, and the other job."""
+    finish_work_ms: Ints | None = None
+    """Of every row FINISHED, in order: how long its last attempt worked, -1 for as long as at the reference speed. None
+    if all are -1."""
+
+    def __len__(self) -> int:
+        return len(self.at_ms)
+
+    @property
+    def started(self) -> NDArray[np.bool_]:
+        """Rows with which a job begins to run."""
+        return np.equal(self.kind, PLACED if self.at_once else STARTED)
+
+    @property
+    def ended(self) -> NDArray[np.bool_]:
+        """Rows with which a job gives back what it holds, or stops waiting, for good."""
+        return np.greater_equal(self.kind, FINISHED)
+
+
+_KINDS = {Placed: PLACED, Started: STARTED, Stopped: STOPPED, Finished: FINISHED, Failed: FAILED}
+
+
+def job_log(log: Iterable[Stored]) -> JobLog:
+    """The rows of a log of events.
+
+    A job that is cancelled while it holds servers is CANCELLED when it has stopped.
+
+    Raises:
+        ValueError: a job was resized or adopted, so that its GPUs are not one number.
+    """
+    rows = _Rows()
+    for stored in log:
+        rows.take(stored)
+    return rows.log()
+
+
+class _Rows:
+    """Rows so far."""
+
+    def __init__(self) -> None:
+        self.specs: dict[str, JobSpec] = {}
+        self.numbers: dict[str, int] = {}
+        self.rows: list[tuple[int, int, int]] = []
+        self.stops: list[tuple[int, int]] = []
+        self.finishes: list[int] = []
+        self.supply: list[tuple[int, int]] = []
+        self.gpus: dict[str, int] = {}
+        self.in_service = 0
+        self.holding: set[str] = set()
+        self.hosts: dict[str, str] = {}
+        """Job that is about to be placed → the job whose GPUs it will share."""
+        self.shared: list[tuple[int, int]] = []
+        self.cancelled: set[str] = set()
+
+    def take(self, stored: Stored) -> None:
+        """Take in an event."""
+        event, at = stored.event, stored.at_ms
+        if isinstance(event, Submitted):
+            self.numbers[event.job] = len(self.numbers)
+            self.specs[event.job] = event.spec
+            self.row(at, SUBMITTED, event.job)
+        elif isinstance(event, Cancelled):
+            self.cancelled.add(event.job)
+            if event.job not in self.holding:
+                self.row(at, CANCELLED, event.job)
+        elif isinstance(event, Shared):
+            self.hosts[event.jobs[1]] = event.jobs[0]
+        elif isinstance(event, (Placed, Started, Stopped, Finished, Failed)):
+            self.attempt(at, event)
+        elif isinstance(event, (ServerUp, CapacitySet, ServerDown)):
+            now = 0 if isinstance(event, ServerDown) else event.gpus * WHOLE
+            self.in_service += now - self.gpus.get(event.server, 0)
+            self.gpus[event.server] = now
+            self.supply.append((at, self.in_service))
+        elif isinstance(event, (Resized, Adopted)):
+            raise ValueError(f"event {stored.seq} is {type(event).__name__}, whose GPUs rows do not tell")
+
+    def attempt(self, at: int, event: Placed | Started | Stopped | Finished | Failed) -> None:
+        """Take in an event of an attempt."""
+        self.row(at, _KINDS[type(event)], event.job)
+        if isinstance(event, Placed):
+            self.holding.add(event.job)
+            if host := self.hosts.pop(event.job, None):
+                self.shared.append((len(self.rows) - 1, self.numbers[host]))
+            if event.at_once:
+                self.row(at, STARTED, event.job)
+        elif not isinstance(event, Started):
+            self.holding.discard(event.job)
+        if isinstance(event, Stopped):
+            kept = event.work_ms if event.work_time_ms is None else event.work_time_ms
+            self.stops.append((kept, event.lost_ms if event.lost_time_ms is None else event.lost_time_ms))
+            if event.job in self.cancelled:
+                self.row(at, CANCELLED, event.job)
+
+        elif isinstance(event, Finished):
+            self.finishes.append(-1 if event.work_time_ms is None else event.work_time_ms)
+
+    def row(self, at: int, kind: int, job: str) -> None:
+        """One more row."""
+        self.rows.append((at, kind, self.numbers[job]))
+
+    def log(self) -> JobLog:
+        """All rows."""
+        specs = self.specs.values()
+        rows = np.array(self.rows, np.int64).reshape(-1, 3)
+        stops, supply = (np.array(pairs, np.int64).reshape(-1, 2) for pairs in (self.stops, self.supply))
+        durations = (-1 if spec.duration_ms is None else spec.duration_ms for spec in specs)
+        return JobLog(
+            jobs=tuple(self.specs),
+            tier=np.array([spec.tier for spec in specs], np.int64),
+            mgpu=np.array([spec.tasks * spec.mgpu for spec in specs], np.int64),
+            duration_ms=np.fromiter(durations, np.int64),
+            at_ms=rows[:, 0],
+            kind=rows[:, 1].astype(np.int8),
+            job=rows[:, 2].astype(np.int32),
+            at_once=False,
+            stop_work_ms=stops[:, 0],
+            stop_lost_ms=stops[:, 1],
+            supply_at_ms=supply[:, 0],
+            supply_mgpu=supply[:, 1],
+            shared=np.array(self.shared, np.int64).reshape(-1, 2),
+            finish_work_ms=np.array(self.finishes, np.int64) if any(one >= 0 for one in self.finishes) else None,
+        )

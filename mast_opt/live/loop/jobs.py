@@ -1,0 +1,118 @@
+"""Jobs whose end is not known: what was submitted, what has been done, and where each one runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mast_opt.live.loop.demand import DemandClass
+from mast_opt.live.loop.events import JobSpec
+from mast_opt.live.loop.job_states import JobState
+from mast_opt.problems.job_placement.live_fleet.types import Job, Share
+
+MOST_KEPT = 4096
+"""Classes of equal jobs that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobClass:
+    """What jobs that ask for the same have in common."""
+
+    job: Job
+    """One of them, checked; each of them is this one under another name."""
+    asked_mgpu: int
+    """Milli-GPUs, on the type on which it takes the fewest."""
+    demand: DemandClass
+
+
+class JobClasses:
+    """Classes of equal jobs, worked out once for each."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], JobClass] = {}
+
+    def of(self, name: str, spec: JobSpec) -> JobClass:
+        """The class of a job."""
+        kinds = None if spec.gpu_types is None else tuple(spec.gpu_types.items())
+        size = spec.tier, spec.tasks, spec.mgpu, spec.cpu_mcores, spec.memory_mib, kinds, spec.datasets
+        key = size, spec.within, spec.prefer, spec.preemptible, spec.tenant, spec.workload, spec.namespace
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) == MOST_KEPT:
+                self._known.clear()
+            known = self._known[key] = _class_of(name, spec)
+        return known
+
+
+def _class_of(name: str, spec: JobSpec) -> JobClass:
+    job = Job(
+        name=name,
+        tier=spec.tier,
+        tasks=spec.tasks,
+        mgpu=spec.mgpu,
+        cpu_mcores=spec.cpu_mcores,
+        memory_mib=spec.memory_mib,
+        gpu_types=spec.gpu_types,
+        datasets=spec.datasets,
+        within=spec.within,
+        prefer=spec.prefer,
+        preemptible=spec.preemptible,
+        tenant=spec.tenant,
+    )
+    kinds = spec.gpu_types
+    return JobClass(job, spec.tasks * (min(kinds.values()) if kinds else spec.mgpu), DemandClass.of(spec))
+
+
+@dataclass(slots=True, eq=False)
+class JobRecord:
+    """A job as the events so far leave it. Only ``State.apply`` changes it.
+
+    ``job`` is what the fleet is asked for; ``shares`` are where it runs, starts or stops.
+    """
+
+    name: str
+    spec: JobSpec
+    job: Job
+    asked_mgpu: int
+    """Milli-GPUs that it asks for, on the type on which it takes the fewest."""
+    demand: DemandClass
+    """With whose demand it is forecast."""
+    number: int
+    """Jobs that were submitted later have higher ones."""
+    submitted_ms: int
+    state: JobState = JobState.SUBMITTED
+    attempt: int = 0
+    """How often it has been placed."""
+    since_ms: int = 0
+    """Since when it waits, starts, runs or stops."""
+    queued_ms: int = 0
+    """Waiting time of the attempts that have started."""
+    work_ms: int = 0
+    """Work of earlier attempts that a checkpoint has saved, at the reference speed."""
+    attained_mgpu_ms: int = 0
+    """Milli-GPUs held × time of earlier attempts."""
+    region: str = ""
+    """Where it runs; empty while it waits."""
+    shares: tuple[Share, ...] = ()
+    mgpu: int = 0
+    """Milli-GPUs that it holds; 0 while it waits."""
+    stoppable_tier: int | None = None
+    """While it holds servers: the tier below which nothing may stop it; None if nothing may."""
+    over_quota: bool = False
+    """While it holds servers: its tenant's quota did not cover it when it was placed."""
+    bound: str = ""
+    """The only region where it may run, once it has been bound; empty before."""
+    held: str = ""
+    """Why it is held."""
+    cancelled: bool = False
+    """It is not to be queued again."""
+    partner: str = ""
+    """The job with which it has its GPUs in common; empty for none."""
+    is_guest: bool = False
+    """Whether its partner holds the GPUs, so that ``mgpu`` is 0."""
+    blockers: set[str] = field(default_factory=set)
+    """Jobs that still stop on servers where this one starts."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether a policy may place it."""
+        return self.state is JobState.QUEUED or self.state is JobState.SUBMITTED

@@ -1,0 +1,379 @@
+"""Independent check of a log: what must hold of any log, whatever policy decided and whatever engine wrote it.
+
+It shares nothing with the engine, the live fleet and the kernels: it keeps a count of what every server has and what
+every job holds, by the events alone, and compares in whole milli-GPUs, millicores and MiB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mast_opt.live.loop.checked_jobs import CheckedJob, ShareCheck
+from mast_opt.live.loop.data_checker import DataCheck
+from mast_opt.live.loop.events import (
+    Adopted,
+    Bound,
+    Cancelled,
+    CapacitySet,
+    CopyAsked,
+    CopyEnded,
+    DatasetCreated,
+    Event,
+    Failed,
+    Finished,
+    JobSpec,
+    MoveAsked,
+    Placed,
+    PlanAdopted,
+    QuotaSet,
+    ReplicaDropped,
+    ServerDown,
+    ServerMoved,
+    ServerUp,
+    Shared,
+    SolveAsked,
+    SolveEnded,
+    Started,
+    StopAsked,
+    Stopped,
+    StorageSet,
+    Stored,
+    Submitted,
+)
+from mast_opt.live.loop.server_checker import ServerCheck, need_of
+from mast_opt.live.loop.work_checker import Hold, WorkChecker
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """Something that must not be in a log."""
+
+    seq: int
+    """The event; 0 where it is about the end of the log."""
+    what: str
+    """``order``, ``job``, ``attempt``, ``server``, ``gang``, ``level``, ``capacity``, ``gpu``, ``data``, ``storage``,
+    ``plan``, ``region``, ``share``, ``victim``, ``work`` or ``lost``."""
+    words: str
+
+    def __str__(self) -> str:
+        where = f"event {self.seq}" if self.seq else "the end of the log"
+        return f"{where}, {self.what}: {self.words}"
+
+
+def check_log(
+    log: Iterable[Stored],
+    *,
+    replicas: Mapping[str, Collection[str]] | None = None,
+    residency: Mapping[str, Collection[str]] | None = None,
+    limited: Collection[str] = (),
+    all_end: bool = False,
+    durations: bool = False,
+    speeds: Mapping[tuple[str, str, int], int] | None = None,
+    packed: Mapping[tuple[str, str, str, int], int] | None = None,
+) -> tuple[Violation, ...]:
+    """Everything that is wrong with a log, in order; empty if nothing is.
+
+    Args:
+        log: from its first event on.
+        replicas: dataset → regions that hold it when the log begins; None: data is not checked.
+        residency: dataset → the only regions where it may be read.
+        limited: tenants that have a quota when the log begins. Work over it may be stopped, whatever its job says.
+        all_end: every job has to end before the log does.
+        durations: ``JobSpec.duration_ms`` is the truth: no job ends before it has worked that long at its reference
+            speed.
+        speeds: (model, GPU type, tasks) → speed, in any unit, of jobs with a model; the fastest type is the one of the
+            reference speed.
+        packed: (model, other model, GPU type, tasks) → speed of the first while the other has the same GPUs.
+    """
+    checker = _Checker(replicas, residency or {}, limited, WorkChecker(durations, speeds or {}, packed or {}))
+    for stored in log:
+        checker.take(stored)
+    if all_end:
+        checker.check_end()
+    return tuple(checker.found)
+
+
+class _Checker:
+    def __init__(
+        self,
+        replicas: Mapping[str, Collection[str]] | None,
+        residency: Mapping[str, Collection[str]],
+        limited: Collection[str],
+        work: WorkChecker,
+    ) -> None:
+        self.found: list[Violation] = []
+        self.seq, self.now = 0, 0
+        self.jobs: dict[str, CheckedJob] = {}
+        self.places = ServerCheck(self.wrong)
+        self.servers = self.places.servers
+        self.pairs = ShareCheck(self.wrong, self.jobs, self.servers)
+        self.with_data = replicas is not None
+        self.data = DataCheck(self.wrong, replicas or {})
+        self.residency = residency
+        self.limited = set(limited)
+        self.work = work
+        self.holders: dict[str, set[str]] = {}
+        """Server → jobs that hold a part of it."""
+
+    def wrong(self, what: str, words: str) -> None:
+        self.found.append(Violation(self.seq, what, words))
+
+    def take(self, stored: Stored) -> None:
+        before, was = self.seq, self.now
+        self.seq = stored.seq
+        if stored.seq != before + 1:
+            self.wrong("order", f"it follows event {before}")
+        if stored.at_ms < was:
+            self.wrong("order", f"its time {stored.at_ms} ms lies before {was} ms")
+        self.now = max(was, stored.at_ms)
+        kind = type(stored.event)
+        if kind in _HANDLERS:
+            _HANDLERS[kind](self, stored.event)
+        if kind in _SERVERS:
+            _SERVERS[kind](self.places, stored.event)
+        if kind in _DATA:
+            _DATA[kind](self.data, stored.event)
+
+    # --- data, quotas ---
+
+    def _dropped(self, event: ReplicaDropped) -> None:
+        for name, job in self.jobs.items():
+            if job.placed is not None and job.placed.region == event.region and event.dataset in job.spec.datasets:
+                self.wrong("data", f"{event.dataset} is deleted in {event.region}, where job {name} reads it")
+
+    def _quota_set(self, event: QuotaSet) -> None:
+        self.limited.add(event.tenant)
+
+    # --- jobs ---
+
+    def _submitted(self, event: Submitted) -> None:
+        if event.job in self.jobs:
+            self.wrong("job", f"job {event.job} was submitted before")
+        else:
+            self.jobs[event.job] = CheckedJob(event.spec)
+
+    def _bound(self, event: Bound) -> None:
+        job = self._job(event.job)
+        if job is not None:
+            if job.phase != "waiting":
+                self.wrong("job", f"job {event.job} is bound and is {job.phase}")
+            job.bound = event.region
+
+    def _cancelled(self, event: Cancelled) -> None:
+        job = self._job(event.job)
+        if job is not None:
+            job.cancelled = True
+            job.phase = "ended" if job.phase == "waiting" else job.phase
+
+    def _job(self, name: str) -> CheckedJob | None:
+        job = self.jobs.get(name)
+        if job is None:
+            self.wrong("job", f"job {name} was never submitted")
+        elif job.phase == "ended":
+            self.wrong("job", f"job {name} has ended")
+            return None
+        return job
+
+    # --- attempts ---
+
+    def _placed(self, event: Placed) -> None:
+        job = self._job(event.job)
+        if job is None:
+            return
+        if job.phase != "waiting":
+            self.wrong("job", f"job {event.job} is placed and is {job.phase}")
+            return
+        if event.attempt != job.attempt + 1:
+            self.wrong("attempt", f"attempt {event.attempt} of job {event.job} follows attempt {job.attempt}")
+        self._check_place(event, job)
+        for name in event.victims:
+            self._victim(name, event, job)
+        job.phase, job.attempt, job.placed, job.ran = "placed", event.attempt, event, False
+        for share in event.shares:
+            self.holders.setdefault(share.server, set()).add(event.job)
+        if job.partner:
+            self.pairs.check_guest(event, job)
+        else:
+            self.places.count(job.spec, event, "claimed", 1)
+            self.places.check_capacity(event, "claimed")
+        if event.at_once:
+            self._start(job, event)
+
+    def _adopted(self, event: Adopted) -> None:
+        """Its host says that it runs there, whether there is room or not."""
+        job = self._job(event.job)
+        if job is None:
+            return
+        if job.phase != "waiting" or event.attempt != job.attempt + 1:
+            self.wrong("attempt", f"attempt {event.attempt} of job {event.job} is adopted after attempt {job.attempt}")
+            return
+        placed = Placed(event.job, event.attempt, event.region, event.cluster, event.shares, at_once=True)
+        if sum(share.tasks for share in event.shares) != job.spec.tasks:
+            self.wrong("gang", f"not all {job.spec.tasks} tasks of job {event.job} are adopted")
+        job.phase, job.attempt, job.placed, job.ran, job.began_ms = "running", event.attempt, placed, True, self.now
+        for share in event.shares:
+            self.holders.setdefault(share.server, set()).add(event.job)
+            if share.server not in self.servers:
+                self.wrong("server", f"job {event.job} is adopted on {share.server}, which nobody knows")
+        for what in ("claimed", "used"):
+            self.places.count(job.spec, placed, what, 1)
+        for share in event.shares:
+            self.places.excuse(share.server)
+
+    def _victim(self, name: str, event: Placed, by: CheckedJob) -> None:
+        victim = self._job(name)
+        if victim is None:
+            return
+        if victim.phase not in ("placed", "running"):
+            self.wrong("victim", f"job {name} stops for job {event.job} and is {victim.phase}")
+            return
+        if not victim.spec.preemptible and victim.spec.tenant not in self.limited:
+            self.wrong("victim", f"job {name} stops for job {event.job}, but may not be stopped")
+        self._release(victim)
+
+    def _release(self, job: CheckedJob) -> None:
+        """It is asked to stop: others may claim its room."""
+        if job.phase in ("placed", "running") and job.placed is not None:
+            if not self.pairs.leaves(job):
+                self.places.count(job.spec, job.placed, "claimed", -1)
+            job.phase = "stopping"
+
+    def _attempt(self, event: Started | Stopped | Finished | Failed | StopAsked) -> None:
+        job = self._job(event.job)
+        if job is None:
+            return
+        if job.placed is None:
+            self.wrong("job", f"job {event.job} holds nothing; {type(event).__name__} cannot happen")
+            return
+        if event.attempt != job.attempt:
+            self.wrong(
+                "attempt", f"{type(event).__name__} of attempt {event.attempt}; job {event.job} has {job.attempt}"
+            )
+            return
+        if isinstance(event, StopAsked):
+            self._release(job)
+        elif isinstance(event, Started):
+            if job.ran:
+                self.wrong("job", f"job {event.job} runs already")
+            else:
+                self._start(job, job.placed)
+        else:
+            self._end(job, event)
+
+    def _start(self, job: CheckedJob, placed: Placed) -> None:
+        job.ran, job.began_ms = True, self.now
+        job.phase = "running" if job.phase == "placed" else job.phase
+        for share in placed.shares:
+            if share.server in self.servers and not self.servers[share.server].in_service:
+                self.wrong("server", f"job {placed.job} starts on {share.server}, which is out of service")
+        if not placed.at_once:
+            self._check_data(placed, job.spec)
+        if not self.pairs.starts(placed.job, job, self.now):
+            self.places.count(job.spec, placed, "used", 1)
+            self.places.check_capacity(placed, "used")
+
+    def _end(self, job: CheckedJob, event: Stopped | Finished | Failed) -> None:
+        placed = job.placed
+        assert placed is not None
+        self._release(job)
+        if not self.pairs.ends(job, self.now) and job.ran:
+            self.places.count(job.spec, placed, "used", -1)
+        types = {self.servers[share.server].up.gpu_type for share in placed.shares if share.server in self.servers}
+        held = Hold(job.began_ms if job.ran else self.now, self.now, types, tuple(job.others))
+        job.others.clear()
+        faults: Iterable[str] = ()
+        if isinstance(event, Stopped):
+            faults = self.work.stopped(job.spec, event, held)
+        elif isinstance(event, Finished):
+            without = f"job {event.job} has finished without a start"
+            faults = self.work.finished(job.spec, event, held) if job.ran else iter([without])
+        for words in faults:
+            self.wrong("work", words)
+        for share in placed.shares:
+            self.holders[share.server].discard(event.job)
+        again = isinstance(event, Stopped) and not job.cancelled
+        job.phase, job.placed, job.ran = "waiting" if again else "ended", None, False
+
+    def _server_down(self, event: ServerDown) -> None:
+        """What ran there is over, though its host may say so later."""
+        for name in self.holders.get(event.server, ()):
+            self._release(self.jobs[name])
+
+    # --- places ---
+
+    def _check_place(self, event: Placed, job: CheckedJob) -> None:
+        spec = job.spec
+        if sum(share.tasks for share in event.shares) != spec.tasks or any(share.tasks < 1 for share in event.shares):
+            tasks = [share.tasks for share in event.shares]
+            self.wrong("gang", f"job {event.job} has {spec.tasks} tasks; {tasks} are placed")
+        if len({share.server for share in event.shares}) < len(event.shares):
+            self.wrong("gang", f"job {event.job} has a server twice")
+        if job.bound and event.region != job.bound:
+            self.wrong("region", f"job {event.job} is bound to {job.bound}, not {event.region}")
+        ups = [self.servers[share.server].up for share in event.shares if share.server in self.servers]
+        for share in event.shares:
+            server = self.servers.get(share.server)
+            if server is None or not server.in_service or server.moves_to:
+                self.wrong("server", f"job {event.job} is placed on {share.server}, which is not in service")
+                continue
+            if (server.up.region, server.up.cluster) != (event.region, event.cluster):
+                self.wrong("region", f"{share.server} is not in cluster {event.cluster} of region {event.region}")
+            if spec.gpu_types is not None and server.up.gpu_type not in spec.gpu_types:
+                self.wrong("gpu", f"job {event.job} does not run on {server.up.gpu_type}")
+            if share.gpus and sum(share.gpus.values()) != share.tasks * need_of(spec, server.up.gpu_type)[0]:
+                self.wrong("gpu", f"GPUs of job {event.job} on {share.server} are not those of {share.tasks} tasks")
+        racks = {(up.cluster, up.rack) for up in ups}
+        if (spec.within == "server" and len(event.shares) > 1) or (spec.within == "rack" and len(racks) > 1):
+            self.wrong("level", f"job {event.job} has to stay within a {spec.within}")
+        self._check_data(event, spec)
+
+    def _check_data(self, event: Placed, spec: JobSpec) -> None:
+        for name in spec.datasets if self.with_data else ():
+            if not self.data.holds(name, event.region):
+                self.wrong("data", f"job {event.job} reads {name}, which is not in {event.region}")
+            if name in self.residency and event.region not in self.residency[name]:
+                self.wrong("data", f"job {event.job} reads {name}, which may not be read in {event.region}")
+
+    def check_end(self) -> None:
+        """Every job has ended."""
+        self.seq = 0
+        for name, job in self.jobs.items():
+            if job.phase != "ended":
+                self.wrong("lost", f"job {name} has not ended; it is {job.phase}")
+
+
+_HANDLERS: Mapping[type[Event], Callable[[_Checker, Any], None]] = {
+    ReplicaDropped: _Checker._dropped,
+    ServerDown: _Checker._server_down,
+    QuotaSet: _Checker._quota_set,
+    Submitted: _Checker._submitted,
+    Bound: _Checker._bound,
+    Cancelled: _Checker._cancelled,
+    Placed: _Checker._placed,
+    Adopted: _Checker._adopted,
+    Shared: lambda checker, event: checker.pairs.shared(event),
+    StopAsked: _Checker._attempt,
+    Started: _Checker._attempt,
+    Stopped: _Checker._attempt,
+    Finished: _Checker._attempt,
+    Failed: _Checker._attempt,
+}
+_SERVERS: Mapping[type[Event], Callable[[ServerCheck, Any], None]] = {
+    ServerUp: ServerCheck.server_up,
+    ServerDown: ServerCheck.server_down,
+    CapacitySet: ServerCheck.capacity_set,
+    MoveAsked: ServerCheck.move_asked,
+    ServerMoved: ServerCheck.server_moved,
+}
+_DATA: Mapping[type[Event], Callable[[DataCheck, Any], None]] = {
+    StorageSet: DataCheck.storage_set,
+    DatasetCreated: DataCheck.created,
+    CopyAsked: DataCheck.copy_asked,
+    CopyEnded: DataCheck.copy_ended,
+    ReplicaDropped: DataCheck.dropped,
+    SolveAsked: DataCheck.solve_asked,
+    SolveEnded: DataCheck.solve_ended,
+    PlanAdopted: DataCheck.adopted,
+}

@@ -1,0 +1,223 @@
+"""What a log says was so at a time: jobs that wait and run, servers and what is claimed of them, and data. It is kept
+by the events alone, for figures that need more than the times of jobs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.past_room import PastRoom
+
+GPU_MILLI = 1000
+MOST_NUMBERED = 4096
+"""GPUs of a server beyond which they have no numbers."""
+
+
+@dataclass(slots=True)
+class PastJob:
+    """A job that has not ended."""
+
+    name: str
+    spec: ev.JobSpec
+    submitted_ms: int
+    waits: bool = True
+    cancelled: bool = False
+    bound: str = ""
+    placed: ev.Placed | None = None
+    partner: str = ""
+    """The job with the same GPUs; empty for none."""
+    claims: bool = False
+    """Whether its servers are claimed by it: it holds them and was not asked to stop."""
+
+    @property
+    def asked_mgpu(self) -> int:
+        """What it asks for, on the type on which that is the least."""
+        kinds = self.spec.gpu_types
+        return self.spec.tasks * (min(kinds.values()) if kinds else self.spec.mgpu)
+
+    def takes(self, gpu_type: str) -> bool:
+        """Whether it runs on a type."""
+        return self.spec.gpu_types is None or gpu_type in self.spec.gpu_types
+
+    def need(self, gpu_type: str) -> tuple[int, int, int]:
+        """Milli-GPUs, millicores and MiB of a task on a type."""
+        kinds = self.spec.gpu_types
+        mgpu = self.spec.mgpu if kinds is None else kinds.get(gpu_type, self.spec.mgpu)
+        return mgpu, self.spec.cpu_mcores, self.spec.memory_mib
+
+
+@dataclass(slots=True)
+class PastServer:
+    """A server, in service or not."""
+
+    up: ev.ServerUp
+    in_service: bool = True
+    moves: bool = False
+    free: list[int] = field(default_factory=list)
+    """Milli-GPUs, millicores and MiB that no job claims."""
+    idle: list[int] = field(default_factory=list)
+    """Milli-GPUs of each GPU that no job claims; empty for a pool, whose GPUs have no numbers."""
+
+    def resize(self, event: ev.CapacitySet) -> None:
+        """It has other amounts, whatever is claimed of them."""
+        before, self.up = (
+            self.up,
+            replace(self.up, gpus=event.gpus, cpu_mcores=event.cpu_mcores, memory_mib=event.memory_mib),
+        )
+        more = (self.up.gpus - before.gpus) * GPU_MILLI, self.up.cpu_mcores - before.cpu_mcores
+        for at, amount in enumerate((*more, self.up.memory_mib - before.memory_mib)):
+            self.free[at] += amount
+        numbered = event.gpus if event.gpus <= MOST_NUMBERED else 0
+        self.idle = [*self.idle[:numbered], *[GPU_MILLI] * (numbered - len(self.idle))]
+
+
+class Past:
+    """The world after the events so far."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, PastJob] = {}
+        self.servers: dict[str, PastServer] = {}
+        self.whole: dict[str, set[str]] = {}
+        """Dataset → regions that hold it whole."""
+        self.size_mb: dict[str, int] = {}
+        self.copying_mb: dict[tuple[str, str], int] = {}
+        self.all_mb = 0
+        """Sizes of all datasets."""
+        self.stored_mb = 0
+        """What all replicas and copies under way take."""
+        self._supply: dict[tuple[str, str], int] | None = None
+        self._room: dict[tuple[object, ...], tuple[str, ...]] = {}
+        """What a job asks for → regions with room for it, since servers last changed."""
+        self._servers_with_room: PastRoom | None = None
+
+    def take(self, stored: ev.Stored) -> None:
+        """Take in an event."""
+        event = stored.event
+        if isinstance(event, ev.Submitted):
+            self.jobs[event.job] = PastJob(event.job, event.spec, stored.at_ms)
+        elif isinstance(event, ev.Bound):
+            self.jobs[event.job].bound = event.region
+        elif isinstance(event, ev.Placed):
+            self._placed(event)
+        elif isinstance(event, ev.Shared):
+            holder, guest = event.jobs
+            self.jobs[holder].partner, self.jobs[guest].partner = guest, holder
+        elif isinstance(event, ev.StopAsked):
+            self._release(event.job)
+        elif isinstance(event, (ev.Stopped, ev.Finished, ev.Failed)):
+            self._release(event.job)
+            job = self.jobs[event.job]
+            job.placed, job.waits = None, True
+            if job.cancelled or not isinstance(event, ev.Stopped):
+                del self.jobs[event.job]
+        elif isinstance(event, ev.Cancelled):
+            self.jobs[event.job].cancelled = True
+            if self.jobs[event.job].waits:
+                del self.jobs[event.job]
+        else:
+            self._servers_or_data(event)
+
+    def _servers_or_data(self, event: ev.Event) -> None:
+        if isinstance(event, (ev.ServerUp, ev.ServerDown, ev.ServerMoved, ev.MoveAsked, ev.CapacitySet)):
+            self._server(event)
+        elif isinstance(event, ev.DatasetCreated):
+            more_mb = event.size_mb - self.size_mb.get(event.dataset, 0)
+            self.size_mb[event.dataset] = event.size_mb
+            self.whole[event.dataset] = set(event.regions)
+            self.all_mb += more_mb
+            self.stored_mb += more_mb * len(event.regions)
+            for dataset, region in self.copying_mb:
+                if dataset == event.dataset:
+                    self.stored_mb += event.size_mb - self.copying_mb[dataset, region]
+                    self.copying_mb[dataset, region] = event.size_mb
+        elif isinstance(event, ev.CopyAsked):
+            self.copying_mb[event.dataset, event.region] = event.size_mb
+            self.stored_mb += event.size_mb
+        elif isinstance(event, ev.CopyEnded):
+            self.stored_mb -= self.copying_mb.pop((event.dataset, event.region), 0)
+            if event.whole and event.region not in self.whole.setdefault(event.dataset, set()):
+                self.whole[event.dataset].add(event.region)
+                self.stored_mb += self.size_mb.get(event.dataset, 0)
+        elif isinstance(event, ev.ReplicaDropped):
+            self.whole[event.dataset].discard(event.region)
+            self.stored_mb -= self.size_mb.get(event.dataset, 0)
+
+    def _server(self, event: ev.ServerUp | ev.ServerDown | ev.ServerMoved | ev.MoveAsked | ev.CapacitySet) -> None:
+        self._supply = self._servers_with_room = None
+        self._room.clear()
+        if isinstance(event, ev.ServerUp):
+            free = [event.gpus * GPU_MILLI, event.cpu_mcores, event.memory_mib]
+            idle = [GPU_MILLI] * event.gpus if event.gpus <= MOST_NUMBERED else []
+            self.servers[event.server] = PastServer(event, free=free, idle=idle)
+        elif isinstance(event, ev.ServerDown):
+            self.servers[event.server].in_service = False
+        elif isinstance(event, ev.CapacitySet):
+            self.servers[event.server].resize(event)
+        else:
+            server = self.servers[event.server]
+            server.moves = isinstance(event, ev.MoveAsked)
+            if isinstance(event, ev.ServerMoved):
+                up = server.up
+                place = event.region, event.cluster, up.rack, up.gpu_type, up.gpus, up.cpu_mcores, up.memory_mib
+                server.up = ev.ServerUp(up.server, *place)
+
+    def _placed(self, event: ev.Placed) -> None:
+        for victim in event.victims:
+            self._release(victim)
+        job = self.jobs[event.job]
+        job.waits, job.placed, job.claims = False, event, True
+        if not job.partner:
+            self._claim(job, -1)
+
+    def _release(self, name: str) -> None:
+        job = self.jobs.get(name)
+        if job is not None and job.claims:
+            job.claims = False
+            other = self.jobs.get(job.partner)
+            job.partner = ""
+            if other is not None:
+                other.partner = ""
+            if other is None or not other.claims:
+                self._claim(job, 1)
+
+    def _claim(self, job: PastJob, sign: int) -> None:
+        self._room.clear()
+        for share in job.placed.shares if job.placed is not None else ():
+            server = self.servers[share.server]
+            if self._servers_with_room is not None:
+                self._servers_with_room.changed(share.server)
+            for at, need in enumerate(job.need(server.up.gpu_type)):
+                server.free[at] += sign * share.tasks * need
+            for gpu, mgpu in share.gpus.items():
+                if gpu < len(server.idle):
+                    server.idle[gpu] += sign * mgpu
+
+    # --- what was so ---
+
+    def supply_mgpu(self) -> dict[tuple[str, str], int]:
+        """(region, GPU type) → what its servers in service have."""
+        if self._supply is None:
+            self._supply = {}
+            for server in self.servers.values():
+                if server.in_service and server.up.gpus:
+                    cell = server.up.region, server.up.gpu_type
+                    self._supply[cell] = self._supply.get(cell, 0) + server.up.gpus * GPU_MILLI
+        return self._supply
+
+    def holders(self, datasets: tuple[str, ...]) -> set[str] | None:
+        """Regions that hold all of these datasets; None for any region, as there are none to be held."""
+        if not datasets:
+            return None
+        return set.intersection(*(self.whole.get(name, set()) for name in datasets))
+
+    def regions_with_room(self, job: PastJob) -> tuple[str, ...]:
+        """Regions in which the job fits without a stop, wherever its data is."""
+        spec = job.spec
+        kinds = None if spec.gpu_types is None else tuple(sorted(spec.gpu_types.items()))
+        asked = spec.tasks, spec.mgpu, kinds, spec.cpu_mcores, spec.memory_mib, spec.within
+        if asked not in self._room:
+            if self._servers_with_room is None:
+                there = [server for server in self.servers.values() if server.in_service and not server.moves]
+                self._servers_with_room = PastRoom(there)
+            self._room[asked] = self._servers_with_room.regions(job)
+        return self._room[asked]

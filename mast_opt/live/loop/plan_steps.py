@@ -1,0 +1,67 @@
+"""Steps of plans: whether one still fits when its time has come, and the event with which it begins."""
+
+from __future__ import annotations
+
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.job_states import HOLDING
+from mast_opt.live.loop.policy import View
+
+
+def misfit(view: View, step: ev.PlanStep) -> str:
+    """Why a step cannot be taken now, in words; empty if it can."""
+    if step.does == ev.COPY:
+        return _copy_misfit(view, step)
+    return _drop_misfit(view, step) if step.does == ev.DROP else _move_misfit(view, step)
+
+
+def event_of(view: View, step: ev.PlanStep) -> ev.CopyAsked | ev.ReplicaDropped | ev.MoveAsked:
+    """The event with which a step begins that fits."""
+    if step.does == ev.COPY:
+        return ev.CopyAsked(step.name, step.source, step.target, view.datasets.size_mb[step.name])
+    if step.does == ev.DROP:
+        return ev.ReplicaDropped(step.name, step.target)
+    return ev.MoveAsked(step.name, step.target)
+
+
+def _copy_misfit(view: View, step: ev.PlanStep) -> str:
+    data = view.datasets
+    if step.target in data.whole_in(step.name) or (step.name, step.target) in data.copying:
+        return "it is there already, or on its way"
+    if step.source not in data.whole_in(step.name):
+        return f"{step.source}, from where it was to come, does not hold it"
+    if not data.has_room(step.target, data.size_mb[step.name]):
+        return "the region has no room for it any more"
+    return ""
+
+
+def _drop_misfit(view: View, step: ev.PlanStep) -> str:
+    whole = view.datasets.whole_in(step.name)
+    if step.target not in whole:
+        return "it is not there"
+    if len(whole) - 1 < step.keep:
+        return f"fewer than {step.keep} whole replicas would be left"
+    for record in view.jobs.values():
+        if step.name not in record.spec.datasets:
+            continue
+        if record.state in HOLDING:
+            if record.region == step.target:
+                return f"job {record.name} reads it there"
+        elif view.admissible(record) == (step.target,):
+            return f"job {record.name} waits for a place there and can run nowhere else"
+    return ""
+
+
+def _move_misfit(view: View, step: ev.PlanStep) -> str:
+    inventory = view.inventory
+    if step.name not in inventory.up:
+        return "it is out of service"
+    if step.name in inventory.moving:
+        return "it moves already"
+    here = inventory.server_of[step.name]
+    if here.cluster == step.target:
+        return "it is there already"
+    if step.target not in {server.cluster for server in inventory.server_of.values() if server.region == here.region}:
+        return "its region has no such cluster"
+    if any(share.server == step.name for record in view.jobs.values() for share in record.shares):
+        return "a job runs on it"
+    return ""

@@ -1,0 +1,172 @@
+"""Plans of slow paths: which solve is awaited, and which steps of an adopted plan have yet to be taken."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass, field
+
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.event import Unfit
+
+Key = tuple[str, str, str]
+"""What a step does, to what, and where."""
+
+
+def key_of(event: object) -> Key | None:
+    """The step with which an event begins or ends; None for another event."""
+    if isinstance(event, (ev.CopyAsked, ev.CopyEnded)):
+        return ev.COPY, event.dataset, event.region
+    if isinstance(event, ev.ReplicaDropped):
+        return ev.DROP, event.dataset, event.region
+    if isinstance(event, (ev.MoveAsked, ev.ServerMoved)):
+        return ev.MOVE, event.server, event.cluster
+    return None
+
+
+@dataclass(slots=True)
+class _Path:
+    asked: str = ""
+    """Checksum of the instance whose plan is awaited; empty if none is."""
+    solved: str = ""
+    """Checksum of the instance that was solved last."""
+    failed: bool = False
+    """Whether that brought no plan."""
+    adopted: str = ""
+    """Plan that was adopted last."""
+    taken_on: int = 0
+    """Steps that it had then."""
+    dropped: int = 0
+    """Those of them that were not taken, as they no longer fitted."""
+    pending: dict[Key, ev.PlanStep] = field(default_factory=dict)
+    """Steps that have not begun, in the order of the plan."""
+    under_way: dict[Key, ev.PlanStep] = field(default_factory=dict)
+    """Steps that have begun and not ended."""
+    ready: tuple[ev.PlanStep, ...] | None = None
+    """Those that may begin now; None where steps have changed since they were looked for."""
+
+    @property
+    def steps(self) -> tuple[dict[Key, ev.PlanStep], dict[Key, ev.PlanStep]]:
+        return self.pending, self.under_way
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the plan that a path adopted last has come."""
+
+    plan: str
+    """Empty if none was adopted."""
+    steps: int
+    """With which it was adopted."""
+    dropped: int
+    """Not taken, as they no longer fitted."""
+    waiting: tuple[ev.PlanStep, ...]
+    """Not begun."""
+    under_way: tuple[ev.PlanStep, ...]
+    """Begun and not ended, those of the plan before included."""
+
+
+class Plans:
+    """What the slow paths wait for and carry out. Only ``State.apply`` changes it."""
+
+    def __init__(self) -> None:
+        self._paths: dict[str, _Path] = {}
+
+    def awaited(self, path: str) -> str:
+        """Checksum of the instance that is being solved for a path; empty if none is."""
+        return self._paths[path].asked if path in self._paths else ""
+
+    def solved(self, path: str) -> str:
+        """Checksum of the instance that was solved last for a path; empty if none was."""
+        return self._paths[path].solved if path in self._paths else ""
+
+    def failed(self, path: str) -> bool:
+        """Whether the last solve for a path brought no plan."""
+        return path in self._paths and self._paths[path].failed
+
+    def paths(self) -> tuple[str, ...]:
+        """The paths that have asked for a plan, by the order in which they first did."""
+        return tuple(self._paths)
+
+    def progress(self, path: str) -> Progress:
+        """How far the plan of a path has come."""
+        known = self._paths.get(path) or _Path()
+        steps = tuple(known.pending.values()), tuple(known.under_way.values())
+        return Progress(known.adopted, known.taken_on, known.dropped, *steps)
+
+    def ready(self, path: str) -> tuple[ev.PlanStep, ...]:
+        """The steps that may begin now: no step of an earlier wave is left."""
+        if path not in self._paths or not self._paths[path].pending:
+            return ()
+        known = self._paths[path]
+        if known.ready is None:
+            wave = min(step.last_wave for steps in known.steps for step in steps.values())
+            known.ready = tuple(step for step in known.pending.values() if step.first_wave <= wave)
+        return known.ready
+
+    def asked(self, event: ev.SolveAsked) -> None:
+        """A solve has begun."""
+        known = self._paths.setdefault(event.path, _Path())
+        if known.asked:
+            raise Unfit(f"path {event.path} asks for a plan while it waits for another")
+        known.asked = event.checksum
+
+    def ended(self, event: ev.SolveEnded) -> None:
+        """A solve has ended."""
+        known = self._paths.get(event.path)
+        if known is None or known.asked != event.checksum:
+            raise Unfit(f"path {event.path} has not asked for this plan")
+        known.asked, known.solved, known.failed = "", event.checksum, not event.plan
+
+    def adopted(self, event: ev.PlanAdopted) -> None:
+        """A plan takes the place of what is left of the one before; what has begun goes on."""
+        known = self._paths.setdefault(event.path, _Path())
+        known.pending = {(step.does, step.name, step.target): step for step in event.steps}
+        known.adopted, known.taken_on, known.dropped = event.plan, len(known.pending), 0
+        known.ready = None
+
+    def step_dropped(self, event: ev.StepDropped) -> None:
+        """A step is not taken."""
+        known = self._paths.get(event.path)
+        if known is None or known.pending.pop((event.does, event.name, event.target), None) is None:
+            raise Unfit(f"no plan of path {event.path} has this step")
+        known.dropped += 1
+        known.ready = None
+
+    def begun(self, event: ev.CopyAsked | ev.MoveAsked | ev.ReplicaDropped) -> None:
+        """What a step does has begun; a deletion has ended at once. It may also be no step of a plan."""
+        key = key_of(event)
+        for known in self._paths.values():
+            known.ready = None
+            step = known.pending.pop(key, None) if key else None
+            if step is not None and key is not None and step.does != ev.DROP:
+                known.under_way[key] = step
+
+    def done(self, event: ev.CopyEnded | ev.ServerMoved) -> None:
+        """What a step does has ended."""
+        key = key_of(event)
+        for known in self._paths.values():
+            known.ready = None
+            if key is not None:
+                known.under_way.pop(key, None)
+
+    def server_down(self, server: str) -> None:
+        """A server breaks; if it was to move, it does not."""
+        for known in self._paths.values():
+            known.ready = None
+            for key in [key for key in known.under_way if key[:2] == (ev.MOVE, server)]:
+                del known.under_way[key]
+
+    def fields(self) -> list[tuple[object, ...]]:
+        """What there is, to compare states by."""
+        return [
+            (
+                path,
+                known.asked,
+                known.solved,
+                known.failed,
+                known.adopted,
+                known.taken_on,
+                known.dropped,
+                *(tuple(map(astuple, steps.values())) for steps in known.steps),
+            )
+            for path, known in sorted(self._paths.items())
+        ]

@@ -1,0 +1,393 @@
+"""State of the loop: a fold over the events of its log. No clock, no randomness, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from mast_opt.core.errors import MastOptError
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.cluster_use import ClusterUse
+from mast_opt.live.loop.datasets import Datasets
+from mast_opt.live.loop.demand import Demand
+from mast_opt.live.loop.event import CorruptLog, Unfit
+from mast_opt.live.loop.fleet_work import FleetWork
+from mast_opt.live.loop.handovers import Handovers
+from mast_opt.live.loop.holdings import Holdings, mgpu_of
+from mast_opt.live.loop.inventory import Inventory
+from mast_opt.live.loop.job_states import HOLDING, WAITING, JobState
+from mast_opt.live.loop.jobs import JobClasses, JobRecord
+from mast_opt.live.loop.plans import Plans
+from mast_opt.live.loop.reclaimable import Reclaimable
+from mast_opt.live.loop.state_digest import digest_of
+from mast_opt.live.loop.tenants import Tenants
+from mast_opt.problems.job_placement.live_fleet.answers import Bid
+from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
+from mast_opt.problems.job_placement.live_fleet.types import Server
+from mast_opt.problems.job_placement.units import WHOLE
+
+HOUR_MS = 3_600_000
+
+
+class State:
+    """What is known after so many events.
+
+    The fleet holds what is promised: a server is free for the next job as soon as the last one has been asked to stop.
+    The next job starts when every job that was there has stopped, which its ``blockers`` say.
+
+    Args:
+        servers: with which the fleet begins, empty; ``opening`` puts them in service.
+        tiers, replicas, quotas, placement: as in ``Fleet``.
+    """
+
+    def __init__(
+        self,
+        servers: Iterable[Server],
+        *,
+        tiers: Iterable[int] = (0, 1, 2, 3),
+        replicas: Mapping[str, Collection[str]] | None = None,
+        quotas: Mapping[str, int] | None = None,
+        placement: str = "fragmentation",
+    ) -> None:
+        servers, tiers = tuple(servers), tuple(tiers)
+        self.fleet = Fleet(servers, tiers=tiers, replicas=replicas, quotas=quotas, placement=placement)
+        self.work = FleetWork(self.fleet)
+        self.seq = 0
+        """Number of the last event."""
+        self.now_ms = 0
+        self.jobs: dict[str, JobRecord] = {}
+        """Every job whose end is not known, by the order of submission."""
+        self.submitted = 0
+        self.lowest_tier = max(tiers)
+        self.tenants = Tenants(dict(quotas or {}))
+        self.reclaimable = Reclaimable(sorted(set(tiers)))
+        self.inventory = Inventory(self.fleet, self.reclaimable, servers)
+        self.datasets = Datasets(replicas or {})
+        self.demand = Demand()
+        self.use = ClusterUse()
+        self.plans = Plans()
+        self._holdings = Holdings(self.work, self.inventory, self.reclaimable, self.tenants, self.use, self.lowest_tier)
+        self._classes = JobClasses()
+        self.rules = 0
+        """How often replicas or quotas have changed."""
+        self._handovers = Handovers()
+        self._startable: list[str] = []
+        self._never_started: list[str] = []
+
+    def apply(self, seq: int, at_ms: int, event: ev.Event, bid: Bid | None = None) -> None:
+        """Take in the next event.
+
+        Args:
+            bid: of this fleet for a ``Placed``, which commits it; without it the fleet adopts what the event says.
+
+        Raises:
+            CorruptLog: the event does not fit; the state is then of no further use.
+        """
+        if seq != self.seq + 1:
+            raise CorruptLog(seq, f"it follows event {self.seq}")
+        if at_ms < self.now_ms:
+            raise CorruptLog(seq, f"its time {at_ms} ms lies before {self.now_ms} ms")
+        self.seq, self.now_ms = seq, at_ms
+        handler = _HANDLERS.get(type(event))
+        try:
+            if handler is not None:
+                handler(self, event)
+            elif isinstance(event, ev.Placed):
+                self._placed(event, bid)
+        except Unfit as unfit:
+            raise CorruptLog(seq, str(unfit)) from None
+
+    def opening(self) -> tuple[ev.ServerUp, ...]:
+        """The events that put the servers of the constructor in service, with which a log begins."""
+        return self.inventory.opening()
+
+    def take_startable(self) -> tuple[JobRecord, ...]:
+        """The jobs whose last blocker has gone, or that never had one, since the last call."""
+        if not self._startable:
+            return ()
+        names, self._startable = self._startable, []
+        records = (self.jobs.get(name) for name in names)
+        return tuple(one for one in records if one and one.state is JobState.STARTING and not one.blockers)
+
+    def take_never_started(self) -> tuple[JobRecord, ...]:
+        """The jobs that were asked to stop before anybody was asked to start them, since the last call."""
+        if not self._never_started:
+            return ()
+        names, self._never_started = self._never_started, []
+        records = (self.jobs.get(name) for name in names)
+        return tuple(record for record in records if record and record.state is JobState.STOPPING)
+
+    def at_risk_gpu_hours(self, record: JobRecord) -> float:
+        """What a running job would lose if it stopped now: its work since the last checkpoint, times its GPUs."""
+        if record.state is not JobState.RUNNING:
+            return 0.0
+        return self.unsaved_ms(record) * record.mgpu / (WHOLE * HOUR_MS)
+
+    def unsaved_ms(self, record: JobRecord) -> int:
+        """Time of a running job since its last checkpoint, or since it began to work."""
+        restart = record.spec.restart_ms if record.attempt > 1 else 0
+        every = record.spec.checkpoint_ms
+        return max(0, self.now_ms - record.since_ms - restart) % every if every else 0
+
+    def digest(self) -> str:
+        """The same for equal states: of a log that was lived through and of one that was read again."""
+        return digest_of(self)
+
+    # --- jobs ---
+
+    def _submitted(self, event: ev.Submitted) -> None:
+        if event.job in self.jobs:
+            raise self._corrupt(f"job {event.job} is there already")
+        name, spec, now = event.job, event.spec, self.now_ms
+        of = self._classes.of(name, spec)
+        self.jobs[name] = JobRecord(
+            name, spec, of.job.named(name), of.asked_mgpu, of.demand, self.submitted, now, since_ms=now
+        )
+        self.submitted += 1
+        self.demand.submitted(of.demand, of.asked_mgpu, spec.datasets, now)
+
+    def _cancelled(self, event: ev.Cancelled) -> None:
+        record = self._known(event.job)
+        if record.state in WAITING:
+            self._forget(record)
+            return
+        record.cancelled = True
+
+    def _refused(self, event: ev.Refused) -> None:
+        record = self._in(event.job, *WAITING)
+        record.state, record.held = JobState.HELD, event.reason
+
+    def _queued(self, event: ev.Queued) -> None:
+        record = self._in(event.job, *WAITING)
+        record.state, record.held = JobState.QUEUED, ""
+
+    def _bound(self, event: ev.Bound) -> None:
+        self._in(event.job, *WAITING).bound = event.region
+
+    def _placed(self, event: ev.Placed, bid: Bid | None) -> None:
+        record, over = self._next_attempt(event)
+        if record.partner and event.shares != self.jobs[record.partner].shares:
+            raise self._corrupt(f"job {record.name} shares the GPUs of {record.partner}, and is placed elsewhere")
+        if record.partner:
+            record.is_guest = True
+        elif bid is not None:
+            self.fleet.commit(bid)
+        else:  # victims go last, as they count towards the quota of their tenant when the bid is made
+            self.work.adopt(record.job, event.shares)
+            for victim in event.victims:
+                self.work.release(victim)
+        for victim in event.victims:
+            self._stop(self._in(victim, JobState.STARTING, JobState.RUNNING))
+        self._hold(record, event, over=over)
+        if self._handovers.begin(record):
+            self._startable.append(record.name)
+
+    def _adopted(self, event: ev.Adopted) -> None:
+        """Reality wins: it runs, whether there is room for it or not."""
+        record, over = self._next_attempt(event)
+        try:
+            self.work.adopt(record.job, event.shares)
+        except MastOptError as error:
+            raise self._corrupt(str(error)) from None
+        self._hold(record, event, over=over)
+        record.queued_ms += self.now_ms - record.since_ms
+        record.state, record.since_ms = JobState.RUNNING, self.now_ms
+
+    def _next_attempt(self, event: ev.Placed | ev.Adopted) -> tuple[JobRecord, bool]:
+        """The job, which has to wait; and whether it takes its tenant over the quota."""
+        record = self._in(event.job, *WAITING)
+        if event.attempt != record.attempt + 1:
+            raise self._corrupt(f"attempt {event.attempt} of job {event.job} follows attempt {record.attempt}")
+        return record, self.tenants.is_over(record.spec.tenant, mgpu_of(event.shares))
+
+    def _hold(self, record: JobRecord, event: ev.Placed | ev.Adopted, *, over: bool) -> None:
+        """A job takes its room."""
+        record.state, record.attempt = JobState.STARTING, event.attempt
+        record.region, record.shares = event.region, event.shares
+        if not record.is_guest:
+            self._holdings.take(record, self.now_ms, over=over)
+
+    def _shared(self, event: ev.Shared) -> None:
+        """Two jobs are to have the same GPUs: the first holds them, the second is about to be placed there."""
+        holder = self._in(event.jobs[0], JobState.STARTING, JobState.RUNNING)
+        guest = self._in(event.jobs[1], *WAITING)
+        if holder.partner or guest.partner or holder.shares != event.shares:
+            raise self._corrupt(f"job {guest.name} cannot share the GPUs of job {holder.name}")
+        holder.partner, guest.partner = guest.name, holder.name
+
+    def _started(self, event: ev.Started) -> None:
+        record = self._attempt(event.job, event.attempt, JobState.STARTING)
+        if record.blockers:
+            raise self._corrupt(f"job {record.name} starts where {min(record.blockers)} has not stopped")
+        record.queued_ms += self.now_ms - record.since_ms
+        record.state, record.since_ms = JobState.RUNNING, self.now_ms
+
+    def _stop_asked(self, event: ev.StopAsked) -> None:
+        record = self._known(event.job)
+        if record.attempt != event.attempt:
+            raise self._corrupt(f"attempt {event.attempt} of job {event.job} is over")
+        if record.state is JobState.STOPPING:  # a victim, or on a server that is gone: its room is taken already
+            return
+        self._in(event.job, JobState.STARTING, JobState.RUNNING)
+        self._release(record)
+
+    def _stopped(self, event: ev.Stopped) -> None:
+        record = self._attempt(event.job, event.attempt, *HOLDING)
+        if record.state is not JobState.STOPPING:
+            self._release(record)
+        self._leave(record)
+        record.work_ms += event.work_ms
+        if record.cancelled:
+            self._forget(record)
+        else:
+            record.state, record.since_ms = JobState.QUEUED, self.now_ms
+
+    def _ended(self, event: ev.Finished | ev.Failed) -> None:
+        record = self._attempt(event.job, event.attempt, *HOLDING)
+        if record.state is not JobState.STOPPING:
+            self._release(record)
+        self._leave(record)
+        self._forget(record)
+
+    def _release(self, record: JobRecord) -> None:
+        """Its room is free for others."""
+        if not record.is_guest:
+            self.work.release(record.name)
+        self._stop(record)
+
+    def _stop(self, record: JobRecord) -> None:
+        """Its room in the fleet has gone; it holds the servers themselves until it has stopped."""
+        if record.state is JobState.RUNNING:
+            record.attained_mgpu_ms += record.mgpu * (self.now_ms - record.since_ms)
+            record.since_ms = self.now_ms
+        elif record.blockers:
+            self._handovers.withdraw(record)
+            self._never_started.append(record.name)
+        record.state = JobState.STOPPING
+        if not record.is_guest:
+            self._holdings.give(record, self.now_ms)
+        self._handovers.stopping(record)
+        if record.partner:
+            other = self.jobs[record.partner]
+            self._holdings.part(record, other, self.now_ms)
+            if other.state is JobState.STARTING:
+                self._handovers.wait(other, record.name)
+
+    def _forget(self, record: JobRecord) -> None:
+        self.demand.ended(record.demand, record.asked_mgpu, self.now_ms)
+        del self.jobs[record.name]
+
+    def _leave(self, record: JobRecord) -> None:
+        self._startable += self._handovers.stopped(record)
+        for share in record.shares:
+            self.inventory.shrink(share.server)
+        record.region, record.shares, record.mgpu = "", (), 0
+        record.stoppable_tier, record.over_quota = None, False
+
+    # --- servers, data, quotas ---
+
+    def _server_down(self, event: ev.ServerDown) -> None:
+        for record in [self.jobs[name] for name in self.inventory.breaks(event)]:
+            if record.partner:  # the fleet does not know of it
+                self._stop(self.jobs[record.partner])
+            self._stop(record)
+        self.reclaimable.remove(event.server)
+        self.plans.server_down(event.server)
+
+    def _move_asked(self, event: ev.MoveAsked) -> None:
+        self.inventory.move_asked(event)
+        self.plans.begun(event)
+
+    def _server_moved(self, event: ev.ServerMoved) -> None:
+        self.inventory.moved(event)
+        self.plans.done(event)
+
+    def _quota_set(self, event: ev.QuotaSet) -> None:
+        self.rules += 1
+        self.fleet.set_quota(event.tenant, event.mgpu, event.gpu_type or None)
+        if event.gpu_type:
+            self.tenants.typed.add(event.tenant)
+        else:
+            self.tenants.quota_mgpu.pop(event.tenant, None)
+            if event.mgpu is not None:
+                self.tenants.quota_mgpu[event.tenant] = event.mgpu
+
+    def _dataset_created(self, event: ev.DatasetCreated) -> None:
+        self.datasets.created(event)
+        self._replicas_changed(event.dataset)
+
+    def _storage_set(self, event: ev.StorageSet) -> None:
+        self.datasets.storage_mb[event.region] = event.storage_mb
+
+    def _copy_asked(self, event: ev.CopyAsked) -> None:
+        self.datasets.copy_asked(event)
+        self.plans.begun(event)
+
+    def _copy_ended(self, event: ev.CopyEnded) -> None:
+        if self.datasets.copy_ended(event):
+            self._replicas_changed(event.dataset)
+        self.plans.done(event)
+
+    def _replica_dropped(self, event: ev.ReplicaDropped) -> None:
+        self.datasets.dropped(event)
+        self._replicas_changed(event.dataset)
+        self.plans.begun(event)
+
+    def _replicas_changed(self, dataset: str) -> None:
+        self.rules += 1
+        self.fleet.set_replicas(dataset, self.datasets.replicas[dataset])
+
+    # --- what an event must find ---
+
+    def _known(self, name: str) -> JobRecord:
+        if name not in self.jobs:
+            raise self._corrupt(f"there is no job {name}")
+        return self.jobs[name]
+
+    def _in(self, name: str, *states: JobState) -> JobRecord:
+        record = self._known(name)
+        if record.state not in states:
+            raise self._corrupt(f"job {name} is {record.state.value}")
+        return record
+
+    def _attempt(self, name: str, attempt: int, *states: JobState) -> JobRecord:
+        record = self._in(name, *states)
+        if record.attempt != attempt:
+            raise self._corrupt(f"job {name} is in attempt {record.attempt}, not {attempt}")
+        return record
+
+    def _corrupt(self, why: str) -> CorruptLog:
+        return CorruptLog(self.seq, why)
+
+
+_HANDLERS: Mapping[type, Callable[[State, Any], None]] = {
+    ev.Submitted: State._submitted,
+    ev.Cancelled: State._cancelled,
+    ev.Adopted: State._adopted,
+    ev.CapacitySet: lambda state, event: state.inventory.resized(event),
+    ev.Refused: State._refused,
+    ev.Queued: State._queued,
+    ev.Bound: State._bound,
+    ev.Shared: State._shared,
+    ev.Started: State._started,
+    ev.StopAsked: State._stop_asked,
+    ev.Stopped: State._stopped,
+    ev.Finished: State._ended,
+    ev.Failed: State._ended,
+    ev.ServerDown: State._server_down,
+    ev.ServerUp: lambda state, event: state.inventory.arrives(event),
+    ev.MoveAsked: State._move_asked,
+    ev.ServerMoved: State._server_moved,
+    ev.QuotaSet: State._quota_set,
+    ev.StorageSet: State._storage_set,
+    ev.DatasetCreated: State._dataset_created,
+    ev.CopyAsked: State._copy_asked,
+    ev.CopyProgress: lambda state, event: state.datasets.progress(event),
+    ev.CopyEnded: State._copy_ended,
+    ev.ReplicaDropped: State._replica_dropped,
+    ev.SolveAsked: lambda state, event: state.plans.asked(event),
+    ev.SolveEnded: lambda state, event: state.plans.ended(event),
+    ev.PlanAdopted: lambda state, event: state.plans.adopted(event),
+    ev.StepDropped: lambda state, event: state.plans.step_dropped(event),
+}
+"""Event → what it changes; the others change nothing."""

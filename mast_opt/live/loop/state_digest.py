@@ -1,0 +1,34 @@
+"""The digest of a state: the same for a log that was lived through and for one that was read again."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from mast_opt.live.loop.jobs import JobRecord
+
+if TYPE_CHECKING:
+    from mast_opt.live.loop.state import State
+
+
+def digest_of(state: State) -> str:
+    """See ``State.digest``."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name in sorted(state.jobs):
+        digest.update(repr((name, *_fields(state.jobs[name]))).encode())
+    inventory = state.inventory
+    for mapping in (inventory.supply_mgpu, inventory.used_mgpu, inventory.moving, inventory.shrinking):
+        digest.update(repr(sorted(mapping.items())).encode())
+    for part in (state.tenants, state.datasets, state.demand, state.use, state.plans):
+        digest.update(repr(part.fields()).encode())
+    digest.update(repr((state.seq, state.now_ms, state.submitted, sorted(inventory.up), state.rules)).encode())
+    return digest.hexdigest()
+
+
+def _fields(record: JobRecord) -> tuple[object, ...]:
+    names = (name for name in JobRecord.__slots__ if name not in ("job", "spec", "demand"))
+    return tuple(_canonical(getattr(record, name)) for name in names)
+
+
+def _canonical(value: object) -> object:
+    return sorted(value) if isinstance(value, (set, frozenset)) else value

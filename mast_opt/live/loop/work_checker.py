@@ -1,0 +1,106 @@
+"""Independent check of the work in a log: no attempt does more than its time and its GPUs allow, none ends too early.
+
+It shares nothing with the simulated host: rates follow from the table of speeds by arithmetic of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from mast_opt.live.loop.events import Finished, JobSpec, Stopped
+
+MICRO = 1_000_000
+"""Work is counted in ms × millionths of the reference speed."""
+
+
+@dataclass(slots=True)
+class Hold:
+    """The time for which an attempt held its servers."""
+
+    begin_ms: int
+    end_ms: int
+    gpu_types: Collection[str]
+    others: Sequence[tuple[int, JobSpec | None]] = ()
+    """(time, who had the same GPUs from then on), ascending; nobody before the first."""
+
+    @property
+    def where(self) -> str:
+        """In words."""
+        shared = ", shared for a part of the time" if self.others else ""
+        return f"{', '.join(sorted(self.gpu_types))}{shared}"
+
+
+class WorkChecker:
+    """What jobs have done so far.
+
+    Args:
+        durations: ``JobSpec.duration_ms`` is the truth, at the reference speed.
+        speeds: (model, GPU type, tasks) → speed, in any unit; the fastest type is the reference type.
+        packed: (model, other model, GPU type, tasks) → speed of the first while the other is on the same GPUs.
+    """
+
+    def __init__(
+        self,
+        durations: bool,
+        speeds: Mapping[tuple[str, str, int], int],
+        packed: Mapping[tuple[str, str, str, int], int],
+    ) -> None:
+        self._durations = durations
+        self._speeds, self._packed = speeds, packed
+        self._fastest: dict[tuple[str, int], int] = {}
+        for (model, _, tasks), speed in speeds.items():
+            self._fastest[model, tasks] = max(speed, self._fastest.get((model, tasks), 0))
+        self._kept: dict[str, int] = {}
+
+    def rate(self, spec: JobSpec, gpu_types: Collection[str], other: JobSpec | None = None) -> int:
+        """Millionths of its reference speed at which a job can work on servers of these types, where the other has the
+        same GPUs."""
+        fastest = self._fastest.get((spec.model, spec.tasks), 0)
+        if not spec.model or not fastest:
+            return MICRO
+        if other is None:
+            found = (self._speeds.get((spec.model, kind, spec.tasks), 0) for kind in gpu_types)
+        else:
+            found = (self._packed.get((spec.model, other.model, kind, spec.tasks), 0) for kind in gpu_types)
+        speed = min(found, default=0)
+        share, rest = divmod(speed * MICRO, fastest)
+        return share + (2 * rest >= fastest) or (1 if speed else 0)
+
+    def stopped(self, spec: JobSpec, event: Stopped, held: Hold) -> Iterator[str]:
+        """What is wrong with the work of an attempt that was stopped."""
+        held_ms = held.end_ms - held.begin_ms
+        work, lost = event.work_ms, event.lost_ms
+        kept_ms = work if event.work_time_ms is None else event.work_time_ms
+        lost_ms = lost if event.lost_time_ms is None else event.lost_time_ms
+        if min(work, lost, kept_ms, lost_ms) < 0 or max(work + lost, kept_ms + lost_ms) > held_ms:
+            yield f"job {event.job} ran for {held_ms} ms; it cannot have done {work} ms of work and {lost} ms lost"
+        before = self._kept.get(event.job, 0)
+        if event.work_time_ms is None:
+            done = work * MICRO
+        else:
+            done = self._done(spec, event.attempt, held, kept_ms)
+            if (before + done) // MICRO - before // MICRO != work:
+                yield f"job {event.job} worked for {kept_ms} ms on {held.where}; it cannot have kept {work} ms"
+        self._kept[event.job] = before + done
+
+    def finished(self, spec: JobSpec, event: Finished, held: Hold) -> Iterator[str]:
+        """What is wrong with the end of a job."""
+        held_ms = held.end_ms - held.begin_ms
+        worked_ms = held_ms if event.work_time_ms is None else event.work_time_ms
+        if not 0 <= worked_ms <= held_ms:
+            yield f"job {event.job} ran for {held_ms} ms; it cannot have worked for {worked_ms} ms"
+        done = self._kept.pop(event.job, 0) + self._done(spec, event.attempt, held, worked_ms)
+        if self._durations and spec.duration_ms is not None and done < spec.duration_ms * MICRO:
+            yield f"job {event.job} has finished after {done // MICRO} of {spec.duration_ms} ms of work"
+
+    def _done(self, spec: JobSpec, attempt: int, held: Hold, worked_ms: int) -> int:
+        """Work of an attempt in so much time, in ms × millionths of the reference speed."""
+        first = held.begin_ms + (spec.restart_ms if attempt > 1 and held.others else 0)
+        last = first + worked_ms
+        done, at, other = 0, first, None
+        for since_ms, following in held.others:
+            until = min(max(since_ms, at), last)
+            done += (until - at) * self.rate(spec, held.gpu_types, other)
+            at, other = until, following
+        return done + (last - at) * self.rate(spec, held.gpu_types, other)

@@ -1,0 +1,66 @@
+"""Copies on submission (policy ``mast``): no data is placed ahead. A job is bound to a region when it comes, and what
+is missing there of its data is copied; the job waits for it."""
+
+from __future__ import annotations
+
+from mast_opt.live.loop.jobs import JobRecord
+from mast_opt.live.loop.policy import Desk, View
+from mast_opt.live.policies.region_loads import RegionLoads
+
+
+def bind_with_copies(record: JobRecord, view: View, desk: Desk, loads: RegionLoads) -> str | None:
+    """Bind a job to the region with the largest share of GPUs left that can store all of its data, and ask for copies
+    of what is not there. Replicas that no job bound to the region reads make room, the largest first, as long as
+    another one is left.
+
+    Returns:
+        The region; None where no region that is large enough can have its data.
+    """
+    for region in loads.by_share(record, view):
+        missing = _missing(record, region, view)
+        dropped = None if missing is None else _room_for(record, missing, region, view)
+        if missing is None or dropped is None:
+            continue
+        for name in dropped:
+            desk.drop(name, region)
+        for name in missing:
+            desk.copy(name, region)
+        desk.bind(record.name, region)
+        return region
+    return None
+
+
+def _missing(record: JobRecord, region: str, view: View) -> list[str] | None:
+    """What has to be copied; None if some of it cannot be, as it is nowhere whole or its size is not known."""
+    data = view.datasets
+    missing = [
+        name
+        for name in record.spec.datasets
+        if region not in data.whole_in(name) and (name, region) not in data.copying
+    ]
+    return missing if all(data.whole_in(name) and name in data.size_mb for name in missing) else None
+
+
+def _room_for(record: JobRecord, missing: list[str], region: str, view: View) -> list[str] | None:
+    """Replicas to drop so that what is missing can be stored; None if there is no such choice."""
+    data = view.datasets
+    most = data.storage_mb.get(region)
+    if most is None or not missing:
+        return []
+    over = data.stored_mb.get(region, 0) + sum(data.size_mb[name] for name in missing) - most
+    if over <= 0:
+        return []
+    read = set(record.spec.datasets)
+    for other in view.jobs.values():
+        if region in (other.bound, other.region) or not other.bound:
+            read.update(other.spec.datasets)
+    sources = {(name, copying.source) for (name, _), copying in data.copying.items()}
+    dropped: list[str] = []
+    for name in sorted(data.size_mb, key=lambda name: (-data.size_mb[name], name)):
+        whole = data.whole_in(name)
+        if region in whole and len(whole) > 1 and name not in read and (name, region) not in sources:
+            dropped.append(name)
+            over -= data.size_mb[name]
+            if over <= 0:
+                return dropped
+    return None

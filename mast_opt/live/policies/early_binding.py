@@ -1,0 +1,157 @@
+"""Early binding: every job is sent to one region when it comes, by the load of the regions, and waits there.
+
+What federations do (Hydra, NSDI'19, section 5; MAST, OSDI'24, section 2): the choice is quick and needs little
+knowledge, and it cannot be taken back.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mast_opt.core.errors import UsageError
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.jobs import JobRecord
+from mast_opt.live.loop.policy import Desk, View
+from mast_opt.live.policies.head_of_line import ARRIVALS, CHANGES, Queue, by_submission
+from mast_opt.live.policies.hydra import load_weights, split
+from mast_opt.problems.job_placement.units import WHOLE
+
+RULES = ("free", "share", "hydra", "random", "home")
+
+
+@dataclass(frozen=True)
+class EarlyBindingParams:
+    """Parameters of ``federated``.
+
+    Args:
+        rule: where a job goes, of the regions that hold its data and are large enough: ``free``, with the most free
+            GPUs less those that wait there; ``share``, the largest share of them; ``hydra``, where Hydra would send
+            most of its tasks, had they not to stay together; ``random``, in proportion to size; ``home``, its home
+            region.
+        age_ms: how old the loads are that ``free``, ``share`` and ``hydra`` see; 0 for those of now.
+        seed: of ``random``.
+        alpha: of ``hydra``: weight of the free GPUs against that of the load, see ``hydra.split``.
+        high_gpus: of ``hydra``: waiting GPUs from which a region gets nothing by its load.
+    """
+
+    rule: str = "free"
+    age_ms: int = 0
+    seed: int = 0
+    alpha: float = 1.0
+    high_gpus: float = 1000.0
+
+    def __post_init__(self) -> None:
+        if self.rule not in RULES:
+            raise UsageError(f"rule is {self.rule!r}; expected one of {', '.join(RULES)}")
+        if self.age_ms < 0:
+            raise UsageError(f"age_ms is {self.age_ms}; expected at least 0")
+
+
+class EarlyBinding:
+    """A queue for each region, first come, first served; a job joins one of them when it comes."""
+
+    name: str = "federated"
+    reacts_to: ClassVar[frozenset[type]] = CHANGES
+    every_ms: int | None = None
+
+    def __init__(self, params: EarlyBindingParams | None = None) -> None:
+        self.params = params or EarlyBindingParams()
+        self._queues: dict[str, Queue] = {}
+        self._waiting: dict[str, tuple[str, int]] = {}
+        """Job in a queue → its region and its milli-GPUs."""
+        self._waiting_mgpu: dict[str, int] = {}
+        self._due: set[str] = set()
+        """Regions whose head may fit: it is new, or something has become free."""
+        self._seen_growth = 0
+        self._seen: tuple[int, Mapping[str, int], Mapping[str, int]] | None = None
+
+    def begin(self, view: View) -> None:
+        """See ``Policy.begin``."""
+        self._queues = {region: Queue(by_submission) for region in view.supply_mgpu}
+        self._waiting, self._waiting_mgpu = {}, dict.fromkeys(view.supply_mgpu, 0)
+        self._due, self._seen_growth, self._seen = set(self._queues), view.reclaimable.count, None
+        for record in view.jobs.values():
+            if record.bound and record.waits:
+                self._join(record)
+
+    def decide(self, view: View, desk: Desk) -> None:
+        """See ``Policy.decide``."""
+        for event in view.news:
+            if isinstance(event, (ev.Placed, ev.Cancelled)):
+                self._leave(event.job)
+            elif isinstance(event, ARRIVALS):
+                self._arrived(event.job, view, desk)
+            elif isinstance(event, (ev.CopyEnded, ev.DatasetCreated)):
+                for name in [record.name for record in view.jobs.values() if record.held]:
+                    desk.let_go(name)
+                    self._arrived(name, view, desk)
+            elif isinstance(event, ev.QuotaSet):
+                self._due.update(self._queues)
+        grown = view.reclaimable.grown(self._seen_growth)
+        self._seen_growth = view.reclaimable.count
+        self._due.update(self._queues if grown is None else (region for region, _ in grown))
+        for region in sorted(self._due):
+            self._queues[region].serve(view, desk)
+        self._due.clear()
+
+    def _arrived(self, name: str, view: View, desk: Desk) -> None:
+        record = view.jobs.get(name)
+        if record is None or not record.waits or name in self._waiting:
+            return
+        if not record.bound:
+            region = self._choose(record, view)
+            if region is None:
+                desk.hold(name, "no region holds its data and is large enough", "data")
+                return
+            desk.bind(name, region)
+        self._join(record)
+
+    def _join(self, record: JobRecord) -> None:
+        mgpu = record.asked_mgpu
+        self._queues[record.bound].push(record)
+        self._waiting[record.name] = record.bound, mgpu
+        self._waiting_mgpu[record.bound] += mgpu
+        self._due.add(record.bound)
+
+    def _leave(self, name: str) -> None:
+        if name in self._waiting:
+            region, mgpu = self._waiting.pop(name)
+            self._waiting_mgpu[region] -= mgpu
+
+    def _choose(self, record: JobRecord, view: View) -> str | None:
+        need = record.asked_mgpu
+        regions = [region for region in view.admissible(record) if view.supply_mgpu[region] >= need]
+        if self.params.rule == "home":
+            home = record.spec.home_region
+            return home if home in view.supply_mgpu else None
+        if not regions:
+            return None
+        if self.params.rule == "random":
+            rng = np.random.Generator(np.random.PCG64([self.params.seed, zlib.crc32(b"federated"), record.number]))
+            size = np.array([view.supply_mgpu[region] for region in regions], np.float64)
+            return regions[int(rng.choice(len(regions), p=size / size.sum()))]
+        free, waiting = self._loads(view)
+        if self.params.rule == "hydra":
+            weights = load_weights([waiting[region] / WHOLE for region in regions], low=0.0, high=self.params.high_gpus)
+            headroom = [max(0, free[region]) // WHOLE for region in regions]
+            parts = split(record.asked_mgpu // WHOLE or 1, headroom=headroom, weights=weights, alpha=self.params.alpha)
+            return regions[int(np.argmax(parts))]
+        if self.params.rule == "free":
+            return max(regions, key=lambda region: (free[region], region))
+        return max(regions, key=lambda region: (free[region] / max(1, view.supply_mgpu[region]), region))
+
+    def _loads(self, view: View) -> tuple[Mapping[str, int], Mapping[str, int]]:
+        """Region → free milli-GPUs less those that wait, and those that wait, as old as they may be."""
+        if self._seen is not None and self.params.age_ms and view.now_ms < self._seen[0] + self.params.age_ms:
+            return self._seen[1:]
+        free = {
+            region: supply - view.used_mgpu[region] - self._waiting_mgpu[region]
+            for region, supply in view.supply_mgpu.items()
+        }
+        self._seen = view.now_ms, free, dict(self._waiting_mgpu)
+        return self._seen[1:]

@@ -1,0 +1,124 @@
+"""Gandiva-Fair (EuroSys'20): shares of GPUs by tickets, and trading of fast GPUs for slow ones.
+
+Tickets give each user a share of all GPUs, and what a user cannot use goes to the others (``ticket_shares``). On
+GPUs of several types each user then owns that share of every type. ``solve`` trades: it maximises the total value
+under the limit that nobody is worth less than what its own share is worth to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mast_opt.core.arrays import FloatArray
+from mast_opt.core.solve_result import Status
+from mast_opt.live.policies.arguments import numbers
+from mast_opt.live.policies.program import Program
+from mast_opt.problems.resource_allocation.arrays import names
+
+
+@dataclass(frozen=True)
+class Trade:
+    """Holdings after trading; what is solved for is None where a limit came first. U counts users, G GPU types.
+
+    Prices are the duals of the program: what the total value gains for one unit more of the limit.
+    """
+
+    status: Status
+    fair_gpus: FloatArray
+    """[U, G] before trading: each user's ticket share of each type."""
+    fair_value: FloatArray
+    """[U] what the share before trading is worth; no value is below it."""
+    gpus: FloatArray | None
+    """[U, G]"""
+    value: FloatArray | None
+    """[U]"""
+    gpu_price: FloatArray | None
+    """[G] total value of one GPU more; the ratio of two of them is the price of one type in GPUs of the other."""
+    share_price: FloatArray | None
+    """[U] total value lost for each unit of value that the user is guaranteed; above 0 for those who sell fast GPUs."""
+
+    @property
+    def total(self) -> float | None:
+        """Σ of values."""
+        return None if self.value is None else float(self.value.sum())
+
+
+def ticket_shares(tickets: ArrayLike, demand: ArrayLike, gpus: float) -> FloatArray:
+    """[U] GPUs of each user: by tickets, at most its demand; what it cannot use goes to the others by their tickets.
+
+    Args:
+        tickets: [U] above 0.
+        demand: [U] GPUs that the user's jobs could use together.
+        gpus: GPUs that there are.
+    """
+    ticket = numbers("tickets", tickets, (None,), above=0.0)
+    wanted = numbers("demand", demand, ticket.shape)
+    total = float(numbers("gpus", gpus, ()))
+    if wanted.sum() <= total:
+        return wanted
+    order = np.argsort(wanted / ticket, kind="stable")  # the first in this order have enough first
+    taken = np.r_[0.0, np.cumsum(wanted[order])[:-1]]
+    claims = np.cumsum(ticket[order][::-1])[::-1]
+    level = (total - taken) / claims  # GPUs per ticket if those before have their demand, and nobody else has
+    short = int(np.argmax(level < (wanted / ticket)[order]))
+    shares: FloatArray = np.minimum(wanted, ticket * level[short])
+    return shares
+
+
+def solve(
+    value: ArrayLike,
+    gpus: ArrayLike,
+    *,
+    tickets: ArrayLike = 1.0,
+    demand: ArrayLike | None = None,
+    solver: str = "highs",
+) -> Trade:
+    """The holdings of the highest total value, where nobody is worse off than with its own share.
+
+    Args:
+        value: [U, G] rate of a user's work on one GPU of each type, such as speedups over the slowest type.
+        gpus: [G] GPUs of each type.
+        tickets: [U]
+        demand: [U] GPUs of all types that a user's jobs can use together; unlimited unless given.
+        solver: as in ``mast_opt.solve``.
+    """
+    worth, _, wanted, fair = _inputs(value, gpus, tickets, demand)
+    fair_value = (worth * fair).sum(axis=1)
+    found = tables(value, gpus, tickets=tickets, demand=demand).solve(solver)
+    if found.share is None or found.prices is None:
+        return Trade(found.status, fair, fair_value, None, None, None, None)
+    held = found.share.reshape(worth.shape) * wanted[:, None]
+    prices = found.prices
+    return Trade(found.status, fair, fair_value, held, found.rate, prices["resource_price"], prices["floor_price"])
+
+
+def tables(value: ArrayLike, gpus: ArrayLike, *, tickets: ArrayLike = 1.0, demand: ArrayLike | None = None) -> Program:
+    """The same trade as a resource allocation: a share is a part of the user's demand, held in GPUs of one type."""
+    worth, supply, wanted, fair = _inputs(value, gpus, tickets, demand)
+    users, types = names("u", len(worth)), names("g", len(supply))
+    label = [f"{user}-{kind}" for user in users for kind in types]
+    user, kind = (axis.ravel() for axis in np.indices(worth.shape))
+    every = np.arange(worth.size)
+    return Program(
+        policy="total-rate",
+        resources={"labels": types, "amount": supply},
+        jobs={"labels": users, "min_rate": (worth * fair).sum(axis=1)},
+        configurations={"labels": label},
+        members={"configuration": every, "job": user, "rate": worth.ravel() * wanted[user]},
+        uses={"configuration": every, "resource": kind, "amount": wanted[user]},
+    )
+
+
+def _inputs(
+    value: ArrayLike, gpus: ArrayLike, tickets: ArrayLike, demand: ArrayLike | None
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Values [U, G], supply [G], demand [U] and fair shares [U, G]."""
+    supply = numbers("gpus", gpus, (None,))
+    worth = numbers("value", value, (None, len(supply)))
+    total = float(supply.sum())
+    wanted = np.minimum(numbers("demand", total if demand is None else demand, (len(worth),)), total)
+    shares = ticket_shares(numbers("tickets", tickets, (len(worth),), above=0.0), wanted, total)
+    return worth, supply, wanted, shares[:, None] * (supply / max(total, 1e-300))

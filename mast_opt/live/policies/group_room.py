@@ -1,0 +1,137 @@
+"""Which groups of servers, those of one cluster and GPU type, could have room for so many tasks of some size at most:
+a bound from above, kept up to date server by server, by which searches that must fail are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from mast_opt.live.loop.policy import View
+from mast_opt.problems.job_placement.live_fleet.types import Server
+
+EVERYWHERE = -1
+"""All bits: a task that needs no GPU."""
+
+
+class Size(NamedTuple):
+    """What a job asks of the servers of a group."""
+
+    tier: int
+    mgpu: int
+    """Of a task."""
+    tasks: int
+    within: str = "cluster"
+    cpu_mcores: int = 0
+    """Of a task, like memory; only GPUs are counted here."""
+    memory_mib: int = 0
+
+    @property
+    def counted(self) -> tuple[int, int]:
+        """Milli-GPUs of a piece that has to be on one server, and how many of these."""
+        return (self.mgpu * self.tasks, 1) if self.within == "server" else (self.mgpu, self.tasks)
+
+
+class GroupRoom:
+    """Sets of groups are the bits of a number."""
+
+    def __init__(self, view: View) -> None:
+        self._group: dict[tuple[str, str, str], int] = {}
+        """(region, cluster, GPU type) → number of the group."""
+        self._of: dict[str, int] = {}
+        """Server → its group."""
+        self._most: dict[int, dict[str, int]] = {}
+        """Tier → server → what it could give."""
+        self._fit: dict[int, dict[int, list[int]]] = {}
+        """Tier → milli-GPUs of a piece → pieces that fit at most, by group."""
+        self._wanted: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        """Tier, milli-GPUs of a piece → numbers of the sizes of such pieces, and of how many."""
+        self._sizes: dict[Size, int] = {}
+        self.able: list[int] = []
+        """Number of a size → the groups that could have room for it."""
+        self._seen = view.reclaimable.changes
+        for server in view.inventory.server_of.values():
+            self._number(server)
+        for name in view.reclaimable.servers:
+            self._of[name] = self._number(view.inventory.server_of[name])
+
+    def follow(self, view: View) -> bool:
+        """Take in what has changed; False if there is a new group, or if that is not known, and all has to be counted
+        again."""
+        changed = view.reclaimable.changed(self._seen)
+        if changed is None:
+            return False
+        self._seen = view.reclaimable.changes
+        return all(self._take_in(name, view) for name in changed)
+
+    def groups(self, regions: Iterable[str], kinds: Iterable[str] | None) -> int:
+        """The groups in these regions and of these GPU types, or (None) of all types."""
+        found = 0
+        for (region, _, kind), number in self._group.items():
+            if region in regions and (kinds is None or kind in kinds):
+                found |= 1 << number
+        return found
+
+    def group_of(self, server: str) -> int:
+        """The group of a server."""
+        return 1 << self._of[server]
+
+    def watch(self, size: Size, view: View) -> int:
+        """Keep count of a size from now on; returns its number, counted from 0."""
+        known = self._sizes.get(size)
+        if known is None:
+            known = self._sizes[size] = len(self.able)
+            self.able.append(self._counted(size, known, view))
+        return known
+
+    def _counted(self, size: Size, number: int, view: View) -> int:
+        mgpu, tasks = size.counted
+        if mgpu == 0:
+            return EVERYWHERE
+        most = self._most.get(size.tier)
+        if most is None:
+            most = self._most[size.tier] = {name: _most(name, size.tier, view) for name in self._of}
+        fit = self._fit.setdefault(size.tier, {}).setdefault(mgpu, [])
+        if not fit:
+            fit += [0] * len(self._group)
+            for name, there in most.items():
+                fit[self._of[name]] += there // mgpu
+        self._wanted.setdefault((size.tier, mgpu), []).append((number, tasks))
+        return sum(1 << group for group, fits in enumerate(fit) if fits >= tasks)
+
+    def _take_in(self, name: str, view: View) -> bool:
+        server = view.inventory.server_of[name]
+        number = self._group.get((server.region, server.cluster, server.gpu_type))
+        if number is None:
+            return False
+        before = self._of.get(name, number)
+        self._of[name] = number
+        for tier, most in self._most.items():
+            now, then = _most(name, tier, view), most.get(name, 0)
+            most[name] = now
+            if before != number:
+                self._change(tier, before, then, 0)
+                self._change(tier, number, 0, now)
+            elif now != then:
+                self._change(tier, number, then, now)
+        return True
+
+    def _change(self, tier: int, number: int, then: int, now: int) -> None:
+        """A server of a group could give another amount than before."""
+        for mgpu, fit in self._fit[tier].items():
+            more = now // mgpu - then // mgpu
+            if more == 0:
+                continue
+            fit[number] += more
+            for size, pieces in self._wanted[tier, mgpu]:
+                if fit[number] >= pieces:
+                    self.able[size] |= 1 << number
+                else:
+                    self.able[size] &= ~(1 << number)
+
+    def _number(self, server: Server) -> int:
+        return self._group.setdefault((server.region, server.cluster, server.gpu_type), len(self._group))
+
+
+def _most(server: str, tier: int, view: View) -> int:
+    """What a server could give to work of a tier; less than nothing where more is held than there is."""
+    return max(0, view.reclaimable.most(server, tier))

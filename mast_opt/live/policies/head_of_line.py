@@ -1,0 +1,104 @@
+"""First come, first served and its relatives: one queue, and who does not fit lets nobody pass."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mast_opt.core.errors import UsageError
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.jobs import JobRecord
+from mast_opt.live.loop.policy import Desk, View
+from mast_opt.problems.job_placement.live_fleet.answers import Bid
+
+CHANGES: frozenset[type] = frozenset(
+    {
+        *(ev.Submitted, ev.Stopped, ev.Finished, ev.Failed, ev.Queued, ev.ServerUp, ev.ServerMoved, ev.QuotaSet),
+        *(ev.CopyEnded, ev.DatasetCreated, ev.CapacitySet),
+    }
+)
+"""Events after which a waiting job may start."""
+ARRIVALS = (ev.Submitted, ev.Stopped, ev.Queued)
+"""Events after which a job is in the queue."""
+
+
+def by_submission(record: JobRecord) -> int:
+    """The order of ``fifo``."""
+    return record.submitted_ms
+
+
+def by_duration(record: JobRecord) -> int:
+    """The order of ``sjf``: how long the job takes, as its submission says."""
+    if record.spec.duration_ms is None:
+        raise UsageError(f"job {record.name} has no duration; sjf needs the duration of every job")
+    return record.spec.duration_ms
+
+
+ORDERS: dict[str, Callable[[JobRecord], int]] = {"fifo": by_submission, "sjf": by_duration}
+"""Policy → what it sorts the queue by, ascending; equal jobs in the order of submission."""
+
+
+@dataclass
+class Queue:
+    """Waiting jobs in an order."""
+
+    order: Callable[[JobRecord], int]
+
+    def __post_init__(self) -> None:
+        self._heap: list[tuple[int, int, str]] = []
+
+    def push(self, record: JobRecord) -> None:
+        """A job waits from now on."""
+        heapq.heappush(self._heap, (self.order(record), record.number, record.name))
+
+    def head(self, view: View) -> str | None:
+        """The first job that still waits; None if there is none."""
+        while self._heap:
+            name = self._heap[0][2]
+            record = view.jobs.get(name)
+            if record is not None and record.waits:
+                return name
+            heapq.heappop(self._heap)
+        return None
+
+    def serve(self, view: View, desk: Desk) -> None:
+        """Place the heads until one fits nowhere."""
+        while (name := self.head(view)) is not None:
+            bid = desk.place(name)
+            if not isinstance(bid, Bid):
+                return
+            heapq.heappop(self._heap)
+            desk.commit(bid)
+
+
+class HeadOfLine:
+    """One queue over all regions; jobs start in its order, and nobody passes a job that does not fit.
+
+    Args:
+        name: ``fifo`` or ``sjf``.
+    """
+
+    reacts_to: ClassVar[frozenset[type]] = CHANGES
+    every_ms: int | None = None
+
+    def __init__(self, name: str = "fifo") -> None:
+        if name not in ORDERS:
+            raise UsageError(f"no head-of-line policy is called {name!r}; expected one of {sorted(ORDERS)}")
+        self.name = name
+        self._queue = Queue(ORDERS[name])
+
+    def begin(self, view: View) -> None:
+        """See ``Policy.begin``."""
+        self._queue = Queue(ORDERS[self.name])
+        for record in view.jobs.values():
+            if record.waits:
+                self._queue.push(record)
+
+    def decide(self, view: View, desk: Desk) -> None:
+        """See ``Policy.decide``."""
+        for event in view.news:
+            if isinstance(event, ARRIVALS) and event.job in view.jobs:
+                self._queue.push(view.jobs[event.job])
+        self._queue.serve(view, desk)

@@ -1,0 +1,271 @@
+"""MAST's decisions at run time (OSDI'24, sections 4 and 5): one global queue, bids of all regions, late binding.
+
+Waiting jobs form classes of jobs that fit in the same places. A class that was refused is not searched for again before
+something that it can use becomes free, so that a turn costs what has changed and not what waits.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mast_opt.core.errors import UsageError
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.jobs import JobRecord
+from mast_opt.live.loop.policy import Desk, View
+from mast_opt.live.policies.copies_on_submission import bind_with_copies
+from mast_opt.live.policies.head_of_line import ARRIVALS, CHANGES
+from mast_opt.live.policies.region_loads import RegionLoads
+from mast_opt.live.policies.waiting_classes import Key, WaitingClass, WaitingClasses
+from mast_opt.live.policies.whole_servers import NEVER, PACKINGS, packed_bid
+from mast_opt.problems.job_placement.live_fleet.answers import Bid
+
+SCOPES = ("global", "region")
+BINDINGS = (LATE, FREE, SHARE, HOME, COPY) = ("late", "free", "share", "home", "copy")
+SECOND_MS = 1000
+NO_DATA = "no region holds all of its data"
+DATA = (ev.CopyEnded, ev.ReplicaDropped, ev.DatasetCreated)
+"""Events that change where jobs may run."""
+
+
+@dataclass(frozen=True)
+class MastParams:
+    """Parameters of ``mast``.
+
+    Args:
+        scope: ``global``: one queue, and the best bid of all regions; ``region``: jobs run in their home region only.
+        runner_up: record the key of the best bid of another region with every placement; it takes a search of each
+            region.
+        bind: ``late``: a job runs where it first fits; ``free`` or ``share``: when it comes, it is bound to the region,
+            of those that hold its data and are large enough, with the most GPUs that nobody has asked for, or the
+            largest share of them; ``home``: to its home region; ``copy``: to that with the largest share left, and what
+            it lacks of the job's data is copied there.
+        age_s: how old the loads are by which jobs are bound; 0 for those of now.
+        pack: when a job that takes a part of a server leaves those alone that gangs could have whole: ``never``,
+            ``same-tier`` (if another one has room, at the expense of no more important work) or ``always`` (if another
+            one has room).
+    """
+
+    scope: str = "global"
+    runner_up: bool = False
+    bind: str = "late"
+    age_s: int = 0
+    pack: str = NEVER
+
+    def __post_init__(self) -> None:
+        if self.scope not in SCOPES:
+            raise UsageError(f"scope is {self.scope!r}; expected one of {', '.join(SCOPES)}")
+        if self.bind not in BINDINGS:
+            raise UsageError(f"bind is {self.bind!r}; expected one of {', '.join(BINDINGS)}")
+        if self.age_s < 0:
+            raise UsageError(f"age_s is {self.age_s}; expected at least 0")
+        if self.pack not in PACKINGS:
+            raise UsageError(f"pack is {self.pack!r}; expected one of {', '.join(PACKINGS)}")
+        if self.runner_up and self.pack != NEVER:
+            raise UsageError(f"pack is {self.pack!r}; expected {NEVER} with runner_up, which takes the best bid")
+
+
+_Head = tuple[tuple[int, int, int, int], str, Key]
+"""Rank and name of the oldest job of a class, and the key of the class."""
+
+
+class Mast:
+    """Order: tier after quotas, then most credit, then the oldest. Whoever fits may pass whoever does not."""
+
+    name: str = "mast"
+    reacts_to: ClassVar[frozenset[type]] = CHANGES | {ev.ReplicaDropped}
+    every_ms: int | None = None
+
+    def __init__(self, params: MastParams | None = None) -> None:
+        self.params = params or MastParams()
+        self._waiting: WaitingClasses
+        self._due: dict[Key, WaitingClass] = {}
+        """Classes whose head may fit."""
+        self._regions: frozenset[str] = frozenset()
+        self._seen_growth = 0
+        self._loads = RegionLoads(self.params.age_s * SECOND_MS)
+
+    def begin(self, view: View) -> None:
+        """See ``Policy.begin``."""
+        self._loads.begin(view)
+        self._waiting = WaitingClasses(view, home=self.params.scope == "region")
+        self._due, self._regions = {}, frozenset(view.supply_mgpu)
+        self._seen_growth = view.reclaimable.count
+        for record in view.jobs.values():
+            if record.waits:
+                self._join(record, view)
+
+    def decide(self, view: View, desk: Desk) -> None:
+        """See ``Policy.decide``."""
+        self._loads.take_in(view)
+        self._take_in(view, desk)
+        before_round = self._seen_growth
+        if view.has_quotas:
+            self._serve_by_rank(view, desk)
+        else:
+            self._serve_oldest_first(view, desk)
+        self._seen_growth = before_round  # in the next turn it is for everybody
+
+    def _serve_oldest_first(self, view: View, desk: Desk) -> None:
+        """Place heads by tier and submission, which never change."""
+        for new in self._due.values():
+            if not new.regions:
+                self._hold(new, view, desk)
+        self._due = {}
+        while (waiting := self._waiting.first_that_may_fit(view)) is not None:
+            best, second = self._best(waiting.queue[0][2], waiting.regions, view, desk)
+            if best is None:
+                self._waiting.refuse(waiting)
+            else:
+                self._start(waiting, best, second, view, desk)
+                if not waiting.queue:
+                    self._waiting.forget(waiting)
+
+    def _serve_by_rank(self, view: View, desk: Desk) -> None:
+        """Place heads in an order that changes as tenants get something."""
+        heads: list[_Head] = []
+        self._offer_due(view, desk, heads)
+        while heads:
+            rank, name, key = heapq.heappop(heads)
+            waiting = self._waiting.classes[key]
+            waiting.offered = False
+            if rank != _rank(view.jobs[name], view):  # its tenant has got something since
+                self._offer(waiting, view, desk, heads)
+                continue
+            fits = self._waiting.may_fit(waiting)
+            best, second = self._best(name, waiting.regions, view, desk) if fits else (None, None)
+            if best is None:
+                waiting.refused = rank[0]
+                continue
+            self._start(waiting, best, second, view, desk)
+            self._due[key] = waiting
+            self._offer_due(view, desk, heads)
+
+    def _start(self, waiting: WaitingClass, best: Bid, second: Bid | None, view: View, desk: Desk) -> None:
+        """Place the head of a class."""
+        self._waiting.take_head(waiting)
+        victims = desk.commit(best, second)
+        self._waiting.follow(view)
+        if victims:  # what they leave over is for more important work, at once
+            self._wake(view)
+
+    def _take_in(self, view: View, desk: Desk) -> None:
+        """Sort in what has come and changed, and find the classes whose head may fit now."""
+        kinds = {type(event) for event in view.news}
+        again = not self._waiting.follow(view) or ev.QuotaSet in kinds or self._regions != view.supply_mgpu.keys()
+        if again or (view.has_quotas and not kinds.isdisjoint(DATA)):
+            self._let_go(view, desk)
+            self._bind_all(view.jobs.values(), view, desk)
+            self.begin(view)
+            return
+        if kinds.isdisjoint(DATA):
+            self._take_in_jobs(view, desk)
+        else:
+            self._take_in_data(view, desk)
+        self._wake(view)
+
+    def _take_in_jobs(self, view: View, desk: Desk) -> None:
+        for event in view.news:
+            if isinstance(event, ARRIVALS) and event.job in view.jobs and view.jobs[event.job].waits:
+                self._bind_all((view.jobs[event.job],), view, desk)
+                self._join(view.jobs[event.job], view)
+
+    def _take_in_data(self, view: View, desk: Desk) -> None:
+        """As ``begin``, for the jobs that may have other regions than before: all others were refused."""
+        changed = {record.name: record for record in self._let_go(view, desk)}
+        unbound = [] if self.params.bind == LATE else [one for one in view.jobs.values() if one.waits and not one.bound]
+        self._bind_all(unbound, view, desk)
+        self._loads.begin(view)
+        changed |= {record.name: record for record in unbound}
+        datasets = {event.dataset: None for event in view.news if isinstance(event, DATA)}
+        changed |= {record.name: record for record in self._waiting.readers(datasets, view)}
+        for event in view.news:
+            if isinstance(event, ARRIVALS) and event.job in view.jobs and view.jobs[event.job].waits:
+                changed[event.job] = view.jobs[event.job]
+        for record in sorted(changed.values(), key=lambda record: record.number):
+            self._join(record, view)
+
+    def _let_go(self, view: View, desk: Desk) -> list[JobRecord]:
+        """Queue all held jobs again."""
+        held = [record for record in view.jobs.values() if record.held]
+        for record in held:
+            desk.let_go(record.name)
+        return held
+
+    def _wake(self, view: View) -> None:
+        """Find the classes for which something has become free since they were refused."""
+        grown = view.reclaimable.grown(self._seen_growth)
+        self._seen_growth = view.reclaimable.count
+        if not view.has_quotas:
+            self._waiting.grow(grown)
+            return
+        if grown is None:
+            self._due.update(self._waiting.classes)
+            return
+        # ranks change in the course of a turn, and heads keep that with which they were woken: so who is woken matters
+        self._due.update((waiting.key, waiting) for waiting in self._waiting.with_a_task_that_fits(grown, view))
+        if not grown:
+            return
+        for key, waiting in self._waiting.classes.items():  # a tenant that uses less may have a better tier than before
+            if waiting.refused is not None and waiting.tenant in view.quotas:
+                name = self._waiting.head(waiting, view)
+                if name is not None and view.tier(view.jobs[name]) < waiting.refused:
+                    self._due[key] = waiting
+
+    def _offer_due(self, view: View, desk: Desk, heads: list[_Head]) -> None:
+        due, self._due = self._due, {}
+        for waiting in due.values():
+            if not waiting.offered:
+                self._offer(waiting, view, desk, heads)
+
+    def _offer(self, waiting: WaitingClass, view: View, desk: Desk, heads: list[_Head]) -> None:
+        """Let the head of a class take its turn."""
+        waiting.refused = None
+        name = self._waiting.head(waiting, view)
+        if name is not None and waiting.regions:
+            heapq.heappush(heads, (_rank(view.jobs[name], view), name, waiting.key))
+            waiting.offered = True
+        else:
+            self._hold(waiting, view, desk)
+
+    def _hold(self, waiting: WaitingClass, view: View, desk: Desk) -> None:
+        """Hold the jobs of a class that may run nowhere, or has none."""
+        for each in self._waiting.members(waiting, view):
+            desk.hold(each, NO_DATA, "data")
+        self._waiting.forget(waiting)
+
+    def _join(self, record: JobRecord, view: View) -> None:
+        waiting = self._waiting.join(record, view)
+        if waiting is not None:
+            self._due[waiting.key] = waiting
+
+    def _bind_all(self, records: Iterable[JobRecord], view: View, desk: Desk) -> None:
+        """Bind the jobs that wait and are not bound, unless binding is late."""
+        if self.params.bind == LATE:
+            return
+        for record in [record for record in records if record.waits and not record.bound]:
+            if self.params.bind == COPY:
+                region = bind_with_copies(record, view, desk, self._loads)
+            else:
+                home = record.spec.home_region if record.spec.home_region in view.supply_mgpu else None
+                at_home = self.params.bind == HOME
+                region = home if at_home else self._loads.freest(record, view, share=self.params.bind == SHARE)
+                if region is not None:
+                    desk.bind(record.name, region)
+            if region is not None:
+                self._loads.add(record.name, region, record.asked_mgpu)
+
+    def _best(self, name: str, regions: tuple[str, ...], view: View, desk: Desk) -> tuple[Bid | None, Bid | None]:
+        """The best bid for a job, and the best one of another region where that is recorded."""
+        if not self.params.runner_up:
+            asked = regions if self.params.scope == "region" else None
+            return packed_bid(view.jobs[name], asked, self.params.pack, view, desk), None
+        found = [bid for bid in desk.bids(name) if bid.region in regions]
+        return (found[0] if found else None), (found[1] if len(found) > 1 else None)
+
+
+def _rank(record: JobRecord, view: View) -> tuple[int, int, int, int]:
+    credit = view.credit_milli(record.spec.tenant)
+    return view.tier(record), -credit, record.submitted_ms, record.number

@@ -1,0 +1,126 @@
+"""Reserving and packing (PAI, NSDI'22): jobs of many GPUs keep the best servers, small ones are packed on the others.
+
+Each job has a plan: GPU types in the order in which it tries them. Jobs whose tasks take many GPUs try the best types
+first; the others the best last. Whoever fits may pass whoever does not. Nothing is stopped.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mast_opt.core.errors import UsageError
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.jobs import JobRecord
+from mast_opt.live.loop.policy import Desk, View
+from mast_opt.live.policies.head_of_line import ARRIVALS, CHANGES
+from mast_opt.problems.job_placement.live_fleet.answers import Bid
+from mast_opt.problems.job_placement.units import WHOLE
+
+NO_DATA = "no region holds all of its data"
+
+
+@dataclass(frozen=True)
+class PaiParams:
+    """Parameters of ``pai``.
+
+    Args:
+        high_gpus: GPUs of a task from which a job is one of many GPUs.
+        best: GPU types from the best to the least, with commas; empty for the types with the largest servers first,
+            those of equal size by name.
+    """
+
+    high_gpus: float = 4.0
+    best: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.high_gpus > 0:
+            raise UsageError(f"high_gpus is {self.high_gpus}; expected above 0")
+
+
+class Pai:
+    """One queue by submission, in which plans decide where a job may go."""
+
+    name: str = "pai"
+    reacts_to: ClassVar[frozenset[type]] = CHANGES
+    every_ms: int | None = None
+
+    def __init__(self, params: PaiParams | None = None) -> None:
+        self.params = params or PaiParams()
+        self._queue: list[tuple[int, int, str]] = []
+        self._types: tuple[str, ...] = ()
+
+    def begin(self, view: View) -> None:
+        """See ``Policy.begin``."""
+        self._queue = []
+        for record in view.jobs.values():
+            if record.waits:
+                heapq.heappush(self._queue, (record.submitted_ms, record.number, record.name))
+
+    def decide(self, view: View, desk: Desk) -> None:
+        """See ``Policy.decide``. A job like one that was refused in this turn is not searched for again."""
+        self._rank_types(view)
+        for event in view.news:
+            if isinstance(event, (ev.CopyEnded, ev.DatasetCreated)):
+                for name in [record.name for record in view.jobs.values() if record.held]:
+                    desk.let_go(name)
+                    self._join(view.jobs[name])
+            elif isinstance(event, ARRIVALS) and event.job in view.jobs:
+                self._join(view.jobs[event.job])
+        refused: set[tuple[object, ...]] = set()
+        waiting: list[tuple[int, int, str]] = []
+        seen: set[str] = set()
+        while self._queue:
+            entry = heapq.heappop(self._queue)
+            record = view.jobs.get(entry[2])
+            if record is None or not record.waits or entry[2] in seen:
+                continue
+            seen.add(entry[2])
+            regions = view.admissible(record)
+            if not regions:
+                desk.hold(record.name, NO_DATA, "data")
+                continue
+            shape = _shape(record), regions
+            if shape in refused or not self._place(record, regions, desk):
+                refused.add(shape)
+                waiting.append(entry)
+        self._queue = waiting
+        heapq.heapify(self._queue)
+
+    def plan(self, record: JobRecord) -> Sequence[str]:
+        """Types in the order in which a job tries them."""
+        high = record.spec.mgpu >= self.params.high_gpus * WHOLE
+        order = self._types if high else self._types[::-1]
+        kinds = record.spec.gpu_types
+        return [kind for kind in order if kinds is None or kind in kinds]
+
+    def _place(self, record: JobRecord, regions: Sequence[str], desk: Desk) -> bool:
+        for kind in self.plan(record):
+            bid = desk.place(record.name, regions, kind, preempt=False)
+            if isinstance(bid, Bid):
+                desk.commit(bid)
+                return True
+        return False
+
+    def _join(self, record: JobRecord) -> None:
+        heapq.heappush(self._queue, (record.submitted_ms, record.number, record.name))
+
+    def _rank_types(self, view: View) -> None:
+        servers = [server for server in view.inventory.server_of.values() if server.gpus]
+        largest: dict[str, int] = {}
+        for server in servers:
+            largest[server.gpu_type] = max(largest.get(server.gpu_type, 0), server.gpus)
+        given = [kind for kind in self.params.best.split(",") if kind]
+        unknown = [kind for kind in given if kind not in largest]
+        if unknown:
+            raise UsageError(f"best names {unknown[0]!r}; expected some of {', '.join(sorted(largest))}")
+        rest = sorted(set(largest) - set(given), key=lambda kind: (-largest[kind], kind))
+        self._types = (*given, *rest)
+
+
+def _shape(record: JobRecord) -> tuple[object, ...]:
+    spec = record.spec
+    kinds = None if spec.gpu_types is None else tuple(sorted(spec.gpu_types.items()))
+    return spec.tasks, spec.mgpu, kinds, spec.cpu_mcores, spec.memory_mib, spec.within, spec.tenant, spec.tier

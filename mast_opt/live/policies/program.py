@@ -1,0 +1,101 @@
+"""A policy's program: the arrays of a resource allocation, and what solving it gives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from mast_opt.core.arrays import FloatArray
+from mast_opt.core.solve_result import Status
+from mast_opt.core.verdict import Conflict
+from mast_opt.planner.solving import solve
+from mast_opt.problems.resource_allocation import ResourceAllocation
+from mast_opt.problems.resource_allocation.arrays import Columns
+
+_TOKEN = re.compile(r"(?<![A-Za-z0-9])[a-z][0-9]+(?![A-Za-z0-9])")
+"""A letter and a position."""
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """What solving a program gives. C counts configurations, J jobs, in the order of the tables.
+
+    ``share``, ``rate`` and ``kept`` are None exactly when there is no allocation: ``status`` and ``conflicts`` say why.
+    """
+
+    status: Status
+    objective: float | None
+    bound: float | None
+    """Proven limit on the objective, on its other side in the policy's own sense; None if unknown."""
+    share: FloatArray | None
+    """[C] share of the time that each configuration runs."""
+    rate: FloatArray | None
+    """[J] what that makes of each job's rate."""
+    kept: FloatArray | None
+    """[J] the part of its rate that a mechanism leaves to each job; 1 without one."""
+    prices: Mapping[str, FloatArray] | None = None
+    """Of limits, where they prove the bound: ``resource_price`` [K], ``floor_price`` [J], …; ``mast-opt verify`` checks
+    such a certificate."""
+    conflicts: tuple[Conflict, ...] = ()
+    """Limits seen to contradict one another before a solver ran."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """Arrays and header of a resource allocation, as ``ResourceAllocation.from_arrays`` takes them."""
+
+    policy: str
+    resources: Columns
+    jobs: Columns
+    configurations: Columns
+    members: Columns
+    uses: Columns
+    groups: Columns | int = 0
+    whole: bool = False
+    """Is every share 0 or 1?"""
+    inside: str = ""
+    """Policy inside the groups of a hierarchical one."""
+    mechanism: str = ""
+
+    def problem(self, name: str = "instance") -> ResourceAllocation:
+        """The validated instance. Raises InstanceError, which lists every fault."""
+        fields = {field: getattr(self, field) for field in self.__dataclass_fields__}
+        return ResourceAllocation.from_arrays(**fields, name=name)
+
+    def named(self, **labels: Sequence[str]) -> Program:
+        """The program with labels of the caller's, where ``tables`` gave a letter and a position.
+
+        Args:
+            labels: letter → labels: ``j=("bert", "resnet")`` makes ``j1-4`` to ``resnet-4``. Where configurations
+                would have equal labels then, they keep their own.
+        """
+        known = {f"{letter}{at}": label for letter, given in labels.items() for at, label in enumerate(given)}
+
+        def renamed(columns: Columns) -> Columns:
+            found = [_TOKEN.sub(lambda token: known.get(token[0], token[0]), text) for text in columns["labels"]]
+            return {**columns, "labels": found}
+
+        configurations = renamed(self.configurations)
+        distinct = len(set(configurations["labels"])) == len(configurations["labels"])
+        return replace(
+            self,
+            resources=renamed(self.resources),
+            jobs=renamed(self.jobs),
+            configurations=configurations if distinct else self.configurations,
+        )
+
+    def solve(self, solver: str = "highs", *, time_limit_s: float | None = None, gap: float = 1e-6) -> Allocation:
+        """The allocation that a solver finds; see ``mast_opt.solve`` for the arguments and what it raises."""
+        solution = solve(self.problem(), solver, time_limit_s=time_limit_s, gap=gap)
+        plan = solution.plan
+        return Allocation(
+            solution.status,
+            solution.objective,
+            solution.bound,
+            None if plan is None else plan.share,
+            None if plan is None else plan.rate,
+            None if plan is None else plan.kept,
+            None if solution.certificate is None else solution.certificate.arrays(),
+            solution.conflicts,
+        )

@@ -1,0 +1,72 @@
+"""What has been asked of each region by the jobs that are bound to it, now or as of some time ago."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.jobs import JobRecord
+from mast_opt.live.loop.policy import View
+
+
+class RegionLoads:
+    """Milli-GPUs of the jobs that are bound to each region and have not ended.
+
+    Args:
+        age_ms: how old the loads may be that choices are made by.
+    """
+
+    def __init__(self, age_ms: int = 0) -> None:
+        self._age_ms = age_ms
+        self._bound: dict[str, tuple[str, int]] = {}
+        self._asked: dict[str, int] = {}
+        self._seen: tuple[int, Mapping[str, int]] | None = None
+
+    def begin(self, view: View) -> None:
+        """Count the jobs of this view."""
+        self._bound, self._asked = {}, {}
+        for record in view.jobs.values():
+            if record.bound:
+                self.add(record.name, record.bound, record.asked_mgpu)
+
+    def take_in(self, view: View) -> None:
+        """Forget the jobs that have ended."""
+        for event in view.news:
+            if isinstance(event, (ev.Finished, ev.Failed, ev.Cancelled)) and event.job in self._bound:
+                region, mgpu = self._bound.pop(event.job)
+                self._asked[region] -= mgpu
+
+    def add(self, name: str, region: str, mgpu: int) -> None:
+        """A job has been bound."""
+        self._bound[name] = region, mgpu
+        self._asked[region] = self._asked.get(region, 0) + mgpu
+
+    def freest(self, record: JobRecord, view: View, *, share: bool) -> str | None:
+        """The region where most is left for a job; None where no region that may run it is large enough.
+
+        Args:
+            share: by the share of the supply that is left, not by the amount.
+        """
+        need, supply = record.asked_mgpu, view.supply_mgpu
+        regions = [region for region in view.admissible(record) if supply[region] >= need]
+        asked = self._of_some_time_ago(view.now_ms)
+
+        def left(region: str) -> tuple[float, str]:
+            amount = supply[region] - asked.get(region, 0)
+            return (amount / supply[region] if share else float(amount)), region
+
+        return max(regions, key=left) if regions else None
+
+    def by_share(self, record: JobRecord, view: View) -> list[str]:
+        """Regions that are large enough for a job, wherever its data is, the largest share left first."""
+        need, supply = record.asked_mgpu, view.supply_mgpu
+        asked = self._of_some_time_ago(view.now_ms)
+        regions = [region for region in supply if supply[region] >= need]
+        return sorted(regions, key=lambda region: (asked.get(region, 0) / supply[region], region))
+
+    def _of_some_time_ago(self, now_ms: int) -> Mapping[str, int]:
+        if not self._age_ms:
+            return self._asked
+        if self._seen is None or now_ms >= self._seen[0] + self._age_ms:
+            self._seen = now_ms, dict(self._asked)
+        return self._seen[1]

@@ -1,0 +1,351 @@
+"""Rounds of equal length: who runs is chosen by share over time received, as in Gavel (OSDI'20, section 5).
+
+At the start of a round each GPU type gives its GPUs to the jobs with the highest priority there, gangs whole or not at
+all. Who is chosen for the type and region where it runs goes on; others are stopped, or placed. Shares come from a
+``ShareRule``; they are computed when jobs have come or gone, and not more often than every ``reset_ms``.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mast_opt.core.arrays import FloatArray, IntArray
+from mast_opt.core.errors import UsageError
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.job_states import JobState
+from mast_opt.live.loop.jobs import JobRecord
+from mast_opt.live.loop.policy import Desk, View
+from mast_opt.live.loop.speeds import REFERENCE, Speeds
+from mast_opt.live.policies.central_shares import Demand
+from mast_opt.live.policies.pair_table import LEAST_SHARE, PairTable, SharedPace, candidates
+from mast_opt.live.policies.round_choice import Cell, Choice
+from mast_opt.live.policies.round_params import PackingParams, RoundLength, RoundParams
+from mast_opt.live.policies.round_table import RoundTable
+from mast_opt.live.policies.share_rules import OBJECTIVES, Competing, ShareRule
+from mast_opt.problems.job_placement.live_fleet.answers import Bid
+from mast_opt.problems.job_placement.units import WHOLE
+
+SECOND_MS = 1000
+SERVERS = (ev.ServerUp, ev.ServerDown, ev.ServerMoved)
+DATA = (ev.CopyEnded, ev.ReplicaDropped)
+
+
+HOLDING = (JobState.STARTING, JobState.RUNNING)
+
+
+class Rounds:
+    """Rounds under a rule of shares. It looks at neither tiers nor quotas; jobs that may not be stopped go on first.
+
+    Args:
+        rule: what gives the shares.
+        speeds: of the jobs' models.
+        params: see ``RoundLength``.
+        name: of the policy.
+    """
+
+    reacts_to: ClassVar[frozenset[type]] = frozenset(
+        {ev.Submitted, ev.Stopped, ev.Finished, ev.Failed, ev.Cancelled, *SERVERS, *DATA}
+    )
+
+    def __init__(self, rule: ShareRule, speeds: Speeds, params: RoundLength, name: str = "gavel") -> None:
+        self._rule, self._speeds, self.params = rule, speeds, params
+        self._packs = isinstance(params, PackingParams) and params.packing
+        if self._packs and not speeds.packed:
+            raise UsageError("packing needs the table pair_speeds: how fast jobs are that share GPUs")
+        self.name = name
+        self.every_ms: int | None = None
+        self._clear()
+
+    def _clear(self) -> None:
+        self._types: tuple[str, ...] = ()
+        self._supply: dict[Cell, int] = {}
+        self._table, self._pairs = RoundTable(0), PairTable(0)
+        self._pace = SharedPace(self._speeds)
+        self._new: list[str] = []
+        self._target: dict[str, Cell] = {}
+        """Who runs in this round, and where."""
+        self._mates: dict[str, str] = {}
+        """Who has the same GPUs in this round: each of two jobs → the other."""
+        self._began_ms = 0
+        self._ends_ms: int | None = None
+        self._shared_ms: int | None = None
+        """When the shares were last computed."""
+        self._stale = True
+        """Whether jobs have come or gone since."""
+        self._ended = False
+        """Whether jobs have gone since the table was last up to date."""
+
+    def begin(self, view: View) -> None:
+        """See ``Policy.begin``."""
+        self._clear()
+        self._count_servers(view)
+        self._new = list(view.jobs)
+        kinds = {kind: at for at, kind in enumerate(self._types)}
+        for name, record in view.jobs.items():
+            if record.shares:
+                self._target[name] = record.region, kinds[view.inventory.server_of[record.shares[0].server].gpu_type]
+            if record.partner:
+                self._mates[name] = record.partner
+
+    def decide(self, view: View, desk: Desk) -> None:
+        """See ``Policy.decide``."""
+        self._take_in(view)
+        self._note_pace(view)
+        if self._ends_ms is None or view.now_ms >= self._ends_ms or not self._target:
+            self._next_round(view, desk)
+        else:
+            self._place(view, desk)
+        self._note_pace(view)
+        self.every_ms = None if self._ends_ms is None else self._ends_ms - view.now_ms
+
+    def _take_in(self, view: View) -> None:
+        servers = False
+        for event in view.news:
+            if isinstance(event, ev.Submitted):
+                self._new.append(event.job)
+                self._stale = True
+            elif isinstance(event, (ev.Finished, ev.Failed, ev.Cancelled, ev.Stopped)):
+                if event.job not in view.jobs:
+                    self._target.pop(event.job, None)
+                    self._part(event.job)
+                    self._stale = self._ended = True
+            elif isinstance(event, SERVERS):
+                servers = True
+            elif isinstance(event, DATA):
+                self._table.regions.clear()
+        if servers:
+            self._count_servers(view)
+            self._stale = True
+
+    def _count_servers(self, view: View) -> None:
+        types = tuple(sorted({server.gpu_type for server in view.inventory.server_of.values() if server.gpus}))
+        if types != self._types:
+            self._new = [*self._table.names, *self._new]
+            self._types, self._table, self._pairs = types, RoundTable(len(types)), PairTable(len(types))
+        kinds = {kind: at for at, kind in enumerate(types)}
+        self._supply = {}
+        for name in view.inventory.up:
+            server = view.inventory.server_of[name]
+            if server.gpus:
+                cell = server.region, kinds[server.gpu_type]
+                self._supply[cell] = self._supply.get(cell, 0) + server.gpus * WHOLE
+
+    # --- a round ---
+
+    def _next_round(self, view: View, desk: Desk) -> None:
+        now = view.now_ms
+        self._update_table(view)
+        self._credit(view)
+        if (self._stale or self._rule.every_round) and self._shares_due(now):
+            self._compute_shares(view)
+        chosen, mates = self._choose(view)
+        self._began_ms = now
+        self._ends_ms = self._end_of_round(now, chosen)
+        staying = self._staying(chosen, mates, view)
+        for name in self._target:
+            if name not in staying and view.jobs[name].state in HOLDING:
+                desk.preempt(name, "end of its round")
+        self._target, self._mates = chosen, mates
+        self._place(view, desk)
+
+    def _staying(self, chosen: Mapping[str, Cell], mates: Mapping[str, str], view: View) -> set[str]:
+        """Who goes on: where it is, with the same mate, or as the first of two that are to have or have had the same
+        GPUs."""
+        staying: set[str] = set()
+        for name, cell in chosen.items():
+            record = view.jobs[name]
+            if self._target.get(name) != cell or record.state not in HOLDING:
+                continue
+            mate = mates.get(name, "")
+            if record.partner == mate or not staying.intersection((mate, record.partner)):
+                staying.add(name)
+        return staying
+
+    def _shares_due(self, now_ms: int) -> bool:
+        """Whether shares may be computed now."""
+        last = self._shared_ms
+        return last is None or not self._target or now_ms - last >= self.params.reset_s * SECOND_MS
+
+    def _end_of_round(self, now_ms: int, chosen: Mapping[str, Cell]) -> int | None:
+        """When a round that begins now ends; None if there is nothing to come back for."""
+        return now_ms + self.params.round_s * SECOND_MS if len(self._table) else None
+
+    def _credit(self, view: View) -> None:
+        """Note the time that each job, and each pair, has had on its type in the round that ends."""
+        for name, (_, kind) in self._target.items():
+            record = view.jobs[name]
+            if record.state is not JobState.RUNNING:
+                continue
+            mate = self._mates.get(name, "")
+            if not mate or record.partner != mate:
+                self._table.received[self._table.at[name], kind] += self._paid_ms(view, (record,), kind)
+            elif (name, mate) in self._pairs.at:
+                paid_ms = self._paid_ms(view, (record, view.jobs[mate]), kind)
+                self._pairs.received[self._pairs.at[name, mate], kind] += paid_ms
+
+    def _paid_ms(self, view: View, records: Sequence[JobRecord], kind: int) -> float:
+        """Time in the round that ends which counts for a job, or a pair."""
+        return view.now_ms - max(self._began_ms, *(record.since_ms for record in records))
+
+    def _update_table(self, view: View) -> None:
+        if self._ended:
+            self._table.keep(view.jobs)
+            self._pairs.keep(self._table.at)
+            self._ended = False
+        half_ms = self.params.round_s * SECOND_MS / 2
+        new = [name for name in self._new if name in view.jobs and name not in self._table.at]
+        if new:
+            records = [view.jobs[name] for name in new]
+            need = np.array([self._needs(record) for record in records], np.int64)
+            rate = np.array([self._rates(record) for record in records])
+            self._table.add(new, np.where(need > 0, rate, 0.0), need, half_ms)
+        self._new = []
+
+    def _needs(self, record: JobRecord) -> list[int]:
+        """Milli-GPUs of the gang on each type; 0 where it may not run."""
+        spec = record.spec
+        kinds = dict.fromkeys(self._types, spec.mgpu) if spec.gpu_types is None else spec.gpu_types
+        return [spec.tasks * kinds.get(kind, 0) for kind in self._types]
+
+    def _rates(self, record: JobRecord) -> list[float]:
+        return [self._speeds.rate(record.spec, kind) / REFERENCE for kind in self._types]
+
+    def _compute_shares(self, view: View) -> None:
+        table, now, half_ms = self._table, view.now_ms, self.params.round_s * SECOND_MS / 2
+        elapsed = 0 if self._shared_ms is None else now - self._shared_ms
+        table.deficit += table.share * elapsed - (table.received - half_ms)
+        table.received[:] = half_ms
+        self._pairs.settle(elapsed, half_ms)
+        self._shared_ms, self._stale = now, False
+        able = np.flatnonzero((table.rate > 0).any(axis=1))
+        table.share = np.zeros(table.rate.shape)
+        table.has_share[:] = True
+        if len(able):
+            records = [view.jobs[table.names[at]] for at in able.tolist()]
+            gpus = np.zeros(len(self._types))
+            for (_, kind), mgpu in self._supply.items():
+                gpus[kind] += mgpu / WHOLE
+            rate = table.rate[able] if self.params.aware else (table.rate[able] > 0).astype(np.float64)
+            pairs = self._candidates(records, view) if self._packs else ()
+            jobs = Competing(
+                tuple(record.name for record in records),
+                Demand(rate, table.need[able] / WHOLE, gpus, *pairs),
+                np.array([self._left_s(record, view) for record in records]),
+                np.array([(now - record.submitted_ms) / SECOND_MS for record in records]),
+                **self._history(records, now),
+            )
+            shares = self._rule.shares(jobs)
+            table.share[able] = shares[: len(able)]
+            self._keep_pairs(able, jobs, shares[len(able) :])
+
+    def _candidates(self, records: Sequence[JobRecord], view: View) -> tuple[IntArray, FloatArray]:
+        """Pairs of jobs that do well on the same GPUs, and how fast they are there."""
+        regions = sorted({region for region, _ in self._supply})
+        may_run = np.array([[one in self._regions(record.name, view) for one in regions] for record in records])
+        return candidates(records, may_run, self._types, self._speeds)
+
+    def _keep_pairs(self, able: IntArray, jobs: Competing, share: FloatArray) -> None:
+        """The pairs that are to have a part of the time."""
+        kept = np.flatnonzero((share > LEAST_SHARE).any(axis=1))
+        both = jobs.demand.pairs[kept]
+        names = [(jobs.names[one], jobs.names[other]) for one, other in both.tolist()]
+        positions = able[both] if len(both) else np.zeros((0, 2), np.int64)
+        self._pairs.replace(names, positions, share[kept], self.params.round_s * SECOND_MS / 2)
+
+    def _history(self, records: Sequence[JobRecord], now_ms: int) -> dict[str, Any]:
+        """What jobs have had, whose they are, and where they run."""
+        ran_ms = [record.work_ms + (now_ms - record.since_ms if record.shares else 0) for record in records]
+        held = [record.attained_mgpu_ms + record.mgpu * (now_ms - record.since_ms) for record in records]
+        return {
+            "attained_s": np.array(held) / WHOLE / SECOND_MS,
+            "ran_s": np.array(ran_ms) / SECOND_MS,
+            "tier": np.array([record.spec.tier for record in records], np.int64),
+            "user": tuple(record.spec.tenant or record.spec.namespace for record in records),
+            "runs_on": np.array([self._target.get(record.name, ("", -1))[1] for record in records], np.int64),
+        }
+
+    def _left_s(self, record: JobRecord, view: View) -> float:
+        """Seconds of work that are left, at the reference speed."""
+        if record.spec.duration_ms is None:
+            return float("nan")
+        done = record.work_ms * REFERENCE
+        if record.state is JobState.RUNNING:
+            restart = record.spec.restart_ms if record.attempt > 1 else 0
+            kind = view.inventory.server_of[record.shares[0].server].gpu_type
+            done += max(0, view.now_ms - record.since_ms - restart) * self._speeds.rate(record.spec, kind)
+            done -= self._pace.missed(record)
+        return max(0, record.spec.duration_ms * REFERENCE - done) / (REFERENCE * SECOND_MS)
+
+    def _order_of_types(self) -> Sequence[int]:
+        """Types in the order in which they choose: the fastest first; by chance where speeds are not known."""
+        rate = self._table.rate
+        if not self.params.aware:
+            rng = np.random.Generator(np.random.PCG64([self.params.seed, zlib.crc32(b"types"), self._began_ms]))
+            return [int(kind) for kind in rng.permutation(len(self._types))]
+        return np.argsort(-rate.mean(axis=0), kind="stable").tolist() if len(rate) else range(len(self._types))
+
+    def _choose(self, view: View) -> tuple[dict[str, Cell], dict[str, str]]:
+        """Who runs in this round and where, and who has the same GPUs."""
+        fixed = {
+            name: cell
+            for name, cell in self._target.items()
+            if not view.jobs[name].spec.preemptible and view.jobs[name].state in HOLDING
+        }
+        choice = Choice(
+            self._table, self._pairs, self._supply, self._target, fixed, lambda name: self._regions(name, view)
+        )
+        for kind in self._order_of_types():
+            choice.take(kind, self._may_run, only_shared=self._rule.only_shared)
+        return choice.chosen, choice.mates
+
+    def _may_run(self, at: int) -> bool:
+        """Whether a job that has been chosen runs."""
+        return True
+
+    def _regions(self, name: str, view: View) -> tuple[str, ...]:
+        """Where a job may run."""
+        regions = self._table.regions.get(name)
+        if regions is None:
+            regions = self._table.regions[name] = view.admissible(view.jobs[name])
+        return regions
+
+    def _place(self, view: View, desk: Desk) -> None:
+        """Place those who are to run and have stopped where they ran; large gangs first."""
+        waiting = [name for name in self._target if view.jobs[name].waits]
+        for name in sorted(waiting, key=lambda name: -view.jobs[name].asked_mgpu):
+            region, kind = self._target[name]
+            mate = view.jobs.get(self._mates.get(name, ""))
+            if mate is not None and mate.state in HOLDING and region in view.admissible(view.jobs[name]):
+                desk.share(name, mate.name)
+                continue
+            bid = desk.place(name, (region,), self._types[kind], preempt=False)
+            if isinstance(bid, Bid):
+                desk.commit(bid)
+            else:  # nowhere do its tasks fit together; it has its turn again in the next round
+                del self._target[name]
+                self._part(name)
+
+    def _part(self, name: str) -> None:
+        """A job has no mate in this round any more."""
+        mate = self._mates.pop(name, None)
+        if mate is not None:
+            self._mates.pop(mate, None)
+
+    def _note_pace(self, view: View) -> None:
+        """Jobs that have mates are slower."""
+        if not self._packs:
+            return
+        records = ((view.jobs[one], view.jobs[mate]) for one, mate in self._mates.items() if one < mate)
+        self._pace.note(
+            view.now_ms,
+            ((one, mate, self._types[self._target[one.name][1]]) for one, mate in records if one.partner == mate.name),
+        )
+
+
+def gavel(params: RoundParams, speeds: Speeds) -> Rounds:
+    """The policy of these parameters."""
+    return Rounds(OBJECTIVES[params.objective](params.aware, params.seed), speeds, params)

@@ -1,0 +1,248 @@
+"""Waiting jobs in classes of those that fit in the same places: whoever is refused speaks for its class."""
+
+from __future__ import annotations
+
+import bisect
+import heapq
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from mast_opt.live.loop.jobs import JobRecord
+from mast_opt.live.loop.policy import View
+from mast_opt.live.policies.group_room import EVERYWHERE, GroupRoom, Size
+
+Key = tuple[object, ...]
+
+
+@dataclass(eq=False)
+class WaitingClass:
+    """Jobs of one tier, shape, tenant and set of regions."""
+
+    key: Key
+    tier: int
+    """Before quotas."""
+    regions: tuple[str, ...]
+    tenant: str
+    task_mgpu: int
+    """What a task takes at least."""
+    places: tuple[tuple[int, int], ...]
+    """Number of the size that it asks of groups, and these groups; several where tasks take more on some types."""
+    number: int
+    """Classes that came later have higher ones."""
+    ranked: tuple[int, int] | None = None
+    """(submission, number) of its head, by which it stands in the orders of its sizes; None if it stands there not."""
+    offered: bool = False
+    """Whether its head has a place in the order of this turn."""
+    queue: list[tuple[int, int, str]] = field(default_factory=list)
+    """(submission, number, name), a heap; jobs that have gone to another class, or do not wait, are still there."""
+    refused: int | None = None
+    """The tier after quotas with which its head was refused; None if it has not been since something became free."""
+
+
+class SizeOrder:
+    """The classes that ask for one size, the oldest head first."""
+
+    def __init__(self, tier: int) -> None:
+        self.tier = tier
+        self.full = 0
+        """Groups in which the size was searched for in vain since they last grew."""
+        self._classes: list[tuple[int, int, int, WaitingClass, int]] = []
+        """(submission, number) of the head, number of the class, the class, groups that it may have."""
+        self._reached = 0
+        """The classes before this one may have no group that could hold the size."""
+
+    def first(self, able: int) -> tuple[int, int, WaitingClass] | None:
+        """(submission, number, class) of the first that may have a group that could hold the size.
+
+        Args:
+            able: groups that could have room; they become more only by ``grow``.
+        """
+        free, at, classes = able & ~self.full, self._reached, self._classes
+        if not free:
+            return None
+        while at < len(classes) and not classes[at][4] & free:
+            at += 1
+        self._reached = at
+        if at == len(classes):
+            return None
+        submitted_ms, number, _, waiting, _ = classes[at]
+        return submitted_ms, number, waiting
+
+    def grow(self, groups: int) -> None:
+        """These groups may hold the size again."""
+        self.full &= ~groups
+        self._reached = 0
+
+    def move(self, waiting: WaitingClass, head: tuple[int, int] | None, groups: int) -> None:
+        """A class has another head than ``ranked``; None if it has none."""
+        if waiting.ranked is not None:
+            del self._classes[bisect.bisect_left(self._classes, (*waiting.ranked, waiting.number))]
+        if head is not None:
+            bisect.insort(self._classes, (*head, waiting.number, waiting, groups))
+        self._reached = 0
+
+
+class WaitingClasses:
+    """All waiting jobs.
+
+    Args:
+        home: jobs run in their home region only.
+    """
+
+    def __init__(self, view: View, *, home: bool) -> None:
+        self._home = home
+        self._room = GroupRoom(view)
+        self.classes: dict[Key, WaitingClass] = {}
+        self._count = 0
+        self._of: dict[str, WaitingClass] = {}
+        """Job → the class in whose queue it is."""
+        self._in_region: dict[str, dict[Key, WaitingClass]] = {region: {} for region in view.supply_mgpu}
+        self._orders: list[SizeOrder] = []
+        """By size."""
+        self._readers: dict[str, dict[str, None]] = {}
+        """Dataset → the jobs that read it, in the order in which they came; some may not wait."""
+
+    def follow(self, view: View) -> bool:
+        """Take in how much room there is; False if all has to be counted again."""
+        return self._room.follow(view)
+
+    def join(self, record: JobRecord, view: View) -> WaitingClass | None:
+        """A job waits, perhaps already and for other regions than before; returns its class if that is a new one."""
+        spec = record.spec
+        regions = view.admissible(record)
+        if self._home:
+            regions = tuple(region for region in regions if region == spec.home_region)
+        kinds = None if spec.gpu_types is None else tuple(sorted(spec.gpu_types.items()))
+        shape = spec.tasks, spec.mgpu, kinds, spec.cpu_mcores, spec.memory_mib, spec.within, spec.prefer
+        key = spec.tier, shape, regions, spec.tenant
+        known = self.classes.get(key)
+        waiting = known
+        if waiting is None:
+            places, task_mgpu = tuple(self._places(record, regions, view)), record.asked_mgpu // spec.tasks
+            waiting = WaitingClass(key, spec.tier, regions, spec.tenant, task_mgpu, places, self._count)
+            self.classes[key] = waiting
+            self._count += 1
+            for region in regions:
+                self._in_region[region][key] = waiting
+        if self._of.get(record.name) is waiting:
+            return None
+        self._of[record.name] = waiting
+        for dataset in spec.datasets:
+            self._readers.setdefault(dataset, {})[record.name] = None
+        heapq.heappush(waiting.queue, (record.submitted_ms, record.number, record.name))
+        self._rank(waiting)
+        return waiting if known is None else None
+
+    def readers(self, datasets: Iterable[str], view: View) -> list[JobRecord]:
+        """The waiting jobs that read one of these datasets."""
+        found: dict[str, JobRecord] = {}
+        for dataset in datasets:
+            names = self._readers.get(dataset, {})
+            for name in list(names):
+                record = view.jobs.get(name)
+                if record is not None and record.waits:
+                    found[name] = record
+                else:
+                    del names[name]
+        return list(found.values())
+
+    def head(self, waiting: WaitingClass, view: View) -> str | None:
+        """The oldest job of a class that still waits there."""
+        queue = waiting.queue
+        while queue:
+            name = queue[0][2]
+            record = view.jobs.get(name)
+            if record is not None and record.waits and self._of.get(name) is waiting:
+                return name
+            self.take_head(waiting)
+        return None
+
+    def take_head(self, waiting: WaitingClass) -> None:
+        """The oldest job of a class waits there no more."""
+        name = heapq.heappop(waiting.queue)[2]
+        if self._of.get(name) is waiting:
+            del self._of[name]
+        self._rank(waiting)
+
+    def members(self, waiting: WaitingClass, view: View) -> list[str]:
+        """The jobs of a class that still wait there, the oldest first."""
+        names = dict.fromkeys(name for _, _, name in sorted(waiting.queue) if self._of.get(name) is waiting)
+        return [name for name in names if name in view.jobs and view.jobs[name].waits]
+
+    def forget(self, waiting: WaitingClass) -> None:
+        """A class has no jobs any more that may be placed."""
+        waiting.queue.clear()
+        self._rank(waiting)
+        del self.classes[waiting.key]
+        for region in waiting.regions:
+            del self._in_region[region][waiting.key]
+
+    def may_fit(self, waiting: WaitingClass) -> bool:
+        """Whether a group could have room for one of the jobs of a class."""
+        return any(self._room.able[size] & groups for size, groups in waiting.places)
+
+    def first_that_may_fit(self, view: View) -> WaitingClass | None:
+        """Of the classes that could have room in a group that has grown since their size was refused there, the one
+        whose head goes first by tier and submission; None if there is none."""
+        while True:
+            first: tuple[int, int, int, WaitingClass] | None = None
+            for able, order in zip(self._room.able, self._orders):
+                found = order.first(able)
+                if found is not None and (first is None or (order.tier, *found[:2]) < first[:3]):
+                    first = order.tier, *found
+            if first is None or self._still_heads(first[3], view):
+                return None if first is None else first[3]
+
+    def _still_heads(self, waiting: WaitingClass, view: View) -> bool:
+        """Whether the class is where its head belongs; if not, it goes there, or away if it has no jobs any more."""
+        ranked = waiting.ranked
+        if self.head(waiting, view) is None:
+            self.forget(waiting)
+        return ranked == waiting.ranked
+
+    def refuse(self, waiting: WaitingClass) -> None:
+        """The groups of a class, all of which were searched, cannot hold its head until they grow."""
+        for size, groups in waiting.places:
+            self._orders[size].full |= groups
+
+    def grow(self, grown: Iterable[tuple[str, str]] | None) -> None:
+        """The groups of these (region, server), or (None) all, may hold what they were refused for."""
+        there = 0
+        for _, server in grown or ():
+            there |= self._room.group_of(server)
+        for order in self._orders:
+            order.grow(EVERYWHERE if grown is None else there)
+
+    def with_a_task_that_fits(self, grown: Iterable[tuple[str, str]], view: View) -> list[WaitingClass]:
+        """The classes of which one of these (region, server) could hold a task, were it of a type that they accept."""
+        found: dict[Key, WaitingClass] = {}
+        for region, server in grown:
+            for key, waiting in self._in_region[region].items():
+                if key not in found and view.reclaimable.most(server, waiting.tier) >= waiting.task_mgpu:
+                    found[key] = waiting
+        return list(found.values())
+
+    def _rank(self, waiting: WaitingClass) -> None:
+        """Put a class where its head belongs."""
+        head = waiting.queue[0][:2] if waiting.queue else None
+        if head != waiting.ranked:
+            for size, groups in waiting.places:
+                self._orders[size].move(waiting, head, groups)
+            waiting.ranked = head
+
+    def _places(self, record: JobRecord, regions: tuple[str, ...], view: View) -> Iterable[tuple[int, int]]:
+        spec = record.spec
+        kinds_of: dict[int, set[str] | None] = {}
+        if spec.gpu_types is None:
+            kinds_of[spec.mgpu] = None
+        else:
+            for kind, mgpu in spec.gpu_types.items():
+                kinds = kinds_of.setdefault(mgpu, set())
+                assert kinds is not None
+                kinds.add(kind)
+        for mgpu, accepted in kinds_of.items():
+            size = Size(spec.tier, mgpu, spec.tasks, spec.within, spec.cpu_mcores, spec.memory_mib)
+            number = self._room.watch(size, view)
+            if number == len(self._orders):
+                self._orders.append(SizeOrder(spec.tier))
+            yield number, self._room.groups(regions, accepted)

@@ -1,0 +1,208 @@
+"""What the page of a run shows: figures, pictures, who waited longest and why, waits by region and tier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from mast_opt.core.number_format import percent, plain
+from mast_opt.live.loop.history import History, Wait, history
+from mast_opt.live.loop.log_checker import Violation, check_log
+from mast_opt.live.loop.longest_waits import longest_waits
+from mast_opt.live.reports.charts import DAY_MS, HOUR_MS, charts_of
+from mast_opt.live.simulation.run_folder import StoredRun
+from mast_opt.planner.report.html.content import table_of
+from mast_opt.planner.report.html.page import in_words
+from mast_opt.planner.report.html.render import Picture, draw
+from mast_opt.problems.job_placement.units import WHOLE
+from mast_opt.problems.kind.presentation import Form, Head, Section
+
+LONGEST = 50
+"""Jobs that waited longest, as many as are listed."""
+SHARES = ("allocation", "offered", "not_collocated", "storage_overhead", "first_time")
+"""Metrics that are parts of something."""
+WORDS = {
+    "queue_s_mean": "wait, mean, s",
+    "queue_s_p95": "wait, P95, s",
+    "sum_queue_s": "all waits together, s",
+    "gpu_weighted_queue_s": "wait, mean by GPUs, s",
+    "jct_s_mean": "until done, mean, s",
+    "jct_s_p95": "until done, P95, s",
+    "slowdown_mean": "slowdown, mean",
+    "slowdown_p95": "slowdown, P95",
+    "makespan_s": "makespan, s",
+    "allocation": "GPUs in use",
+    "offered": "GPUs wanted",
+    "preemptions": "stops",
+    "lost_gpu_h": "work lost, GPU-hours",
+    "starved": "waited over a day",
+    "waiting": "still wait",
+    "running": "still run",
+    "waited_for_data": "waited for data while there was room",
+    "needless": "stops that were not needed",
+    "storage_overhead": "storage beyond one replica",
+    "first_time": "first runs of their kind",
+    "frag_mean": "fragmented GPUs, mean",
+    "frag_p95": "fragmented GPUs, P95",
+    "step_s": "looked at every, s",
+}
+"""Metrics whose names say too little to people who have not read what they are."""
+SPREAD = ("mean", "p95")
+"""What is shown of a metric that is a spread."""
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """The content of a page."""
+
+    title: str
+    kind: str
+    kind_title: str
+    violations: tuple[Violation, ...]
+    """What is wrong with the log."""
+    notes: tuple[str, ...]
+    figures: tuple[tuple[str, str], ...]
+    metrics: tuple[tuple[str, float | None], ...]
+    """Name and value, as in ``metrics.json``; a spread gives several."""
+    pictures: tuple[tuple[Picture, Section], ...]
+    sections: tuple[Section, ...]
+    provenance: str = ""
+
+
+def run_report(run: StoredRun) -> RunReport:
+    """What there is to show of a run.
+
+    Raises:
+        LogError: the log has faults.
+        InputError: it cannot be read.
+    """
+    found = history(run.events())
+    return RunReport(
+        title=run.facts.trace,
+        kind="run",
+        kind_title=f"Simulated run, {run.policy}",
+        violations=check_log(run.events()),
+        notes=_notes(run),
+        figures=_figures(run, found),
+        metrics=tuple(flat_metrics(run.metrics).items()),
+        pictures=tuple((draw(chart), table_of(chart)) for chart in charts_of(found)),
+        sections=(_longest(found), *_groups(found)),
+    )
+
+
+def _notes(run: StoredRun) -> tuple[str, ...]:
+    facts, notes = run.facts, []
+    if not facts.complete:
+        notes.append("The run was interrupted: what is here ends where it stopped.")
+    if facts.until_s is not None:
+        notes.append(
+            f"The run ends at second {facts.until_s:g} of the trace; jobs that wait then count as long as that."
+        )
+    if facts.warm_up_s:
+        notes.append(f"Key figures leave out jobs submitted before second {facts.warm_up_s:g}; pictures show all.")
+    return tuple(notes)
+
+
+def _figures(run: StoredRun, found: History) -> tuple[tuple[str, str], ...]:
+    stated = [("policy", run.policy), ("jobs", f"{len(found.jobs):,}")]
+    stated += [("load", f"{run.facts.load:g} ×")] if run.facts.load != 1 else []
+    stated += [("seed", str(run.facts.seed))] if run.facts.seed else []
+    stated += [(in_words(name), _param(value)) for name, value in run.params.items()]
+    return tuple(stated)
+
+
+def _param(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def flat_metrics(stated: Mapping[str, Any]) -> dict[str, float | None]:
+    """Name → value of every figure that is one number; of a spread the mean and the 95th percentile."""
+    found: dict[str, float | None] = {}
+    for name, value in stated.items():
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            found[name] = value
+        elif isinstance(value, Mapping) and all(part in value for part in SPREAD):
+            found.update({f"{name}_{part}": value[part] for part in SPREAD})
+    return found
+
+
+def metric_text(name: str, value: float | None) -> str:
+    """A metric as people read it."""
+    return percent(value, 1) if name in SHARES else plain(value)
+
+
+def metric_words(name: str) -> str:
+    """What a metric is called, with its unit."""
+    return WORDS.get(name) or in_words(name)
+
+
+def tiles(report: RunReport) -> list[dict[str, str]]:
+    """The key figures of a page; those that are 0 last."""
+    rows = [
+        {"name": name, "words": metric_words(name), "value": repr(float(value)), "text": metric_text(name, value)}
+        for name, value in report.metrics
+        if value is not None
+    ]
+    return sorted(rows, key=lambda row: row["value"] == "0.0")
+
+
+def versions() -> str:
+    """What the page was made with."""
+    return f"mast-opt {version('mast-opt')}"
+
+
+def _longest(found: History) -> Section:
+    heads = (
+        *(Head("job"), Head("region")),
+        *(Head(title, Form.AMOUNT) for title in ("tier", "GPUs", "submitted, days", "waited, hours", "waits")),
+        Head("why"),
+    )
+    rows = tuple(
+        (
+            wait.job,
+            wait.region or "–",
+            wait.tier,
+            wait.gpus,
+            (wait.submitted_ms - found.first_ms) / DAY_MS,
+            wait.waited_ms / HOUR_MS,
+            wait.attempts,
+            ("still waits; " if wait.open else "") + wait.why,
+        )
+        for wait in longest_waits(found, LONGEST)
+    )
+    note = "Free GPUs are those of the region in which the job waited longest, counted together over its servers."
+    return Section("Who waited longest, and why", heads, rows, note if rows else "No job waited.", leads=True)
+
+
+def _groups(found: History) -> tuple[Section, ...]:
+    """Waits of jobs by where they waited, by tier and by size."""
+
+    def size(wait: Wait) -> str:
+        spec = found.jobs[wait.job][0]
+        return f"{spec.tasks * spec.mgpu / WHOLE:g} GPUs"
+
+    groups: tuple[tuple[str, str, Callable[[Wait], str]], ...] = (
+        ("Waits by region", "region", lambda wait: wait.region or "–"),
+        ("Waits by tier", "tier", lambda wait: f"tier {found.jobs[wait.job][0].tier}"),
+        ("Waits by size", "size", size),
+    )
+    return tuple(_grouped(found, title, head, key) for title, head, key in groups)
+
+
+def _grouped(found: History, title: str, head: str, key: Callable[[Wait], str]) -> Section:
+    waits: dict[str, list[float]] = {}
+    for wait in found.waits:
+        waits.setdefault(key(wait), []).append((wait.end_ms - wait.begin_ms) / HOUR_MS)
+    heads = (
+        Head(head),
+        *(Head(words, Form.AMOUNT) for words in ("waits", "mean, hours", "P95", "longest", "sum")),
+    )
+    rows = [
+        (name, len(hours), float(np.mean(hours)), float(np.percentile(hours, 95)), max(hours), sum(hours))
+        for name, hours in sorted(waits.items(), key=lambda pair: -sum(pair[1]))
+    ]
+    return Section(title, heads, tuple(rows))

@@ -1,0 +1,121 @@
+"""The service: routes, the page, probes, metrics, and errors as problems."""
+
+from __future__ import annotations
+
+import json
+import time
+from importlib.metadata import version
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Match, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from mast_opt.live.service.access import Access
+from mast_opt.live.service.figures import Figures
+from mast_opt.live.service.live import Live
+from mast_opt.live.service.openapi import document
+from mast_opt.live.service.page import PAGE, POLICY
+from mast_opt.live.service.problems import Problem
+from mast_opt.live.service.routes import Api
+from mast_opt.live.service.solve_routes import SolveApi
+from mast_opt.live.service.solves import Solves
+from mast_opt.live.service.streams import Streams
+from mast_opt.live.service.turn_requests import Unavailable
+from mast_opt.live.store.errors import StoreError
+from mast_opt.live.store.protocol import Store
+
+
+def build(
+    live: Live, store: Store, access: Access, solves: Solves | None = None, streams: Streams | None = None
+) -> Starlette:
+    """The application over a loop that has begun, or is about to.
+
+    Args:
+        solves: without them nothing is solved.
+        streams: all that there are, for who ends them.
+    """
+    figures, streams = Figures(live), streams or Streams()
+    api = Api(live, store, access, streams)
+    solve_api = SolveApi(live, store, access, streams, solves or Solves(live, store, None))
+    described = json.dumps(document(version("mast-opt")))
+
+    def page(_: Request) -> Response:
+        return HTMLResponse(PAGE, headers={"Content-Security-Policy": POLICY, "Cache-Control": "no-cache"})
+
+    def ready(_: Request) -> Response:
+        if live.problem:
+            raise Problem(503, "unavailable", live.problem, headers={"Retry-After": "1"})
+        return PlainTextResponse("ready\n")
+
+    def metrics(asked: Request) -> Response:
+        access.principal(asked.headers.get("authorization")).check("read")
+        return Response(figures.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    routes = [
+        Route("/", page),
+        Route("/livez", lambda _: PlainTextResponse("alive\n")),
+        Route("/readyz", ready),
+        Route("/metrics", metrics),
+        Route("/openapi.json", lambda _: Response(described, media_type="application/json")),
+        *api.routes(),
+        *solve_api.routes(),
+    ]
+    handlers = {
+        Problem: _problem,
+        HTTPException: _other,
+        Unavailable: _unavailable,
+        StoreError: _unavailable,
+        Exception: _internal,
+    }
+    app = Starlette(routes=routes, exception_handlers=handlers)
+    app.add_middleware(_Counted, figures=figures)
+    return app
+
+
+def _problem(_: Request, error: Exception) -> Response:
+    assert isinstance(error, Problem)
+    return error.response()
+
+
+def _unavailable(_: Request, error: Exception) -> Response:
+    return Problem(503, "unavailable", str(error), headers={"Retry-After": "1"}).response()
+
+
+def _other(asked: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        matching = [one for one in asked.app.routes if one.matches(asked.scope)[0] is not Match.NONE]
+        same = (one for one in matching if one.path == matching[0].path)
+        headers["Allow"] = ", ".join(sorted({method for one in same for method in one.methods}))
+    return Problem(error.status_code, "http", str(error.detail), headers=headers).response()
+
+
+def _internal(_: Request, error: Exception) -> Response:
+    return Problem(500, "internal", "the service has failed; its log of errors says why").response()
+
+
+class _Counted:
+    """Counts requests and their times."""
+
+    def __init__(self, app: ASGIApp, figures: Figures) -> None:
+        self._app, self._figures = app, figures
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, method = time.perf_counter(), str(scope["method"])
+        method = method if method in ("GET", "POST", "PUT", "DELETE", "HEAD") else "other"
+
+        async def counted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._figures.requests.labels(method, str(message["status"])).inc()
+                self._figures.seconds.labels(method).observe(time.perf_counter() - began)
+                message.setdefault("headers", []).append((b"x-content-type-options", b"nosniff"))
+            await send(message)
+
+        await self._app(scope, receive, counted)

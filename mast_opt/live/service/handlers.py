@@ -1,0 +1,105 @@
+"""What the handlers of all routes need: who asks, what is sent, and an answer once it is in the log."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+
+from starlette.requests import Request as Asked
+from starlette.responses import Response
+
+from mast_opt.live.loop import events as ev
+from mast_opt.live.service.access import Access, Principal
+from mast_opt.live.service.live import Live
+from mast_opt.live.service.problems import Problem
+from mast_opt.live.service.requests import MOST_BYTES, NAME
+from mast_opt.live.service.streams import Streams
+from mast_opt.live.service.turn_requests import Key, KeyReused, Request, Respond, Unavailable
+from mast_opt.live.store.errors import StoreError
+from mast_opt.live.store.protocol import Store
+
+
+class Handlers:
+    """Handlers over one loop."""
+
+    def __init__(self, live: Live, store: Store, access: Access, streams: Streams) -> None:
+        self.live, self.store, self.access, self.streams = live, store, access, streams
+
+    def who(self, asked: Asked, scope: str) -> Principal:
+        """Who asks. Raises Problem: 401, 403, 429."""
+        who = self.access.principal(asked.headers.get("authorization"))
+        who.check(scope)
+        return who
+
+    async def submitted(
+        self, asked: Asked, who: Principal, body: bytes, events: tuple[ev.Event, ...], respond: Respond
+    ) -> Response:
+        """The answer once the events are in the log. Raises Problem."""
+        request = Request(events, respond, key_of(asked, who, body))
+        try:
+            status, text = await asyncio.wrap_future(self.live.submit(request))
+        except KeyReused as error:
+            raise Problem(422, "key-reused", str(error)) from None
+        except (Unavailable, StoreError) as error:
+            raise Problem(503, "unavailable", str(error), headers={"Retry-After": "1"}) from None
+        return text_of(status, text)
+
+    async def answered_before(self, asked: Asked, who: Principal, body: bytes) -> Response | None:
+        """The answer of the first request with this key; None if this is the first. Raises Problem."""
+        key = key_of(asked, who, body)
+        known = None if key is None else await asyncio.to_thread(self.store.answer, key.principal, key.key)
+        if key is None or known is None:
+            return None
+        if known.digest != key.digest:
+            raise Problem(422, "key-reused", f"the key {key.key} came with another request before")
+        return text_of(known.status, known.body)
+
+
+def key_of(asked: Asked, who: Principal, body: bytes) -> Key | None:
+    """The name that a client gives its request. Raises Problem."""
+    header = asked.headers.get("idempotency-key")
+    if header is None:
+        return None
+    if not NAME.fullmatch(header):
+        raise Problem(422, "fault", "Idempotency-Key: expected letters, digits and . _ : / @ -, at most 253")
+    digest = hashlib.blake2b(f"{asked.method} {asked.url.path} ".encode() + body, digest_size=16).hexdigest()
+    return Key(who.name, header, digest)
+
+
+async def body_of(asked: Asked) -> bytes:
+    """The body. Raises Problem for one that is too large, or said to be no JSON."""
+    kind = asked.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Problem(415, "media-type", f"the body is {kind[:60]}; expected application/json")
+    length = asked.headers.get("content-length", "")
+    if length.isdecimal() and int(length) > MOST_BYTES:
+        raise Problem(413, "too-large", f"the body has {int(length):,} bytes; expected at most {MOST_BYTES:,}")
+    parts, size = [], 0
+    async for part in asked.stream():
+        size += len(part)
+        if size > MOST_BYTES:
+            raise Problem(413, "too-large", f"the body has more than {MOST_BYTES:,} bytes")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def number_of(asked: Asked, name: str, default: int, least: int, most: int) -> int:
+    """A whole number of the query. Raises Problem."""
+    text = asked.query_params.get(name)
+    if text is None:
+        return default
+    if not text.isdecimal() or not text.isascii() or len(text) > 18 or not least <= int(text) <= most:
+        raise Problem(422, "fault", f"{name} is {text[:30]!r}; expected a whole number from {least:,} to {most:,}")
+    return int(text)
+
+
+def json_of(found: object, status: int = 200) -> Response:
+    """An answer."""
+    return Response(json.dumps(found, allow_nan=False), status, media_type="application/json")
+
+
+def text_of(status: int, text: str) -> Response:
+    """An answer whose body is JSON already."""
+    kind = "application/json" if status < 400 else "application/problem+json"
+    return Response(text, status, media_type=kind)

@@ -1,0 +1,386 @@
+"""The loop in a thread: requests and reports in, a turn, the log, commands out.
+
+Requests that come while a turn is written are taken in together by the next one. A client is answered, and a command
+leaves, when the turn is in the log. Where the store refuses, everything is as it was before the turn.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from mast_opt.live.hosts.protocol import Host, within_abilities
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.commands import Command
+from mast_opt.live.loop.engine import Engine
+from mast_opt.live.loop.policy import Policy
+from mast_opt.live.loop.state import State
+from mast_opt.live.service.open_steps import OpenSteps
+from mast_opt.live.service.restart import Reconciliation, completed, differences, early_starts, found_in, settled
+from mast_opt.live.service.turn_requests import (
+    Request,
+    Unavailable,
+    answer_all,
+    fail_all,
+    known_keys,
+    verdicts_on,
+)
+from mast_opt.live.store.errors import Fenced, StoreError
+from mast_opt.live.store.protocol import Store
+from mast_opt.live.store.records import Answer, Batch, OpenCommand
+from mast_opt.live.store.recovery import snapshot_of
+
+MOST_EVENTS = 20_000
+"""Events of requests that one turn takes in."""
+RECENT = 500
+"""Events that are kept at hand."""
+
+
+@dataclass(frozen=True)
+class LiveParams:
+    """Parameters of a live loop.
+
+    Args:
+        holder: name of this process, for others that would lead.
+        ttl_s: seconds after which a leader that is not heard of is followed.
+        snapshot_every: events between two snapshots.
+        keep_answers_s: seconds for which a repeated request gets the answer of the first.
+        most_waiting: requests that may wait for a turn; further ones are refused.
+        observe_s: seconds between two looks at what the host runs.
+        retry_s: seconds after which a store that has failed is tried again.
+    """
+
+    holder: str = "mast-opt"
+    ttl_s: float = 15.0
+    snapshot_every: int = 100_000
+    keep_answers_s: float = 86_400.0
+    most_waiting: int = 10_000
+    observe_s: float = 60.0
+    retry_s: float = 0.2
+
+
+class Live:
+    """A loop over a store and a host.
+
+    Args:
+        opening: the state before the first event.
+        policy: makes the policy; it is made again when the state is read again.
+        host_of: the host, given what jobs ask for.
+        clock: ms since 1970; it may go back, the loop does not.
+        ticks: seconds that never go back.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        opening: Callable[[], State],
+        policy: Callable[[], Policy],
+        host_of: Callable[[Callable[[str], ev.JobSpec]], Host],
+        params: LiveParams | None = None,
+        clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        ticks: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store, self._opening, self._policy = store, opening, policy
+        self._params = params or LiveParams()
+        self._clock, self._ticks = clock, ticks
+        self._anchor = clock(), ticks()
+        """Time of the clock when it was last ahead, and ticks then."""
+        self.host = host_of(lambda job: self._engine.state.jobs[job].spec)
+        self.host.listen(self._look_up)
+        self._lock = threading.RLock()
+        self._wake = threading.Condition()
+        self._waiting: deque[Request] = deque()
+        self._stopping = False
+        self._stored: list[Callable[[int], object]] = []
+        self.epoch = 0
+        self.problem = "starting"
+        """Why nothing is taken in; empty while everything is."""
+        self.recent: deque[ev.Stored] = deque(maxlen=RECENT)
+        self.turn_s: deque[float] = deque(maxlen=1000)
+        self._snapshot_seq = 0
+        self._in_log = False
+        """Whether the log has everything that the state has."""
+        self._last_ms = 0
+        """Time of the last event."""
+        self._reports: list[ev.Event] = []
+        """Of the host, not yet in the log."""
+        self._next_wake: int | None = None
+        self._renewed = 0.0
+        self._cleared = 0.0
+        self._looked = 0.0
+        self._reconciliation = Reconciliation()
+        self._steps = OpenSteps()
+        self._engine: Engine
+        self._thread = threading.Thread(target=self._run, name="mast-opt loop", daemon=True)
+
+    # --- from outside ---
+
+    def start(self) -> None:
+        """Lead, read the log, and begin. Raises LeadHeld while somebody else leads, StoreError, CorruptStore."""
+        self.begin()
+        self._thread.start()
+
+    def begin(self) -> None:
+        """As ``start``, for who calls ``step`` instead of having a thread do so."""
+        self.epoch = self._store.take_lead(self._params.holder, self._params.ttl_s)
+        self._renewed = self._looked = self._ticks()
+        self._recover(first=True)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the thread is there; it ends when the loop is closed, or when another process leads."""
+        return self._thread.is_alive()
+
+    def close(self) -> None:
+        """Take in nothing more, write what has come, keep a snapshot, and let the next one lead."""
+        with self._wake:
+            self._stopping = True
+            self._wake.notify()
+        if self._thread.is_alive():
+            self._thread.join()
+        if not self.problem:
+            with suppress(StoreError, Unavailable):  # the log has everything
+                self._save_snapshot()
+                self._store.release_lead(self.epoch)
+        self.host.close()
+        self.problem = "stopped"
+
+    def submit(self, request: Request) -> Future[tuple[int, str]]:
+        """A future of status and body of the answer, filled in when what was accepted is in the log. It may hold
+        Unavailable, KeyReused, or a StoreError."""
+        with self._wake:
+            if self.problem or self._stopping:
+                request.done.set_exception(Unavailable(f"the loop takes nothing in: {self.problem or 'stopping'}"))
+            elif len(self._waiting) >= self._params.most_waiting:
+                request.done.set_exception(Unavailable("too many requests wait for their turn"))
+            else:
+                self._waiting.append(request)
+                self._wake.notify()
+        return request.done
+
+    @contextmanager
+    def state(self) -> Iterator[State]:
+        """The state between two turns, all of it in the log. The loop waits meanwhile. Raises Unavailable while the log
+        is being read."""
+        with self._lock:
+            if not self._in_log:
+                raise Unavailable(f"the state is not known now: {self.problem}")
+            yield self._engine.state
+
+    def now_ms(self) -> int:
+        """The time by which the loop goes: that of the clock, and where that has gone back, what has passed since."""
+        (since_ms, since_s), tick_s, clock_ms = self._anchor, self._ticks(), self._clock()
+        carried_ms = since_ms + int(1000 * (tick_s - since_s))
+        if clock_ms >= carried_ms:
+            self._anchor = clock_ms, tick_s
+        return max(clock_ms, carried_ms, self._engine.state.now_ms)
+
+    def on_stored(self, call: Callable[[int], object]) -> Callable[[], None]:
+        """Have a function called with the number of the last event after every turn; returns what ends that."""
+        self._stored.append(call)
+        return lambda: self._stored.remove(call)
+
+    # --- the thread ---
+
+    def _look_up(self) -> None:
+        with self._wake:
+            self._wake.notify()
+
+    def _run(self) -> None:
+        while True:
+            with self._wake:
+                if not self._waiting and not self._stopping:
+                    self._wake.wait(self._pause_s())
+                if self._stopping and not self._waiting:
+                    return
+            if not self.step():
+                return
+
+    def step(self) -> bool:
+        """One turn with the requests that have come; False if the loop has come to its end."""
+        with self._wake:
+            taken = self._take()
+        try:
+            self._turn(taken)
+            self._keep_house()
+        except Fenced as error:
+            self._give_up(taken, error)
+            return False
+        except Exception as error:  # nothing of the turn is in the log, or all of it
+            with self._wake:
+                self.problem = f"reading the log again after a failure: {error}"
+                rest, self._waiting = self._waiting, deque()
+            fail_all(taken, error)
+            fail_all(rest, Unavailable(self.problem))
+            return self._recovered()
+        return True
+
+    def _take(self) -> list[Request]:
+        """Requests for one turn."""
+        taken, count = [], 0
+        while self._waiting and count < MOST_EVENTS:
+            taken.append(self._waiting.popleft())
+            count += len(taken[-1].events)
+        return taken
+
+    def _pause_s(self) -> float:
+        if self._reports:
+            return 0.0
+        now = self.now_ms()
+        times = [time_ms for time_ms in (self._next_wake, self.host.next_ms()) if time_ms is not None]
+        return max(0.0, min([self._params.ttl_s / 3, *((time_ms - now) / 1000 for time_ms in times)]))
+
+    def _turn(self, taken: Sequence[Request]) -> None:
+        now, begun = self.now_ms(), time.perf_counter()
+        answered, fresh = known_keys(self._store, taken)
+        self._reports = completed(self._engine.state, [*self._reports, *self.host.reports(now)])
+        reports = tuple(self._reports)
+        due = self._next_wake is not None and now >= self._next_wake
+        if not (reports or due or fresh):
+            answer_all(answered)
+            return
+        with self._lock:
+            before = self._engine.state.seq
+            self._in_log = False
+            verdicts, inbox = verdicts_on(self._engine.state, self._store, fresh)
+            for event in inbox:
+                if isinstance(event, (ev.ServerDown, ev.ServerUp)):
+                    self._reports += self.host.happened(now, event)
+            inbox += self._reports[len(reports) :]
+            turn = self._engine.advance(now, [*reports, *inbox])
+            self._next_wake = turn.next_wake_ms
+            commands = within_abilities(self.host, turn.commands)
+            answers = [(request, *request.respond(verdicts[at])) for at, request in enumerate(fresh)]
+            self._steps.add(commands)
+            batch = Batch(
+                before,
+                turn.events,
+                [OpenCommand.of(command) for command in commands],
+                [*settled(turn.events), *self._steps.settled(self._engine.state)],
+                [
+                    Answer(request.key.principal, request.key.key, request.key.digest, status, body, now)
+                    for request, status, body in answers
+                    if request.key is not None
+                ],
+            )
+            if batch.events or batch.answers or batch.settled:
+                self._store.append(self.epoch, batch)
+            self._reports.clear()
+            self._written(turn.events)
+        self.turn_s.append(time.perf_counter() - begun)
+        answer_all(answered)
+        answer_all([(request, (status, body)) for request, status, body in answers])
+        self._give(now, (*early_starts(self.host, self._engine.state, turn.events), *commands))
+        for call in tuple(self._stored):
+            call(self._engine.state.seq)
+
+    def _give(self, now_ms: int, commands: Iterable[Command]) -> None:
+        """Commands leave for the host."""
+        for command in commands:
+            self.host.carry_out(now_ms, command)
+            self._steps.taken(command)
+
+    def _written(self, events: Sequence[ev.Stored]) -> None:
+        self._in_log = True
+        self._steps.written()
+        self.recent.extend(events)
+        if events:
+            self._last_ms = events[-1].at_ms
+
+    # --- housekeeping ---
+
+    def _keep_house(self) -> None:
+        now = self._ticks()
+        if now - self._renewed > self._params.ttl_s / 3:
+            self._store.renew_lead(self.epoch)
+            self._renewed = now
+        if self._engine.state.seq - self._snapshot_seq >= self._params.snapshot_every:
+            self._save_snapshot()
+        if now - self._looked > self._params.observe_s:
+            self._looked = now
+            self._look()
+        if now - self._cleared > 3600:
+            self._cleared = now
+            since = self.now_ms() - round(1000 * self._params.keep_answers_s)
+            self._store.retain(self.epoch, events_from=1, answers_from_ms=since)
+
+    def _look(self) -> None:
+        """Compare the state with what the host runs: an answer may have been lost."""
+        found = self._reconciliation.look(self._engine.state, self.host.observe(), self._reports)
+        self._reports += found.events
+        self._give(self.now_ms(), found.commands)
+
+    def _save_snapshot(self) -> None:
+        with self.state() as state:
+            now, state.now_ms = state.now_ms, self._last_ms  # a turn without events is not in the log
+            snapshot = snapshot_of(state)
+            state.now_ms = now
+        self._store.save_snapshot(self.epoch, snapshot)
+        self._snapshot_seq = snapshot.seq
+
+    def _give_up(self, taken: Sequence[Request], error: Exception) -> None:
+        with self._wake:
+            self.problem = str(error)
+            rest, self._waiting = [*taken, *self._waiting], deque()
+        fail_all(rest, Unavailable(self.problem))
+        self.host.close()
+
+    def _recovered(self) -> bool:
+        """Read the state again after a failure, as often as it takes; False if another process leads by then."""
+        while not self._stopping:
+            try:
+                self._store.renew_lead(self.epoch)
+                self._recover()
+            except Fenced as error:
+                self._give_up((), error)
+                return False
+            except StoreError as error:
+                self.problem = str(error)
+                time.sleep(self._params.retry_s)
+            else:
+                return True
+        return False
+
+    def _recover(self, *, first: bool = False) -> None:
+        """The state as the log has it; differences from what the host runs; commands without an answer again."""
+        with self._lock:
+            self._in_log = False
+            found = found_in(self._store, self._opening)
+            self._last_ms = found.state.now_ms
+            self._anchor = max(self._clock(), found.state.now_ms), self._ticks()
+            self._engine = Engine(found.state, self._policy())
+            self._snapshot_seq = found.snapshot_seq
+            state, now = found.state, self.now_ms()
+            self.host.resume(state.jobs.values())
+            differ = differences(state, self.host.observe(), self._reports, found.commands)
+            inbox: list[ev.Event] = [*state.opening()] if state.seq == 0 else []
+            if first:
+                inbox.append(ev.LeadTaken(self._params.holder, self.epoch))
+            inbox += (*self._reports, *differ.events)
+            turn = self._engine.advance(now, inbox)
+            self._next_wake = turn.next_wake_ms
+            fresh = within_abilities(self.host, turn.commands)
+            given = [OpenCommand.of(command) for command in fresh]
+            again = within_abilities(self.host, found.commands)
+            able = {one.id for one in again}
+            self._steps = OpenSteps()
+            self._steps.add((*again, *fresh))
+            done = (
+                *found.settled,
+                *(one.id for one in found.commands if one.id not in able),
+                *settled(turn.events),
+                *self._steps.settled(state),
+            )
+            before = turn.events[0].seq - 1 if turn.events else state.seq
+            self._store.append(self.epoch, Batch(before, turn.events, given, done))
+            self._reports.clear()
+            self._written(turn.events)
+        self.problem = ""
+        gone = set(done)
+        again = [one for one in again if one.id not in gone]
+        self._give(now, (*differ.commands, *again, *early_starts(self.host, state, turn.events), *fresh))

@@ -1,0 +1,267 @@
+"""What there is under /v1."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from starlette.requests import Request as Asked
+from starlette.responses import Response
+from starlette.routing import Route
+
+from mast_opt.live.loop import events as ev
+from mast_opt.live.service import views
+from mast_opt.live.service.fleet_requests import dataset_events, server_event
+from mast_opt.live.service.handlers import Handlers, body_of, json_of, number_of
+from mast_opt.live.service.problems import Problem
+from mast_opt.live.service.requests import (
+    MOST_LIMIT,
+    QUOTA,
+    STORAGE,
+    DatasetRequest,
+    JobRequest,
+    QuotaRequest,
+    RegionRequest,
+    ServerRequest,
+    as_job,
+    base_units,
+    fields_in,
+    jobs_in,
+    name_in,
+    spec_of,
+)
+from mast_opt.live.service.streams import ALIVE, last_seen, message
+from mast_opt.live.service.turn_requests import ACCEPTED, EXISTS, UNKNOWN, Respond
+
+
+class Api(Handlers):
+    """The handlers of jobs, fleet and log."""
+
+    def routes(self) -> list[Route]:
+        """All of them."""
+        return [
+            Route("/v1/jobs", self.submit, methods=["POST"]),
+            Route("/v1/jobs", self.jobs, methods=["GET"]),
+            Route("/v1/jobs/{job:path}/explain", self.explain, methods=["GET"]),
+            Route("/v1/jobs/{job:path}", self.job, methods=["GET"]),
+            Route("/v1/jobs/{job:path}", self.cancel, methods=["DELETE"]),
+            Route("/v1/whatif", self.what_if, methods=["POST"]),
+            Route("/v1/fleet", self.fleet, methods=["GET"]),
+            Route("/v1/servers/{server:path}", self.server, methods=["PUT"]),
+            Route("/v1/quotas/{tenant:path}", self.quota, methods=["PUT"]),
+            Route("/v1/regions/{region:path}", self.region, methods=["PUT"]),
+            Route("/v1/datasets/{dataset:path}", self.dataset, methods=["PUT"]),
+            Route("/v1/events", self.events, methods=["GET"]),
+            Route("/v1/events/stream", self.stream, methods=["GET"]),
+        ]
+
+    # --- jobs ---
+
+    async def submit(self, asked: Asked) -> Response:
+        """Jobs, one or a list."""
+        who = self.who(asked, "submit")
+        body = await body_of(asked)
+        found, many = jobs_in(body)
+        if who.tenant:
+            for name, spec in found:
+                if spec.tenant not in ("", who.tenant):
+                    raise Problem(
+                        403, "tenant", f"job {name} is of tenant {spec.tenant}; {who.name} is of {who.tenant}"
+                    )
+            found = [(name, replace(spec, tenant=who.tenant)) for name, spec in found]
+        events = tuple(ev.Submitted(name, spec) for name, spec in found)
+        names = [name for name, _ in found]
+        return await self.submitted(asked, who, body, events, _of_list(names) if many else _of_one(names[0]))
+
+    def jobs(self, asked: Asked) -> Response:
+        """Jobs whose end is not known, by the order of submission."""
+        self.who(asked, "read")
+        wanted, after = asked.query_params.get("state"), asked.query_params.get("after")
+        limit = number_of(asked, "limit", 100, 1, MOST_LIMIT)
+        with self.live.state() as state:
+            names = list(state.jobs)
+            if after is not None and after not in state.jobs:
+                raise Problem(422, "fault", f"after is {after[:60]!r}; expected the name of a job of this list")
+            begin = 0 if after is None else names.index(after) + 1
+            found = []
+            for name in names[begin:]:
+                record = state.jobs[name]
+                if wanted is None or record.state.value == wanted:
+                    found.append(views.job_object(record))
+                    if len(found) == limit:
+                        break
+            total = len(names)
+        return json_of({"jobs": found, "count": total})
+
+    def job(self, asked: Asked) -> Response:
+        """One job; of one that has ended, all of its events."""
+        self.who(asked, "read")
+        name = name_in(asked.path_params, "job")
+        with self.live.state() as state:
+            record = state.jobs.get(name)
+            found = None
+            if record is not None:
+                why = views.why_not_now(state.fleet, record.job) if record.waits else ""
+                found = views.job_object(record)
+                found["why"] = found["why"] or why
+        if found is None:
+            found = views.ended_object(self.store.of_job(name))
+        if found is None:
+            raise Problem(404, "no-job", f"there is no job {name}")
+        return json_of(found)
+
+    async def cancel(self, asked: Asked) -> Response:
+        """A job is wanted no more."""
+        who = self.who(asked, "submit")
+        name = name_in(asked.path_params, "job")
+        with self.live.state() as state:
+            record = state.jobs.get(name)
+            tenant = None if record is None else record.spec.tenant
+        if tenant is not None and who.tenant and tenant != who.tenant and "operate" not in who.scopes:
+            raise Problem(403, "tenant", f"job {name} is not of tenant {who.tenant}")
+
+        def respond(verdicts: Sequence[str]) -> tuple[int, str]:
+            if verdicts[0] == ACCEPTED:
+                return 202, json.dumps({"job": name, "result": "cancelled"})
+            return 404, Problem(404, "no-job", f"there is no job {name}, or it has ended").body()
+
+        return await self.submitted(asked, who, b"", (ev.Cancelled(name),), respond)
+
+    def explain(self, asked: Asked) -> Response:
+        """Where a waiting job could start, and what rules every other cluster out."""
+        self.who(asked, "read")
+        name = name_in(asked.path_params, "job")
+        with self.live.state() as state:
+            record = state.jobs.get(name)
+            if record is None:
+                raise Problem(404, "no-job", f"there is no job {name}, or it has ended")
+            if not record.waits and not record.held:
+                raise Problem(
+                    409, "not-waiting", f"job {name} is {record.state.value}; only a waiting one is explained"
+                )
+            found = views.answer_object(state.fleet, record.job)
+        return json_of({**found, "why": views.why_waiting(self.store.of_job(name))})
+
+    async def what_if(self, asked: Asked) -> Response:
+        """Where a job could start if it came now; nothing changes."""
+        self.who(asked, "read")
+        one = fields_in(await body_of(asked), JobRequest)
+        job = as_job(f"what if: {one['job']}", spec_of(one))
+
+        def look() -> dict[str, Any]:
+            with self.live.state() as state:
+                return views.answer_object(state.fleet, job)
+
+        return json_of({**await asyncio.to_thread(look), "job": one["job"]})
+
+    # --- fleet ---
+
+    def fleet(self, asked: Asked) -> Response:
+        """Servers and what is used of them, quotas, replicas."""
+        self.who(asked, "read")
+        with self.live.state() as state:
+            return json_of(views.fleet_object(state))
+
+    async def server(self, asked: Asked) -> Response:
+        """A server comes, breaks or comes back."""
+        who = self.who(asked, "operate")
+        name, body = name_in(asked.path_params, "server"), await body_of(asked)
+        one = fields_in(body, ServerRequest)
+        with self.live.state() as state:
+            event, jobs = server_event(state, name, one)
+        answer = {"server": name, "state": one["state"], **({"waits_for": jobs} if jobs else {})}
+        return await self.submitted(asked, who, body, (event,), _done(answer))
+
+    async def quota(self, asked: Asked) -> Response:
+        """GPUs of a tenant."""
+        who = self.who(asked, "operate")
+        name, body = name_in(asked.path_params, "tenant"), await body_of(asked)
+        gpus = fields_in(body, QuotaRequest)["gpus"]
+        event = ev.QuotaSet(name, base_units(QUOTA, gpus))
+        return await self.submitted(asked, who, body, (event,), _done({"tenant": name, "gpus": gpus}))
+
+    async def region(self, asked: Asked) -> Response:
+        """What a region can store."""
+        who = self.who(asked, "operate")
+        name, body = name_in(asked.path_params, "region"), await body_of(asked)
+        storage_tb = fields_in(body, RegionRequest)["storage_tb"]
+        with self.live.state() as state:
+            if name not in state.inventory.supply_mgpu:
+                raise Problem(404, "no-region", f"there is no region {name}")
+        event = ev.StorageSet(name, STORAGE.in_base_units(storage_tb))
+        return await self.submitted(asked, who, body, (event,), _done({"region": name, "storage_tb": storage_tb}))
+
+    async def dataset(self, asked: Asked) -> Response:
+        """A dataset, its size, and where it is."""
+        who = self.who(asked, "operate")
+        name, body = name_in(asked.path_params, "dataset"), await body_of(asked)
+        one = fields_in(body, DatasetRequest)
+        with self.live.state() as state:
+            events = dataset_events(state, name, one)
+        return await self.submitted(asked, who, body, events, _done({"dataset": name, "regions": list(one["regions"])}))
+
+    # --- log ---
+
+    def events(self, asked: Asked) -> Response:
+        """Events after one of that number."""
+        self.who(asked, "read")
+        limit = number_of(asked, "limit", 100, 1, MOST_LIMIT)
+        last = self.store.last_seq()
+        after = number_of(asked, "after", max(0, last - limit), 0, last)
+        found = [views.event_object(stored) for stored in self.store.read(after, min(last, after + limit))]
+        return json_of({"events": found, "last": last})
+
+    async def stream(self, asked: Asked) -> Response:
+        """Events as they come (server-sent events); ``Last-Event-ID`` is the number of the last one that was seen."""
+        self.who(asked, "read")
+        last = self.store.last_seq()
+        return self.streams.answer(self._lines(min(last, last_seen(asked, last))))
+
+    async def _lines(self, after: int) -> AsyncIterator[str]:
+        loop, news = asyncio.get_running_loop(), asyncio.Event()
+        end = self.live.on_stored(lambda _: loop.call_soon_threadsafe(news.set))
+        try:
+            while not self.live.problem:
+                news.clear()
+                last = await asyncio.to_thread(self.store.last_seq)
+                while after < last:
+                    upto = min(last, after + MOST_LIMIT)
+                    for stored in await asyncio.to_thread(self._some, after, upto):
+                        yield message(views.event_object(stored), stored.seq)
+                    after = upto
+                if not await self.streams.pause(news):
+                    yield ALIVE
+        finally:
+            end()
+
+    def _some(self, after: int, upto: int) -> list[ev.Stored]:
+        return list(self.store.read(after, upto))
+
+
+def _done(found: dict[str, Any]) -> Respond:
+    def respond(verdicts: Sequence[str]) -> tuple[int, str]:
+        if UNKNOWN in verdicts:
+            return 409, Problem(409, "changed", "it has changed while this was asked; look, and ask again").body()
+        return 200, json.dumps(found)
+
+    return respond
+
+
+def _of_one(name: str) -> Respond:
+    def respond(verdicts: Sequence[str]) -> tuple[int, str]:
+        if verdicts[0] == EXISTS:
+            return 409, Problem(409, "job-exists", f"there is or was a job {name}").body()
+        return 201, json.dumps({"job": name, "result": ACCEPTED})
+
+    return respond
+
+
+def _of_list(names: Sequence[str]) -> Callable[[Sequence[str]], tuple[int, str]]:
+    def respond(verdicts: Sequence[str]) -> tuple[int, str]:
+        results = [{"job": name, "result": verdict} for name, verdict in zip(names, verdicts)]
+        return (201 if set(verdicts) <= {ACCEPTED} else 207), json.dumps({"jobs": results})
+
+    return respond

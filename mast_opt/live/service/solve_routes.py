@@ -1,0 +1,218 @@
+"""What there is under /v1/solves and /v1/plans."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from starlette.requests import Request as Asked
+from starlette.responses import Response
+from starlette.routing import Route
+
+from mast_opt.core.solve_result import relative_gap
+from mast_opt.live.hosts.protocol import Can
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.state import State
+from mast_opt.live.loop.view import StateView
+from mast_opt.live.service.access import Access
+from mast_opt.live.service.handlers import Handlers, body_of, json_of
+from mast_opt.live.service.live import Live
+from mast_opt.live.service.problems import Problem
+from mast_opt.live.service.requests import SolveRequest, decoded, name_in
+from mast_opt.live.service.solves import Solve, Solves
+from mast_opt.live.service.streams import ALIVE, Streams, last_seen, message
+from mast_opt.live.service.turn_requests import EXISTS
+from mast_opt.live.store.protocol import Store
+from mast_opt.live.store.records import StoredPlan
+from mast_opt.planner.io.events import EVENTS
+
+LOOK_S = 0.5
+"""Between two looks at the incumbents of a solve."""
+_NEEDED = {ev.COPY: Can.COPY, ev.DROP: Can.COPY, ev.MOVE: Can.MOVE_SERVERS}
+HOST, PEOPLE = "host", "people"
+
+
+class SolveApi(Handlers):
+    """The handlers of solves and plans."""
+
+    def __init__(self, live: Live, store: Store, access: Access, streams: Streams, solves: Solves) -> None:
+        super().__init__(live, store, access, streams)
+        self.solves = solves
+
+    def routes(self) -> list[Route]:
+        """All of them."""
+        return [
+            Route("/v1/solves", self.begin, methods=["POST"]),
+            Route("/v1/solves", self.list, methods=["GET"]),
+            Route("/v1/solves/{solve}/events", self.stream, methods=["GET"]),
+            Route("/v1/solves/{solve}", self.one, methods=["GET"]),
+            Route("/v1/solves/{solve}", self.stop, methods=["DELETE"]),
+            Route("/v1/plans", self.plans, methods=["GET"]),
+            Route("/v1/plans/{plan}", self.plan, methods=["GET"]),
+            Route("/v1/plans/{plan}/adopt", self.adopt, methods=["POST"]),
+        ]
+
+    # --- solves ---
+
+    async def begin(self, asked: Asked) -> Response:
+        """A solve begins."""
+        who = self.who(asked, "operate")
+        body = await body_of(asked)
+        request = decoded(body, SolveRequest)
+        answer = await self.answered_before(asked, who, body)
+        if answer is None:
+            solve = await asyncio.to_thread(self.solves.prepare, request, who.name)
+
+            def respond(verdicts: Sequence[str]) -> tuple[int, str]:
+                if verdicts[0] == EXISTS:
+                    return 409, Problem(409, "awaited", f"path {request.path} waits for a plan already").body()
+                return 202, json.dumps({"solve": solve.id})
+
+            try:
+                answer = await self.submitted(asked, who, body, (ev.SolveAsked(solve.path, solve.checksum),), respond)
+                await asyncio.to_thread(self.solves.launch, solve)
+            except BaseException:  # the log will say whether it was asked for
+                self.solves.launch_later(solve)
+                raise
+        if answer.status_code == 202:
+            answer.headers["Location"] = f"/v1/solves/{json.loads(bytes(answer.body))['solve']}"
+        return answer
+
+    def list(self, asked: Asked) -> Response:
+        """Every solve, the newest first."""
+        self.who(asked, "read")
+        return json_of({"solves": [solve_object(solve) for solve in self.solves.all()]})
+
+    def one(self, asked: Asked) -> Response:
+        """One solve."""
+        self.who(asked, "read")
+        return json_of(solve_object(self.solves.one(name_in(asked.path_params, "solve"))))
+
+    def stop(self, asked: Asked) -> Response:
+        """A solve ends soon, and keeps its incumbent."""
+        self.who(asked, "operate")
+        solve = self.solves.stop(name_in(asked.path_params, "solve"))
+        return json_of(solve_object(solve), 202 if not solve.ended else 200)
+
+    async def stream(self, asked: Asked) -> Response:
+        """Incumbents and bounds as they come (server-sent events); the last message is the solve as it has ended."""
+        self.who(asked, "read")
+        solve = self.solves.one(name_in(asked.path_params, "solve"))
+        return self.streams.answer(self._incumbents(solve, last_seen(asked, 0)))
+
+    async def _incumbents(self, solve: Solve, after: int) -> AsyncIterator[str]:
+        path, number, looks = self.solves.folder_of(solve) / EVENTS, 0, 0
+        while True:
+            ended = solve.ended
+            lines = await asyncio.to_thread(path.read_text) if path.exists() else ""
+            whole = lines.splitlines(keepends=True)
+            for number, line in enumerate(whole, start=1):
+                if number > after and line.endswith("\n"):
+                    yield message(json.loads(line), number)
+                    after = number
+            if ended:
+                yield message(solve_object(solve), event="end")
+                return
+            looks += 1
+            if not await self.streams.pause(asyncio.Event(), LOOK_S) and looks % 30 == 0:
+                yield ALIVE
+            if self.streams.ended:
+                return
+
+    # --- plans ---
+
+    def plans(self, asked: Asked) -> Response:
+        """Every plan, the newest first, and how far those have come that are carried out."""
+        self.who(asked, "read")
+        found = self.store.plans()
+        with self.live.state() as state:
+            return json_of({"plans": [self._plan_object(state, plan) for plan in found]})
+
+    def plan(self, asked: Asked) -> Response:
+        """One plan; of one that is carried out, the steps that are left."""
+        self.who(asked, "read")
+        plan = self._known(name_in(asked.path_params, "plan"))
+        with self.live.state() as state:
+            found = self._plan_object(state, plan)
+            progress = state.plans.progress(plan.path)
+        if progress.plan == plan.id:
+            steps = [("waiting", step) for step in progress.waiting] + [
+                ("under way", step) for step in progress.under_way
+            ]
+            found["steps"] = [{"state": word, **self._step_object(step)} for word, step in steps]
+        return json_of(found)
+
+    async def adopt(self, asked: Asked) -> Response:
+        """A plan is carried out from now on, instead of what is left of the one before it."""
+        who = self.who(asked, "operate")
+        plan = await asyncio.to_thread(self._known, name_in(asked.path_params, "plan"))
+
+        def steps() -> ev.PlanAdopted:
+            path, planned = self.solves.planned(plan)
+            with self.live.state() as state:
+                found = path.carry_out(StateView(state, ()), planned)
+            return ev.PlanAdopted(plan.path, plan.id, found.dropped, found.steps, found.ratios)
+
+        event = await asyncio.to_thread(steps)
+        listed = [self._step_object(step) for step in event.steps]
+
+        def respond(verdicts: Sequence[str]) -> tuple[int, str]:
+            return 200, json.dumps({"plan": plan.id, "steps": listed, "dropped": event.dropped})
+
+        return await self.submitted(asked, who, b"", (event,), respond)
+
+    def _known(self, name: str) -> StoredPlan:
+        for plan in self.store.plans():
+            if plan.id == name:
+                return plan
+        raise Problem(404, "no-plan", f"there is no plan {name}")
+
+    def _plan_object(self, state: State, plan: StoredPlan) -> dict[str, Any]:
+        progress = state.plans.progress(plan.path)
+        found: dict[str, Any] = {
+            "plan": plan.id,
+            "path": plan.path,
+            "status": plan.status,
+            "objective": plan.objective,
+            "bound": plan.bound,
+            "gap": relative_gap(plan.objective, plan.bound),
+            "at_ms": plan.at_ms,
+            "adopted": progress.plan == plan.id,
+        }
+        if progress.plan == plan.id:
+            found["progress"] = {
+                "steps": progress.steps,
+                "waiting": len(progress.waiting),
+                "under_way": len(progress.under_way),
+                "dropped": progress.dropped,
+            }
+        return found
+
+    def _step_object(self, step: ev.PlanStep) -> dict[str, Any]:
+        return {
+            "does": step.does,
+            "name": step.name,
+            "source": step.source,
+            "target": step.target,
+            "first_wave": step.first_wave,
+            "by": HOST if _NEEDED[step.does] in self.live.host.can else PEOPLE,
+        }
+
+
+def solve_object(solve: Solve) -> dict[str, Any]:
+    """A solve."""
+    return {
+        "solve": solve.id,
+        "path": solve.path,
+        "solver": solve.solver,
+        "by": solve.by,
+        "asked_ms": solve.asked_ms,
+        "status": solve.status,
+        "objective": solve.objective,
+        "bound": solve.bound,
+        "gap": relative_gap(solve.objective, solve.bound),
+        "plan": solve.plan or None,
+        "error": solve.error,
+    }

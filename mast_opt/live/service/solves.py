@@ -1,0 +1,347 @@
+"""Solves that people ask for: each is a process of its own over a folder, and ends as an event of the log.
+
+A folder holds the instance, the settings, incumbents as they come, the plan and the outcome. The log has ``SolveAsked``
+before the process begins and ``SolveEnded`` after its plan is on the disk. A process whose service has ended keeps its
+incumbent and ends; the next service finds what it has left.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from mast_opt.core.errors import MastOptError
+from mast_opt.core.solve_result import Status
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.slow_path import Planned, SlowPath
+from mast_opt.live.loop.state import State
+from mast_opt.live.loop.view import StateView
+from mast_opt.live.service.live import Live
+from mast_opt.live.service.problems import Problem
+from mast_opt.live.service.requests import INGRESS, SolveRequest
+from mast_opt.live.service.solve_files import (
+    ALIVE,
+    ASKED,
+    ERRORS,
+    INSTANCE,
+    LOST,
+    OUTCOME,
+    PLAN,
+    SETTINGS,
+    files_checksum,
+)
+from mast_opt.live.service.turn_requests import Request, Unavailable
+from mast_opt.live.slow_paths import data_path, servers_path
+from mast_opt.live.slow_paths.data_path import DataPath, DataPathParams
+from mast_opt.live.slow_paths.network_limits import NetworkLimits
+from mast_opt.live.slow_paths.servers_path import ServersPath
+from mast_opt.live.store.errors import StoreError
+from mast_opt.live.store.protocol import Store
+from mast_opt.live.store.records import StoredPlan
+from mast_opt.planner.io import read, read_plan, write
+
+MOST_AT_ONCE = 2
+STOP_S = 60.0
+"""How long the end of a service waits for its solves; one that takes longer leaves its plan to the next service."""
+RUNNING, STOPPING = "RUNNING", "STOPPING"
+"""States of a solve before its end."""
+ERROR_CHARACTERS = 1000
+_PATHS: Mapping[str, tuple[str, Callable[[SolveRequest, State], SlowPath]]] = {
+    data_path.NAME: ("tetris", lambda asked, state: DataPath(
+        NetworkLimits({name: INGRESS.in_base_units(tb) for name, tb in asked.ingress_tb_per_day.items()}),
+        DataPathParams(copy_days=asked.copy_days, copies_min=asked.copies_min),
+    )),
+    servers_path.NAME: ("ras", lambda asked, state: ServersPath(
+        {server.name: server.rack for server in state.inventory.server_of.values()}
+    )),
+}  # fmt: skip
+"""Path → its own solver, and what makes it; a rack is what fails at once."""
+
+
+@dataclass
+class Solve:
+    """A solve, from being asked for to its end."""
+
+    id: str
+    path: str
+    solver: str
+    by: str
+    """Who asked."""
+    checksum: str
+    """Of its instance."""
+    asked_ms: int
+    status: str = RUNNING
+    objective: float | None = None
+    bound: float | None = None
+    error: str = ""
+    plan: str = ""
+    """Empty unless there is one."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether its end is in the log."""
+        return self.status not in (RUNNING, STOPPING)
+
+
+class Solves:
+    """The solves of a service.
+
+    Args:
+        folder: of all of them, a folder each; None where a service was given none, and solves nothing.
+    """
+
+    def __init__(self, live: Live, store: Store, folder: Path | None) -> None:
+        self._live, self._store, self._folder = live, store, folder
+        self._lock = threading.Lock()
+        self._solves: dict[str, Solve] = {}
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._watchers: list[threading.Thread] = []
+        self._beginning = 0
+        self._closing = False
+
+    # --- from outside ---
+
+    def resume(self) -> None:
+        """Take up what an earlier service has left; the loop has begun."""
+        if self._folder is not None and self._folder.is_dir():
+            for path in sorted(self._folder.glob(f"*/{ASKED}")):
+                solve = Solve(**json.loads(path.read_text()))
+                self._solves[solve.id] = solve
+        with self._live.state() as state:
+            awaited = {path: state.plans.awaited(path) for path in state.plans.paths() if state.plans.awaited(path)}
+        for solve in sorted(self._solves.values(), key=lambda one: -one.asked_ms):
+            if awaited.get(solve.path) == solve.checksum:
+                del awaited[solve.path]
+                self._watch(solve)
+            else:
+                self._outcome(solve)
+        for name, checksum in awaited.items():
+            self._tell(ev.SolveEnded(name, checksum, LOST))
+
+    def all(self) -> list[Solve]:
+        """Every solve, the newest first."""
+        with self._lock:
+            return sorted(self._solves.values(), key=lambda one: (-one.asked_ms, one.id))
+
+    def one(self, name: str) -> Solve:
+        """A solve. Raises Problem."""
+        with self._lock:
+            if name not in self._solves:
+                raise Problem(404, "no-solve", f"there is no solve {name}")
+            return self._solves[name]
+
+    def folder_of(self, solve: Solve) -> Path:
+        """Where its files are."""
+        return self._root() / solve.id
+
+    def prepare(self, asked: SolveRequest, by: str) -> Solve:
+        """Write the instance of now for a path, in a folder of its own. ``launch`` or ``discard`` follows. Raises
+        Problem: 409 where there is nothing to plan, 429 where enough solves run."""
+        root = self._root()
+        with self._lock:
+            running = sum(not solve.ended for solve in self._solves.values()) + self._beginning
+            if running >= MOST_AT_ONCE:
+                raise Problem(429, "solves", f"{running} solves run already", headers={"Retry-After": "30"})
+            self._beginning += 1
+        try:
+            own, path_of = _PATHS[asked.path]
+            with self._live.state() as state:
+                view = StateView(state, ())
+                view.now_ms = now = self._live.now_ms()  # the last turn may be long ago
+                question = path_of(asked, state).ask(view)
+            if question is None:
+                raise Problem(409, "nothing-to-plan", f"path {asked.path} has nothing to plan for now")
+            solver = asked.solver or own
+            solve = Solve(f"{asked.path}-{secrets.token_hex(6)}", asked.path, solver, by, question.checksum, now)
+            folder = root / solve.id
+            folder.mkdir(mode=0o700, parents=True)
+            write(question.problem, folder / INSTANCE)
+            settings = {name: getattr(asked, name) for name in ("time_limit_s", "gap", "seed", "threads")}
+            (folder / SETTINGS).write_text(json.dumps({"solver": solver, **settings}))
+            (folder / ASKED).write_text(json.dumps(asdict(solve)))
+        except BaseException:
+            self._begun()
+            raise
+        return solve
+
+    def launch(self, solve: Solve) -> bool:
+        """Begin a prepared solve if the log says that it was asked for; otherwise its folder goes. Raises
+        Unavailable."""
+        with self._live.state() as state, self._lock:
+            active = any(one.path == solve.path and not one.ended for one in self._solves.values())
+            asked = state.plans.awaited(solve.path) == solve.checksum and not active
+            if asked:
+                self._solves[solve.id] = solve
+        if asked:
+            self._processes[solve.id] = _process(self.folder_of(solve))
+            self._watch(solve)
+        else:
+            shutil.rmtree(self.folder_of(solve), ignore_errors=True)
+        self._begun()
+        return asked
+
+    def launch_later(self, solve: Solve) -> None:
+        """``launch`` as soon as the log can be asked."""
+
+        def wait() -> None:
+            while not self._closing:
+                try:
+                    self.launch(solve)
+                except Unavailable:
+                    time.sleep(0.2)
+                else:
+                    return
+
+        threading.Thread(target=wait, name="mast-opt solve", daemon=True).start()
+
+    def stop(self, name: str) -> Solve:
+        """Let a solve end soon with its incumbent. Raises Problem."""
+        solve = self.one(name)
+        with self._lock:
+            if not solve.ended:
+                solve.status = STOPPING
+                process = self._processes.get(name)
+                if process is not None and process.stdin is not None:
+                    process.stdin.close()
+        return solve
+
+    def close(self) -> None:
+        """Stop all solves, keep their incumbents, and write their ends to the log."""
+        for solve in self.all():
+            if not solve.ended:
+                self.stop(solve.id)
+        until = time.monotonic() + STOP_S
+        for watcher in self._watchers:
+            watcher.join(max(0.0, until - time.monotonic()))
+        self._closing = True
+
+    def planned(self, plan: StoredPlan) -> tuple[SlowPath, Planned]:
+        """A plan and its instance from their files. Raises Problem where they are not what they were."""
+        folder = self._root() / plan.folder
+        try:
+            if files_checksum(folder / PLAN) != plan.checksum:
+                raise Problem(409, "plan-changed", f"the files of plan {plan.id} are not what the solve has written")
+            problem = read(folder / INSTANCE)
+            found = Planned(problem, read_plan(problem, folder / PLAN))
+        except (OSError, MastOptError) as error:
+            raise Problem(409, "plan-lost", f"plan {plan.id} cannot be read: {error}") from None
+        return (DataPath(NetworkLimits()) if plan.path == data_path.NAME else ServersPath({})), found
+
+    # --- threads ---
+
+    def _root(self) -> Path:
+        if self._folder is None:
+            raise Problem(501, "no-folder", "this service has no folder for plans; start it with --plans")
+        return self._folder
+
+    def _begun(self) -> None:
+        with self._lock:
+            self._beginning -= 1
+
+    def _watch(self, solve: Solve) -> None:
+        watcher = threading.Thread(target=self._wait, args=(solve,), name=f"mast-opt solve {solve.id}", daemon=True)
+        self._watchers = [one for one in self._watchers if one.is_alive()] + [watcher]
+        watcher.start()
+
+    def _wait(self, solve: Solve) -> None:
+        """Wait for the end of a process, and write it to the log."""
+        process = self._processes.get(solve.id)
+        if process is not None:
+            process.wait()
+            assert process.stdin is not None
+            process.stdin.close()
+        else:
+            _wait_for(self.folder_of(solve) / ALIVE)
+        self._end(solve)
+        with self._lock:
+            self._processes.pop(solve.id, None)
+
+    def _end(self, solve: Solve) -> None:
+        found = Solve(**asdict(solve))
+        self._outcome(found)
+        if found.plan:
+            self._keep(found)
+        if self._tell(ev.SolveEnded(solve.path, solve.checksum, found.status, found.plan, found.bound)):
+            with self._lock:
+                solve.objective, solve.bound, solve.error = found.objective, found.bound, found.error
+                solve.plan, solve.status = found.plan, found.status
+
+    def _outcome(self, solve: Solve) -> None:
+        """Fill in what the process has left."""
+        folder, solve.plan = self.folder_of(solve), ""
+        try:
+            found: dict[str, Any] = json.loads((folder / OUTCOME).read_text())
+        except (OSError, ValueError):
+            solve.status = LOST
+            with_errors = (folder / ERRORS).is_file()
+            solve.error = (folder / ERRORS).read_text(errors="replace")[-ERROR_CHARACTERS:] if with_errors else ""
+            return
+        solve.status, solve.objective, solve.bound = found["status"], found["objective"], found["bound"]
+        solve.error = str(found["error"])
+        if solve.status in {status.value for status in Status if status.has_solution}:
+            solve.plan = solve.id
+
+    def _keep(self, solve: Solve) -> None:
+        """Write the plan's row, before the log refers to it."""
+        assert solve.objective is not None
+        checksum = files_checksum(self.folder_of(solve) / PLAN)
+        row = StoredPlan(
+            solve.id, solve.path, solve.id, checksum, solve.checksum, solve.status, solve.objective, solve.bound,
+            self._live.now_ms(),
+        )  # fmt: skip
+        self._until_done(lambda: self._store.save_plan(self._live.epoch, row))
+
+    def _tell(self, event: ev.SolveEnded) -> bool:
+        """Have an event written, as often as it takes; False if the service ends before."""
+
+        def respond(verdicts: Sequence[str]) -> tuple[int, str]:
+            return 200, ""
+
+        def once() -> None:
+            done: Future[tuple[int, str]] = self._live.submit(Request((event,), respond))
+            done.result()
+
+        return self._until_done(once)
+
+    def _until_done(self, do: Callable[[], object]) -> bool:
+        while not self._closing:
+            try:
+                do()
+            except (Unavailable, StoreError):
+                time.sleep(0.2)
+            else:
+                return True
+        return False
+
+
+def _process(folder: Path) -> subprocess.Popen[bytes]:
+    """A process that solves what is in a folder. It holds the lock on a file there, which is taken before it begins."""
+    with (folder / ALIVE).open("wb") as alive, (folder / ERRORS).open("wb") as errors:
+        fcntl.flock(alive, fcntl.LOCK_EX)
+        return subprocess.Popen(
+            [sys.executable, "-m", "mast_opt.live.service.solve_child", str(folder)],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=errors, pass_fds=(alive.fileno(),),
+            start_new_session=True,
+        )  # fmt: skip
+
+
+def _wait_for(alive: Path) -> None:
+    """Wait until no process holds a lock."""
+    if alive.exists():
+        descriptor = os.open(alive, os.O_RDWR)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,80 @@
+"""Server-sent events: messages as they come, and a sign of life now and then."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+
+from starlette.requests import Request as Asked
+from starlette.responses import Response, StreamingResponse
+
+from mast_opt.live.service.problems import Problem
+
+PAUSE_S = 15.0
+"""After which a stream says that it is alive."""
+MOST_STREAMS = 100
+ALIVE = ": alive\n\n"
+
+
+def message(data: object, number: int | None = None, event: str = "") -> str:
+    """A message, with its number and the name of its event where there are any."""
+    head = f"event: {event}\n" if event else ""
+    head += "" if number is None else f"id: {number}\n"
+    return f"{head}data: {json.dumps(data, allow_nan=False)}\n\n"
+
+
+def last_seen(asked: Asked, default: int) -> int:
+    """The number of the last message that a client has seen: its ``Last-Event-ID``."""
+    header = asked.headers.get("last-event-id", "")
+    return int(header) if header.isdecimal() and header.isascii() and len(header) < 18 else default
+
+
+class Streams:
+    """All streams of a service: not too many, and they end when it does."""
+
+    def __init__(self) -> None:
+        self._open = 0
+        self._news: set[asyncio.Event] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.ended = False
+
+    def answer(self, messages: AsyncIterator[str]) -> Response:
+        """A stream of messages. Raises Problem where there are too many streams."""
+        if self._open >= MOST_STREAMS:
+            raise Problem(429, "streams", f"there are {MOST_STREAMS} streams already", headers={"Retry-After": "30"})
+        self._loop = asyncio.get_running_loop()
+        return StreamingResponse(
+            self._counted(messages), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
+        )
+
+    async def _counted(self, messages: AsyncIterator[str]) -> AsyncIterator[str]:
+        self._open += 1
+        try:
+            async for one in messages:
+                yield one
+                if self.ended:
+                    return
+        finally:
+            self._open -= 1
+
+    async def pause(self, news: asyncio.Event, seconds: float = PAUSE_S) -> bool:
+        """Wait for news, or for the end of the service; False if neither comes."""
+        self._news.add(news)
+        try:
+            await asyncio.wait_for(news.wait(), 0.0 if self.ended else seconds)
+        except TimeoutError:
+            return False
+        finally:
+            self._news.discard(news)
+        return True
+
+    def end(self) -> None:
+        """End all of them soon; from any thread."""
+        self.ended = True
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        for news in self._news:
+            news.set()

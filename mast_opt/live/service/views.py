@@ -1,0 +1,127 @@
+"""What a state, a log and a fleet look like in JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mast_opt.live.loop.event_log import fields_of
+from mast_opt.live.loop.events import Cancelled, Failed, Finished, Refused, Stored, Submitted
+from mast_opt.live.loop.jobs import JobRecord
+from mast_opt.live.loop.state import State
+from mast_opt.problems.job_placement.live_fleet.answers import Bid
+from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
+from mast_opt.problems.job_placement.live_fleet.types import Job
+from mast_opt.problems.job_placement.units import WHOLE
+
+MOST_SAID = 5
+"""Clusters of which a job says why it does not start there."""
+
+
+def event_object(stored: Stored) -> dict[str, Any]:
+    """An event as in a log of text."""
+    event = stored.event
+    return {"seq": stored.seq, "at_ms": stored.at_ms, "event": type(event).__name__, **fields_of(event)}
+
+
+def job_object(record: JobRecord) -> dict[str, Any]:
+    """A job whose end is not known."""
+    return {
+        "job": record.name,
+        "state": record.state.value,
+        "tier": record.spec.tier,
+        "tenant": record.spec.tenant,
+        "gpus": record.asked_mgpu / WHOLE,
+        "submitted_ms": record.submitted_ms,
+        "since_ms": record.since_ms,
+        "attempt": record.attempt,
+        "region": record.region,
+        "servers": {share.server: share.tasks for share in record.shares},
+        "why": record.held or (f"{len(record.blockers)} jobs still stop there" if record.blockers else ""),
+        "cancelled": record.cancelled,
+    }
+
+
+def ended_object(log: list[Stored]) -> dict[str, Any] | None:
+    """A job that has ended, from its events; None if they do not say that it has."""
+    first = next((stored for stored in log if isinstance(stored.event, Submitted)), None)
+    last = log[-1] if log else None
+    if first is None or last is None or not isinstance(first.event, Submitted):
+        return None
+    words = {Finished: "finished", Failed: "failed"}.get(type(last.event))
+    if words is None and any(isinstance(stored.event, Cancelled) for stored in log):
+        words = "cancelled"
+    return {
+        "job": first.event.job,
+        "state": words or "ended",
+        "tier": first.event.spec.tier,
+        "tenant": first.event.spec.tenant,
+        "submitted_ms": first.at_ms,
+        "since_ms": last.at_ms,
+        "events": [event_object(stored) for stored in log],
+    }
+
+
+def fleet_object(state: State) -> dict[str, Any]:
+    """Servers, and what is used of them."""
+    used: dict[str, int] = {}
+    for record in state.jobs.values():
+        for share in record.shares:
+            used[share.server] = used.get(share.server, 0) + sum(share.gpus.values())
+    servers = [
+        {
+            "server": server.name,
+            "region": server.region,
+            "cluster": server.cluster,
+            "gpu_type": server.gpu_type,
+            "gpus": server.gpus,
+            "used": used.get(server.name, 0) / WHOLE,
+            "state": "up" if server.name in state.inventory.up else "down",
+        }
+        for server in state.inventory.server_of.values()
+    ]
+    return {
+        "seq": state.seq,
+        "at_ms": state.now_ms,
+        "servers": servers,
+        "quotas": {tenant: mgpu / WHOLE for tenant, mgpu in sorted(state.tenants.quota_mgpu.items())},
+        "datasets": {name: sorted(regions) for name, regions in sorted(state.datasets.replicas.items())},
+    }
+
+
+def answer_object(fleet: Fleet, job: Job) -> dict[str, Any]:
+    """Where a job could start now, the best place first, and what rules every other cluster out."""
+    return {
+        "job": job.name,
+        "bids": [bid_object(bid) for bid in fleet.bids(job)],
+        "clusters": [
+            {"cluster": one.cluster, "fits": one.fits, "code": one.code, "why": one.words} for one in fleet.explain(job)
+        ],
+    }
+
+
+def bid_object(bid: Bid) -> dict[str, Any]:
+    """A bid."""
+    return {
+        "region": bid.region,
+        "cluster": bid.cluster,
+        "gpu_type": bid.gpu_type,
+        "level": bid.level,
+        "servers": {share.server: share.tasks for share in bid.shares},
+        "stops": list(bid.victims),
+        "gpu_hours_lost": bid.gpu_hours_lost,
+        "over_quota": bid.over_quota,
+        "proven": bid.proven,
+    }
+
+
+def why_not_now(fleet: Fleet, job: Job) -> str:
+    """What rules out every cluster, each reason once; empty where it could start now."""
+    clusters = fleet.explain(job)
+    if any(one.fits for one in clusters):
+        return ""
+    return "; ".join(dict.fromkeys(f"{one.cluster}: {one.words}" for one in clusters[:MOST_SAID]))
+
+
+def why_waiting(log: list[Stored]) -> str:
+    """The last reason that a policy gave for a job."""
+    return next((stored.event.reason for stored in reversed(log) if isinstance(stored.event, Refused)), "")

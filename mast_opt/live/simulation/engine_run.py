@@ -1,0 +1,120 @@
+"""A trace through the engine, with a simulated host: the log of what happens."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+
+from mast_opt.core.errors import Fault, InstanceError
+from mast_opt.live.loop.engine import Engine, Turn
+from mast_opt.live.loop.events import DatasetCreated, Finished, StorageSet, Stored, Submitted
+from mast_opt.live.loop.policy import Policy
+from mast_opt.live.loop.state import State
+from mast_opt.live.simulation.driver import Happening, simulate
+from mast_opt.live.simulation.failures import happenings_as_events
+from mast_opt.live.simulation.host import SimulatedHost, Work
+from mast_opt.live.simulation.slow_runs import SlowRun
+from mast_opt.live.simulation.traces.trace import JobTrace
+
+
+def engine_log(
+    trace: JobTrace,
+    policy: Policy,
+    placement: str,
+    slow: SlowRun,
+    *,
+    tick_ms: int = 0,
+    until_ms: int | None = None,
+    watch: Callable[[float], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> tuple[list[Stored], bool]:
+    """The log of a trace, and whether it is complete.
+
+    Args:
+        placement: what decides between servers, as in ``Fleet``.
+        slow: slow paths and what they need.
+        tick_ms: the least time between two decisions.
+        until_ms: the last ms; None for the end of all jobs.
+        watch: called with the share of the jobs that have ended; it may raise, which ends the run.
+        stop: asked after every turn; where it says so, the log ends there.
+
+    Raises:
+        InstanceError: what the engine cannot do with this trace, all of it listed.
+    """
+    _check(trace)
+    jobs = trace.submissions
+    columns = zip(jobs.labels, jobs.duration_ms.tolist(), jobs.checkpoint_ms.tolist(), jobs.restart_ms.tolist())
+    work = {name: Work(duration, checkpoint, restart) for name, duration, checkpoint, restart in columns}
+    log: list[Stored] = []
+    ended = 0
+
+    def keep(turn: Turn) -> None:
+        nonlocal ended
+        log.extend(turn.events)
+        ended += sum(isinstance(stored.event, Finished) for stored in turn.events)
+        if watch is not None:
+            watch(ended / len(jobs))
+        if stop is not None and stop():
+            raise _Stopped
+
+    host = SimulatedHost(
+        work,
+        trace.rate() if jobs.model else None,
+        servers=trace.servers,
+        network=slow.network,
+        solver=slow.solver,
+        move_ms=slow.move_ms,
+    )
+    plans = None if slow.solver is None else slow.solver.plan
+    engine = Engine(opening_state(trace, placement), policy, slow.paths, plans=plans, tick_ms=tick_ms)
+    try:
+        simulate(engine, host, what_comes(trace), until_ms=until_ms, on_turn=keep)
+    except _Stopped:
+        return log, False
+    return log, True
+
+
+class _Stopped(Exception):
+    """Stop of a run, between two turns."""
+
+
+def opening_state(trace: JobTrace, placement: str) -> State:
+    """The state before the first event. Datasets of which the trace states the size come as events."""
+    sized = trace.surroundings.datasets
+    return State(
+        trace.servers,
+        tiers=sorted(set(trace.submissions.tier.tolist())),
+        replicas={name: regions for name, regions in trace.replicas.items() if name not in sized},
+        quotas={tenant: mgpu for (tenant, _), mgpu in trace.quotas.items()},
+        placement=placement,
+    )
+
+
+def what_comes(trace: JobTrace) -> Iterator[Happening]:
+    """(time in ms, event) of all that comes from outside: data first, then what happens, then jobs."""
+    around, jobs = trace.surroundings, trace.submissions
+    storage = [(0, StorageSet(region, mb)) for region, mb in sorted(around.storage_mb.items())]
+    created = [
+        (one.created_ms, DatasetCreated(name, one.size_mb, trace.replicas[name], one.namespace))
+        for name, one in around.datasets.items()
+    ]
+    happens = happenings_as_events(around.happenings, trace.servers, around.switchboards)
+    submitted = ((int(jobs.submitted_ms[j]), Submitted(name, jobs.spec(j))) for j, name in enumerate(jobs.labels))
+    created.sort(key=lambda pair: pair[0])
+    yield from heapq.merge(storage, created, happens, submitted, key=lambda pair: pair[0])
+
+
+def _check(trace: JobTrace) -> None:
+    faults = [
+        Fault("submissions", f"how long the job runs (job {trace.submissions.labels[job]})", column="duration_s")
+        for job in (trace.submissions.duration_ms < 0).nonzero()[0][:20].tolist()
+    ]
+    faults += [
+        Fault(
+            "quotas", f"no GPU type: quotas are of all types together (tenant {tenant})", column="gpu_type", value=kind
+        )
+        for tenant, kind in trace.quotas
+        if kind
+    ]
+    if faults:
+        raise InstanceError(faults, "the simulation cannot run this trace")

@@ -1,0 +1,284 @@
+"""Simulated host: runs every job for its true duration, saves checkpoints, copies data, moves and loses servers.
+
+Work is counted in ms × rate, where the rate is in whole millionths of a job's reference speed.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from mast_opt.core.errors import UsageError
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.commands import Command, Copy, Drop, Move, Solve, Start, Stop
+from mast_opt.live.loop.speeds import REFERENCE
+from mast_opt.live.simulation.network import SimulatedNetwork
+from mast_opt.live.simulation.solves import SimulatedSolver
+from mast_opt.problems.job_placement.live_fleet.types import Server
+
+MOVE_MS = 600_000
+Rate = Callable[[str, str, str], int]
+"""(job, server, job on the same GPUs or "") → millionths of its reference speed at which the first job runs there."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a host knows of a job: how long it takes alone, and what it takes to stop and to start again."""
+
+    duration_ms: int
+    """At its reference speed."""
+    checkpoint_ms: int
+    """Time between two checkpoints; 0: work is saved whenever the job is stopped."""
+    restart_ms: int = 0
+    """Time that a further attempt takes until it works."""
+    stop_ms: int = 0
+    """Time between the word to stop and the end."""
+
+
+@dataclass(slots=True)
+class _Attempt:
+    number: int
+    work: Work
+    began_ms: int
+    """When it begins to work, after its restart."""
+    done: int
+    """Work saved by earlier attempts."""
+    servers: frozenset[str]
+    rates: list[tuple[int, int]]
+    """(time, rate from then on), ascending; the first time is ``began_ms``."""
+    partner: str = ""
+    """The job on the same GPUs; empty for none."""
+    stopping: bool = False
+    ends_ms: int = 0
+    """When all its work is done at the rate of now."""
+
+    def work_at(self, at_ms: int) -> int:
+        """Work at a time, that of earlier attempts included."""
+        ends = [start for start, _ in self.rates[1:]] + [at_ms]
+        spans = zip(self.rates, ends, strict=True)
+        return self.done + sum(max(0, min(end, at_ms) - start) * rate for (start, rate), end in spans)
+
+    def set_rate(self, now_ms: int, rate: int) -> None:
+        """From now on it works at another rate."""
+        at = max(now_ms, self.began_ms)
+        if self.rates and self.rates[-1][0] == at:
+            self.rates.pop()
+        self.rates.append((at, rate))
+        left = self.work.duration_ms * REFERENCE - self.work_at(at)
+        self.ends_ms = at - (-left // rate)
+
+
+class SimulatedHost:
+    """Carries out commands in virtual time.
+
+    Args:
+        work: job → what it is.
+        rate: how fast jobs run where; None: everywhere at their reference speed.
+        servers: that break, come back and move.
+        network: what copies data; without it nothing can be copied.
+        solver: what makes plans; without it none can be made.
+        move_ms: time that a server takes to become part of another cluster.
+    """
+
+    def __init__(
+        self,
+        work: Mapping[str, Work],
+        rate: Rate | None = None,
+        *,
+        servers: Iterable[Server] = (),
+        network: SimulatedNetwork | None = None,
+        solver: SimulatedSolver | None = None,
+        move_ms: int = MOVE_MS,
+    ) -> None:
+        self._work = work
+        self._rate = rate
+        self._servers = {server.name: server for server in servers}
+        self._down: set[str] = set()
+        self._moving: dict[str, str] = {}
+        self._network, self._solver, self._move_ms = network, solver, move_ms
+        self._saved: dict[str, int] = {}
+        self._running: dict[str, _Attempt] = {}
+        self._answers: list[tuple[int, int, ev.Event]] = []
+        self._count = 0
+
+    def next_ms(self) -> int | None:
+        """When the next answer is due; None if none is."""
+        times = [self._answers[0][0]] if self._answers else []
+        for part in (self._network, self._solver):
+            time = None if part is None else part.next_ms()
+            if time is not None:
+                times.append(time)
+        return min(times) if times else None
+
+    @property
+    def works(self) -> bool:
+        """Whether anything is under way but solves."""
+        return bool(self._answers) or (self._network is not None and self._network.next_ms() is not None)
+
+    def answers(self, now_ms: int) -> list[ev.Event]:
+        """The answers that are due."""
+        due: list[ev.Event] = []
+        if self._network is not None:
+            due += self._network.reports(now_ms)
+        if self._solver is not None:
+            due += self._solver.answers(now_ms)
+        while self._answers and self._answers[0][0] <= now_ms:
+            at_ms, _, event = heapq.heappop(self._answers)
+            if self._is_current(at_ms, event):
+                due.append(event)
+        return due
+
+    def carry_out(self, now_ms: int, command: Command) -> None:
+        """Do what a command says; its answer comes later, or at once."""
+        if isinstance(command, Start):
+            self._start(now_ms, command)
+        elif isinstance(command, Stop):
+            self._stop(now_ms, command)
+        elif isinstance(command, Move):
+            server = self._servers[command.server]
+            self._moving[server.name] = command.cluster
+            self._answer(now_ms + self._move_ms, ev.ServerMoved(server.name, server.region, command.cluster))
+        elif isinstance(command, Copy):
+            if self._network is None:
+                raise UsageError("this simulated host has no network; it cannot copy data")
+            self._network.begin(now_ms, command)
+        elif isinstance(command, Solve):
+            if self._solver is None:
+                raise UsageError("this simulated host has no solver; it cannot make plans")
+            self._solver.begin(now_ms, command)
+        else:
+            assert isinstance(command, Drop)  # a replica is gone at once
+
+    def running(self) -> set[tuple[str, int]]:
+        """Jobs that run, each with the number of its attempt."""
+        return {(name, attempt.number) for name, attempt in self._running.items()}
+
+    def reported(self, now_ms: int, event: ev.Event) -> list[ev.Event]:
+        """What is reported when something happens to servers; other events as they are."""
+        if isinstance(event, ev.ServerDown):
+            return self._server_down(now_ms, event)
+        if isinstance(event, ev.ServerUp):
+            self._down.discard(event.server)
+            self._regions_changed(now_ms)
+            known = self._servers.get(event.server)
+            return [event if known is None else replace(event, cluster=known.cluster)]
+        return [event]
+
+    def _server_down(self, now_ms: int, event: ev.ServerDown) -> list[ev.Event]:
+        """A server breaks, and every job with a task there stops; what follows is its last checkpoint."""
+        self._down.add(event.server)
+        self._moving.pop(event.server, None)
+        self._regions_changed(now_ms)
+        events: list[ev.Event] = [event]
+        for name, attempt in list(self._running.items()):
+            if event.server in attempt.servers:
+                events.append(self._stopped(now_ms, name, attempt))
+        return events
+
+    def _regions_changed(self, now_ms: int) -> None:
+        """Regions without a server in service are down."""
+        if self._network is not None:
+            up = {server.region for server in self._servers.values() if server.name not in self._down}
+            self._network.set_down(now_ms, {server.region for server in self._servers.values()} - up)
+
+    def _start(self, now_ms: int, command: Start) -> None:
+        known = self._running.get(command.job)
+        if known is not None and known.number >= command.attempt:
+            return
+        if command.job not in self._work:
+            raise UsageError(f"the simulated host does not know how long {command.job} takes")
+        work = self._work[command.job]
+        saved = self._saved.get(command.job, 0)
+        began = now_ms + (work.restart_ms if command.attempt > 1 else 0)
+        servers = frozenset(share.server for share in command.shares)
+        attempt = _Attempt(command.attempt, work, began, saved, servers, [])
+        self._running[command.job] = attempt
+        self._answer(now_ms, ev.Started(command.job, command.attempt))
+        other = self._running.get(command.partner)
+        if other is not None:
+            attempt.partner, other.partner = command.partner, command.job
+            self._set_rate(now_ms, command.partner, other)
+        self._set_rate(now_ms, command.job, attempt)
+
+    def _set_rate(self, now_ms: int, name: str, attempt: _Attempt) -> None:
+        """A job works at the rate that it has there with its partner; its end follows."""
+        if self._rate is None:
+            rate = REFERENCE
+        else:
+            rate = min(self._rate(name, server, attempt.partner) for server in attempt.servers)
+        if rate <= 0:
+            raise UsageError(f"job {name} was started on {min(attempt.servers)}, where it cannot run")
+        attempt.set_rate(now_ms, rate)
+        worked_ms = None if self._rate is None else attempt.ends_ms - attempt.began_ms
+        self._answer(attempt.ends_ms, ev.Finished(name, attempt.number, worked_ms))
+
+    def _leave(self, now_ms: int, name: str) -> _Attempt:
+        """An attempt has ended; who has shared its GPUs has them for itself."""
+        attempt = self._running.pop(name)
+        other = self._running.get(attempt.partner)
+        if other is not None:
+            other.partner = ""
+            if not other.stopping:
+                self._set_rate(now_ms, attempt.partner, other)
+        return attempt
+
+    def _stop(self, now_ms: int, command: Stop) -> None:
+        attempt = self._running.get(command.job)
+        if attempt is None or attempt.number != command.attempt:
+            self._answer(now_ms, ev.Stopped(command.job, command.attempt, 0, 0))
+            return
+        if not attempt.stopping:
+            attempt.stopping = True
+            end = now_ms + attempt.work.stop_ms
+            self._answer(end, self._account(now_ms, command.job, attempt))
+
+    def _stopped(self, now_ms: int, name: str, attempt: _Attempt) -> ev.Stopped:
+        stopped = self._account(now_ms, name, attempt)
+        self._forget(now_ms, stopped)
+        return stopped
+
+    def _forget(self, now_ms: int, stopped: ev.Stopped) -> None:
+        """An attempt has ended; what its checkpoints have saved is there for the next one."""
+        attempt = self._leave(now_ms, stopped.job)
+        time_ms = stopped.work_ms if stopped.work_time_ms is None else stopped.work_time_ms
+        self._saved[stopped.job] = attempt.work_at(attempt.began_ms + time_ms)
+
+    def _account(self, now_ms: int, name: str, attempt: _Attempt) -> ev.Stopped:
+        """What an attempt that stops now has done: what its checkpoints have saved, and what is lost."""
+        worked_ms = max(0, now_ms - attempt.began_ms)
+        every = attempt.work.checkpoint_ms
+        lost_ms = worked_ms % every if every else 0
+        kept_ms = worked_ms - lost_ms
+        kept = attempt.work_at(attempt.began_ms + kept_ms)
+        work = kept // REFERENCE - attempt.done // REFERENCE
+        lost = (attempt.work_at(attempt.began_ms + worked_ms) - kept) // REFERENCE
+        if self._rate is None:
+            return ev.Stopped(name, attempt.number, work, lost)
+        return ev.Stopped(name, attempt.number, work, lost, kept_ms, lost_ms)
+
+    def _answer(self, at_ms: int, event: ev.Event) -> None:
+        self._count += 1
+        heapq.heappush(self._answers, (at_ms, self._count, event))
+
+    def _is_current(self, at_ms: int, event: ev.Event) -> bool:
+        """Whether an answer that was foreseen is still true; takes note of it."""
+        if isinstance(event, ev.Started):
+            attempt = self._running.get(event.job)
+            return attempt is not None and attempt.number == event.attempt
+        if isinstance(event, ev.Finished):
+            attempt = self._running.get(event.job)
+            if attempt is None or attempt.number != event.attempt or attempt.stopping or attempt.ends_ms != at_ms:
+                return False
+            self._leave(at_ms, event.job)
+            self._saved.pop(event.job, None)
+            return True
+        if isinstance(event, ev.ServerMoved):
+            if self._moving.pop(event.server, None) != event.cluster:
+                return False
+            self._servers[event.server] = replace(self._servers[event.server], cluster=event.cluster)
+        if isinstance(event, ev.Stopped):
+            attempt = self._running.get(event.job)
+            if attempt is not None and attempt.number == event.attempt:
+                self._forget(at_ms, event)
+        return True

@@ -1,0 +1,100 @@
+"""Simulated network: copies of datasets, within what regions take in and what links carry in a day."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.commands import Copy
+
+DAY_MS = 86_400_000
+"""Also how often progress is reported."""
+
+
+@dataclass(slots=True)
+class _Transfer:
+    copy: Copy
+    left: int
+    """MB · ``DAY_MS``: it falls by the rate in MB a day times ms."""
+    rate_mb_per_day: int | None = 0
+    """None: no limit."""
+
+    @property
+    def copied_mb(self) -> int:
+        return self.copy.size_mb - -(-self.left // DAY_MS)
+
+
+class SimulatedNetwork:
+    """Copies in virtual time. The copy that was asked first takes what its link and its region have; the next ones get
+    what is left. Copies from and to regions that are down wait.
+
+    Args:
+        ingress_mb_per_day: region → the most that copies bring in; a region that is not listed has no limit.
+        links: (source, target) → MB a day; None: any region reaches any other, without a limit.
+    """
+
+    def __init__(
+        self, ingress_mb_per_day: Mapping[str, int], links: Mapping[tuple[str, str], int] | None = None
+    ) -> None:
+        self._ingress, self._links = dict(ingress_mb_per_day), links
+        self._transfers: list[_Transfer] = []
+        self._down: frozenset[str] = frozenset()
+        self._at_ms = 0
+
+    def next_ms(self) -> int | None:
+        """When the next report is due; None if none is."""
+        ends = [
+            self._at_ms + (0 if transfer.rate_mb_per_day is None else -(-transfer.left // transfer.rate_mb_per_day))
+            for transfer in self._transfers
+            if transfer.rate_mb_per_day != 0
+        ]
+        return min([*ends, (self._at_ms // DAY_MS + 1) * DAY_MS]) if ends else None
+
+    def begin(self, now_ms: int, copy: Copy) -> None:
+        """A copy begins."""
+        self._advance(now_ms)
+        if all((one.copy.dataset, one.copy.region) != (copy.dataset, copy.region) for one in self._transfers):
+            self._transfers.append(_Transfer(copy, copy.size_mb * DAY_MS))
+            self._share()
+
+    def set_down(self, now_ms: int, regions: Collection[str]) -> None:
+        """These regions are down from now on, and no others."""
+        self._advance(now_ms)
+        self._down = frozenset(regions)
+        self._share()
+
+    def reports(self, now_ms: int) -> list[ev.Event]:
+        """Copies that have ended, and at the end of each day how far the others are."""
+        self._advance(now_ms)
+        ended = [transfer for transfer in self._transfers if not transfer.left or transfer.rate_mb_per_day is None]
+        reports: list[ev.Event] = [ev.CopyEnded(one.copy.dataset, one.copy.region) for one in ended]
+        if ended:
+            self._transfers = [transfer for transfer in self._transfers if transfer not in ended]
+            self._share()
+        if now_ms % DAY_MS == 0:
+            reports += [
+                ev.CopyProgress(one.copy.dataset, one.copy.region, one.copied_mb)
+                for one in self._transfers
+                if one.copied_mb
+            ]
+        return reports
+
+    def _advance(self, now_ms: int) -> None:
+        passed, self._at_ms = now_ms - self._at_ms, now_ms
+        for transfer in self._transfers:
+            if transfer.rate_mb_per_day:
+                transfer.left = max(0, transfer.left - transfer.rate_mb_per_day * passed)
+
+    def _share(self) -> None:
+        ingress, links = dict(self._ingress), None if self._links is None else dict(self._links)
+        for transfer in self._transfers:
+            pair = transfer.copy.source, transfer.copy.region
+            limits = [ingress[pair[1]]] if pair[1] in ingress else []
+            limits += [] if links is None else [links.get(pair, 0)]
+            rate = 0 if self._down.intersection(pair) else min(limits, default=None)
+            transfer.rate_mb_per_day = rate
+            if rate and pair[1] in ingress:
+                ingress[pair[1]] -= rate
+            if rate and links is not None:
+                links[pair] -= rate

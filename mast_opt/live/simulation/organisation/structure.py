@@ -1,0 +1,119 @@
+"""What an organisation is before anybody submits anything: teams, data, targets of demand, servers."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.live.simulation.organisation.params import TIER_LOADS, OrganisationParams
+from mast_opt.problems.data_placement.generate import distributions as draws
+from mast_opt.problems.data_placement.generate.published import POOR_SHARE
+from mast_opt.problems.data_placement.generate.teams import PARETO_INDEX, Teams
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+GPU_TYPES = ("a100", "h100", "v100")
+GPUS_PER_SERVER = 8
+SUPPLY_ALPHA = 3.0
+"""Of the Dirichlet distribution of GPUs over regions."""
+WEEKLY_CHANGE = 0.2
+"""σ of the change of a namespace's popularity from week to week, in logarithms."""
+HOT_SHARE = 0.5
+"""Share of a namespace's partitions that its first-time work reads; at least one."""
+RECURRING = 4
+"""Recurring workloads of a namespace."""
+WEEK_DAYS = 7
+
+
+def generator(seed: int, purpose: str, number: int = 0) -> np.random.Generator:
+    """A generator of its own for each purpose, so that one more draw somewhere shifts nothing else."""
+    return np.random.Generator(np.random.PCG64([seed, zlib.crc32(purpose.encode()), number]))
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """Namespaces N, partitions I, regions R, types K, tiers P, weeks W."""
+
+    namespace: Ints
+    """[I] ascending."""
+    home: Ints
+    """[N] region."""
+    partner: Ints
+    """[N] another namespace of the same team; itself where there is none."""
+    size_mb: Ints
+    """[I]"""
+    created_day: Floats
+    """[I] 0 for what is there from the start."""
+    hot: NDArray[np.bool_]
+    """[I]"""
+    target: Floats
+    """[N, P, W] GPUs that the work of a namespace and tier takes on average."""
+    nominal: Ints
+    """[N, RECURRING] GPU type of each recurring workload."""
+    supply: Ints
+    """[R, K] GPUs."""
+
+    def partitions(self, n: int) -> Ints:
+        """Those of a namespace."""
+        first, last = np.searchsorted(self.namespace, [n, n + 1])
+        return np.arange(first, last)
+
+
+def structure(params: OrganisationParams) -> Structure:
+    """The structure of these parameters."""
+    rng = generator(params.seed, "teams")
+    teams = Teams.drawn(rng, params.datasets)
+    count = len(teams.team)
+    home = rng.integers(params.regions - 1, size=int(teams.team[-1]) + 1)[teams.team]
+    first = np.searchsorted(teams.team, teams.team)
+    members = np.bincount(teams.team)[teams.team]
+    partner = first + (np.arange(count) - first + 1) % members
+    size_mb = teams.sizes_mb(generator(params.seed, "sizes"))
+    rng = generator(params.seed, "partitions")
+    order = np.lexsort((rng.random(len(size_mb)), teams.namespace))
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order)) - np.searchsorted(teams.namespace, teams.namespace)[order]
+    of = np.bincount(teams.namespace)[teams.namespace]
+    hot = rank < np.maximum(1, np.floor(HOT_SHARE * of))
+    new = hot & (rank > 0) & (rng.random(len(order)) * 100 * HOT_SHARE < params.new_percent)
+    created = np.where(new, rng.uniform(0, params.days, len(order)), 0.0)
+    target = _targets(params, count)
+    nominal = generator(params.seed, "nominal").integers(len(GPU_TYPES), size=(count, RECURRING))
+    supply = _supply(params, home, target[:, 0].mean(axis=1), nominal)
+    return Structure(teams.namespace, home, partner, size_mb, created, hot, target, nominal, supply)
+
+
+def _targets(params: OrganisationParams, count: int) -> Floats:
+    rng = generator(params.seed, "popularity")
+    weeks = -(-params.days // WEEK_DAYS) + 2
+    steps = rng.normal(0.0, WEEKLY_CHANGE, (count, weeks))
+    steps[:, 0] = 0.0
+    popularity = (rng.pareto(PARETO_INDEX, count) + 1)[:, None] * np.exp(steps.cumsum(axis=1))
+    loads = np.array(TIER_LOADS) * params.load * params.gpus
+    target: Floats = loads[None, :, None] * (popularity / popularity.sum(axis=0))[:, None, :]
+    return target
+
+
+def _supply(params: OrganisationParams, home: Ints, urgent: Floats, nominal: Ints) -> Ints:
+    """[R, K] in each region what tier 0 at home needs at the worst ratio, in the last one almost nothing, the rest by
+    Dirichlet everywhere but there and in the region of most demand."""
+    rng = generator(params.seed, "supply")
+    kinds, poor = len(GPU_TYPES), params.regions - 1
+    first = params.first_time_percent / 100
+    supply = np.zeros((params.regions, kinds), np.int64)
+    for k in range(kinds):
+        of_type = urgent * (first / kinds + (1 - first) * (nominal == k).mean(axis=1))
+        demand = np.bincount(home, weights=of_type, minlength=params.regions)
+        servers = np.floor(demand / params.skew / GPUS_PER_SERVER + 0.5).astype(np.int64)
+        servers[:poor] = np.maximum(servers[:poor], 1)
+        share = rng.dirichlet(np.full(params.regions, SUPPLY_ALPHA))
+        share[[poor, int(np.argmax(demand))]] = 0.0
+        part = of_type.sum() / urgent.sum()
+        left = max(0, round(params.gpus * part / GPUS_PER_SERVER) - int(servers.sum()))
+        supply[:, k] = (servers + draws.shared_out(left, share)) * GPUS_PER_SERVER
+    supply[poor] = 0
+    supply[poor, 0] = max(1, round(POOR_SHARE * params.gpus))
+    return supply

@@ -1,0 +1,156 @@
+"""A trace under a policy: the compiled replay for order-only policies, engine and simulated host for the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import partial
+from typing import Any
+
+from mast_opt.core.errors import Interrupted, UsageError
+from mast_opt.core.wording import did_you_mean
+from mast_opt.live.loop.events import JOB_EVENTS, Stored
+from mast_opt.live.loop.job_log import JobLog, job_log
+from mast_opt.live.loop.policy import Policy
+from mast_opt.live.policies.early_binding import EarlyBinding, EarlyBindingParams
+from mast_opt.live.policies.mast import Mast, MastParams
+from mast_opt.live.policies.pai import Pai, PaiParams
+from mast_opt.live.policies.presets import PRESETS, preset_policy
+from mast_opt.live.policies.round_params import RoundLength, RoundParams
+from mast_opt.live.policies.shared_rounds import gavel
+from mast_opt.live.simulation.engine_run import engine_log
+from mast_opt.live.simulation.kernel import FOREVER, TIRESIAS_THRESHOLDS_GPU_MS
+from mast_opt.live.simulation.kernel import POLICIES as ORDER_ONLY
+from mast_opt.live.simulation.order_only import replay_trace
+from mast_opt.live.simulation.params import number, values_of
+from mast_opt.live.simulation.slow_runs import PREFIX, slow_run
+from mast_opt.live.simulation.traces.trace import JobTrace
+from mast_opt.problems.job_placement.live_fleet.settings import PLACEMENTS
+
+
+def _preset(name: str, params: RoundLength, trace: JobTrace) -> Policy:
+    return preset_policy(name, params, trace.speeds)
+
+
+ENGINE_POLICIES: Mapping[str, tuple[type[Any], Callable[[Any, JobTrace], Policy]]] = {
+    "mast": (MastParams, lambda params, trace: Mast(params)),
+    "federated": (EarlyBindingParams, lambda params, trace: EarlyBinding(params)),
+    "gavel": (RoundParams, lambda params, trace: gavel(params, trace.speeds)),
+    "pai": (PaiParams, lambda params, trace: Pai(params)),
+    **{name: (preset.params_type, partial(_preset, name)) for name, preset in PRESETS.items()},
+}
+"""Policy → the class of its parameters, and what makes the policy of them for a trace."""
+POLICIES = (*ORDER_ONLY, *ENGINE_POLICIES)
+_BY_ENGINE = " or ".join(ENGINE_POLICIES)
+THRESHOLDS = "thresholds_gpu_s"
+PLACEMENT = "placement"
+"""Parameter of every policy of the engine: what decides between servers, as in ``Fleet``."""
+TICK = "tick_s"
+"""Parameter of every policy of the engine: the least time between two decisions, s; 0 to decide at every change."""
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedRun:
+    """What came of a trace under a policy."""
+
+    policy: str
+    params: Mapping[str, Any]
+    """All of them, defaults too."""
+    rows: JobLog
+    count: int
+    """Events about jobs."""
+    events: Callable[[], Iterator[Stored]]
+    """The whole log, from the beginning at every call."""
+    complete: bool = True
+    """False where it was stopped before its end."""
+
+
+def run_trace(
+    trace: JobTrace,
+    policy: str,
+    params: Mapping[str, str] | None = None,
+    *,
+    slow: Collection[str] = (),
+    until_ms: int | None = None,
+    watch: Callable[[float], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> SimulatedRun:
+    """The run of a trace under a policy.
+
+    Args:
+        policy: one of ``POLICIES``.
+        params: parameters of the policy, as text, by name, and of slow paths, such as ``slow.data.every_s``.
+        slow: slow paths that are on, some of ``slow_runs.PATHS``.
+        until_ms: the last ms; None for the end of all jobs.
+        watch: called from time to time with the share of the jobs that have come or ended; it may raise, which ends
+            the run.
+        stop: asked from time to time; where it says so, the run ends there. Order-only policies then raise Interrupted.
+
+    Raises:
+        Interrupted: ``stop`` ended the replay of an order-only policy.
+        UsageError: no such policy or parameter, or a value that it cannot have.
+        InstanceError: what the policy cannot do with this trace, all of it listed.
+    """
+    given = dict(params or {})
+    if policy not in POLICIES:
+        hint = did_you_mean(policy, POLICIES)
+        raise UsageError(f"there is no policy {policy!r}; expected one of: {', '.join(POLICIES)}{hint}")
+    if policy in ORDER_ONLY:
+        if slow:
+            raise UsageError(f"{policy} looks at nothing but the order of jobs; slow paths need {_BY_ENGINE}")
+        return _replayed(trace, policy, given, until_ms, watch, stop)
+    of_slow = {name: text for name, text in given.items() if name.startswith(PREFIX)}
+    own = {name: text for name, text in given.items() if name not in of_slow}
+    params_type, make = ENGINE_POLICIES[policy]
+    placement = own.pop(PLACEMENT, PLACEMENTS[0])
+    tick_s = number(TICK, own.pop(TICK, "0"), int)
+    _refuse_unknown(policy, own, (*(item.name for item in fields(params_type)), PLACEMENT, TICK))
+    chosen = values_of(params_type, own)
+    paths = slow_run(trace, slow, of_slow)
+    log, complete = engine_log(
+        trace,
+        make(chosen, trace),
+        placement,
+        paths,
+        tick_ms=tick_s * 1000,
+        until_ms=until_ms,
+        watch=watch,
+        stop=stop,
+    )
+    count = sum(type(stored.event) in JOB_EVENTS for stored in log)
+    stated = {**asdict(chosen), PLACEMENT: placement, TICK: tick_s, **paths.stated}
+    return SimulatedRun(policy, stated, job_log(log), count, lambda: iter(log), complete)
+
+
+def _replayed(
+    trace: JobTrace,
+    policy: str,
+    given: Mapping[str, str],
+    until_ms: int | None,
+    watch: Callable[[float], None] | None,
+    stop: Callable[[], bool] | None,
+) -> SimulatedRun:
+    known = (THRESHOLDS,) if policy == "las" else ()
+    _refuse_unknown(policy, given, known)
+    thresholds = tuple(number(THRESHOLDS, part, int) for part in given[THRESHOLDS].split(",")) if given else None
+    rows = 3 * len(trace.submissions)
+
+    def on_progress(row: int, at_ms: int) -> None:
+        if watch is not None:
+            watch(min(row / rows, 1.0))
+        if stop is not None and stop():
+            raise Interrupted(f"interrupted while {policy} was replayed")
+
+    on_progress(0, 0)  # a short replay says nothing on its way
+    until = FOREVER if until_ms is None else until_ms
+    log = replay_trace(trace, policy, thresholds_gpu_s=thresholds, until_ms=until, on_progress=on_progress)
+    default = tuple(gpu_ms // 1000 for gpu_ms in TIRESIAS_THRESHOLDS_GPU_MS)
+    stated = {THRESHOLDS: thresholds or default} if policy == "las" else {}
+    return SimulatedRun(policy, stated, log.rows, len(log), log.events)
+
+
+def _refuse_unknown(policy: str, given: Mapping[str, str], known: tuple[str, ...]) -> None:
+    for name in given:
+        if name not in known:
+            hint = did_you_mean(name, known) or (f"; it has: {', '.join(known)}" if known else "; it has none")
+            raise UsageError(f"{policy} has no parameter {name!r}{hint}")

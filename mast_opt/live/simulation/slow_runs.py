@@ -1,0 +1,161 @@
+"""Slow paths of a simulated run: their parameters, and what the trace has to say for them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from mast_opt.core.errors import Fault, InstanceError, UsageError
+from mast_opt.core.wording import did_you_mean
+from mast_opt.live.loop.slow_path import SlowPath
+from mast_opt.live.simulation.foresight import Foresight
+from mast_opt.live.simulation.host import MOVE_MS
+from mast_opt.live.simulation.network import SimulatedNetwork
+from mast_opt.live.simulation.params import values_of
+from mast_opt.live.simulation.solves import SimulatedSolver, SolveSettings
+from mast_opt.live.simulation.traces.trace import JobTrace
+from mast_opt.live.slow_paths import data_path, servers_path
+from mast_opt.live.slow_paths.data_path import DataPath, DataPathParams
+from mast_opt.live.slow_paths.forecasts import Forecast, WithErrors, weighted_mean
+from mast_opt.live.slow_paths.network_limits import NetworkLimits
+from mast_opt.live.slow_paths.servers_path import ServersPath, ServersPathParams
+
+PATHS = (data_path.NAME, servers_path.NAME)
+PREFIX = "slow."
+FORECASTS = (MEAN, PERFECT) = ("mean", "perfect")
+
+
+@dataclass(frozen=True)
+class DataRunParams(DataPathParams):
+    """Parameters ``slow.data.…`` of a run.
+
+    Args:
+        takes_s: virtual time from question to plan.
+        iterations: of ``tetris``.
+        seed: of ``tetris``, and of the errors of forecasts.
+        forecast: ``mean``: weighted mean of demand so far; ``perfect``: what the trace asks for in ``copy_days``.
+        forecast_error: σ of the logarithm of a forecast's error, see ``WithErrors``.
+        exact_shares: whether a MIP solver ends each solve with the best shares of work over regions. They change the
+            planned ratios and the order of copies, but no replica, and take most of the time of a small solve.
+    """
+
+    takes_s: int = 18_000
+    iterations: int = 20
+    seed: int = 0
+    forecast: str = MEAN
+    forecast_error: float = 0.0
+    exact_shares: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.forecast not in FORECASTS:
+            raise UsageError(f"forecast of the data path is {self.forecast!r}; expected one of {', '.join(FORECASTS)}")
+
+    def forecast_of(self, trace: JobTrace) -> Forecast:
+        """The forecast that these parameters ask for."""
+        plain = weighted_mean if self.forecast == MEAN else Foresight(trace, self.copy_days)
+        return WithErrors(plain, self.forecast_error, self.seed) if self.forecast_error else plain
+
+
+@dataclass(frozen=True)
+class ServersRunParams(ServersPathParams):
+    """Parameters ``slow.servers.…`` of a run.
+
+    Args:
+        takes_s: virtual time from question to plan.
+        iterations: of ``ras``.
+        seed: of ``ras``.
+        move_s: virtual time in which a server becomes part of another cluster.
+    """
+
+    takes_s: int = 600
+    iterations: int = 20
+    seed: int = 0
+    move_s: int = MOVE_MS // 1000
+
+
+@dataclass(frozen=True, eq=False)
+class SlowRun:
+    """What a run with slow paths needs."""
+
+    paths: Sequence[SlowPath] = ()
+    solver: SimulatedSolver | None = None
+    network: SimulatedNetwork | None = None
+    move_ms: int = MOVE_MS
+    stated: Mapping[str, Any] = field(default_factory=dict)
+    """All parameters, defaults too, by their names on the command line."""
+
+
+def slow_run(trace: JobTrace, names: Collection[str], given: Mapping[str, str]) -> SlowRun:
+    """The slow paths of these names.
+
+    Args:
+        names: some of ``PATHS``.
+        given: parameters, as text, such as ``slow.data.every_s``.
+
+    Raises:
+        UsageError: no such path or parameter, or a value that it cannot have.
+        InstanceError: the trace does not say what a path needs.
+    """
+    for name in names:
+        if name not in PATHS:
+            known = ", ".join(PATHS)
+            raise UsageError(f"there is no slow path {name!r}; expected some of: {known}{did_you_mean(name, PATHS)}")
+    of_path: dict[str, dict[str, str]] = {name: {} for name in PATHS if name in names}
+    for text, value in given.items():
+        path, _, name = text.removeprefix(PREFIX).partition(".")
+        if path not in of_path:
+            on = ", ".join(of_path) or "none"
+            raise UsageError(f"parameter {text} is of a slow path that is not on; on are: {on} (see --slow)")
+        of_path[path][name] = value
+    _check_trace(trace, of_path)
+    around = trace.surroundings
+    paths: list[SlowPath] = []
+    settings: dict[str, SolveSettings] = {}
+    stated: dict[str, Any] = {}
+    move_ms = MOVE_MS
+    if data_path.NAME in of_path:
+        data = values_of(DataRunParams, of_path[data_path.NAME], f"{PREFIX}{data_path.NAME}.")
+        limits = NetworkLimits(around.ingress_mb_per_day, around.links)
+        own = {item.name: getattr(data, item.name) for item in fields(DataPathParams)}
+        origins = {name: regions[0] for name, regions in trace.replicas.items() if len(regions) == 1}
+        paths.append(DataPath(limits, DataPathParams(**own), origins, data.forecast_of(trace)))
+        params = {} if data.exact_shares else {"completion.read_cells": 0}
+        settings[data_path.NAME] = SolveSettings("tetris", data.iterations, data.takes_s * 1000, data.seed, params)
+        stated |= _stated(data_path.NAME, "tetris", data)
+    if servers_path.NAME in of_path:
+        servers = values_of(ServersRunParams, of_path[servers_path.NAME], f"{PREFIX}{servers_path.NAME}.")
+        paths.append(ServersPath(around.switchboards, ServersPathParams(servers.every_s)))
+        settings[servers_path.NAME] = SolveSettings("ras", servers.iterations, servers.takes_s * 1000, servers.seed)
+        move_ms = servers.move_s * 1000
+        stated |= _stated(servers_path.NAME, "ras", servers)
+    network = SimulatedNetwork(around.ingress_mb_per_day, around.links)
+    return SlowRun(paths, SimulatedSolver(settings), network, move_ms, stated)
+
+
+def _stated(path: str, solver: str, params: DataRunParams | ServersRunParams) -> dict[str, Any]:
+    return {f"{PREFIX}{path}.{name}": value for name, value in {"solver": solver, **asdict(params)}.items()}
+
+
+def _check_trace(trace: JobTrace, paths: Collection[str]) -> None:
+    around = trace.surroundings
+    faults = []
+    if data_path.NAME in paths and not around.datasets:
+        faults.append(Fault("datasets", "the sizes of datasets, which the data path needs (--slow data)"))
+    if servers_path.NAME in paths:
+        without = [server.name for server in trace.servers if server.name not in around.switchboards]
+        faults += [
+            Fault("switchboards", "a switchboard for each server, which the servers path needs", value=name)
+            for name in without[:20]
+        ]
+        regions: dict[str, set[str]] = {}
+        for server in trace.servers:
+            regions.setdefault(around.switchboards.get(server.name, ""), set()).add(server.region)
+        faults += [
+            Fault("switchboards", f"servers of one region at switchboard {board}", value=", ".join(sorted(found)))
+            for board, found in sorted(regions.items())
+            if board and len(found) > 1
+        ]
+    if faults:
+        raise InstanceError(faults, "the simulation cannot run this trace")

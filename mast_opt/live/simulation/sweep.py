@@ -1,0 +1,219 @@
+"""Sweeps: a trace under several policies, at several loads, with several seeds, as many runs at a time as there is room
+for. What has been run is kept, so that an interrupted sweep goes on where it stopped."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from mast_opt.core.errors import Interrupted, UsageError
+from mast_opt.core.executor import WorkerLost, executor
+from mast_opt.core.limits import MOST_DOCUMENT_BYTES, read_regular
+from mast_opt.core.parallel import in_parallel
+from mast_opt.live.loop.metrics import metrics
+from mast_opt.live.loop.place_metrics import place_metrics
+from mast_opt.live.simulation.run import ENGINE_POLICIES, POLICIES, run_trace
+from mast_opt.live.simulation.traces.trace import JobTrace
+from mast_opt.live.simulation.variants import digest_of, variant
+from mast_opt.planner.io.atomic import new_file
+
+SEED = "seed"
+"""Parameter of a policy that follows the seed of a sweep unless it is given."""
+SECOND_MS = 1000
+
+
+@dataclass(frozen=True)
+class Window:
+    """What of a run counts."""
+
+    warm_up_s: float = 0.0
+    until_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of a sweep."""
+
+    policy: str
+    load: float
+    seed: int
+    params: tuple[tuple[str, str], ...] = ()
+    slow: tuple[str, ...] = ()
+    """Slow paths that are on."""
+    window: Window = Window()
+
+    @property
+    def label(self) -> str:
+        """Its name in messages and files."""
+        return f"{self.policy}-load{self.load:g}-seed{self.seed}"
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """The figures of a run."""
+
+    cell: Cell
+    metrics: Mapping[str, Any]
+
+
+def cells_of(
+    policies: Sequence[str],
+    loads: Sequence[float],
+    seeds: Sequence[int],
+    params: Mapping[str, str],
+    slow: Sequence[str],
+    window: Window,
+) -> tuple[Cell, ...]:
+    """Every run of a sweep, by policy, load and seed.
+
+    Args:
+        params: parameters of all policies and of slow paths, or of one policy where the name begins with that policy
+            and a point.
+        slow: slow paths that are on.
+
+    Raises:
+        UsageError: a name that is none of ``POLICIES``, or a parameter of a policy that is not in the sweep.
+    """
+    for policy in policies:
+        if policy not in POLICIES:
+            raise UsageError(f"there is no policy {policy!r}; expected some of: {', '.join(POLICIES)}")
+    for name in params:
+        owner = name.partition(".")[0]
+        if owner in POLICIES and owner not in policies:
+            raise UsageError(f"parameter {name} is of a policy that the sweep does not have: {', '.join(policies)}")
+    return tuple(
+        Cell(policy, load, seed, _params_of(policy, seed, params), tuple(slow), window)
+        for policy, load, seed in product(policies, loads, seeds)
+    )
+
+
+def _params_of(policy: str, seed: int, given: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    others = tuple(f"{name}." for name in POLICIES if name != policy)
+    own = {name.removeprefix(f"{policy}."): value for name, value in given.items() if not name.startswith(others)}
+    fields = ENGINE_POLICIES[policy][0].__dataclass_fields__ if policy in ENGINE_POLICIES else {}
+    if SEED in fields:
+        own.setdefault(SEED, str(seed))
+    return tuple(sorted(own.items()))
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What a worker needs; it can be pickled."""
+
+    trace: JobTrace
+    cell: Cell
+
+
+def run_sweep(
+    trace: JobTrace,
+    cells: Sequence[Cell],
+    folder: Path | None,
+    *,
+    where: str,
+    size: int,
+    address: str = "auto",
+    cancel: threading.Event,
+    on_done: Callable[[CellResult, bool], None],
+) -> list[CellResult]:
+    """The results of all cells that are done when it ends, in the order of the cells.
+
+    Args:
+        folder: where each is kept as soon as it is done; what is there already for the same trace, cell and version of
+            mast-opt is not run again. None: nothing is kept.
+        where: as in ``executor``.
+        size: runs at a time; on Ray what the cluster has processors for.
+        cancel: set it from any thread to end the sweep; runs under way are dropped.
+        on_done: called for each result, with whether it was there already. Not in the calling thread.
+
+    Raises:
+        InputError: a result cannot be written.
+        UsageError, InstanceError: a policy cannot run the trace, or a parameter is wrong.
+        BackendUnavailable: there is no Ray cluster at the address.
+    """
+    digest = digest_of(trace)
+    found: dict[Cell, CellResult] = {}
+    for cell in cells:
+        there = None if folder is None else _stored(folder, cell, digest)
+        if there is not None:
+            found[cell] = there
+            on_done(there, True)
+    left = [cell for cell in cells if cell not in found]
+    if left and not cancel.is_set():
+        with executor(where, min(size, len(left)), cancel, address) as workers:
+
+            def done(cell: Cell) -> None:
+                result = _result(workers.run, _Task(trace, cell), cancel)
+                if result is not None:
+                    if folder is not None:
+                        _store(folder, result, digest)
+                    found[cell] = result
+                    on_done(result, False)
+
+            in_parallel(done, left, min(workers.size, len(left)), cancel)
+    return [found[cell] for cell in cells if cell in found]
+
+
+def _result(run: Callable[..., Any], task: _Task, cancel: threading.Event) -> CellResult | None:
+    """The result of a cell; None where the sweep was cancelled."""
+    try:
+        return CellResult(task.cell, run(run_cell, task, cancel.is_set))
+    except WorkerLost:
+        if cancel.is_set():
+            return None
+        try:
+            return CellResult(task.cell, run_cell(task, cancel))
+        except Interrupted:
+            return None
+    except Interrupted:
+        return None
+
+
+def run_cell(task: _Task, cancel: threading.Event) -> dict[str, Any]:
+    """The metrics of one run. Raises Interrupted once ``cancel`` is set."""
+    cell, window = task.cell, task.cell.window
+    until_ms = None if window.until_s is None else round(window.until_s * SECOND_MS)
+    jobs = variant(task.trace, cell.load, cell.seed)
+    given = dict(cell.params)
+    done = run_trace(jobs, cell.policy, given, slow=cell.slow, until_ms=until_ms, stop=cancel.is_set)
+    if cancel.is_set() or not done.complete:
+        raise Interrupted(f"interrupted in {cell.label}")
+    since_ms = round(window.warm_up_s * SECOND_MS) if window.warm_up_s else None
+    last_ms = None if until_ms is None else max(until_ms, int(done.rows.at_ms[-1]))
+    found = metrics(done.rows, since_ms, last_ms).to_dict()
+    if cell.policy in ENGINE_POLICIES:
+        found.update(place_metrics(done.events(), since_ms or 0, last_ms).to_dict())
+    return found
+
+
+def _key(cell: Cell, digest: str) -> str:
+    facts = json.dumps([asdict(cell), digest, version("mast-opt")], sort_keys=True)
+    return hashlib.blake2b(facts.encode(), digest_size=16).hexdigest()
+
+
+def _file(folder: Path, cell: Cell) -> Path:
+    return folder / "runs" / f"{cell.label}.json"
+
+
+def _stored(folder: Path, cell: Cell, digest: str) -> CellResult | None:
+    """The result that is there; None where there is none, or one of another trace or version."""
+    try:
+        stated = json.loads(read_regular(_file(folder, cell), MOST_DOCUMENT_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(stated, dict) or stated.get("key") != _key(cell, digest):
+        return None
+    found = stated.get("metrics")
+    return CellResult(cell, found) if isinstance(found, dict) else None
+
+
+def _store(folder: Path, result: CellResult, digest: str) -> None:
+    stated = {"key": _key(result.cell, digest), **asdict(result.cell), "metrics": result.metrics}
+    with new_file(_file(folder, result.cell)) as partial:
+        partial.write_text(json.dumps(stated, indent=1) + "\n", encoding="utf-8", newline="\n")

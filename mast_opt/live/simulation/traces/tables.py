@@ -1,0 +1,92 @@
+"""Tables of a trace from columns: labels become positions on their axes, what is not stated is absent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.core.units import MILLI
+from mast_opt.live.simulation.traces.schema import SCHEMA
+from mast_opt.problems.kind.schema import Column, ColumnType, Tables
+
+Ints = NDArray[np.int64]
+Given = NDArray[Any] | Sequence[str]
+"""Texts of a column of labels, or whole numbers in base units; an empty text and a negative number are absent."""
+
+
+@dataclass(frozen=True, eq=False)
+class TraceTables:
+    """A trace as tables, before it is written."""
+
+    name: str
+    provenance: str
+    tables: Tables
+
+
+def trace_tables(name: str, provenance: str, given: Mapping[str, Mapping[str, Given]]) -> TraceTables:
+    """The tables of a trace.
+
+    Args:
+        given: table → column → cells. Columns that are not there are absent.
+    """
+    axes: dict[str, dict[str, int]] = {axis.name: {} for axis in SCHEMA.axes}
+    values: dict[str, dict[str, NDArray[Any]]] = {}
+    present: dict[str, dict[str, NDArray[np.bool_]]] = {}
+    for table in SCHEMA.tables:
+        columns = given.get(table.name, {})
+        rows = len(next(iter(columns.values()), ()))
+        values[table.name] = {}
+        for column in table.columns:
+            cells, filled = _cells(column, columns.get(column.name), rows, axes)
+            values[table.name][column.name] = cells
+            if not filled.all():
+                present.setdefault(table.name, {})[column.name] = filled
+    missing = frozenset(table.name for table in SCHEMA.tables if table.name not in given)
+    labels = {axis: tuple(found) for axis, found in axes.items()}
+    return TraceTables(name, provenance, Tables(labels, values, present, missing))
+
+
+def _cells(
+    column: Column, given: Given | None, rows: int, axes: Mapping[str, dict[str, int]]
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The values of a column, and which of them there are."""
+    kind = np.bool_ if column.type is ColumnType.BOOLEAN else np.int64
+    if given is None:
+        return np.zeros(rows, kind), np.zeros(rows, np.bool_)
+    if column.axis is not None:
+        at = axes[column.axis]
+        positions = np.array([at.setdefault(text, len(at)) if text else -1 for text in given], np.int64)
+        return np.maximum(positions, 0), positions >= 0
+    numbers = np.asarray(given)
+    return np.where(numbers < 0, 0, numbers).astype(kind), numbers >= 0
+
+
+def equal_servers(names: Sequence[str], counts: Sequence[int], gpus: Sequence[int]) -> dict[str, Mapping[str, Given]]:
+    """The tables ``regions``, ``clusters`` and ``servers`` of regions that have one cluster of equal servers each.
+
+    Args:
+        names: of the regions, which are those of the clusters too.
+        counts: servers of each.
+        gpus: GPUs of one server of each.
+    """
+    cluster = [name for name, count in zip(names, counts, strict=True) for _ in range(count)]
+    number = [at for count in counts for at in range(count)]
+    each = np.repeat(np.array(gpus, np.int64), np.array(counts, np.int64))
+    nothing = np.zeros(len(cluster), np.int64)
+    return {
+        "regions": {"region": names},
+        "clusters": {"cluster": names, "region": names},
+        "servers": {
+            "server": [f"{name}-{at}" for name, at in zip(cluster, number, strict=True)],
+            "cluster": cluster,
+            "rack": ["rack"] * len(cluster),
+            "gpu_type": ["gpu"] * len(cluster),
+            "gpus": each * MILLI,
+            "cpu_cores": nothing,
+            "memory_gb": nothing,
+        },
+    }

@@ -1,0 +1,292 @@
+"""A trace of submitted jobs, and the servers that they may run on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.core.errors import Fault, InstanceError
+from mast_opt.live.loop.events import JobSpec
+from mast_opt.live.loop.speeds import Speeds
+from mast_opt.live.simulation.traces.models import check_models, durations_of, speeds_of, types_of
+from mast_opt.live.simulation.traces.schema import KIND, SCHEMA
+from mast_opt.live.simulation.traces.surroundings import Surroundings, check_surroundings, surroundings_of
+from mast_opt.planner.io.faults import Faults
+from mast_opt.planner.io.plain_tables import read_tables, write_folder
+from mast_opt.problems.job_placement.live_fleet.types import Server
+from mast_opt.problems.job_placement.units import LARGEST, LEVELS, MOST_GPUS, NO_GPU, WHOLE
+from mast_opt.problems.kind.schema import Tables
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Submissions:
+    """Columns of the submitted jobs, in the order of their submission. Needs are those of one task."""
+
+    labels: tuple[str, ...]
+    submitted_ms: Ints
+    duration_ms: Ints
+    """-1 where nobody knows."""
+    tier: Ints
+    tasks: Ints
+    mgpu: Ints
+    cpu_mcores: Ints
+    memory_mib: Ints
+    within: Ints
+    """Position in ``LEVELS``."""
+    prefer: Ints
+    preemptible: Bools
+    checkpoint_ms: Ints
+    restart_ms: Ints
+    min_tasks: Ints
+    """-1 where the job may not be resized."""
+    max_tasks: Ints
+    tenant: tuple[str, ...]
+    """Empty where there is none."""
+    workload: tuple[str, ...]
+    namespace: tuple[str, ...]
+    home_region: tuple[str, ...]
+    gpu_types: Mapping[int, Mapping[str, int]]
+    """Job → GPU types that it accepts, and milli-GPUs of a task on each; jobs that take any type are not there."""
+    datasets: Mapping[int, tuple[str, ...]]
+    """Job → what it reads; jobs that read nothing are not there."""
+    model: tuple[str, ...] = ()
+    """Empty where there is none, and altogether where no job has one."""
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def gang_mgpu(self) -> Ints:
+        """[J] milli-GPUs of all tasks of a job."""
+        return self.tasks * self.mgpu
+
+    def spec(self, j: int) -> JobSpec:
+        """What the j-th job asks for, as its event says it."""
+        duration, least, most = (int(column[j]) for column in (self.duration_ms, self.min_tasks, self.max_tasks))
+        return JobSpec(
+            tier=int(self.tier[j]),
+            tasks=int(self.tasks[j]),
+            mgpu=int(self.mgpu[j]),
+            cpu_mcores=int(self.cpu_mcores[j]),
+            memory_mib=int(self.memory_mib[j]),
+            gpu_types=self.gpu_types.get(j),
+            datasets=self.datasets.get(j, ()),
+            within=LEVELS[self.within[j]],
+            prefer=LEVELS[self.prefer[j]],
+            tenant=self.tenant[j],
+            preemptible=bool(self.preemptible[j]),
+            checkpoint_ms=int(self.checkpoint_ms[j]),
+            restart_ms=int(self.restart_ms[j]),
+            duration_ms=None if duration < 0 else duration,
+            workload=self.workload[j],
+            namespace=self.namespace[j],
+            home_region=self.home_region[j],
+            min_tasks=None if least < 0 else least,
+            max_tasks=None if most < 0 else most,
+            model=self.model[j] if self.model else "",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class JobTrace:
+    """Who submits what and when, and on which servers. It is no optimisation problem: nothing in it is decided."""
+
+    name: str
+    regions: tuple[str, ...]
+    servers: tuple[Server, ...]
+    submissions: Submissions
+    replicas: Mapping[str, tuple[str, ...]]
+    """Dataset → regions that hold it."""
+    quotas: Mapping[tuple[str, str], int]
+    """Tenant and GPU type (empty: of all types together) → milli-GPUs."""
+    provenance: str = ""
+    surroundings: Surroundings = field(default_factory=Surroundings)
+    speeds: Speeds = field(default_factory=Speeds)
+
+    def rate(self) -> Callable[[str, str, str], int]:
+        """(job, server, job on the same GPUs or "") → millionths of its reference speed at which the job runs there."""
+        kinds = {server.name: server.gpu_type for server in self.servers}
+        specs = {name: self.submissions.spec(j) for j, name in enumerate(self.submissions.labels)}
+        return lambda job, server, other: self.speeds.rate(specs[job], kinds[server], specs.get(other))
+
+    @cached_property
+    def servers_of(self) -> Mapping[str, tuple[Server, ...]]:
+        """Region → its servers."""
+        found: dict[str, list[Server]] = {region: [] for region in self.regions}
+        for server in self.servers:
+            found[server.region].append(server)
+        return {region: tuple(servers) for region, servers in found.items()}
+
+
+def read_trace(path: str | PathLike[str]) -> JobTrace:
+    """The trace in a folder, an .xlsx workbook or a .json file.
+
+    Raises InstanceError, which lists everything that is wrong with the files.
+    """
+    return read_tables(path, KIND, SCHEMA, trace_from_tables)
+
+
+def write_trace(
+    path: str | PathLike[str], name: str, provenance: str, tables: Tables, *, format: str = "csv", force: bool = False
+) -> None:
+    """Write the tables of a trace to a new folder.
+
+    Args:
+        format: ``csv`` or ``parquet``.
+        force: replace an instance that is there.
+
+    Raises:
+        InputError: it cannot be written, or something else is there.
+    """
+    write_folder(Path(path), KIND, name, provenance, SCHEMA, tables, format=format, force=force)
+
+
+def trace_from_tables(name: str, provenance: str, tables: Tables) -> JobTrace:
+    """The trace that checked tables hold; jobs that were submitted at the same time keep the order of their rows.
+
+    Raises InstanceError, which lists what does not fit together.
+    """
+    faults = Faults()
+    _check(tables, faults)
+    if faults:
+        raise InstanceError(faults.found)
+    replicas: dict[str, list[str]] = {}
+    for dataset, region in _pairs(tables, "replicas", "dataset", "region"):
+        replicas.setdefault(dataset, []).append(region)
+    rows = range(tables.rows("quotas"))
+    tenants, types = _texts(tables, "quotas", "tenant", "tenant"), _texts(tables, "quotas", "gpu_type", "gpu_type")
+    amounts = tables.get("quotas", "gpus").tolist()
+    speeds = speeds_of(tables)
+    return JobTrace(
+        name=name,
+        regions=tables.axes["region"],
+        servers=_servers(tables),
+        submissions=_submissions(tables, speeds),
+        replicas={dataset: tuple(regions) for dataset, regions in replicas.items()},
+        quotas={(tenants[row], types[row]): amounts[row] for row in rows},
+        provenance=provenance,
+        surroundings=surroundings_of(tables),
+        speeds=speeds,
+    )
+
+
+def _check(tables: Tables, faults: Faults) -> None:
+    def wrong(table: str, column: str, mask: Bools, expected: str) -> None:
+        rows, values = np.flatnonzero(mask), tables.get(table, column)
+        faults.cells(table, column, rows + 1, lambda n: int(values[rows[n]]), expected)
+
+    supply = tables.get("servers", "gpus")
+    wrong("servers", "gpus", (supply % WHOLE != 0) | (supply > MOST_GPUS * WHOLE), f"whole GPUs, at most {MOST_GPUS:,}")
+    for table in ("submissions", "job_gpu_types"):
+        mgpu = tables.get(table, "gpus")
+        wrong(table, "gpus", (mgpu > WHOLE) & (mgpu % WHOLE != 0), "whole GPUs, or less than one (in thousandths)")
+    tasks = tables.get("submissions", "tasks")
+    for column in ("gpus", "cpu_cores", "memory_gb"):
+        amount = tables.get("submissions", column)
+        wrong("submissions", column, amount > LARGEST // tasks, f"at most {LARGEST} base units in all tasks")
+    for column, sign in (("min_tasks", 1), ("max_tasks", -1)):
+        beyond = tables.has("submissions", column) & (sign * (tables.get("submissions", column) - tasks) > 0)
+        wrong("submissions", column, beyond, f"{'no more' if sign > 0 else 'no fewer'} than tasks")
+    check_models(tables, faults)
+    if "server" not in tables.axes or not tables.axes["server"]:
+        faults.found.append(Fault("servers", "at least one server"))
+    check_surroundings(tables, faults)
+
+
+def _texts(tables: Tables, table: str, column: str, axis: str) -> list[str]:
+    """Labels of a column; empty where the cell is."""
+    if not tables.rows(table):
+        return []
+    names = np.array([*tables.axes[axis], ""], dtype=object)
+    found = np.where(tables.has(table, column), tables.get(table, column), len(names) - 1)
+    return list(names[found])
+
+
+def _pairs(tables: Tables, table: str, one: str, other: str) -> list[tuple[str, str]]:
+    return list(zip(_texts(tables, table, one, one), _texts(tables, table, other, other), strict=True))
+
+
+def _servers(tables: Tables) -> tuple[Server, ...]:
+    clusters, regions = tables.axes["cluster"], tables.axes["region"]
+    region = tables.get("clusters", "region")
+    racks, types = _texts(tables, "servers", "rack", "rack"), _texts(tables, "servers", "gpu_type", "gpu_type")
+    columns = [tables.get("servers", name).tolist() for name in ("cluster", "gpus", "cpu_cores", "memory_gb")]
+    return tuple(
+        Server(
+            name=tables.axes["server"][row],
+            region=regions[region[cluster]],
+            cluster=clusters[cluster],
+            rack=f"{clusters[cluster]}/{racks[row]}",
+            gpu_type=types[row] or NO_GPU,
+            gpus=mgpu // WHOLE,
+            cpu_mcores=cores,
+            memory_mib=memory,
+        )
+        for row, (cluster, mgpu, cores, memory) in enumerate(zip(*columns, strict=True))
+    )
+
+
+def _submissions(tables: Tables, speeds: Speeds) -> Submissions:
+    table = "submissions"
+    order = np.argsort(tables.get(table, "submitted_s"), kind="stable")
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+
+    def column(name: str) -> Ints:
+        """Its cells; the default, or -1 if there is none, where they are absent."""
+        default = SCHEMA.table(table).column(name).default
+        values = np.where(tables.has(table, name), tables.get(table, name), -1 if default is None else default)[order]
+        values.setflags(write=False)
+        return values
+
+    def texts(name: str, axis: str) -> tuple[str, ...]:
+        found = _texts(tables, table, name, axis)
+        return tuple(found[row] for row in order)
+
+    stated, tier = tables.has(table, "preemptible"), tables.get(table, "tier")
+    types: dict[int, dict[str, int]] = {}
+    mgpu = np.where(tables.has("job_gpu_types", "gpus"), tables.get("job_gpu_types", "gpus"), -1).tolist()
+    for row, (job, name) in enumerate(
+        zip(tables.get("job_gpu_types", "job").tolist(), _texts(tables, "job_gpu_types", "gpu_type", "gpu_type"))
+    ):
+        asked = mgpu[row] if mgpu[row] >= 0 else int(tables.get(table, "gpus")[job])
+        types.setdefault(int(place[job]), {})[name] = asked
+    read: dict[int, list[str]] = {}
+    for job, name in zip(
+        tables.get("job_datasets", "job").tolist(), _texts(tables, "job_datasets", "dataset", "dataset")
+    ):
+        read.setdefault(int(place[job]), []).append(name)
+    models, tasks = texts("model", "model"), column("tasks")
+    return Submissions(
+        labels=texts("job", "job"),
+        submitted_ms=column("submitted_s"),
+        duration_ms=durations_of(models, tasks, column("steps"), column("duration_s"), speeds),
+        tier=column("tier"),
+        tasks=tasks,
+        mgpu=column("gpus"),
+        cpu_mcores=column("cpu_cores"),
+        memory_mib=column("memory_gb"),
+        within=column("within"),
+        prefer=column("prefer"),
+        preemptible=np.where(stated, tables.get(table, "preemptible"), tier > 0)[order],
+        checkpoint_ms=column("checkpoint_s"),
+        restart_ms=column("restart_s"),
+        min_tasks=column("min_tasks"),
+        max_tasks=column("max_tasks"),
+        tenant=texts("tenant", "tenant"),
+        workload=texts("workload", "workload"),
+        namespace=texts("namespace", "namespace"),
+        home_region=texts("home_region", "region"),
+        gpu_types=types_of(models, tasks, column("gpus"), types, speeds),
+        datasets={job: tuple(names) for job, names in read.items()},
+        model=models if any(models) else (),
+    )

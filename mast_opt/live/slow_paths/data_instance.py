@@ -1,0 +1,199 @@
+"""The data placement of now: what the loop knows of regions, data and demand, as an instance to be solved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+import numpy as np
+
+from mast_opt.live.loop.policy import View
+from mast_opt.live.slow_paths.forecasts import Forecast, weighted_mean
+from mast_opt.live.slow_paths.network_limits import NetworkLimits
+from mast_opt.live.slow_paths.planned_work import PlannedWork, planned_work
+from mast_opt.problems.data_placement.entities import (
+    CpuQuotas,
+    CurrentRuns,
+    Datasets,
+    Links,
+    Options,
+    Reads,
+    Regions,
+    Workloads,
+)
+from mast_opt.problems.data_placement.problem import NO_GPU, TERMS, DataPlacement
+from mast_opt.problems.job_placement.units import WHOLE
+from mast_opt.problems.kind.header import Objective
+from mast_opt.problems.kind.problem_data import Bools, Ints
+
+FILLED = Fraction(4, 5)
+"""Second replicas are asked of datasets as long as all together fill no more than this part of the storage."""
+COPIED = Fraction(1, 2)
+"""… and as long as copying them takes no more than this part of what the network carries meanwhile."""
+NO_LIMIT_MB = 2**50
+
+
+def data_instance(
+    view: View,
+    network: NetworkLimits,
+    *,
+    copy_days: int,
+    copies_min: int,
+    origins: Mapping[str, str] | None = None,
+    forecast: Forecast = weighted_mean,
+) -> DataPlacement | None:
+    """The instance of now; None if no work is to be planned for.
+
+    A copy under way counts as a replica that stays. Work runs where all its data is, or not at all. Cores are left
+    out: they come with the servers.
+
+    Args:
+        copy_days: time for the copies of the plan.
+        copies_min: replicas of what was read in the last days, as far as storage and network have room for that.
+        origins: dataset → region where it stays as long as it is there, so that new work finds together what nobody
+            has read together before.
+        forecast: of demand.
+    """
+    data, regions = view.datasets, tuple(sorted(view.supply_mgpu))
+    labels = tuple(sorted(name for name in data.size_mb if data.whole_in(name)))
+    position = {name: at for at, name in enumerate(labels)}
+    work = [one for one in planned_work(view, forecast) if all(name in position for name in one.datasets)]
+    types = tuple(sorted({server.gpu_type for server in view.inventory.server_of.values()} - {NO_GPU}))
+    if not work or not types:
+        return None
+    stored, under_way = np.zeros((2, len(labels), len(regions)), np.bool_)
+    for r, region in enumerate(regions):
+        under_way[:, r] = [(name, region) in data.copying for name in labels]
+        stored[:, r] = under_way[:, r] | [region in data.whole_in(name) for name in labels]
+    size = np.array([data.size_mb[name] for name in labels], np.int64)
+    kept = np.array([[(origins or {}).get(name) == region for region in regions] for name in labels], np.bool_)
+    places = _regions(view, network, regions, types, copy_days)
+    read = sorted({position[name] for one in work for name in one.datasets})
+    tiers = tuple(sorted({one.tier for one in work}))
+    none = np.zeros(0, np.int64)
+    return DataPlacement(
+        name="data of now",
+        regions=places,
+        gpu_types=types,
+        datasets=Datasets(
+            labels=labels,
+            size_mb=size,
+            copies_min=_copies_min(view, network, size, stored, read, places, copies_min, copy_days),
+            copies_max=np.full(len(labels), len(regions), np.int64),
+            stored=stored,
+            pinned=under_way | (stored & kept),
+            forbidden=np.zeros_like(stored),
+            residency=np.zeros_like(stored),
+        ),
+        workloads=_workloads(work, tiers, places, types),
+        apps=("",),
+        tiers=tiers,
+        options=_options(work, types),
+        reads=Reads(
+            workload=np.repeat(np.arange(len(work)), [len(one.datasets) for one in work]),
+            dataset=np.array([position[name] for one in work for name in one.datasets], np.int64),
+            mb_per_day=np.zeros(sum(len(one.datasets) for one in work), np.int64),
+        ),
+        current_runs=CurrentRuns(workload=none, region=none, gpu_type=none, share=none),
+        cpu_quotas=CpuQuotas(region=none, app=none, cpu_mcores=none),
+        links=_links(view, network, regions, copy_days),
+        objective=Objective(weights=dict(TERMS)),
+        remote_reads=False,
+        may_refuse=True,
+        days=Fraction(copy_days),
+    )
+
+
+def _regions(
+    view: View, network: NetworkLimits, regions: tuple[str, ...], types: tuple[str, ...], copy_days: int
+) -> Regions:
+    data, inventory = view.datasets, view.inventory
+    supply = np.zeros((len(regions), len(types)), np.int64)
+    for name in sorted(inventory.up):
+        server = inventory.server_of[name]
+        if server.gpu_type in types:
+            supply[regions.index(server.region), types.index(server.gpu_type)] += server.gpus * WHOLE
+    coming = dict.fromkeys(regions, 0)
+    for (_, region), copying in data.copying.items():
+        coming[region] += copying.size_mb - copying.copied_mb
+    ingress = network.ingress_mb_per_day
+    limit = [max(0, ingress.get(region, 0) - -(-coming[region] // copy_days)) for region in regions]
+    return Regions(
+        labels=regions,
+        storage_mb=np.array([data.storage_mb.get(region, NO_LIMIT_MB) for region in regions], np.int64),
+        cpu_mcores=np.zeros(len(regions), np.int64),
+        ingress_mb_per_day=np.array(limit, np.int64),
+        ingress_limited=np.array([region in ingress for region in regions], np.bool_),
+        supply_mgpu=supply,
+        gpu_price_micro=np.zeros_like(supply),
+    )
+
+
+def _links(view: View, network: NetworkLimits, regions: tuple[str, ...], copy_days: int) -> Links | None:
+    if network.links is None:
+        return None
+    left = {pair: mb for pair, mb in network.links.items() if pair[0] in regions and pair[1] in regions}
+    for (_, region), copying in view.datasets.copying.items():
+        pair = copying.source, region
+        left[pair] = max(0, left.get(pair, 0) - -(-(copying.size_mb - copying.copied_mb) // copy_days))
+    pairs = sorted(left)
+    return Links(
+        source=np.array([regions.index(source) for source, _ in pairs], np.int64),
+        target=np.array([regions.index(target) for _, target in pairs], np.int64),
+        capacity_mb_per_day=np.array([left[pair] for pair in pairs], np.int64),
+        price_usd_per_tb=np.zeros(len(pairs)),
+    )
+
+
+def _copies_min(
+    view: View,
+    network: NetworkLimits,
+    size: Ints,
+    stored: Bools,
+    read: list[int],
+    regions: Regions,
+    copies_min: int,
+    copy_days: int,
+) -> Ints:
+    """[I] 1, and more for what is read, the smallest datasets first, as long as there is room."""
+    least = np.ones(len(size), np.int64)
+    names = regions.labels
+    limited = all(region in view.datasets.storage_mb for region in names)
+    room = int(regions.storage_mb.sum() * FILLED) if limited else NO_LIMIT_MB
+    room -= int((size[:, None] * stored).sum())
+    carried = network.total_mb_per_day(names)
+    budget = NO_LIMIT_MB if carried is None else int(carried * copy_days * COPIED)
+    for i in sorted(read, key=lambda at: (int(size[at]), at)):
+        wanted = min(copies_min, len(names))
+        extra = max(0, wanted - int(stored[i].sum())) * int(size[i])
+        if extra <= min(room, budget):
+            least[i], room, budget = wanted, room - extra, budget - extra
+    return least
+
+
+def _workloads(work: list[PlannedWork], tiers: tuple[int, ...], regions: Regions, types: tuple[str, ...]) -> Workloads:
+    accepted = np.array([[not one.gpu_types or kind in one.gpu_types for kind in types] for one in work])
+    usable = (accepted[:, None, :] * regions.supply_mgpu[None, :, :]).sum(axis=2)
+    small = usable < np.array([one.largest_mgpu for one in work])[:, None]
+    small &= ~small.all(axis=1, keepdims=True)
+    zeros = np.zeros(len(work), np.int64)
+    return Workloads(
+        labels=tuple(one.label for one in work),
+        tier=np.array([tiers.index(one.tier) for one in work], np.int64),
+        cpu_mcores=zeros,
+        app=zeros,
+        splittable=np.array([one.splittable for one in work], np.bool_),
+        pinned=np.zeros(usable.shape, np.bool_),
+        forbidden=small,
+    )
+
+
+def _options(work: list[PlannedWork], types: tuple[str, ...]) -> Options:
+    rows = [
+        (w, k, one.mgpu)
+        for w, one in enumerate(work)
+        for k, kind in enumerate(types)
+        if not one.gpu_types or kind in one.gpu_types
+    ]
+    workload, kind, mgpu = np.array(rows, np.int64).reshape(-1, 3).T
+    return Options(workload=workload, gpu_type=kind, mgpu=mgpu)

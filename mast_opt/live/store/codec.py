@@ -1,0 +1,98 @@
+"""Events, commands and checks of what is stored.
+
+With msgspec (extra ``serve``) events are written and read several times as fast; both ways read what the other writes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from typing import Any, cast
+
+try:
+    import msgspec
+except ImportError:
+    msgspec = None  # type: ignore[assignment]
+
+from mast_opt.core.wording import shown
+from mast_opt.live.loop.event_log import LogError, event_of, fields_of
+from mast_opt.live.loop.events import EVENTS, Stored
+from mast_opt.live.store.errors import CorruptStore
+from mast_opt.live.store.schema import LOG_FORMAT
+
+CHAIN_BYTES = 8
+START = bytes(CHAIN_BYTES)
+"""Chain before the first event."""
+Upgrade = Callable[[str, dict[str, Any]], tuple[str, dict[str, Any]]]
+"""(kind, fields) of an event in one format → the same in the next one."""
+UPGRADES: Mapping[int, Upgrade] = {}
+"""Format → what leads from it to the next one. Format 1 is the first."""
+dumps = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False, check_circular=False).encode
+
+
+def body_of(stored: Stored) -> tuple[str, str | None, str]:
+    """Kind, job and body of an event."""
+    event = stored.event
+    job = getattr(event, "job", None)
+    if msgspec is not None:
+        return type(event).__name__, job, _quick_encoder().encode(_stated(event)).decode()
+    return type(event).__name__, job, dumps(fields_of(event))
+
+
+@cache
+def _quick_encoder() -> msgspec.json.Encoder:
+    return msgspec.json.Encoder()
+
+
+@cache
+def _decoder(cls: Any) -> msgspec.json.Decoder[Any]:  # noqa: ANN401 - any class
+    return msgspec.json.Decoder(cls)
+
+
+@cache
+def _defaults(cls: Any) -> tuple[tuple[str, Any], ...]:  # noqa: ANN401 - any dataclass
+    return tuple((field.name, field.default) for field in fields(cls))
+
+
+def _stated(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any event
+    """The fields that do not have their default, and the same of a record in one of them."""
+    found, cls = {}, cast(Any, type(record))
+    for name, default in _defaults(cls):
+        value = getattr(record, name)
+        if value is not default and (default is MISSING or value != default):
+            found[name] = _stated(value) if is_dataclass(value) else value
+    return found
+
+
+def chained(before: bytes, at_ms: int, kind: str, body: str) -> bytes:
+    """What follows in the chain: it depends on every event before."""
+    text = f"{at_ms} {kind} {body}"
+    return hashlib.blake2b(text.encode(), digest_size=CHAIN_BYTES, key=before).digest()
+
+
+def digest_of(*parts: object) -> bytes:
+    """A check of a row."""
+    return hashlib.blake2b("\0".join(map(str, parts)).encode(), digest_size=CHAIN_BYTES).digest()
+
+
+def event_from(
+    row: tuple[int, int, int, str, str], upgrades: Mapping[int, Upgrade] = UPGRADES, newest: int = LOG_FORMAT
+) -> Stored:
+    """The event of a row (seq, at_ms, format, kind, body). Raises CorruptStore for one that is none."""
+    seq, at_ms, form, kind, body = row
+    try:
+        if form > newest:
+            raise CorruptStore(
+                f"event {seq} has format {form}; this version reads formats up to {newest}: use a later version"
+            )
+        if msgspec is not None and form == newest:
+            return Stored(seq, at_ms, _decoder(cast(Any, EVENTS[kind])).decode(body))
+        fields = json.loads(body)
+        for step in range(form, newest):
+            kind, fields = upgrades[step](kind, fields)
+        return Stored(seq, at_ms, event_of(kind, fields))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, LogError) as error:
+        raise CorruptStore(f"event {seq} cannot be read: {shown(str(error))}") from error

@@ -1,0 +1,127 @@
+"""The store on a PostgreSQL server, where one machine is not enough (extra ``postgresql``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from mast_opt.live.store.database import Row
+from mast_opt.live.store.errors import StoreError
+from mast_opt.live.store.sql_store import SqlStore
+
+if TYPE_CHECKING:
+    import psycopg
+
+    Connection: TypeAlias = psycopg.Connection[Any]
+
+PATIENCE_S = 10
+"""How long a transaction waits for that of another process, and after which the server ends one that does nothing."""
+LEADER, WRITER = 1, 2
+"""Second keys of advisory locks; the first one is that of the schema."""
+_SETTINGS = (
+    "SET synchronous_commit = on",
+    f"SET lock_timeout = '{PATIENCE_S}s'",
+    f"SET idle_in_transaction_session_timeout = '{PATIENCE_S}s'",
+    "SET client_min_messages = warning",
+)
+
+
+def open_postgresql(url: str) -> SqlStore:
+    """The store in the current schema of a database, whose tables are made if there are none.
+
+    Args:
+        url: as libpq takes it, such as ``postgresql://user@host/name``.
+
+    Raises:
+        StoreError: psycopg is missing, or there is no connection.
+    """
+    return SqlStore(PostgresqlDatabase(url))
+
+
+class PostgresqlDatabase:
+    """See ``Database``. A lost connection is made again at the next use."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            import psycopg
+        except ImportError as error:
+            raise StoreError("psycopg is not installed; install it with: pip install 'mast-opt[postgresql]'") from error
+        self._psycopg = psycopg
+        self._url = url
+        self._open: Connection | None = None
+        self._locked = False
+        self._connection()
+
+    def _connection(self) -> Connection:
+        if self._open is None or self._open.closed:
+            self._locked = False
+            with self._explained("there is no connection"):
+                self._open = self._psycopg.connect(self._url, autocommit=True, connect_timeout=PATIENCE_S)
+                for setting in _SETTINGS:
+                    self._open.execute(setting)
+        return self._open
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """See ``Database``."""
+        with self._explained("nothing was written"), self._connection().transaction():
+            self.execute(f"SELECT pg_advisory_xact_lock(hashtext(current_schema()), {WRITER})")
+            yield
+
+    def execute(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
+        """See ``Database``."""
+        with self._explained("the statement failed"):
+            cursor = self._connection().execute(statement.replace("?", "%s").encode(), values)
+            return cursor.fetchall() if cursor.description is not None else []
+
+    def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        """See ``Database``."""
+        statement = f"COPY {table} ({', '.join(columns)}) FROM STDIN".encode()
+        with (
+            self._explained("nothing was written"),
+            self._connection().cursor() as cursor,
+            cursor.copy(statement) as copy,
+        ):
+            for row in rows:
+                copy.write_row(row)
+
+    def has_table(self, name: str) -> bool:
+        """See ``Database``."""
+        return bool(self.execute("SELECT 1 WHERE to_regclass(?) IS NOT NULL", (name,)))
+
+    def hold_lock(self) -> bool:
+        """See ``Database``. It is the session's, and ends with it."""
+        if not self._locked:
+            statement = f"SELECT pg_try_advisory_lock(hashtext(current_schema()), {LEADER})"
+            self._locked = bool(self.execute(statement)[0][0])
+        return self._locked
+
+    def confirm(self, seq: int) -> None:
+        """See ``Database``: the server has checksums of its own for the end of its log."""
+
+    def confirmed(self) -> int:
+        """See ``Database``."""
+        return 0
+
+    def damage(self) -> str:
+        """See ``Database``: checked by the server's own tools."""
+        return ""
+
+    def types(self) -> dict[str, str]:
+        """See ``Database``."""
+        return {"BYTES": "BYTEA"}
+
+    def close(self) -> None:
+        """See ``Database``."""
+        if self._open is not None:
+            self._open.close()
+
+    @contextmanager
+    def _explained(self, what: str) -> Iterator[None]:
+        """Errors of PostgreSQL as those of a store."""
+        try:
+            yield
+        except self._psycopg.Error as error:
+            words = " ".join(str(error).split())
+            raise StoreError(f"{what}: {words}") from error

@@ -1,0 +1,214 @@
+"""A state of the loop as bytes, of numbers and texts only, and back.
+
+MAGIC, a fingerprint of the classes, a digest of what follows, the content: JSON, compressed. A state that other classes
+wrote is not read: the log leads to the same state.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from mast_opt.core.errors import MastOptError
+from mast_opt.live.loop import (
+    cluster_use,
+    datasets,
+    demand,
+    fleet_work,
+    handovers,
+    holdings,
+    inventory,
+    plans,
+    reclaimable,
+    tenants,
+)
+from mast_opt.live.loop.events import JobSpec, PlanStep
+from mast_opt.live.loop.job_states import JobState
+from mast_opt.live.loop.jobs import JobClass, JobClasses, JobRecord
+from mast_opt.live.loop.state import State
+from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
+from mast_opt.problems.job_placement.live_fleet.snapshot_format import VERSION as FLEET_VERSION
+from mast_opt.problems.job_placement.live_fleet.types import Job, Part, Server, Share
+
+MAGIC = b"mast-opt state 2\n"
+DIGEST = 16
+
+
+class OtherState(MastOptError):
+    """Bytes that are no state which this version reads."""
+
+    code = "other-state"
+
+
+def _own(module: object) -> Iterator[type]:
+    """The classes that a module defines."""
+    name = getattr(module, "__name__", "")
+    return (one for one in vars(module).values() if isinstance(one, type) and one.__module__ == name)
+
+
+_PARTS = (
+    *(cluster_use, datasets, demand, fleet_work, handovers),
+    *(holdings, inventory, plans, reclaimable, tenants),
+)
+CLASSES: Mapping[str, type] = {
+    f"{cls.__module__.rpartition('.')[2]}.{cls.__qualname__}": cls
+    for cls in (
+        *(State, JobRecord, JobClass, JobClasses, JobSpec, PlanStep, Job, Part, Server, Share),
+        *(cls for part in _PARTS for cls in _own(part)),
+    )
+}  # fmt: skip
+"""Everything that a state may consist of, in addition to what JSON has, to collections and to arrays."""
+_NAMES = {cls: name for name, cls in CLASSES.items()}
+_PLAIN = (str, int, float, bool, type(None))
+
+
+def _slots(cls: type) -> tuple[str, ...]:
+    """The attributes of an instance, where its class says so."""
+    if is_dataclass(cls):
+        return tuple(one.name for one in fields(cls))
+    return tuple(getattr(cls, "_fields", ()))
+
+
+def fingerprint() -> bytes:
+    """The same for versions that read each other's states."""
+    shape = [(name, _slots(cls)) for name, cls in sorted(CLASSES.items())]
+    return hashlib.blake2b(repr((FLEET_VERSION, shape)).encode(), digest_size=DIGEST).digest()
+
+
+def state_bytes(state: State) -> bytes:
+    """A state as bytes."""
+    text = json.dumps(_Encoder().encoded(state), separators=(",", ":"), ensure_ascii=False, check_circular=False)
+    content = zlib.compress(text.encode(), 1)
+    return MAGIC + fingerprint() + hashlib.blake2b(content, digest_size=DIGEST).digest() + content
+
+
+def state_from(data: bytes) -> State:
+    """The state. Raises OtherState for bytes of another version, or that were changed."""
+    head = len(MAGIC) + DIGEST
+    if data[:head] != MAGIC + fingerprint():
+        raise OtherState("the snapshot was written by another version of mast-opt; the log leads to the same state")
+    content = data[head + DIGEST :]
+    if hashlib.blake2b(content, digest_size=DIGEST).digest() != data[head : head + DIGEST]:
+        raise OtherState("the snapshot is damaged")
+    found = _Decoder().decoded(json.loads(zlib.decompress(content)))
+    if not isinstance(found, State):
+        raise OtherState("the snapshot holds no state")
+    return found
+
+
+class _Encoder:
+    """Objects are numbered as they come; one that comes again is its number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, int] = {}
+        self._alive: list[object] = []
+
+    def encoded(self, value: Any) -> Any:  # noqa: ANN401 - any part of a state
+        if type(value) in _PLAIN:
+            return value
+        if type(value) is JobState:
+            return ["e", value.value]
+        if type(value) is tuple:
+            return ["t", *map(self.encoded, value)]
+        if type(value) is frozenset:
+            return ["f", *map(self.encoded, _ordered(value))]
+        number = self._numbers.get(id(value))
+        if number is not None:
+            return ["r", number]
+        self._numbers[id(value)] = len(self._numbers)
+        self._alive.append(value)
+        return self._object(value)
+
+    def _object(self, value: Any) -> Any:  # noqa: ANN401
+        cls = type(value)
+        if cls is list:
+            return ["l", *map(self.encoded, value)]
+        if cls is dict:
+            return ["d", *(self.encoded(part) for pair in value.items() for part in pair)]
+        if cls is set:
+            return ["s", *map(self.encoded, _ordered(value))]
+        if cls is deque:
+            return ["q", value.maxlen, *map(self.encoded, value)]
+        if cls is np.ndarray and not value.dtype.hasobject:
+            return ["a", value.dtype.str, list(value.shape), base64.b64encode(value.tobytes()).decode()]
+        if cls is Fleet:
+            return ["F", base64.b64encode(value.snapshot_bytes()).decode()]
+        name = _NAMES.get(cls)
+        if name is None:
+            raise TypeError(f"a state cannot be written: it holds a {cls.__qualname__}")
+        if isinstance(value, tuple):
+            return ["n", name, *map(self.encoded, value)]
+        return ["o", name, *(part for key, item in _attributes(value) for part in (key, self.encoded(item)))]
+
+
+def _ordered(values: Iterable[Any]) -> list[Any]:
+    return sorted(values, key=repr)
+
+
+def _attributes(value: object) -> Iterator[tuple[str, Any]]:
+    slots = _slots(type(value))
+    if slots:
+        return ((name, getattr(value, name)) for name in slots)
+    return iter(vars(value).items())
+
+
+class _Decoder:
+    def __init__(self) -> None:
+        self._objects: list[Any] = []
+        self._read: Mapping[str, Callable[[list[Any]], Any]] = {
+            "e": lambda found: JobState(found[1]),
+            "t": lambda found: tuple(map(self.decoded, found[1:])),
+            "f": lambda found: frozenset(map(self.decoded, found[1:])),
+            "r": lambda found: self._objects[found[1]],
+            "l": lambda found: self._filled([], lambda new: new.extend(map(self.decoded, found[1:]))),
+            "s": lambda found: self._filled(set(), lambda new: new.update(map(self.decoded, found[1:]))),
+            "d": lambda found: self._filled({}, lambda new: self._pairs(new, found)),
+            "q": lambda found: self._filled(
+                deque(maxlen=found[1]), lambda new: new.extend(map(self.decoded, found[2:]))
+            ),
+            "a": self._array,
+            "F": lambda found: self._known(Fleet.from_bytes(base64.b64decode(found[1]))),
+            "n": self._named,
+            "o": self._object,
+        }
+
+    def decoded(self, found: Any) -> Any:  # noqa: ANN401 - any part of a state
+        return self._read[found[0]](found) if type(found) is list else found
+
+    def _known(self, value: Any) -> Any:  # noqa: ANN401
+        self._objects.append(value)
+        return value
+
+    def _filled(self, new: Any, fill: Callable[[Any], None]) -> Any:  # noqa: ANN401
+        fill(self._known(new))
+        return new
+
+    def _pairs(self, new: dict[Any, Any], found: list[Any]) -> None:
+        for at in range(1, len(found), 2):
+            key = self.decoded(found[at])
+            new[key] = self.decoded(found[at + 1])
+
+    def _array(self, found: list[Any]) -> Any:  # noqa: ANN401
+        content = np.frombuffer(base64.b64decode(found[3]), np.dtype(found[1]))
+        return self._known(content.reshape(found[2]).copy())
+
+    def _named(self, found: list[Any]) -> Any:  # noqa: ANN401
+        at = len(self._objects)
+        self._objects.append(None)
+        self._objects[at] = CLASSES[found[1]](*map(self.decoded, found[2:]))
+        return self._objects[at]
+
+    def _object(self, found: list[Any]) -> Any:  # noqa: ANN401
+        cls: Any = CLASSES[found[1]]
+        new = self._known(cls.__new__(cls))
+        for at in range(2, len(found), 2):
+            object.__setattr__(new, found[at], self.decoded(found[at + 1]))
+        return new

@@ -1,0 +1,204 @@
+"""Explanation (``explain``): why there is no plan and what would help, or why a plan does what it does."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mast_opt.core.arguments import a_price, a_whole, checked, mapping_of, optional, texts
+from mast_opt.core.arrays import FloatArray
+from mast_opt.core.errors import UsageError
+from mast_opt.core.solve_result import SolveParams, Status
+from mast_opt.core.summary import Summarised, Summary
+from mast_opt.core.verdict import Conflict
+from mast_opt.core.wording import did_you_mean, listed
+from mast_opt.planner.analysis.alternatives import Reasons, reasons
+from mast_opt.planner.analysis.common import asked, exact_solver
+from mast_opt.planner.analysis.infeasibility.elastic_program import Elastic
+from mast_opt.planner.analysis.infeasibility.iis import DeletionFilter
+from mast_opt.planner.analysis.infeasibility.repairs import Repair, RepairSearch, price_list
+from mast_opt.planner.solving import verify
+from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
+from mast_opt.planner.solving.clock import Clock
+from mast_opt.planner.solving.kernel_compilation import needed, rehearse
+from mast_opt.problems import backends
+from mast_opt.problems.backends.supervise import check_params
+from mast_opt.problems.kind.kind import Kind
+from mast_opt.problems.kind.problem import PlanT, Problem
+from mast_opt.problems.registry import SolverName, check_plan
+
+DEFAULT_ALTERNATIVES = 3
+HEAVIEST = 5
+"""Things that are questioned where none is named."""
+CONFLICT_SHARE = 0.6
+"""Part of the time for the conflict; the rest is for the repairs."""
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation(Summarised):
+    """The answer of ``explain``."""
+
+    kind: str
+    status: Status | None
+    """INFEASIBLE with a conflict; FEASIBLE if there is a plan; NO_SOLUTION if time ran out before either was known;
+    None where the plan that is asked about breaks limits."""
+    conflict: tuple[str, ...] = ()
+    """Limits that contradict one another, in the words of the domain."""
+    limits: Mapping[str, tuple[int, ...]] | None = None
+    """The same as positions by kind of limit, for programs; None where only ``seen`` is known."""
+    minimal: bool = False
+    """Is it proven that without any one of these limits the others can be kept?"""
+    proven: int = 0
+    """Of how many of these limits that is proven."""
+    seen: tuple[Conflict, ...] = ()
+    """Conflicts that show without solving."""
+    repairs: tuple[Repair, ...] = ()
+    """The cheapest first; each leaves the limits of the earlier ones alone."""
+    reasons: tuple[Reasons, ...] = ()
+    """With a plan: one for each thing that was asked about."""
+    solves: int = 0
+    """Programs that were solved to find the conflict."""
+
+    def _summary(self) -> Summary:
+        status = "breaks limits" if self.status is None else self.status.value
+        rows = [("why", reason.sentence) for reason in self.reasons]
+        rows += [("conflict", limit) for limit in self.conflict]
+        rows += [("conflict", str(found)) for found in self.seen if not self.conflict]
+        rows += [("repair", "; ".join(repair.changes)) for repair in self.repairs]
+        facts = (("kind", self.kind), ("status", status), *((what, words) for what, words in rows[:1]))
+        return Summary("Explanation", facts, ("", ""), tuple(rows))
+
+
+@checked(
+    names=texts,
+    prices=optional(mapping_of(a_price)),
+    alternatives=a_whole(0),
+)
+def explain(
+    problem: Problem[PlanT],
+    plan: PlanT | None = None,
+    names: Sequence[str] = (),
+    *,
+    solver: SolverName = DEFAULT_SOLVER,
+    time_limit_s: float | None = None,
+    prices: Mapping[str, float] | None = None,
+    alternatives: int = DEFAULT_ALTERNATIVES,
+    threads: int | None = 1,
+    cancel: threading.Event | None = None,
+) -> Explanation:
+    """Why an instance has no plan, or why a plan does what it does.
+
+    Without a plan: an irreducible set of limits that contradict one another (each was left out once, and a plan for
+    the others was found), and the cheapest repairs. A repair pays for every limit that it moves or gives up: enlarging
+    storage, cores, ingress or a link by the size of an average one costs 1, giving up a pin or a ban 1, allowing remote
+    reads or a new GPU type in a region 5, leaving out a workload 10; ``prices`` multiplies these by kind of limit.
+    Capacities are raised by what can be ordered (whole TB, cores, TB a day, GPUs); ``Repair.exact`` has the amounts
+    before that, which the price counts. Every repair is tried out: its instance is solved and the plan verified.
+
+    With a plan: for each named workload, dataset, job, process or reservation, what else could be done with it while
+    all else stays, with the exact change of every term, and the limits that forbid the rest.
+
+    Args:
+        problem: an instance.
+        plan: a plan of it; None to ask why there is none.
+        names: what to ask about in the plan, such as ``["rank", "clicks"]``: workloads and datasets of a data
+            placement, jobs, processes or reservations of other kinds. The heaviest few workloads, jobs, … unless given.
+            A name that a workload and a dataset share asks about both.
+        solver: a MIP backend.
+        time_limit_s: for the conflict and the repairs together; what is not proven by then is said to be not proven.
+        prices: factors such as ``{"storage": 3, "pin": float("inf")}``; infinite means never.
+        alternatives: repairs to look for; each uses none of the limits that the earlier ones use.
+        threads: of the solver.
+        cancel: set it from any thread to stop.
+
+    Raises:
+        UsageError: this kind of problem cannot be infeasible, or an argument cannot be honoured.
+        PlanError: the plan was made for another instance.
+        Interrupted: cancelled before the kernels were compiled.
+    """
+    kind, questions = asked(problem)
+    if plan is not None:
+        check_plan(kind, problem, plan)
+        of_solves = (solver, time_limit_s, alternatives, threads) != (DEFAULT_SOLVER, None, DEFAULT_ALTERNATIVES, 1)
+        if prices or of_solves:
+            raise UsageError(
+                "asking about a plan solves nothing: leave out solver, time limit, prices, alternatives and threads, "
+                "or the plan"
+            )
+        return _of_plan(kind, problem, plan, names)
+    if names:
+        raise UsageError("names are asked about in a plan: give the plan as well")
+    if questions.relief is None:
+        raise UsageError(
+            f"a {kind.name} instance always has a plan, so there is nothing to explain; give a plan to ask about it"
+        )
+    backend = backends.get(exact_solver(kind, solver))
+    params = SolveParams(gap=1e-6, threads=threads, cancel=cancel or threading.Event())
+    check_params(replace(params, time_limit_s=time_limit_s))
+    rehearse(kind, needed(kind, backend.name, problem), params.cancel)
+    clock = Clock(time_limit_s)
+    seen = kind.analysis.conflicts(problem)
+    kind.check_memory(problem, heuristics_too=False)
+    elastic = Elastic(questions.relief(problem))
+    price = price_list(elastic.relief, prices or {})
+    search = DeletionFilter(elastic, backend, params, Clock(clock.budget_s(CONFLICT_SHARE)))
+    possible = False if seen else search.feasible(np.ones(elastic.count, np.bool_), 0.5)
+    if possible is not False:
+        status = Status.NO_SOLUTION if possible is None else Status.FEASIBLE
+        return Explanation(kind.name, status, seen=seen, solves=search.solves)
+    found = search.infeasible_set()
+    members = None if found is None else search.irreducible(found)
+    limits = None if members is None else elastic.by_name(members)
+    words = tuple(one.message for one in seen) if limits is None else elastic.relief.story(limits)
+    repaired = _repaired(RepairSearch(problem, elastic, backend, params, clock), price, alternatives, members or ())
+    return Explanation(
+        kind=kind.name,
+        status=Status.INFEASIBLE,
+        conflict=words,
+        limits=None if limits is None else {name: tuple(at) for name, at in limits.items()},
+        minimal=limits is not None and search.minimal,
+        proven=0 if limits is None else len(search.needed),
+        seen=seen,
+        repairs=repaired,
+        solves=search.solves,
+    )
+
+
+def _repaired(
+    search: RepairSearch, price: FloatArray, alternatives: int, conflict: Sequence[int]
+) -> tuple[Repair, ...]:
+    """The cheapest repairs, then the least that each limit on the whole plan has to be moved by alone."""
+    found = search.repairs(price, alternatives)
+    limits = search.elastic.relief.limits
+    for g in conflict if alternatives else ():
+        if limits[int(search.elastic.sort[g])].alone:
+            only = np.full(len(price), np.inf)
+            only[g] = price[g]
+            known = {repair.changes for repair in found}
+            found += tuple(repair for repair in search.repairs(only, 1) if repair.changes not in known)
+    return found
+
+
+def _of_plan(kind: Kind[Any, PlanT], problem: Problem[PlanT], plan: PlanT, names: Sequence[str]) -> Explanation:
+    _, questions = asked(problem)
+    sorts = questions.choices
+    if not sorts:
+        raise UsageError(f"plans of {kind.name} cannot be questioned this way; see 'mast-opt solve' for their tables")
+    found = [(sorts[0], int(at)) for at in list(sorts[0].heaviest(problem))[:HEAVIEST]] if not names else []
+    known = [{name: at for at, name in enumerate(choices.names(problem))} for choices in sorts]
+    for name in names:
+        own = [(choices, at[name]) for choices, at in zip(sorts, known, strict=True) if name in at]
+        if not own:
+            every = [label for at in known for label in at]
+            nouns = " or ".join(choices.noun for choices in sorts)
+            expected = f"expected some of {listed(every)}{did_you_mean(name, every)}"
+            raise UsageError(f"{problem.name} has no {nouns} called {name!r}; {expected}")
+        found += own
+    status = Status.FEASIBLE if verify(problem, plan).ok else None
+    return Explanation(
+        kind.name, status, reasons=tuple(reasons(kind, choices, problem, plan, at) for choices, at in found)
+    )

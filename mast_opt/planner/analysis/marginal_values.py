@@ -1,0 +1,262 @@
+"""Marginal values (``marginal``): what one more unit of a resource is worth, place by place."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from mast_opt.core.arguments import a_text, a_whole, checked, texts
+from mast_opt.core.errors import BackendError, Interrupted, UsageError
+from mast_opt.core.number_format import plain
+from mast_opt.core.parallel import in_parallel
+from mast_opt.core.sense import Sense
+from mast_opt.core.solve_result import SolveParams, Status
+from mast_opt.core.summary import Summarised, Summary
+from mast_opt.planner.analysis.common import asked, exact_solver, solve_from
+from mast_opt.planner.solving import Solution, verify
+from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
+from mast_opt.planner.solving.kernel_compilation import needed, rehearse
+from mast_opt.problems import backends
+from mast_opt.problems.backends.base import Backend
+from mast_opt.problems.kind.analysis_hooks import AnalysisHooks, Resource
+from mast_opt.problems.kind.kind import Kind
+from mast_opt.problems.kind.problem import PlanT, Problem
+from mast_opt.problems.mip import frozen
+from mast_opt.problems.registry import SolverName, check_plan
+
+DEFAULT_GAP = 1e-4
+NOTHING = 1e-9
+"""Relative change of the objective that is a solver's rounding."""
+
+
+@dataclass(frozen=True)
+class Marginal:
+    """What more of one resource in one place is worth."""
+
+    resource: str
+    unit: str
+    place: str
+    value: float | None
+    """By how much one more unit improves the objective, on average over ``units``; None if not found in time."""
+    low: float | None
+    high: float | None
+    """What is proven of it; equal to ``value`` where the integers are fixed."""
+    usd: float | None = None
+    """``value`` in dollars; None where no term in dollars has a weight."""
+
+
+@dataclass(frozen=True, repr=False)
+class Marginals(Summarised):
+    """The answer of ``marginal_values``, the most valuable first."""
+
+    kind: str
+    integers: str
+    units: int
+    objective: float | None
+    """Of the plan (integers fixed) or of the best plan known (integers free); None where none was found."""
+    values: tuple[Marginal, ...]
+    """Empty without an objective."""
+    status: Status = Status.FEASIBLE
+    """INFEASIBLE if it is proven that there is no plan to begin from; NO_SOLUTION if none was found or measured in
+    time; FEASIBLE otherwise."""
+    usd_unit: str = ""
+    """Unit of ``Marginal.usd``, such as "USD a month"; empty where no term in dollars has a weight."""
+
+    def _summary(self) -> Summary:
+        facts = (
+            ("kind", self.kind),
+            ("status", self.status.value),
+            ("objective", plain(self.objective)),
+            ("integers", self.integers),
+            ("values", f"{len(self.values):,}"),
+        )
+        rows = tuple((one.resource, one.place, one.unit, plain(one.value)) for one in self.values)
+        return Summary("Marginals", facts, ("resource", "place", "unit", "value of one more unit"), rows)
+
+
+@checked(
+    integers=a_text,
+    units=a_whole(1),
+    resources=texts,
+)
+def marginal_values(  # noqa: PLR0913 - one question, with the limits of its solves
+    problem: Problem[PlanT],
+    plan: PlanT | None = None,
+    *,
+    integers: str = "fixed",
+    units: int = 1,
+    resources: Sequence[str] = (),
+    solver: SolverName = DEFAULT_SOLVER,
+    time_limit_s: float | None = None,
+    gap: float = DEFAULT_GAP,
+    seed: int = 0,
+    threads: int | None = 1,
+    jobs: int = 1,
+    cancel: threading.Event | None = None,
+) -> Marginals:
+    """What one more TB, core, GPU, … is worth in each place, in units of the weighted objective.
+
+    Where a term in dollars has a weight, each value is also stated in dollars: divided by that weight.
+
+    Each value is a difference of two solves, never a dual of a mixed-integer program: the instance as it is, and with
+    ``units`` more of one resource in one place, divided by ``units``.
+
+    With ``integers = "fixed"`` both keep every whole decision of the plan (replicas, where unsplittable work runs) and
+    solve the linear program that is left. That is quick and exact, and answers what the unit is worth to *this* plan;
+    storage or cores that would only pay with other replicas or other places count as nothing. With ``"free"`` both are
+    solved again, beginning with the plan: what the unit is really worth, within the bounds that were proven.
+
+    Args:
+        problem: an instance.
+        plan: the plan whose whole decisions are kept; found by ``solver`` unless given.
+        integers: ``fixed`` or ``free``.
+        units: how many to add at once; more than one shows what a real purchase brings.
+        resources: which ones, by name; all unless given.
+        solver: a MIP backend; with free integers any solver.
+        time_limit_s: for each solve; None for no limit.
+        gap: relative gap of the solve that finds the plan, and of those with free integers.
+        seed: of every random choice.
+        threads: of each solve.
+        jobs: solves at the same time.
+        cancel: set it from any thread to stop.
+
+    Raises:
+        Interrupted: ``cancel`` was set before there was a value.
+        PlanError: the plan was made for another instance.
+        UsageError: this kind has nothing to buy, the plan breaks limits, or an argument cannot be honoured.
+    """
+    kind, questions = asked(problem)
+    _check(kind, questions, problem, plan, integers, gap)
+    chosen = _chosen(questions.resources, resources)
+    cancel = cancel or threading.Event()
+    if integers == "fixed" or kind.solvers.method is not None:
+        solver = exact_solver(kind, solver)
+
+    limits = {"time_limit_s": time_limit_s, "gap": gap, "seed": seed, "threads": threads, "cancel": cancel}
+    solved = partial(solve_from, kind, solver, limits)
+    nothing = Marginals(kind.name, integers, units, None, (), Status.NO_SOLUTION)
+
+    rehearse(kind, needed(kind, solver, problem), cancel)
+    if plan is None:
+        first = solved(problem, None)
+        if first.plan is None and cancel.is_set():
+            raise Interrupted("interrupted before there was a plan to begin from; give one, and it begins at once")
+        if first.plan is None:
+            return replace(nothing, status=Status.INFEASIBLE) if first.status.is_infeasible else nothing
+        plan = first.plan
+    elif not verify(problem, plan).ok:
+        raise UsageError("the plan breaks limits; 'mast-opt verify' lists them, and worth is asked of plans without")
+    params = SolveParams(time_limit_s=time_limit_s, seed=seed, threads=threads, cancel=cancel)
+    held = _fixed_of(kind, plan, backends.get(solver), params) if integers == "fixed" else None
+    ask = held or (lambda instance: _free(solved(instance, plan)))
+
+    before = ask(problem)
+    if before is None and cancel.is_set():
+        raise Interrupted("interrupted before the plan itself was measured")
+    if before is None:
+        return nothing
+    places = [(one, at, place) for one in chosen for at, place in enumerate(one.places(problem))]
+
+    def worth(entry: tuple[Resource, int, str]) -> Marginal:
+        resource, at, place = entry
+        after = None if cancel.is_set() else ask(resource.add(problem, at, units))
+        if after is None:
+            return Marginal(resource.name, resource.unit, place, None, None, None)
+        differences = (before[0] - after[0], before[1] - after[2], before[2] - after[1])
+        value, low, high = (_tidy(number, before[0]) / units for number in differences)
+        return Marginal(resource.name, resource.unit, place, value, low, high)
+
+    values = in_parallel(worth, places, jobs, cancel)
+    values.sort(key=lambda one: math.inf if one.value is None else -one.value)
+    found = replace(nothing, objective=problem.sense.minimised(before[0]), values=tuple(values), status=Status.FEASIBLE)
+    return _in_dollars(kind, problem, found)
+
+
+def _in_dollars(kind: Kind[Any, Any], problem: Problem[Any], answer: Marginals) -> Marginals:
+    """The same with what each value is in dollars: over the weight of the first term in dollars that has one."""
+    weights = {} if problem.objective.lexicographic else problem.objective.weights
+    term = next((term for term, unit in kind.units.items() if unit.startswith("USD") and weights.get(term)), None)
+    if term is None:
+        return answer
+    values = tuple(replace(one, usd=None if one.value is None else one.value / weights[term]) for one in answer.values)
+    return replace(answer, values=values, usd_unit=kind.units[term])
+
+
+def _check(
+    kind: Kind[Any, PlanT],
+    questions: AnalysisHooks,
+    problem: Problem[PlanT],
+    plan: PlanT | None,
+    integers: str,
+    gap: float,
+) -> None:
+    """Raises UsageError for what cannot be asked of this kind, objective and plan; PlanError for another's plan."""
+    if not questions.resources:
+        raise UsageError(f"{kind.name} has no resources that are bought by the unit; ask 'mast-opt whatif' instead")
+    if integers not in ("fixed", "free"):
+        raise UsageError(f"integers is {integers!r}; expected 'fixed' or 'free'")
+    if integers == "fixed" and kind.solvers.method is not None:
+        raise UsageError(
+            f"{kind.name} has policies, and what more is worth to one is found by solving again; ask with "
+            "integers = 'free' (--free)"
+        )
+    if integers == "free" and problem.objective.lexicographic:
+        raise UsageError(
+            "worth is stated in units of the weighted objective, and this instance has a lexicographic one; ask with "
+            'fixed integers, or set mode = "weighted"'
+        )
+    if plan is not None and integers == "fixed" and gap != DEFAULT_GAP:
+        raise UsageError("where a plan's whole decisions are kept, what is left is solved without a gap; leave out gap")
+    if plan is not None:
+        check_plan(kind, problem, plan)
+
+
+def _fixed_of(
+    kind: Kind[Any, PlanT], plan: PlanT, backend: Backend, params: SolveParams
+) -> Callable[[Problem[PlanT]], tuple[float, float, float] | None]:
+    """``_fixed`` as a function of the instance."""
+    return lambda instance: _fixed(kind, instance, plan, backend, params)
+
+
+def _chosen(known: Sequence[Resource], names: Sequence[str]) -> list[Resource]:
+    by_name = {one.name: one for one in known}
+    for name in names:
+        if name not in by_name:
+            raise UsageError(f"there is no resource called {name!r}; expected some of: {', '.join(by_name)}")
+    return [by_name[name] for name in names] or list(known)
+
+
+def _fixed(
+    kind: Kind[Any, PlanT], problem: Problem[PlanT], plan: PlanT, backend: Backend, params: SolveParams
+) -> tuple[float, float, float] | None:
+    """(objective, bound, objective) of the linear program that is left when every integer column is held."""
+    formulation = kind.formulate(problem, heuristics_too=False)
+    mip = formulation.mip
+    whole = np.flatnonzero(mip.integral)
+    held = mip.fix(whole, np.rint(formulation.encode(plan)[whole]))
+    result = backend.solve(replace(held, integral=frozen(np.zeros(len(held.cost), np.bool_))), params)
+    if result.status is Status.INFEASIBLE:
+        raise BackendError(f"{backend.name} finds no solution with the plan's whole decisions: {result.message}")
+    if result.status is not Status.OPTIMAL or result.objective is None:
+        return None
+    return result.objective, result.objective, result.objective
+
+
+def _free(solution: Solution[Any]) -> tuple[float, float, float] | None:
+    if solution.objective is None:
+        return None
+    sense = solution.sense
+    unknown = 0.0 if sense is Sense.MIN else -math.inf
+    bound = unknown if solution.bound is None else sense.minimised(solution.bound)
+    objective = sense.minimised(solution.objective)
+    return objective, bound, objective
+
+
+def _tidy(difference: float, objective: float) -> float:
+    return 0.0 if abs(difference) <= NOTHING * max(1.0, abs(objective)) else difference

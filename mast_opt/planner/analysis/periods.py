@@ -1,0 +1,168 @@
+"""Plans for several periods (``periods``): demand grows, hardware arrives, each plan begins where the last one ends."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic
+
+from mast_opt.core.arguments import a, a_text, checked, each
+from mast_opt.core.errors import UsageError
+from mast_opt.planner.analysis.common import asked, solve_from
+from mast_opt.planner.analysis.scenario_files import Scenario, check_scenarios, happened
+from mast_opt.planner.solving import Solution
+from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
+from mast_opt.planner.solving.kernel_compilation import needed, rehearse
+from mast_opt.problems.kind.analysis_hooks import AnalysisHooks
+from mast_opt.problems.kind.kind import Kind
+from mast_opt.problems.kind.problem import PlanT, Problem
+from mast_opt.problems.kind.rolling import Rolling
+from mast_opt.problems.registry import SolverName
+
+
+@dataclass(frozen=True, eq=False)
+class Period(Generic[PlanT]):
+    """One period and its plan."""
+
+    name: str
+    instance: Problem[PlanT]
+    """With the changes up to this period, and the plan of the one before as its present state."""
+    solution: Solution[PlanT]
+    moved: Mapping[str, float]
+    """What moves from the plan before (or from today), by unit; empty where one of them is not known."""
+    prepares: bool = False
+    """Whether this plan was made again, so that the next period has one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Periods(Generic[PlanT]):
+    """The answer of ``plan_periods``; it ends with the first period that has no plan."""
+
+    kind: str
+    periods: tuple[Period[PlanT], ...]
+    planned: int
+    """How many periods were asked for."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every period has a plan."""
+        return len(self.periods) == self.planned and self.periods[-1].solution.plan is not None
+
+    @property
+    def objective(self) -> float | None:
+        """Sum of the objectives of all periods; None where one has no plan."""
+        return total_objective(self.periods) if self.complete else None
+
+    @property
+    def moved(self) -> dict[str, float]:
+        """What moves in all periods together."""
+        total: dict[str, float] = {}
+        for period in self.periods:
+            for unit, amount in period.moved.items():
+                total[unit] = total.get(unit, 0.0) + amount
+        return total
+
+
+def total_objective(periods: Sequence[Period[Any]]) -> float:
+    """The sum of the objectives of periods that all have a plan."""
+    return sum(one.solution.objective for one in periods if one.solution.objective is not None)
+
+
+@checked(periods=each(a(Scenario)), solver=a_text)
+def plan_periods(
+    problem: Problem[PlanT],
+    periods: Sequence[Scenario],
+    *,
+    solver: SolverName = DEFAULT_SOLVER,
+    time_limit_s: float | None = None,
+    gap: float = 1e-4,
+    seed: int = 0,
+    threads: int | None = None,
+    cancel: threading.Event | None = None,
+) -> Periods[PlanT]:
+    """A plan for each period, one after another; changes stay, and each plan begins with the one before.
+
+    Where a period has no plan because what it needs cannot be brought in time, the plan of the period before is made
+    again so that it has that ready: the replicas of a plan of the later period without a limit on time. Other conflicts
+    end the run, and the last period says what they are.
+
+    Args:
+        problem: an instance; its present state is what the first period begins with.
+        periods: their changes, as of scenarios; see ``read_periods``.
+        solver: any solver of the kind.
+        time_limit_s: for each solve; None for no limit.
+        gap: relative gap of every solve.
+        seed: of every random choice.
+        threads: of each solve.
+        cancel: set it from any thread to stop; every solve keeps its best plan.
+
+    Raises:
+        UsageError: a period or an argument that cannot be honoured.
+    """
+    kind, hooks = asked(problem)
+    if hooks.rolling is None:
+        raise UsageError(f"{kind.name} is not planned over periods")
+    check_scenarios(kind, periods)
+    cancel = cancel or threading.Event()
+    limits = {"time_limit_s": time_limit_s, "gap": gap, "seed": seed, "threads": threads, "cancel": cancel}
+    rehearse(kind, needed(kind, solver, problem), cancel)
+    run = _Run(kind, hooks, hooks.rolling, solver, limits)
+    for period in periods:
+        run.step(happened(kind, run.now(problem), period), period)
+        if run.done[-1].solution.plan is None or cancel.is_set():
+            break
+    return Periods(kind.name, tuple(run.done), len(periods))
+
+
+class _Run:
+    """The periods so far."""
+
+    def __init__(
+        self, kind: Kind[Any, Any], hooks: AnalysisHooks, rolling: Rolling, solver: str, limits: Mapping[str, Any]
+    ) -> None:
+        self.kind, self.hooks, self.rolling, self.solver, self.limits = kind, hooks, rolling, solver, limits
+        self.done: list[Period[Any]] = []
+
+    def now(self, problem: Problem[Any]) -> Any:  # noqa: ANN401 - an instance of the kind
+        """The instance after the periods so far."""
+        last = self.done[-1] if self.done else None
+        return problem if last is None else self.rolling.carried(last.instance, last.solution.plan)
+
+    def step(self, instance: Problem[Any], period: Scenario) -> None:
+        """Plan one more period; prepare it in the one before where it has no plan otherwise."""
+        found = self._planned(instance)
+        if found.plan is None and self.done and not self.limits["cancel"].is_set():
+            earlier = self._prepared(instance)
+            if earlier is not None:
+                self.done[-1] = earlier
+                instance = happened(self.kind, self.now(instance), period)
+                found = self._planned(instance)
+        self.done.append(Period(period.name, instance, found, self._moved(instance, found)))
+
+    def _planned(self, instance: Problem[Any]) -> Solution[Any]:
+        return solve_from(self.kind, self.solver, self.limits, instance, self._start(instance))
+
+    def _start(self, instance: Problem[Any]) -> Any | None:  # noqa: ANN401 - a plan of the kind
+        """The plan before, as a plan of this instance; None in the first period."""
+        last = self.done[-1] if self.done else None
+        plan = self.rolling.today(instance) if last is not None else None
+        return plan if plan is not None and self.kind.verification.verify(instance, plan).ok else None
+
+    def _prepared(self, instance: Problem[Any]) -> Period[Any] | None:
+        """The period before, planned again so that it has ready what this one needs; None where that fails."""
+        later = solve_from(self.kind, self.solver, self.limits, self.rolling.unhurried(instance), None)
+        if later.plan is None:
+            return None
+        last = self.done[-1]
+        bound = self.rolling.prepared(last.instance, later.plan)
+        again = solve_from(self.kind, self.solver, self.limits, bound, None)
+        if again.plan is None or not self.kind.verification.verify(last.instance, again.plan).ok:
+            return None
+        return replace(last, solution=again, prepares=True, moved=self._moved(last.instance, again))
+
+    def _moved(self, instance: Problem[Any], found: Solution[Any]) -> Mapping[str, float]:
+        before = self.rolling.today(instance)
+        if before is None or found.plan is None:
+            return {}
+        return self.hooks.moved(instance, instance, before, found.plan)

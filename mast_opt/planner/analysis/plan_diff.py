@@ -1,0 +1,195 @@
+"""Plan difference: what changed from one plan to another, row by row, in the labels and units of files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from mast_opt.core.errors import UsageError
+from mast_opt.core.fork_safety import use_tables
+from mast_opt.core.number_format import plain
+from mast_opt.core.summary import Summarised, Summary
+from mast_opt.planner.io.validation.frames import table_frames
+from mast_opt.planner.solving import verify
+from mast_opt.problems.kind.current_state import CurrentState
+from mast_opt.problems.kind.problem import PlanT, Problem
+from mast_opt.problems.kind.schema import Schema, Table, Tables
+from mast_opt.problems.registry import check_plan, kind_of
+
+Cells = tuple[str | None, ...]
+"""Text as in files; None for an empty cell."""
+
+
+@dataclass(frozen=True)
+class TableDiff:
+    """The rows of one table that are not the same."""
+
+    name: str
+    key: tuple[str, ...]
+    """Columns by which rows are distinguished."""
+    values: tuple[str, ...]
+    """The other columns."""
+    added: tuple[tuple[Cells, Cells], ...]
+    """(key, values) of each row that only the second has."""
+    removed: tuple[tuple[Cells, Cells], ...]
+    changed: tuple[tuple[Cells, Cells, Cells], ...]
+    """(key, values before, values after) of each row that both have."""
+    same: int
+    """Number of rows that are equal."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether the two tables have any different row."""
+        return bool(self.added or self.removed or self.changed)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A figure before and after; None where one side does not have it."""
+
+    before: float | None
+    after: float | None
+
+    @property
+    def by(self) -> float | None:
+        """The difference, after less before; None where either value is unknown."""
+        return None if self.before is None or self.after is None else self.after - self.before
+
+
+@dataclass(frozen=True, repr=False)
+class Diff(Summarised):
+    """What changed between two plans."""
+
+    kind: str
+    tables: tuple[TableDiff, ...]
+    """Every table of the plan."""
+    instance: tuple[TableDiff, ...]
+    """The tables of the instance that differ; empty where both plans are for the same."""
+    objective: Change
+    """Σ weight · term, by the verifier; each side with the weights of its own instance."""
+    terms: Mapping[str, Change]
+    metrics: Mapping[str, Change]
+    violations: tuple[int, int]
+    """How many limits each plan breaks."""
+    from_today: bool = False
+    """Is the first plan the present state?"""
+    today: CurrentState | None = None
+    """What the first plan's instance states of the present state; None where its kind has none."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether plans or instances differ in any row of any table."""
+        return any(table.differs for table in (*self.tables, *self.instance))
+
+    def _summary(self) -> Summary:
+        before, after = self.objective.before, self.objective.after
+        facts = (
+            ("kind", self.kind),
+            ("objective", f"{plain(before)} → {plain(after)}"),
+            ("violations", f"{self.violations[0]:,} → {self.violations[1]:,}"),
+        )
+        rows = tuple(
+            (
+                table.name,
+                f"{len(table.added):,}",
+                f"{len(table.removed):,}",
+                f"{len(table.changed):,}",
+                f"{table.same:,}",
+            )
+            for table in (*self.tables, *self.instance)
+        )
+        return Summary("Diff", facts, ("table", "added", "removed", "changed", "same"), rows)
+
+
+def diff(
+    problem: Problem[PlanT], before: PlanT | None, after: PlanT, *, problem_before: Problem[PlanT] | None = None
+) -> Diff:
+    """What changed from one plan to another.
+
+    Args:
+        problem: the instance of the second plan.
+        before: the first plan; None for the present state, as the instance gives it.
+        after: the second plan.
+        problem_before: the instance of the first plan, where that is another one (yesterday's).
+
+    Raises:
+        UsageError: the instances are of different kinds, or the instance does not give the present state.
+    """
+    use_tables("compare plans")
+    kind = kind_of(problem)
+    first = problem if problem_before is None else problem_before
+    from_today = before is None
+    if kind_of(first).name != kind.name:
+        raise UsageError(f"a plan for {kind_of(first).name} and one for {kind.name} have nothing to compare")
+    if before is None:
+        before = kind.analysis.current_plan(first)
+        if before is None:
+            raise UsageError(f"{first.name} states no present state; pass two plans")
+    check_plan(kind, first, before)
+    check_plan(kind, problem, after)
+    verdicts = verify(first, before), verify(problem, after)
+    instance: tuple[TableDiff, ...] = ()
+    if problem_before is not None:
+        found = tables_diff(
+            kind.tables.schema, kind.tables.problem_to_tables(first)[1], kind.tables.problem_to_tables(problem)[1]
+        )
+        instance = tuple(table for table in found if table.differs)
+    return Diff(
+        kind=kind.name,
+        tables=tables_diff(
+            kind.tables.plan_schema,
+            kind.tables.plan_to_tables(first, before),
+            kind.tables.plan_to_tables(problem, after),
+        ),
+        instance=instance,
+        objective=Change(verdicts[0].objective, verdicts[1].objective),
+        terms=_changes(verdicts[0].terms, verdicts[1].terms),
+        metrics=_changes(verdicts[0].metrics, verdicts[1].metrics),
+        violations=(len(verdicts[0].violations), len(verdicts[1].violations)),
+        from_today=from_today,
+        today=kind.analysis.current_state(first),
+    )
+
+
+def tables_diff(schema: Schema, before: Tables, after: Tables) -> tuple[TableDiff, ...]:
+    """Every table of a schema, compared by its key; a table that is missing has no rows."""
+    frames = [{table.name: frame for table, frame in table_frames(schema, tables)} for tables in (before, after)]
+    return tuple(
+        _table_diff(table, *(_rows(table, side.get(table.name)) for side in frames)) for table in schema.tables
+    )
+
+
+def _rows(table: Table, frame: pl.DataFrame | None) -> dict[Cells, Cells]:
+    """The rows of a table by their keys: key → other columns."""
+    if frame is None:
+        return {}
+    others = [column.name for column in table.columns if column.name not in table.key]
+
+    def cells(names: tuple[str, ...] | list[str]) -> list[Cells]:
+        columns = [
+            frame[name].cast(pl.String).to_list() if name in frame.columns else [None] * frame.height for name in names
+        ]
+        return list(zip(*columns, strict=True)) if names else [()] * frame.height
+
+    return dict(zip(cells(table.key), cells(others), strict=True))
+
+
+def _table_diff(table: Table, before: Mapping[Cells, Cells], after: Mapping[Cells, Cells]) -> TableDiff:
+    both = [key for key in before if key in after]
+    changed = tuple((key, before[key], after[key]) for key in both if before[key] != after[key])
+    return TableDiff(
+        name=table.name,
+        key=table.key,
+        values=tuple(column.name for column in table.columns if column.name not in table.key),
+        added=tuple((key, values) for key, values in after.items() if key not in before),
+        removed=tuple((key, values) for key, values in before.items() if key not in after),
+        changed=changed,
+        same=len(both) - len(changed),
+    )
+
+
+def _changes(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, Change]:
+    names = dict.fromkeys((*before, *after))
+    return {name: Change(before.get(name), after.get(name)) for name in names}

@@ -1,0 +1,477 @@
+"""Capacity expansion (``buy``): the cheapest purchases that bring the worst ratio to a target."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, Generic
+
+import numpy as np
+
+from mast_opt.core.arguments import a_finite, a_text, a_whole, checked, optional, refuse
+from mast_opt.core.errors import BackendError, UsageError, VerificationError
+from mast_opt.core.number_format import plain
+from mast_opt.core.solve_result import SolveParams, Status
+from mast_opt.core.summary import Summarised, Summary
+from mast_opt.planner.analysis.common import asked, exact_solver, solve_from
+from mast_opt.planner.solving import verify
+from mast_opt.planner.solving.auto_strategy import AUTO, DEFAULT_SOLVER
+from mast_opt.planner.solving.clock import Clock
+from mast_opt.planner.solving.kernel_compilation import needed, rehearse
+from mast_opt.planner.solving.mip_route import ExactSolve
+from mast_opt.problems import backends
+from mast_opt.problems.kind.analysis_hooks import Expansion, Offer, Steps
+from mast_opt.problems.kind.kind import Kind
+from mast_opt.problems.kind.problem import PlanT, Problem
+from mast_opt.problems.registry import SolverName, check_plan
+from mast_opt.problems.search.params import Params, parameter
+
+SLACK = 1e-6
+"""Part of the price by which a bound may be above it through rounding."""
+
+
+@dataclass(frozen=True)
+class BuyParams(Params):
+    """Parameters of ``buy``: how its time is divided, and how its heuristic searches."""
+
+    first_share: float = parameter(
+        0.2,
+        "Part of the remaining time for a plan without any purchase, and then for one with every purchase.",
+        "Set by hand: a plan that need not be good is found soon or hardly at all.",
+        above=0.0,
+        high=1.0,
+    )
+
+    purchase_share: float = parameter(
+        0.7,
+        "Part of the time limit that a MIP solver has for the purchases; the plan gets the rest.",
+        "Set by hand: the plan is the easier program, as its purchases are fixed.",
+        above=0.0,
+        high=1.0,
+    )
+    plan_gap: float = parameter(
+        1e-3,
+        "Least gap to which the plan for the purchases is solved.",
+        "Set by hand: the plan shows that the purchases suffice; how good it is otherwise is for 'solve'.",
+        low=0.0,
+    )
+    rounds: int = parameter(
+        8, "Plans that a heuristic makes, each with what the last one lacked.", "Set by hand.", low=1
+    )
+    bound_share: float = parameter(
+        0.2, "Part of the time limit that a heuristic's bound has.", "Set by hand.", above=0.0, high=1.0
+    )
+    overload_weight: float = parameter(
+        1000.0,
+        "Weight of overload while a heuristic looks for a plan at the target.",
+        "Set by hand, so that it outweighs every other term of the default weights but remote reads and refused work.",
+        above=0.0,
+    )
+
+
+OUT_OF_REACH = "the target is out of reach, even with everything that may be bought"
+STRICTER = (Fraction(1), Fraction(9, 10))
+"""Parts of the target that a heuristic aims at in turn, as it may end with a little overload."""
+
+
+@dataclass(frozen=True)
+class Purchase:
+    """What is bought of one offer."""
+
+    offer: Offer
+    steps: int
+
+    @property
+    def amount(self) -> float:
+        """In units of the offer."""
+        return self.offer.step * self.steps
+
+    @property
+    def usd(self) -> Fraction:
+        """Price of these steps."""
+        return self.offer.usd * self.steps
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Purchases(Summarised, Generic[PlanT]):
+    """The answer of ``buy``."""
+
+    kind: str
+    status: Status
+    """OPTIMAL: nothing cheaper will do. FEASIBLE: it will do, and ``bound_usd`` is proven. INFEASIBLE: proven, with
+    ``least_usd`` where only the budget is too small. NO_SOLUTION: none was found in time."""
+    target: Fraction
+    budget_usd: Fraction | None
+    bought: tuple[Purchase, ...]
+    """What to order, the most expensive first."""
+    usd: Fraction | None
+    """Price of it all; None without a plan."""
+    bound_usd: float | None
+    """Proven: no purchase that reaches the target is cheaper."""
+    least_usd: Fraction | None
+    """The least budget that works, where the given one is too small; proven if ``least_proven``."""
+    least_proven: bool
+    worst_before: Fraction | None
+    """The worst ratio of the plan that was given; None without one."""
+    worst_after: Fraction | None
+    instance: Problem[PlanT] | None
+    """The instance after the purchase."""
+    plan: PlanT | None
+    """A plan of that instance at the target."""
+    message: str = ""
+    params: BuyParams = field(default_factory=BuyParams)
+    """What the question was answered with."""
+
+    def _summary(self) -> Summary:
+        facts = (
+            ("kind", self.kind),
+            ("status", self.status.value),
+            ("target", plain(float(self.target))),
+            ("usd", plain(None if self.usd is None else float(self.usd))),
+            ("bound_usd", plain(self.bound_usd)),
+        )
+        rows = tuple(
+            (one.offer.name, f"{one.steps:,}", plain(one.amount), plain(float(one.usd))) for one in self.bought
+        )
+        return Summary("Purchases", facts, ("offer", "steps", "amount", "USD"), rows)
+
+
+@checked(
+    target=a_finite,
+    solver=a_text,
+    tier=optional(a_whole(0)),
+    budget_usd=optional(a_finite),
+    within_days=optional(a_whole(0)),
+)
+def buy(  # noqa: PLR0913 - one question, with the limits of its solves
+    problem: Problem[PlanT],
+    *,
+    target: Fraction | float = 1,
+    tier: int | None = None,
+    budget_usd: Fraction | float | None = None,
+    within_days: int | None = None,
+    solver: SolverName = DEFAULT_SOLVER,
+    time_limit_s: float | None = None,
+    gap: float = 1e-4,
+    seed: int = 0,
+    threads: int | None = None,
+    start: PlanT | None = None,
+    params: BuyParams | Mapping[str, object] | None = None,
+    cancel: threading.Event | None = None,
+) -> Purchases[PlanT]:
+    """The cheapest purchases with which no demand is more than ``target`` times its supply, and a plan that shows it.
+
+    Every workload is served. A MIP solver decides purchases and plan together, and proves that nothing cheaper will do;
+    it then plans the instance with these purchases by its own objective, within the target. A heuristic buys what its
+    plan lacks, plans again, and proves a bound by a small relaxation: all regions together, shares continuous.
+
+    Args:
+        problem: an instance with candidates.
+        target: most demand over supply, in every region and type.
+        tier: only work up to this tier counts; all unless given.
+        budget_usd: the most to spend; where it is too small, the answer says how much is needed.
+        within_days: only what can be used after so many days.
+        solver: a MIP backend, or a heuristic of the kind.
+        time_limit_s: for all solves together; None for no limit.
+        gap: relative, of the price.
+        seed: of every random choice.
+        threads: of each solve; all there are unless given.
+        start: a plan of the instance to begin from.
+        params: how time is divided and how a heuristic searches: ``BuyParams``, or a mapping as in ``{"rounds": 4}``.
+        cancel: set it from any thread to stop.
+
+    Raises:
+        UsageError: nothing is offered, or an argument is out of range.
+    """
+    kind, hooks = asked(problem)
+    if hooks.expansion is None:
+        raise UsageError(f"{kind.name} has nothing to buy; ask 'mast-opt whatif' instead")
+    ratio, budget = _positive("target", target), None if budget_usd is None else _amount("budget_usd", budget_usd)
+    chosen = _params(params)
+    question = _Question(kind, hooks.expansion, problem, ratio, tier, budget, within_days, chosen)
+    if start is not None:
+        check_plan(kind, problem, start)
+    before = None if start is None else hooks.expansion.worst(problem, start, question.tier)
+    limits = SolveParams(
+        time_limit_s=time_limit_s, gap=gap, seed=seed, threads=threads, cancel=cancel or threading.Event()
+    )
+    rehearse(kind, needed(kind, solver, problem), limits.cancel)
+    if solver in kind.solvers.heuristics:
+        found = _heuristic(question, solver, limits, start)
+    else:
+        helper = next((name for name in kind.solvers.heuristics if solver == AUTO), "")
+        found = _exact(question, exact_solver(kind, solver), limits, helper)
+    return replace(found, worst_before=before, params=chosen)
+
+
+def _params(given: BuyParams | Mapping[str, object] | None) -> BuyParams:
+    if given is None or isinstance(given, BuyParams):
+        return given or BuyParams()
+    if not isinstance(given, Mapping):
+        raise refuse("params", given, 'BuyParams, or a mapping as in {"rounds": 4}')
+    return BuyParams.of(given)
+
+
+class _Question:
+    """What is asked, and the steps that may be bought."""
+
+    def __init__(
+        self,
+        kind: Kind[Any, Any],
+        hooks: Expansion,
+        problem: Problem[Any],
+        ratio: Fraction,
+        tier: int | None,
+        budget: Fraction | None,
+        within_days: int | None,
+        params: BuyParams,
+    ) -> None:
+        self.kind, self.hooks, self.stated, self.ratio, self.budget = kind, hooks, problem, ratio, budget
+        self.params = params
+        self.problem = hooks.served(problem)
+        self.tier = hooks.tier(problem, tier)
+        self.offers = hooks.offers(problem)
+        in_time = [within_days is None or one.lead_days <= within_days for one in self.offers]
+        steps = [one.most_steps if timely else 0 for one, timely in zip(self.offers, in_time, strict=True)]
+        self.most_steps: Steps = np.array(steps, np.int64)
+
+    def price(self, steps: Steps) -> Fraction:
+        """USD for so many steps."""
+        return sum((one.usd * int(n) for one, n in zip(self.offers, steps.tolist(), strict=True)), Fraction(0))
+
+    def nothing(self, status: Status, message: str, bound: float | None = None) -> Purchases[Any]:
+        """The answer without a purchase."""
+        return Purchases(
+            self.kind.name,
+            status,
+            self.ratio,
+            self.budget,
+            (),
+            None,
+            bound,
+            None,
+            False,
+            None,
+            None,
+            None,
+            None,
+            message,
+        )
+
+    def answer(self, steps: Steps, plan: object, bound: float | None, proven: bool, message: str) -> Purchases[Any]:
+        """The answer with these steps, or that the budget is too small for them."""
+        usd = self.price(steps)
+        bound = None if bound is None else max(0.0, min(bound, float(usd)))
+        if self.budget is not None and usd > self.budget:
+            beyond = bound is not None and bound > float(self.budget) * (1 + SLACK)
+            words = f"the budget of {plain(float(self.budget))} USD is too small: {plain(float(usd))} USD "
+            words += "is the least that works" if proven else "is the least that was found to work"
+            status = Status.INFEASIBLE if proven or beyond else Status.NO_SOLUTION
+            return replace(self.nothing(status, words, bound), least_usd=usd, least_proven=proven)
+        rows = [Purchase(one, int(n)) for one, n in zip(self.offers, steps.tolist(), strict=True) if n]
+        after = self.hooks.bought(self.stated, steps)
+        return Purchases(
+            self.kind.name,
+            Status.OPTIMAL if proven else Status.FEASIBLE,
+            self.ratio,
+            self.budget,
+            tuple(sorted(rows, key=lambda row: -row.usd)),
+            usd,
+            bound,
+            None,
+            False,
+            None,
+            self.hooks.worst(after, plan, self.tier),
+            after,
+            plan,
+            message,
+        )
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """Knowledge of some steps: whether they are proven not to suffice, and a plan at the target if there is one."""
+
+    too_little: bool
+    plan: Any | None
+
+
+def _exact(question: _Question, solver: str, params: SolveParams, helper: str) -> Purchases[Any]:
+    """Nothing and everything that there is to buy, then purchases and plan by one program, then the plan by the
+    objective of the instance.
+
+    Args:
+        helper: a heuristic that looks for a plan where the solver finds none in time; empty for none.
+    """
+    q, clock = question, Clock(params.time_limit_s)
+    backend = backends.get(solver)
+    none: Steps = np.zeros(len(q.offers), np.int64)
+    first = _tried(q, none, solver, params, clock, helper)
+    if first.plan is not None:
+        plan = _plan_within(q, none, first.plan, solver, params, clock)
+        return q.answer(none, plan, 0.0, True, "no purchase is needed")
+    most = _tried(q, q.most_steps, solver, params, clock, helper)
+    if most.too_little:
+        return q.nothing(Status.INFEASIBLE, OUT_OF_REACH)
+    steps, plan, words = q.most_steps, most.plan, "everything that may be bought; nothing cheaper was found in time"
+    bound, proven = 0.0, False
+    for exact_shares in (False, True):
+        program = q.hooks.program(q.problem, q.most_steps, q.ratio, q.tier, exact_shares)
+        result = backend.solve(program.mip, replace(params, time_limit_s=clock.budget_s(q.params.purchase_share)))
+        if result.status.is_infeasible and plan is None:
+            return q.nothing(Status.INFEASIBLE, OUT_OF_REACH)
+        bound = max(bound, result.bound or 0.0)
+        if result.x is None:
+            break
+        fewer = np.rint(result.x[program.buy]).astype(np.int64)
+        tried = _tried(q, fewer, solver, params, clock, helper)
+        if tried.plan is not None:
+            steps, plan, words = fewer, tried.plan, result.message
+            proven = result.status is Status.OPTIMAL
+            break
+    if plan is None:
+        return q.nothing(Status.NO_SOLUTION, "no plan at the target was found in time, whatever is bought", bound)
+    return q.answer(steps, _plan_within(q, steps, plan, solver, params, clock), bound, proven, words)
+
+
+def _tried(question: _Question, steps: Steps, solver: str, params: SolveParams, clock: Clock, helper: str) -> _Tried:
+    """A plan at the target with these steps, whatever it is worth otherwise."""
+    q = question
+    after = q.hooks.bought(q.problem, steps)
+    timed = Clock(clock.budget_s(q.params.first_share))
+    route = ExactSolve(q.kind, after, backends.get(solver), params, timed)
+    found = route.within(q.hooks.within(after, q.ratio, q.tier), {}, {}, None)
+    if found.plan is not None and _at_target(q, after, found.plan):
+        return _Tried(False, found.plan)
+    if found.status.is_infeasible or not helper:
+        return _Tried(found.status.is_infeasible, None)
+    return _Tried(False, _searched(q, steps, helper, params, None, clock.budget_s(q.params.first_share)))
+
+
+def _at_target(question: _Question, after: Problem[Any], plan: object) -> bool:
+    """Whether a plan of the instance after the purchase breaks no rule and is at the target."""
+    return verify(after, plan).ok and question.hooks.worst(after, plan, question.tier) <= question.ratio
+
+
+def _plan_within(
+    question: _Question, steps: Steps, plan: object, solver: str, params: SolveParams, clock: Clock
+) -> object:
+    """The best plan at the target that is found with these steps by the objective of the instance; ``plan`` is one."""
+    q = question
+    after = q.hooks.bought(q.problem, steps)
+    route = ExactSolve(
+        q.kind, after, backends.get(solver), replace(params, gap=max(params.gap, q.params.plan_gap)), clock
+    )
+    try:
+        found = route.run(lambda problem: q.hooks.within(problem, q.ratio, q.tier), plan)
+    except (BackendError, VerificationError):
+        return plan
+    return found.plan if found.plan is not None and _at_target(q, after, found.plan) else plan
+
+
+def _heuristic(question: _Question, solver: str, params: SolveParams, start: object) -> Purchases[Any]:
+    """Buy what a plan lacks, and plan again; then give back steps that a plan does without."""
+    q, clock = question, Clock(params.time_limit_s)
+    small = q.hooks.relaxation(q.problem, q.most_steps, q.ratio, q.tier)
+    result = backends.get("highs").solve(small.mip, replace(params, time_limit_s=clock.budget_s(q.params.bound_share)))
+    if result.status.is_infeasible:
+        return q.nothing(Status.INFEASIBLE, OUT_OF_REACH)
+    bound = 0.0 if result.bound is None else result.bound
+    steps: Steps = np.zeros(len(q.offers), np.int64)
+    best: tuple[Steps, Any] | None = None
+    plan: Any = start
+    for tried in (steps, q.most_steps):
+        plan = _searched(q, tried, solver, params, start, clock.budget_s(1 / 3))
+        if plan is not None:
+            best = (tried, plan)
+            break
+    for left in range(q.params.rounds, 0, -1):
+        if best is not None and not best[0].any():
+            break
+        plan = _planned(q, steps, q.ratio, solver, params, plan or start, clock.budget_s(1 / left))
+        if plan is None:
+            break
+        if _at_target(q, q.hooks.bought(q.problem, steps), plan):
+            best = (steps, plan) if best is None or q.price(steps) < q.price(best[0]) else best
+            break
+        more = q.hooks.next_steps(q.problem, plan, steps, q.most_steps, q.ratio, q.tier)
+        if more is None or params.cancel.is_set():
+            break
+        steps = more
+    if best is None:
+        return q.nothing(Status.NO_SOLUTION, f"{solver} found no purchase that reaches the target", bound)
+    best = _given_back(q, solver, params, best, clock)
+    proven = float(q.price(best[0])) <= bound + params.gap * max(1.0, bound)
+    return q.answer(best[0], best[1], bound, proven, f"{solver}; bound by a relaxation over all regions together")
+
+
+def _given_back(
+    question: _Question, solver: str, params: SolveParams, best: tuple[Steps, Any], clock: Clock
+) -> tuple[Steps, Any]:
+    """The same without steps, the most expensive offers first, that a plan at the target does without."""
+    q = question
+    for at in sorted(range(len(q.offers)), key=lambda one: -q.offers[one].usd):
+        while best[0][at] > 0 and not params.cancel.is_set() and clock.remaining_s > 0:
+            fewer = best[0].copy()
+            fewer[at] -= 1
+            plan = _searched(q, fewer, solver, params, best[1], clock.budget_s(1 / q.params.rounds))
+            if plan is None:
+                break
+            best = (fewer, plan)
+    return best
+
+
+def _searched(
+    question: _Question, steps: Steps, solver: str, params: SolveParams, start: object, seconds: float | None
+) -> Any | None:  # noqa: ANN401 - a plan of any kind
+    """A plan at the target, looked for at the target and, where that stays a little above it, at stricter ones."""
+    after = question.hooks.bought(question.problem, steps)
+    clock = Clock(seconds)
+    for left, strictness in enumerate(STRICTER):
+        share = clock.budget_s(1 / (len(STRICTER) - left))
+        plan = _planned(question, steps, question.ratio * strictness, solver, params, start, share)
+        if plan is not None and _at_target(question, after, plan):
+            return plan
+        if params.cancel.is_set():
+            break
+        start = plan or start
+    return None
+
+
+def _planned(
+    question: _Question,
+    steps: Steps,
+    ratio: Fraction,
+    solver: str,
+    params: SolveParams,
+    start: object,
+    seconds: float | None,
+) -> Any | None:  # noqa: ANN401 - a plan of any kind
+    """The plan of a heuristic that above all avoids demand over a ratio."""
+    q = question
+    instance = q.hooks.stressed(q.hooks.bought(q.problem, steps), ratio, q.tier, q.params.overload_weight)
+    limits: Mapping[str, Any] = {
+        "time_limit_s": seconds,
+        "gap": params.gap,
+        "seed": params.seed,
+        "threads": params.threads,
+        "cancel": params.cancel,
+    }
+    return solve_from(q.kind, solver, limits, instance, start).plan
+
+
+def _positive(name: str, value: Fraction | float) -> Fraction:
+    number = _amount(name, value)
+    if number == 0:
+        raise UsageError(f"{name} is {value}; expected a number above 0")
+    return number
+
+
+def _amount(name: str, value: Fraction | float) -> Fraction:
+    """The value as a fraction, decimals as they are written. Raises UsageError for a negative number."""
+    number = Fraction(str(value)) if isinstance(value, float) else Fraction(value)
+    if number < 0:
+        raise UsageError(f"{name} is {value}; expected a number of at least 0")
+    return number

@@ -1,0 +1,239 @@
+"""Scenario analysis (``whatif``): what happens to an instance and its plan if something changes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Generic
+
+import numpy as np
+
+from mast_opt.core.arguments import a, a_text, checked, each, optional
+from mast_opt.core.errors import UsageError
+from mast_opt.core.number_format import plain
+from mast_opt.core.solve_result import SolveParams, relative_gap
+from mast_opt.core.summary import Summarised, Summary
+from mast_opt.core.verdict import Verdict
+from mast_opt.planner.analysis.common import asked, exact_solver
+from mast_opt.planner.analysis.scenario_files import BASE, Scenario, check_scenarios, happened
+from mast_opt.planner.analysis.solves import solving
+from mast_opt.planner.analysis.two_stage import Robust, RobustSearch
+from mast_opt.planner.solving import Solution, verify
+from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER, EXACT
+from mast_opt.planner.solving.clock import Clock
+from mast_opt.planner.solving.kernel_compilation import needed, rehearse
+from mast_opt.planner.solving.solver_params import solver_params
+from mast_opt.problems.kind.analysis_hooks import AnalysisHooks, Loss
+from mast_opt.problems.kind.kind import Kind
+from mast_opt.problems.kind.problem import PlanT, Problem, ProblemT
+from mast_opt.problems.registry import SolverName, check_plan
+from mast_opt.problems.search.params import Params
+
+OBJECTIVES = ("worst", "weighted")
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[PlanT]):
+    """One scenario, planned again."""
+
+    name: str
+    problem: Any
+    """Of the same type as the base: the instance after the scenario, with work that cannot be served priced."""
+    solution: Solution[PlanT]
+    moved: Mapping[str, float]
+    """What has to be moved from the base plan to this one."""
+    base_verdict: Verdict | None
+    """The base plan under the scenario, nothing planned again: its violations are what would break. None without a
+    base plan."""
+    lost: Loss | None = None
+    """Data that the scenario destroys, and the work that reads it; None where a kind has no data that can be lost."""
+
+    @property
+    def unavoidable(self) -> float:
+        """The part of the objective that is work whose data is lost, which no plan can change; 0 where the terms are
+        minimised one after another."""
+        objective = self.problem.objective
+        if self.lost is None or objective.lexicographic:
+            return 0.0
+        return float(sum(objective.weights.get(term, 0.0) * value for term, value in self.lost.unavoidable.items()))
+
+    @property
+    def open_gap(self) -> float | None:
+        """The gap relative to what a plan can change of the objective; None where objective or bound is unknown."""
+        solution, least = self.solution, self.unavoidable
+        if solution.objective is None or solution.bound is None:
+            return None
+        return relative_gap(solution.objective - least, max(0.0, solution.bound - least))
+
+
+@dataclass(frozen=True, repr=False)
+class WhatIf(Summarised, Generic[PlanT]):
+    """The answer of ``whatif``."""
+
+    kind: str
+    base: Outcome[PlanT]
+    """The instance as it is."""
+    outcomes: tuple[Outcome[PlanT], ...]
+    robust: Robust[PlanT] | None
+    """One plan for all scenarios, where that was asked for and nobody cancelled before."""
+
+    def _summary(self) -> Summary:
+        rows = tuple(
+            (
+                outcome.name,
+                outcome.solution.status.value,
+                plain(outcome.solution.objective),
+                "" if outcome.base_verdict is None else f"{len(outcome.base_verdict.violations):,}",
+            )
+            for outcome in (self.base, *self.outcomes)
+        )
+        facts = (("kind", self.kind), *((name, f"{status} {value}") for name, status, value, _ in rows))
+        return Summary("WhatIf", facts, ("scenario", "status", "objective", "limits that the base plan breaks"), rows)
+
+
+@checked(
+    scenarios=each(a(Scenario)),
+    robust=optional(a_text),
+    workers=a_text,
+    ray=optional(a_text),
+)
+def whatif(  # noqa: PLR0913 - one question, with the limits of its solves
+    problem: Problem[PlanT],
+    scenarios: Sequence[Scenario],
+    plan: PlanT | None = None,
+    *,
+    robust: str | None = None,
+    solver: SolverName = DEFAULT_SOLVER,
+    time_limit_s: float | None = None,
+    gap: float = 1e-4,
+    seed: int = 0,
+    threads: int | None = None,
+    jobs: int = 1,
+    workers: str = "threads",
+    ray: str | None = None,
+    params: Params | Mapping[str, Any] | None = None,
+    cancel: threading.Event | None = None,
+) -> WhatIf[PlanT]:
+    """Solve the instance under every scenario, beginning with the base plan, and compare with it.
+
+    Work that cannot be served is priced in every scenario and in the base, never forbidden; data that has no room left
+    is not priced, so a scenario may still be infeasible, and says so.
+
+    A scenario that loses regions loses the data of which no replica is elsewhere. The replicas are those of ``plan``
+    where it is given (the regions are lost after it is carried out), else today's. Work that reads lost data is never
+    served.
+
+    With ``robust`` there is also one plan for all scenarios: what is decided beforehand (replicas) is the same in all,
+    the rest is decided again in each (two-stage stochastic programming with recourse, stated as one MIP). ``worst``
+    minimises the largest objective over the base and the scenarios, then the mean; ``weighted`` minimises the mean by
+    their weights, where the base has weight 1. The plans are verified scenario by scenario, and so are those with
+    the base plan's replicas; where these lack one that a scenario pins, they have no plan there.
+
+    Args:
+        problem: an instance.
+        scenarios: see ``read_scenarios``; the keys are those of the instance's kind.
+        plan: the base plan; found by ``solver`` unless given. Given, its replicas are those that lost regions hit.
+        robust: ``worst`` or ``weighted``; None for no robust plan. MIP solvers only.
+        solver: any solver of the kind.
+        time_limit_s: for each solve; None for no limit.
+        gap: relative gap of every solve.
+        seed: of every random choice.
+        threads: of each solve.
+        jobs: scenarios that are solved at the same time; with Ray as many as the cluster has processors.
+        workers: where: in ``threads`` of this process, in ``processes`` of their own, or on a cluster of ``ray``. A
+            scenario whose worker is lost is solved again here. The joint program of a robust plan is solved here.
+        ray: address of the cluster: ``auto``, ``HOST:PORT`` or ``ray://HOST:PORT``; given, workers are those of Ray.
+        params: of a heuristic, as in ``solve``.
+        cancel: set it from any thread to stop; every solve keeps its best plan.
+
+    Raises:
+        UsageError: a scenario or an argument that cannot be honoured.
+        PlanError: the plan was made for another instance.
+        BackendUnavailable: there is no Ray, or no cluster at the address.
+        Interrupted: cancelled before the kernels were compiled.
+    """
+    kind, questions = asked(problem)
+    exact = EXACT
+    if kind.solvers.method is not None:
+        solver = exact_solver(kind, solver)
+    chosen = solver_params(kind, solver, params)
+    check_scenarios(kind, scenarios)
+    if plan is not None:
+        check_plan(kind, problem, plan)
+    if robust is not None:
+        _check_robust(kind, questions, problem, robust)
+        exact = exact_solver(kind, solver)
+    cancel = cancel or threading.Event()
+    instances = {BASE: questions.priced(problem)}
+    if plan is not None and not verify(instances[BASE], plan).ok:
+        raise UsageError("the base plan breaks limits of the instance; 'mast-opt verify' lists them")
+    unsettled = dict(instances)
+    losses = {BASE: _settled(questions, problem, problem, {}, plan)[1]}
+    for scenario in scenarios:
+        changed = happened(kind, problem, scenario)
+        unsettled[scenario.name] = questions.priced(changed)
+        settled, losses[scenario.name] = _settled(questions, problem, changed, scenario.changes, plan)
+        instances[scenario.name] = questions.priced(settled)
+
+    limits = {"time_limit_s": time_limit_s, "gap": gap, "seed": seed, "threads": threads, "params": chosen}
+    stochastic = None
+    with solving(jobs, workers, ray, cancel) as pool:
+        rehearse(kind, needed(kind, solver, problem), cancel)
+        base = pool.solve(solver, instances[BASE], plan, limits)
+        before = plan if plan is not None else base.plan
+
+        def outcome(name: str) -> Outcome[PlanT]:
+            instance = instances[name]
+            begin = None if before is None else questions.adapted(instance, before)
+            solution = base if name == BASE else pool.solve(solver, instance, begin, limits)
+            unknown = before is None or solution.plan is None
+            moved = {} if unknown else questions.moved(problem, instance, before, solution.plan)
+            base_verdict = None if begin is None else kind.verification.verify(instance, begin)
+            return Outcome(name, instance, solution, moved, base_verdict, losses[name])
+
+        first, *others = pool.each(outcome, instances)
+        if robust is not None and questions.two_stage is not None and before is not None and not cancel.is_set():
+            weights = np.array([1.0, *(scenario.weight for scenario in scenarios)])
+            asked_of = SolveParams(gap=gap, seed=seed, threads=threads, cancel=cancel)
+            clock = Clock(time_limit_s)
+            search = RobustSearch(kind, questions.two_stage, unsettled, weights, robust, exact, asked_of, clock, pool)
+            stochastic = search.plan(before)
+    if stochastic is not None and before is not None:
+        changes = {BASE: {}, **{scenario.name: scenario.changes for scenario in scenarios}}
+        lost = partial(_losses, questions, problem, unsettled, changes)
+        stochastic = replace(stochastic, robust_lost=lost(stochastic.plan), base_lost=lost(before))
+    return WhatIf(kind.name, first, tuple(others), stochastic)
+
+
+def _check_robust(kind: Kind[Any, Any], questions: AnalysisHooks, problem: Problem[Any], robust: str) -> None:
+    """Raises UsageError where there can be no robust plan."""
+    if robust not in OBJECTIVES:
+        raise UsageError(f"robust is {robust!r}; expected one of: {', '.join(OBJECTIVES)}")
+    if questions.two_stage is None:
+        raise UsageError(f"{kind.name} has no plan that is made before it is known which scenario comes")
+    if problem.objective.lexicographic:
+        raise UsageError("a robust plan needs a weighted objective; this instance has a lexicographic one")
+
+
+def _losses(
+    questions: AnalysisHooks,
+    problem: Problem[Any],
+    unsettled: Mapping[str, Problem[Any]],
+    changes: Mapping[str, Mapping[str, Any]],
+    decided: object | None,
+) -> dict[str, Loss | None]:
+    """The data that each scenario loses once a plan is carried out; nothing without a plan."""
+    if decided is None:
+        return {}
+    return {
+        name: _settled(questions, problem, unsettled[name], happens, decided)[1] for name, happens in changes.items()
+    }
+
+
+def _settled(
+    questions: AnalysisHooks, problem: ProblemT, changed: ProblemT, changes: Mapping[str, Any], plan: object
+) -> tuple[ProblemT, Loss | None]:
+    """A changed instance without the data that is lost, and that loss; None where there is no data."""
+    return (changed, None) if questions.loss is None else questions.loss(problem, changed, changes, plan)

@@ -1,0 +1,75 @@
+"""On what, and with what, a run was made."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import subprocess
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import mast_opt
+from mast_opt.core.errors import BackendUnavailable
+from mast_opt.core.memory import built_in_bytes
+from mast_opt.core.units import GIB
+from mast_opt.problems import backends
+
+_SOURCES = ("mast_opt", "pyproject.toml")
+
+
+def machine() -> dict[str, Any]:
+    """The processor, how many of them, memory and system; nothing that names the computer."""
+    return {
+        "processor": _processor(),
+        "processors": os.cpu_count(),
+        "memory_gb": _memory_gb(),
+        "system": f"{platform.system()} {platform.release().split('-')[0]}",
+        "python": platform.python_version(),
+    }
+
+
+def versions(solvers: Iterable[str]) -> dict[str, str]:
+    """mast-opt, NumPy, numba and the backends among these solvers, as far as they are installed."""
+    found = {name: version(name) for name in ("mast-opt", "numpy", "numba")}
+    for name in sorted(set(solvers) & set(backends.names())):
+        try:
+            found[name] = backends.get(name).version()
+        except BackendUnavailable:
+            continue
+    return found
+
+
+def commit() -> str | None:
+    """The commit that last changed the sources, with a mark of changes since; None away from a git checkout."""
+    root = Path(mast_opt.__file__).parents[1]
+    last = _git(root, "log", "-1", "--format=%H", "--", *_SOURCES)
+    if not last:
+        return None
+    changes = _git(root, "diff", "HEAD", "--", *_SOURCES)
+    mark = f"+{hashlib.sha256(changes.encode()).hexdigest()[:8]}" if changes else ""
+    return last[:12] + mark
+
+
+def _git(root: Path, *words: str) -> str:
+    try:
+        ended = subprocess.run(["git", *words], cwd=root, capture_output=True, encoding="utf-8", check=False)
+    except OSError:
+        return ""
+    return ended.stdout.strip() if ended.returncode == 0 else ""
+
+
+def _processor() -> str:
+    cpus = Path("/proc/cpuinfo")
+    if cpus.exists():
+        for line in cpus.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _memory_gb() -> int | None:
+    built_in = built_in_bytes()
+    return None if built_in is None else round(built_in / GIB)

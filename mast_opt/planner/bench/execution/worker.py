@@ -1,0 +1,187 @@
+"""One run inside its own process: load the instance, solve, verify, write down what happened.
+
+    python -m mast_opt.planner.bench.execution.worker TRIAL RESULT [PLAN]
+
+TRIAL is a pickled ``Trial``, RESULT the JSON file to write, PLAN a folder for the plan. Whatever goes wrong within
+Python ends up in RESULT; what does not come back at all is for the parent to see.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from mast_opt.core.errors import BackendUnavailable, FormulationTooLarge, SizeLimitExceeded, VerificationError
+from mast_opt.core.sense import Sense
+from mast_opt.core.solve_result import Event
+from mast_opt.planner.bench.execution.external_solver import last_object, solve_with_peer
+from mast_opt.planner.bench.results.store import Ended
+from mast_opt.planner.bench.suites.instances import Program
+from mast_opt.planner.bench.suites.suite import Trial
+from mast_opt.planner.solving import solve, write_plan_folder
+from mast_opt.planner.solving.kernel_compilation import needed, rehearse
+from mast_opt.problems import backends
+from mast_opt.problems.kind.kind import Kind
+from mast_opt.problems.kind.problem import Problem
+from mast_opt.problems.registry import kind_of
+
+SLOT = 1.05
+"""Of the events within one slot of time only the last is kept; a slot ends 5% later than it begins."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The process of one run: reads a pickled ``Trial``, writes the result as JSON. Returns the exit code.
+
+    Args:
+        arguments: the file of the trial, the file for the result, and the folder for the plan unless none is wanted.
+    """
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    trial_file, result_file, *plan_folder = (Path(argument) for argument in arguments)
+    trial: Trial = pickle.loads(trial_file.read_bytes())
+    record = run(trial, plan_folder[0] if plan_folder else None)
+    record["peak_memory_mb"] = peak_memory_mb()
+    result_file.write_text(json.dumps(record, allow_nan=False), encoding="utf-8")
+    return 0
+
+
+def _end_with(parent: int) -> None:
+    """End this process and what it started once its parent is gone: a run that nobody waits for disturbs the next."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os.killpg(0, signal.SIGKILL)
+
+
+def run(trial: Trial, plan_folder: Path | None) -> dict[str, Any]:
+    """The result of a run, whatever its end."""
+    began = time.perf_counter()
+    try:
+        if isinstance(trial.source, Program):
+            return _program(trial, trial.source)
+        problem = trial.source.load()
+        read_s = time.perf_counter() - began
+        if trial.contestant.peer is not None:
+            record = solve_with_peer(trial, problem)
+        else:
+            _warm(trial, kind_of(problem), problem)
+            record = _solve(trial, problem, plan_folder)
+        if problem.sense is not Sense.MIN:
+            record["sense"] = problem.sense.value
+        if problem.objective.lexicographic:
+            record["order"] = list(problem.objective.order)
+        warm_s = time.perf_counter() - began - read_s - sum(record["runtime_s"].values())
+        record["runtime_s"] = {**record["runtime_s"], "read": read_s, "warm": max(0.0, warm_s)}
+        return record
+    except BackendUnavailable as error:
+        return failed(Ended.UNAVAILABLE, error)
+    except (SizeLimitExceeded, FormulationTooLarge) as error:
+        return failed(Ended.TOO_LARGE, error)
+    except VerificationError as error:
+        return failed(Ended.REJECTED, error)
+    except MemoryError as error:
+        return failed(Ended.MEMORY, error)
+    except Exception as error:
+        return failed(Ended.ERROR, error)
+
+
+def failed(status: Ended, error: BaseException) -> dict[str, Any]:
+    """The result of a run that ended with an exception."""
+    return {"status": status.value, "error": f"{type(error).__name__}: {error}"}
+
+
+def _warm(trial: Trial, kind: Kind[Any, Any], problem: Problem[Any]) -> None:
+    """Load the solver's library and the kernels, which a run is not charged for."""
+    solver = trial.contestant.solver
+    assert solver is not None
+    if solver not in kind.solvers.heuristics:
+        backends.get(solver).version()
+    rehearse(kind, needed(kind, solver, problem))
+
+
+def _solve(trial: Trial, problem: Problem[Any], plan_folder: Path | None) -> dict[str, Any]:
+    assert trial.contestant.solver is not None
+    cpu_began = time.process_time()
+    solution = solve(
+        problem,
+        trial.contestant.solver,
+        time_limit_s=trial.time_limit_s,
+        gap=trial.gap,
+        seed=trial.seed,
+        threads=trial.threads,
+        iterations=trial.contestant.iterations,
+        formulation=trial.contestant.formulation,
+        options=trial.contestant.options,
+        params=trial.contestant.params,
+    )
+    record: dict[str, Any] = {
+        "status": solution.status.value,
+        "objective": solution.objective,
+        "bound": solution.bound,
+        "gap": solution.gap,
+        "limit": None if solution.limit is None else solution.limit.value,
+        "message": solution.message,
+        "runtime_s": dict(solution.runtime_s),
+        "cpu_s": time.process_time() - cpu_began,
+        "versions": dict(solution.versions),
+        **({"strategy": dict(solution.strategy)} if solution.strategy else {}),
+        "events": thinned(solution.events),
+    }
+    if solution.verdict is not None:
+        record |= {"terms": dict(solution.verdict.terms), "metrics": dict(solution.verdict.metrics)}
+    if solution.stages:
+        record["stages"] = [asdict(stage) for stage in solution.stages]
+    if plan_folder is not None and solution.plan is not None:
+        write_plan_folder(problem, solution, plan_folder)
+    return record
+
+
+def _program(trial: Trial, source: Program) -> dict[str, Any]:
+    words = source.words(trial.contestant.name, trial.seed)
+    ended = subprocess.run([sys.executable, *words], capture_output=True, encoding="utf-8", check=False)
+    if ended.returncode:
+        last = ended.stderr.strip().splitlines()[-1:] or ["without a word"]
+        return {"status": Ended.ERROR.value, "error": f"{source.path.name} ended {ended.returncode}: {last[0]}"}
+    return {"status": Ended.MEASURED.value, "figures": last_object(ended.stdout, source.path.name)}
+
+
+def thinned(events: Sequence[Event]) -> list[list[Any]]:
+    """[seconds, incumbent, bound] (and the stage, where there are stages), the last of each slot of time."""
+    kept: list[list[Any]] = []
+    end_s = 0.0
+    for event in events:
+        row = [round(event.elapsed_s, 4), event.incumbent, event.bound, *([event.stage] if event.stage else [])]
+        if kept and event.elapsed_s <= end_s and kept[-1][3:] == row[3:] and kept[-1][1] is not None:
+            kept[-1] = row
+            continue
+        kept.append(row)
+        end_s = event.elapsed_s * SLOT
+    return kept
+
+
+def peak_memory_mb() -> float:
+    """Highest resident size of this process or of a process that it started, MB.
+
+    On Linux ``ru_maxrss`` of a fresh process still counts what its parent held when it was started, so the high-water
+    mark of this process's own memory is read instead.
+    """
+    status = Path("/proc/self/status")
+    own = float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    if status.exists():
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        own = float(line.split()[1])
+    kilobytes = max(own, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+    return round(kilobytes / 1024 / (1024 if sys.platform == "darwin" else 1), 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,56 @@
+"""From result files to chapters: the suite of each file, its latest results, the best plans kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mast_opt.core.errors import InputError, UsageError
+from mast_opt.planner.bench.reporting.page import Chapter
+from mast_opt.planner.bench.results import best_known
+from mast_opt.planner.bench.results import metrics as figures
+from mast_opt.planner.bench.results.metrics import Instance
+from mast_opt.planner.bench.results.store import Result, latest, load
+from mast_opt.planner.bench.suites.instances import Stored
+from mast_opt.planner.bench.suites.suite import Suite
+from mast_opt.planner.bench.suites.toml_reader import read_suite, suite_path
+
+
+def chapters_of(paths: Sequence[Path]) -> list[Chapter]:
+    """A chapter for each result file; a folder stands for every one in it.
+
+    Where no suite here has the name of a file, as with a suite that was run by its path, the chapter has the results
+    and lacks the suite's words and plots.
+
+    Raises:
+        InputError: there are no results at a path.
+        SuiteError: the suite of a file has faults.
+    """
+    files: list[Path] = []
+    for path in paths:
+        found = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+        files += [file for file in found if file.exists()]
+        if not found or not found[0].exists():
+            raise InputError(
+                f"{path}: expected results, a .jsonl file or a folder of them (mast-opt bench SUITE --out …)"
+            )
+    return [chapter(_suite_of(file.stem), load(file)) for file in files]
+
+
+def _suite_of(name: str) -> Suite:
+    try:
+        path = suite_path(name)
+    except UsageError:
+        return Suite(name, Path(f"{name}.toml"), title=name, about="", trials=())
+    return read_suite(path)
+
+
+def chapter(suite: Suite, results: Sequence[Result]) -> Chapter:
+    """The latest result of each trial, next to what is known."""
+    known: dict[Instance, float] = {}
+    for trial in suite.trials:
+        if isinstance(trial.source, Stored):
+            objective = best_known.objective_of(trial.source.path)
+            if objective is not None:
+                known[figures.identity(trial.facts["source"]), trial.source.label] = objective
+    return Chapter(suite, figures.with_orders(latest(results)), known)

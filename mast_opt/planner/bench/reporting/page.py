@@ -1,0 +1,228 @@
+"""Results as pages in Markdown: what was run where, every figure with its command, and where our solvers lose."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mast_opt.core.number_format import percent, plain
+from mast_opt.planner.bench.reporting.plots import TITLES, file_name, kinds_of
+from mast_opt.planner.bench.reporting.tables import by_instance, in_order, measured, rows, summary
+from mast_opt.planner.bench.results import metrics as figures
+from mast_opt.planner.bench.results.metrics import Instance, Result
+from mast_opt.planner.bench.results.store import Ended
+from mast_opt.planner.bench.suites.suite import KnownIssue, Suite
+from mast_opt.planner.bench.suites.toml_reader import FOLDER
+from mast_opt.problems.registry import kind_named
+
+GENERATED = "Generated from the results under `benchmarks/results/` by:"
+"""What the second paragraph of every page says."""
+METHOD = """\
+Every row is the work of one command and can be run again. Each run is a process of its own, pinned to as many
+processors as it has threads; runs follow one another. The time limit covers formulating, solving and
+verifying; reading or generating comes before, and libraries and kernels are loaded before. Objectives are the
+verifier's; bounds are proven by the solver or by a certificate. Memory is the highest resident size of the
+run's process or of one that it started, Python and its libraries included.
+
+- *best known* is the best verified objective among these results, the plans kept under
+  `instances/**/best_known/` and, for public instances, the published values: the least one, or the largest
+  under a policy that maximises, whose gaps have the other sign. *Gap to best* is (objective −
+  best known) / best known; *proven gap* is (objective − own bound) / objective.
+- Times, gaps and memory of several runs are shifted geometric means (shift: 1 s, one percentage point, 1 MB).
+  A run that did not come to its end counts its whole limit as time. A run without a plan is in no gap: read
+  gaps next to the number of plans.
+- *Worst gap* is the largest gap to best of any run in the row, over all its instances and seeds. *Seeds* is the
+  number of seeds that each instance was run with; a worst gap of one seed says nothing about other seeds.
+- Where an entry has several instances, a second table has one row each: value and gap to best under the longest
+  limit with the best seed and, after "…", with the worst one; a star marks a proven optimum.
+- An exact solver begins with the present state where the instance gives it and it breaks no rule.
+- Which solvers are compared, how to install them, and whose figures are left out:
+  [peers](peers.md).
+"""
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """The results of one suite, the latest of each trial, and what is kept next to the instances."""
+
+    suite: Suite
+    results: Sequence[Result]
+    known: Mapping[Instance, float]
+    """Objectives of the plans kept as best known."""
+
+    @property
+    def best(self) -> dict[Instance, float]:
+        """Best known objective of each instance, by this chapter's results and what is known from elsewhere."""
+        return figures.best_values(self.results, self.known)
+
+
+def page(chapters: Sequence[Chapter], images: str | None) -> str:
+    """All results on one page.
+
+    Args:
+        chapters: the suites, in the order in which they appear.
+        images: folder of the plots as the page sees it; None leaves them out.
+    """
+    parts = [*_front("Results of benchmarks"), *_losses(chapters)]
+    for chapter in chapters:
+        parts += [f"## {chapter.suite.title}", *_chapter(chapter, images, "###")]
+    return "\n\n".join(parts) + "\n"
+
+
+def overview(chapters: Sequence[Chapter], folder: str) -> str:
+    """The page in front of the pages of the suites, which are in ``folder`` as this page sees it."""
+    parts = [*_front("Results of benchmarks"), *_losses(chapters), "## Suites"]
+    names = [(chapter.suite.name, chapter.suite.title, len(chapter.results)) for chapter in chapters]
+    lines = [f"| [{name}]({folder}/{name}.md) | {title} | {runs:,} |" for name, title, runs in names]
+    parts.append("\n".join(["| suite | what it measures | runs |", "| --- | --- | --: |", *lines]))
+    return "\n\n".join(parts) + "\n"
+
+
+def suite_page(chapter: Chapter, images: str | None) -> str:
+    """The page of one suite."""
+    parts = [f"# {chapter.suite.title}", GENERATED, _command("report"), *_chapter(chapter, images, "##")]
+    return "\n\n".join(parts) + "\n"
+
+
+def _front(title: str) -> list[str]:
+    reading = ["## How to read this", METHOD.strip(), "## What our solvers lose at"]
+    return [f"# {title}", GENERATED, _command("report"), *reading]
+
+
+def _chapter(chapter: Chapter, images: str | None, heading: str) -> Iterator[str]:
+    """Paragraphs of a suite, each of its entries under a heading of that level."""
+    suite, results = chapter.suite, chapter.results
+    if suite.about:
+        yield suite.about.strip()
+    if results:
+        yield from _circumstances(results)
+    imported = any(result["source"].keys() & {"importer", "data"} for result in results)
+    called = suite.name if suite.path.parent == FOLDER else shlex.quote(str(suite.path))
+    yield _command(called, imported=imported)
+    solves = [result for result in results if "figures" not in result and result["contestant"].get("name")]
+    solves = [result for result in solves if result["source"].get("kind")]
+    if solves:
+        yield summary(solves, chapter.best)
+    for entry in dict.fromkeys(result["entry"] for result in results):
+        of_entry = [result for result in results if result["entry"] == entry]
+        yield f"{heading} {entry}"
+        yield _command(called, entry, imported=imported)
+        programs = [result for result in of_entry if "figures" in result]
+        yield measured(programs) if programs else rows(of_entry, chapter.best)
+        weighted = [result for result in of_entry if not figures.order(result)]
+        if weighted and len({figures.instance(result) for result in of_entry}) > 1 and not programs:
+            yield by_instance(weighted, chapter.best)
+        yield from in_order(of_entry)
+        yield from _failures(of_entry)
+    if images is not None:
+        for kind in kinds_of(solves):
+            for name in suite.plots:
+                words = f"{kind_named(kind).title.partition(':')[0]}. {TITLES[name]}"
+                yield f"![{words}]({images}/{file_name(suite.name, kind, name)})\n\n{words}."
+    if suite.known_issues:
+        yield "Known issues:\n\n" + "\n".join(f"- {_issue(issue)}" for issue in suite.known_issues)
+
+
+def _command(suite: str, entry: str | None = None, *, imported: bool = False) -> str:
+    chosen = f" --filter '{entry}/'" if entry else ""
+    data = " --data PUBLIC_DATA" if imported else ""
+    words = f"mast-opt bench {suite}{data}{chosen}" if suite != "report" else "mast-opt bench report benchmarks/results"
+    return f"<!--- skip: next -->\n```sh\n{words}\n```"
+
+
+def _circumstances(results: Sequence[Result]) -> Iterator[str]:
+    """Machines, versions, commits and dates, as the results state them."""
+    machines = Counter(
+        "{processor}, {processors} processors, {memory_gb} GB, {system}, Python {python}".format(**result["machine"])
+        for result in results
+    )
+    versions: dict[str, set[str]] = defaultdict(set)
+    for result in results:
+        for name, number in result["versions"].items():
+            versions[name].add(number)
+    shown = ", ".join(f"{name} {' and '.join(sorted(numbers))}" for name, numbers in sorted(versions.items()))
+    days = sorted(result["ended"][:10] for result in results)
+    commits = Counter(str(result["commit"]) for result in results)
+    threads = sorted({result["threads"] for result in results})
+    yield (
+        f"Machine: {'; '.join(machines)}. Threads a run: {', '.join(map(str, threads))}. Versions: {shown}. "
+        f"Commit {', '.join(commits)}. {days[0]}{f' to {days[-1]}' if days[-1] != days[0] else ''}."
+    )
+
+
+def _failures(results: Sequence[Result]) -> Iterator[str]:
+    """What ended in no status of a solver, counted by contestant and words."""
+    ends = {status.value for status in Ended} - {Ended.MEASURED.value}
+    counted = Counter(
+        (figures.contestant(result), result["status"], result.get("error") or "")
+        for result in results
+        if result["status"] in ends
+    )
+    if counted:
+        lines = [f"- {name}: {status} × {count}: {words}" for (name, status, words), count in counted.items()]
+        yield "\n".join(lines)
+
+
+def _issue(issue: KnownIssue) -> str:
+    about = ", ".join(part for part in (issue.contestant, issue.entry) if part)
+    return f"{about}: {issue.words}" if about else issue.words
+
+
+def is_own(result: Result) -> bool:
+    """Whether the solver is one of mast-opt's heuristics."""
+    kind = result["source"].get("kind")
+    return kind is not None and result["contestant"].get("solver") in kind_named(kind).solvers.heuristics
+
+
+def _losses(chapters: Sequence[Chapter]) -> Iterator[str]:
+    """Every instance on which another solver's plan, under the same limit, beats the best of ours."""
+    lines: list[str] = []
+    compared = 0
+    for chapter in chapters:
+        groups: dict[tuple[Any, ...], list[Result]] = defaultdict(list)
+        for result in chapter.results:
+            groups[(*figures.instance(result), result["time_limit_s"], result["seed"])].append(result)
+        for (_, label, limit, seed), results in groups.items():
+            ours = [result for result in results if is_own(result)]
+            theirs = [result for result in results if not is_own(result) and figures.feasible(result)]
+            if not ours or not theirs:
+                continue
+            compared += 1
+            words = _lost(ours, figures.leader(theirs))
+            if words:
+                entry = results[0]["entry"]
+                lines.append(f"- {chapter.suite.name}, {entry}, `{label}`, {limit:g} s, seed {seed}: {words}")
+    if not compared:
+        yield "No run of ours stands next to another solver's yet."
+        return
+    yield (
+        f"Of {compared} comparisons (one instance, limit and seed, with a run of ours and a plan of another solver), "
+        f"the best of our heuristics is worse in {len(lines)}{':' if lines else '.'}"
+    )
+    if lines:
+        yield "\n".join(lines)
+
+
+def _lost(ours: Sequence[Result], other: Result) -> str:
+    """How the best of ours falls behind another's plan; empty if it does not."""
+    found = [result for result in ours if figures.feasible(result)]
+    if not found:
+        return (
+            f"no plan of {' or '.join(figures.names_of(ours))} against {_value(other)} of {figures.contestant(other)}"
+        )
+    best = figures.leader(found)
+    at = figures.behind(best, other)
+    if at is None:
+        return ""
+    gap = figures.gap_to(figures.values(best)[at], figures.values(other)[at], figures.sense(best))
+    words = f"{figures.contestant(best)} {_value(best, at)} against {_value(other, at)} of {figures.contestant(other)}"
+    return f"{words} ({percent(gap)} worse)" if figures.values(other)[at] else words
+
+
+def _value(result: Result, position: int = 0) -> str:
+    """The objective, or with its name the term at a position in their order."""
+    name = figures.order(result)[position : position + 1]
+    return " ".join([*name, plain(figures.values(result)[position])])

@@ -1,0 +1,93 @@
+"""Public data in, problems out. A further importer is a module and a line in ``_PLACES``.
+
+base           what an importer is: inputs, settings, a pure function
+traces         other people's files, with every fault named
+cloud_regions  an instance of data placement from regions, machines and jobs
+gpu_fleet      an instance of job placement from machines, pods and jobs
+gap            an instance of job placement from the generalised assignment problem
+mapped         an instance of any kind from files, databases and dumps of cluster tools, by a mapping file
+roadef         an instance of task reassignment in the format of the ROADEF/EURO challenge 2012
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from os import PathLike
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
+
+from mast_opt.core.arguments import a_path, a_text, a_whole, checked
+from mast_opt.core.errors import UsageError
+from mast_opt.planner.importers.base import Importer, Input, Setting
+
+_HERE = "mast_opt.planner.importers"
+_LIVE = "mast_opt.live.importers"
+_PLACES = {
+    "cloud-regions": f"{_HERE}.cloud_regions.instance:CLOUD_REGIONS",
+    "gap": f"{_HERE}.gap:GAP",
+    "gavel": f"{_LIVE}.gavel:GAVEL",
+    "gpu-fleet": f"{_HERE}.gpu_fleet.instance:GPU_FLEET",
+    "roadef": f"{_HERE}.roadef:ROADEF",
+    "tables": f"{_HERE}.mapped.instance:TABLES",
+    "allox": f"{_LIVE}.schedulers:ALLOX",
+    "gandiva": f"{_LIVE}.schedulers:GANDIVA",
+    "gandiva-fair": f"{_LIVE}.schedulers:GANDIVA_FAIR",
+    "pollux": f"{_LIVE}.schedulers:POLLUX",
+    "sia": f"{_LIVE}.schedulers:SIA",
+    "singularity": f"{_LIVE}.schedulers:SINGULARITY",
+    "synergy": f"{_LIVE}.schedulers:SYNERGY",
+    "themis": f"{_LIVE}.schedulers:THEMIS",
+}
+
+
+class _Importers(Mapping[str, Importer[Any]]):
+    """The importers by name, each loaded when it is first asked for."""
+
+    def __getitem__(self, name: str) -> Importer[Any]:
+        importer: Importer[Any] = resolve_name(_PLACES[name])
+        return importer
+
+    def __contains__(self, name: object) -> bool:
+        return name in _PLACES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_PLACES)
+
+    def __len__(self) -> int:
+        return len(_PLACES)
+
+
+IMPORTERS: Mapping[str, Importer[Any]] = _Importers()
+"""name → importer, as ``mast-opt import`` calls them."""
+
+
+def importer_named(name: str) -> Importer[Any]:
+    """The importer of that name. Raises UsageError, listing those that there are."""
+    if name not in IMPORTERS:
+        raise UsageError(f"there is no importer called {name!r}; expected one of: {', '.join(IMPORTERS)}")
+    return IMPORTERS[name]
+
+
+@checked(importer=a_text, seed=a_whole(0))
+def import_instance(importer: str, *paths: str | PathLike[str], seed: int = 0, **settings: int | float | str) -> Any:  # noqa: ANN401 - the importer says of which kind
+    """A problem from public data; the same files, settings and seed give the same problem.
+
+    Args:
+        importer: such as ``cloud-regions``, ``gap`` or ``gavel``; ``mast-opt import --help`` lists all of them with
+            their inputs and settings.
+        paths: its inputs, in order.
+        seed: of everything that the data lack.
+        settings: such as ``regions=20``; the importer's defaults where they are not given.
+
+    Raises:
+        UsageError: there is no such importer or setting, a value that it cannot have, or too few or too many paths.
+        SourceError: a file is missing or not what it should be; lists every fault.
+    """
+    for place, path in enumerate(paths):
+        a_path(f"paths[{place}]", path)
+    given = {name: str(value) for name, value in settings.items()}
+    return importer_named(importer).run([Path(path) for path in paths], given, seed)
+
+
+__all__ = ["IMPORTERS", "Importer", "Input", "Setting", "import_instance", "importer_named"]

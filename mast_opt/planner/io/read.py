@@ -1,0 +1,304 @@
+"""From files to problems and plans."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from mast_opt.core.arguments import a_path, checked
+from mast_opt.core.errors import Fault, InstanceError, PlanError, UsageError
+from mast_opt.core.fork_safety import use_tables
+from mast_opt.core.input_warning import InputWarning
+from mast_opt.core.summary import Summarised, Summary
+from mast_opt.core.verdict import Conflict
+from mast_opt.core.wording import shown
+from mast_opt.planner.io.checksum import checksum_of
+from mast_opt.planner.io.consistent_read import read_undisturbed
+from mast_opt.planner.io.faults import Faults, shortened
+from mast_opt.planner.io.header import from_fields, kind_in
+from mast_opt.planner.io.overrides import overrides_in
+from mast_opt.planner.io.readers.base import Source
+from mast_opt.planner.io.readers.folder import FolderSource
+from mast_opt.planner.io.readers.opening import open_source
+from mast_opt.planner.io.validation.label_warnings import label_warnings
+from mast_opt.planner.io.validation.tables import Checked, Rounding, check_tables
+from mast_opt.problems.kind.kind import Kind
+from mast_opt.problems.kind.overrides import Overrides
+from mast_opt.problems.kind.problem import PlanT, Problem
+from mast_opt.problems.kind.schema import Schema
+from mast_opt.problems.registry import kind_named, kind_of
+
+CHECKSUM_SHOWN = len("sha256:") + 9
+"""Characters of a checksum that are enough to distinguish two."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reading(Summarised):
+    """An instance as it was read: the problem, and what a planner may want to know about the files or tables."""
+
+    problem: Any
+    kind: Kind[Any, Any]
+    path: Path | None
+    """None for a problem in memory."""
+    format: str
+    """``folder``, ``xlsx``, ``json`` or ``memory``."""
+    rows: Mapping[str, int]
+    """Table → number of rows, for the tables that are there."""
+    missing: tuple[str, ...]
+    """Optional tables that are not there."""
+    roundings: tuple[Rounding, ...]
+    """Columns with cells finer than the base unit."""
+    warnings: tuple[InputWarning, ...]
+    """Values that are allowed and were probably not meant."""
+    seconds: float
+    """Time to read, check and build."""
+
+    @cached_property
+    def conflicts(self) -> tuple[Conflict, ...]:
+        """Limits that contradict one another: the files are well-formed, but no plan can meet them."""
+        return self.kind.analysis.conflicts(self.problem)
+
+    def _summary(self) -> Summary:
+        facts = (("kind", self.kind.name), ("name", self.problem.name), ("warnings", f"{len(self.warnings):,}"))
+        rows = (
+            *(("warning", str(one)) for one in self.warnings),
+            *(("conflict", one.message) for one in self.conflicts),
+            *(("note", note) for note in self.notes),
+        )
+        return Summary("Reading", (*facts, ("conflicts", f"{len(self.conflicts):,}")), ("", ""), rows)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences for a person; nothing in them is wrong."""
+        absent = [f"no table {name}: {self.kind.tables.schema.table(name).missing}" for name in self.missing]
+        return (*(str(rounding) for rounding in self.roundings), *absent)
+
+
+@dataclass(frozen=True, eq=False)
+class PlanReading(Generic[PlanT]):
+    """A plan as it was read."""
+
+    plan: PlanT
+    fields: Mapping[str, Any]
+    """What ``plan.toml`` says; empty if there is none."""
+    same_instance: bool | None
+    """Whether the plan was made for exactly this instance; None if it does not say."""
+    foreign: str = ""
+    """A sentence where it was made for another one; empty otherwise."""
+    overrides: Overrides = field(default_factory=Overrides)
+    """What the plan was solved with instead of what its instance says; ``problem`` has it."""
+    problem: Any = None
+    """The instance with these overrides: what the figures of ``plan.toml`` are about."""
+
+
+def _a_path_of_files(name: str, value: object) -> None:
+    if isinstance(value, Mapping):
+        raise UsageError(f"{name} is a mapping; mast_opt.from_tables makes a problem of tables in memory")
+    a_path(name, value)
+
+
+@checked(path=_a_path_of_files)
+def read(path: str | PathLike[str]) -> Any:  # noqa: ANN401 - the file says of which kind; annotate the variable
+    """The problem in a folder, an .xlsx workbook or a .json file.
+
+    Raises InstanceError, which lists everything that is wrong with the files.
+    """
+    return reading_of(path).problem
+
+
+def reading_of(path: str | PathLike[str]) -> Reading:
+    """As ``read``, with warnings, rounded cells, row counts, missing tables and conflicts."""
+    _a_path_of_files("path", path)
+    use_tables("read an instance")
+    started = time.perf_counter()
+    path = Path(path)
+    return read_undisturbed(path, "instance.toml", lambda: _read_instance(path, started))
+
+
+def _read_instance(path: Path, started: float) -> Reading:
+    faults = Faults()
+    source = open_source(path, "instance", faults)
+    fields = source.header() if source else None
+    name = kind_in(fields, source.header_file, faults) if source and fields is not None else None
+    if source is None or fields is None or name is None:
+        raise InstanceError(faults.found, "" if fields is not None else _mistaken(path, "plan"))
+    kind = kind_named(name)
+    problem, checked, warnings = problem_from(source, fields, kind, faults)
+    there = [table.name for table in kind.tables.schema.tables if table.name not in checked.tables.missing]
+    return Reading(
+        problem=problem,
+        kind=kind,
+        path=path,
+        format=source.format,
+        rows={name: checked.tables.rows(name) for name in there},
+        missing=tuple(table.name for table in kind.tables.schema.tables if table.name in checked.tables.missing),
+        roundings=checked.roundings,
+        warnings=warnings,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def problem_from(
+    source: Source, fields: Mapping[str, Any], kind: Kind[Any, Any], faults: Faults
+) -> tuple[Any, Checked, tuple[InputWarning, ...]]:
+    """The problem that a source holds, its checked tables, and values that were probably not meant.
+
+    ``fields`` are those of the source's header. Raises InstanceError with these faults and all that are found here.
+    """
+    header = from_fields(fields, kind, source.header_file, faults)
+    checked = checked_tables(
+        source, kind.tables.schema, faults, others=_others(source, "plan", kind.tables.plan_schema)
+    )
+    if checked is None or faults:
+        raise InstanceError(faults.found)
+    try:
+        problem = kind.tables.problem_from_tables(header, checked.tables)
+    except InstanceError as error:
+        raise InstanceError([placed(fault, source, checked) for fault in error.faults]) from None
+    return problem, checked, warnings_of(source, kind, checked)
+
+
+def warnings_of(source: Source, kind: Kind[Any, Any], checked: Checked) -> tuple[InputWarning, ...]:
+    """Values of checked tables that were probably not meant, with their places in the source."""
+    suspicious = (*kind.tables.warnings(checked.tables), *label_warnings(kind.tables.schema, checked.tables))
+    return tuple(placed(one, source, checked) for one in suspicious)
+
+
+def kind_of_file(path: str | PathLike[str]) -> str:
+    """The kind of the instance at this path, its tables not read. Raises InstanceError where it does not say."""
+    use_tables("read an instance")
+    faults = Faults()
+    source = open_source(Path(path), "instance", faults)
+    fields = source.header() if source else None
+    name = kind_in(fields, source.header_file, faults) if source and fields is not None else None
+    if name is None:
+        raise InstanceError(faults.found)
+    return name
+
+
+def read_plan(problem: Problem[PlanT], path: str | PathLike[str]) -> PlanT:
+    """The plan for this problem in a folder (or workbook or .json file). Raises PlanError, which lists every fault.
+
+    A plan may be wrong for the problem and still be read: that is the verifier's business. Here it is only a
+    fault to name what the problem does not have.
+    """
+    return read_plan_of(problem, path).plan
+
+
+def read_plan_of(problem: Problem[PlanT], path: str | PathLike[str]) -> PlanReading[PlanT]:
+    """As ``read_plan``, with what ``plan.toml`` says. Tables without a ``plan.toml`` are a plan too."""
+    a_path("path", path)
+    use_tables("read a plan")
+    return read_undisturbed(Path(path), "plan.toml", lambda: _read_plan_of(problem, Path(path)))
+
+
+def _read_plan_of(problem: Problem[PlanT], path: Path) -> PlanReading[PlanT]:
+    kind = kind_of(problem)
+    faults = Faults()
+    source = open_source(path, "plan", faults)
+    if source is None:
+        raise PlanError(faults.found)
+    fields = _plan_fields(source, kind, faults)
+    header, instance = kind.tables.problem_to_tables(problem)
+    foreign = _foreign(fields, header.name, checksum_of(kind.tables.schema, header, instance))
+    plan = plan_from(problem, source, instance.axes, faults, foreign or ("" if fields else _mistaken(path, "instance")))
+    same = None if "checksum" not in fields else not foreign
+    overrides, stated = overrides_in(fields, problem)
+    return PlanReading(plan, fields, same, foreign, overrides, stated)
+
+
+def plan_from(
+    problem: Problem[PlanT], source: Source, axes: Mapping[str, tuple[str, ...]], faults: Faults, cause: str = ""
+) -> PlanT:
+    """The plan that a source holds for this problem.
+
+    ``axes``: the labels of the problem. ``cause``: a sentence that explains faults.
+    Raises PlanError with these faults and all that are found here.
+    """
+    kind = kind_of(problem)
+    others = _others(source, "instance", kind.tables.schema)
+    checked = checked_tables(source, kind.tables.plan_schema, faults, axes, others)
+    if checked is None or faults:
+        raise PlanError(faults.found, cause)
+    try:
+        return kind.tables.plan_from_tables(problem, checked.tables)
+    except (InstanceError, PlanError) as error:
+        raise PlanError([placed(fault, source, checked) for fault in error.faults], cause) from None
+
+
+def _mistaken(path: Path, stem: str) -> str:
+    """A sentence where the path holds what is called ``stem`` (an instance, a plan) instead of what was looked for."""
+    source = open_source(path, stem, Faults())
+    if source is None or source.header() is None:
+        return ""
+    other = {"plan": "an instance, which it was made for", "instance": "a plan, as 'mast-opt solve --out' writes it"}
+    return f"{path} holds {'a plan' if stem == 'plan' else 'an instance'}; give {other[stem]}"
+
+
+def _foreign(fields: Mapping[str, Any], name: str, checksum: str) -> str:
+    """How ``plan.toml`` says that the plan was made for another instance than the one of that name and checksum.
+
+    By the checksum; where it states none, by the name.
+    """
+    stated, other = fields.get("checksum"), shown(str(fields.get("instance", name)))
+    if stated == checksum or (stated is None and other == name):
+        return ""
+    if stated is None:
+        return f"this plan was made for instance {other}, not for {name}"
+    then, now = shown(shortened(str(stated), CHECKSUM_SHOWN)), shortened(checksum, CHECKSUM_SHOWN)
+    if other == name:
+        since = f"or this one has changed since (checksum {now})"
+        return f"this plan was made for another instance called {name} (checksum {then}), {since}"
+    return f"this plan was made for instance {other} (checksum {then}), not for {name} ({now})"
+
+
+def _plan_fields(source: Source, kind: Kind[Any, Any], faults: Faults) -> Mapping[str, Any]:
+    if isinstance(source, FolderSource) and not (source.path / source.header_file).exists():
+        return {}
+    fields = source.header()
+    if fields is None:
+        return {}
+    stated = kind_in(fields, source.header_file, faults)
+    if stated is not None and stated != kind.name:
+        faults.add(f"{source.header_file}: kind", f"a plan for {kind.name}", value=stated)
+    stages = fields.get("stages")
+    if isinstance(stages, Mapping):  # a sheet of keys and values numbers them
+        return {**fields, "stages": list(stages.values())}
+    return fields
+
+
+def checked_tables(
+    source: Source,
+    schema: Schema,
+    faults: Faults,
+    given: Mapping[str, tuple[str, ...]] | None = None,
+    others: Collection[str] = (),
+) -> Checked | None:
+    """The tables of a source; None, with faults, where they do not fit the schema.
+
+    ``others``: tables that may be there too, and are not looked at.
+    """
+    if isinstance(source, FolderSource):
+        source.misnamed({table.name for table in schema.tables})
+    return check_tables(source, schema, faults, given, others)
+
+
+def _others(source: Source, stem: str, schema: Schema) -> tuple[str, ...]:
+    """The tables of the other half where a file holds an instance and a plan of it; none where it does not."""
+    return (stem, *(table.name for table in schema.tables)) if stem in source.tables() else ()
+
+
+PlaceT = TypeVar("PlaceT", Fault, InputWarning)
+
+
+def placed(found: PlaceT, source: Source, checked: Checked) -> PlaceT:
+    """What names a table and a row counted from 1, with the name of the file and the row's number there."""
+    row, numbers = found.row, checked.row_numbers.get(found.file)
+    if row is not None and numbers is not None:
+        row = int(numbers[row - 1])
+    return replace(found, file=source.file(found.file), row=row)

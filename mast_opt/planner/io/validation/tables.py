@@ -1,0 +1,178 @@
+"""Raw tables against a schema: every fault at once, or the arrays of ``Tables``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from mast_opt.core.wording import did_you_mean
+from mast_opt.planner.io.faults import Faults, one_of
+from mast_opt.planner.io.raw_table import RawTable, is_note
+from mast_opt.planner.io.readers.base import Source
+from mast_opt.planner.io.validation.cells import Cells, absent, convert
+from mast_opt.planner.io.validation.labels import Labels, axis_labels, check_key, resolve
+from mast_opt.planner.io.validation.quantities import Bools, Ints
+from mast_opt.problems.kind.schema import Column, ColumnType, Role, Schema, Table, Tables
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """Cells of a column that were finer than the base unit."""
+
+    table: str
+    column: str
+    cells: int
+    role: Role
+
+    def __str__(self) -> str:
+        were = "cell of {} was" if self.cells == 1 else "cells of {} were"
+        return f"{self.cells:,} {were.format(f'{self.table}.{self.column}')} rounded {self.role.value}"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Tables that passed, and what is worth knowing of them."""
+
+    tables: Tables
+    roundings: tuple[Rounding, ...]
+    row_numbers: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    """Table → numbers of its rows as a person finds them in the file, for tables where they are not 1, 2, 3, …"""
+
+
+def check_tables(
+    source: Source,
+    schema: Schema,
+    faults: Faults,
+    given: Mapping[str, tuple[str, ...]] | None = None,
+    others: Collection[str] = (),
+) -> Checked | None:
+    """The validated tables, or None if the source has faults (all of them are then in ``faults``).
+
+    ``given``: labels of the axes that are known beforehand, for a plan's tables. ``others``: tables that may be there
+    too, and are not looked at.
+    """
+    before = len(faults.found)
+    checker = _Checker(source, schema, faults)
+    checker.read(others)
+    checked = checker.resolved(given)
+    return checked if len(faults.found) == before else None
+
+
+class _Checker:
+    def __init__(self, source: Source, schema: Schema, faults: Faults) -> None:
+        self.source, self.schema, self.faults = source, schema, faults
+        self.raws: dict[str, RawTable] = {}
+        self.cells: dict[str, dict[str, Cells]] = {}
+        self.missing: set[str] = set()
+
+    def read(self, others: Collection[str]) -> None:
+        there = {name: file for name, file in self.source.tables().items() if not is_note(name) and name not in others}
+        names = [table.name for table in self.schema.tables]
+        for name, file in there.items():
+            if name not in names:
+                known = did_you_mean(name, names) or f"; expected one of: {one_of(names)}"
+                self.faults.add(file, f"a known table{known}; rename or delete this one")
+        for table in self.schema.tables:
+            if table.name in there:
+                raw = self.source.table(table.name)
+                if raw is not None:
+                    self.raws[table.name] = raw
+                    self.cells[table.name] = dict(self._columns(table, raw))
+            elif table.required:
+                self.faults.add(self.source.file(table.name), _table_expected(table))
+            else:
+                self.missing.add(table.name)
+                self.cells[table.name] = {column.name: absent(column, 0) for column in table.columns}
+
+    def _columns(self, table: Table, raw: RawTable) -> list[tuple[str, Cells]]:
+        names = [column.name for column in table.columns]
+        for name in (*raw.frame.columns, *sorted(raw.unreadable)):
+            if name not in names:
+                known = did_you_mean(name, names) or f"; the columns are: {one_of(names)}"
+                self.faults.add(raw.file, f"no column of this name{known}", column=name)
+        if table.rows_required and raw.frame.height == 0 and not raw.partial:
+            self.faults.add(raw.file, f"at least one row: {table.help or table.name}")
+        if raw.headless:
+            return [(column.name, absent(column, 0)) for column in table.columns]
+        found = []
+        for column in table.columns:
+            if column.name in raw.frame.columns:
+                found.append((column.name, convert(raw, column, self.faults)))
+            elif column.required and column.name not in raw.unreadable:
+                meaning = f" ({column.help})" if column.help else ""
+                self.faults.add(raw.file, f"this column{meaning}", column=column.name)
+            elif not column.required:
+                found.append((column.name, absent(column, raw.frame.height)))
+        return found
+
+    def resolved(self, given: Mapping[str, tuple[str, ...]] | None) -> Checked:
+        whole = {name for name, raw in self.raws.items() if not raw.partial}
+        labels = {
+            axis.name: axis_labels(axis, self.schema, self.cells, whole)
+            if given is None
+            else Labels(pl.Series(given[axis.name], dtype=pl.String))
+            for axis in self.schema.axes
+        }
+        listed = {
+            axis.name: "the instance" if given is not None or axis.table is None else self.source.file(axis.table)
+            for axis in self.schema.axes
+        }
+        values: dict[str, dict[str, NDArray[Any]]] = {}
+        present: dict[str, dict[str, Bools]] = {}
+        roundings = []
+        for table in self.schema.tables:
+            columns, good = {}, {}
+            for column in table.columns:
+                cells = self.cells.get(table.name, {}).get(column.name)
+                if cells is None:
+                    continue
+                columns[column.name], good[column.name] = self._values(table, column, cells, labels, listed)
+                if _may_be_absent(column) and not cells.filled.all():
+                    present.setdefault(table.name, {})[column.name] = _frozen(cells.filled)
+                if cells.rounded:
+                    roundings.append(Rounding(table.name, column.name, cells.rounded, column.role))
+            if table.name in self.raws and all(name in columns for name in table.key):
+                self._check_key(table, columns, good)
+            values[table.name] = {name: _frozen(array) for name, array in columns.items()}
+        axes = {name: tuple(found.text.to_list()) for name, found in labels.items()}
+        numbers = {name: raw.row_numbers for name, raw in self.raws.items() if raw.row_numbers is not None}
+        return Checked(Tables(axes, values, present, frozenset(self.missing)), tuple(roundings), numbers)
+
+    def _values(
+        self, table: Table, column: Column, cells: Cells, labels: Mapping[str, Labels], listed: Mapping[str, str]
+    ) -> tuple[NDArray[Any], Bools]:
+        if column.type is not ColumnType.LABEL:
+            assert cells.values is not None
+            return cells.values, cells.good
+        axis = column.axis or ""
+        if table.name not in self.raws:
+            return np.zeros(0, np.int64), cells.good
+        return resolve(self.raws[table.name], column.name, cells, labels[axis], listed[axis], self.faults)
+
+    def _check_key(self, table: Table, columns: Mapping[str, NDArray[Any]], good: Mapping[str, Bools]) -> None:
+        usable = np.logical_and.reduce([good[name] for name in table.key])
+        keys: dict[str, Ints] = {}
+        for name in table.key:
+            filled = self.cells[table.name][name].filled
+            keys[name] = np.where(filled, columns[name].astype(np.int64), -1)
+        check_key(self.raws[table.name], table, keys, usable, self.faults)
+
+
+def _may_be_absent(column: Column) -> bool:
+    return column.default is None and not column.required
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    array = np.ascontiguousarray(array)
+    array.setflags(write=False)
+    return array
+
+
+def _table_expected(table: Table) -> str:
+    columns = one_of(column.name + ("" if column.required else "?") for column in table.columns)
+    return f"this table ({table.help}; columns {columns})" if table.help else f"this table (columns {columns})"

@@ -1,0 +1,213 @@
+"""The content of a report page: sections, pictures with their tables, and the convergence of the solve."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mast_opt.core.sense import Sense
+from mast_opt.core.solve_result import Event, relative_gap
+from mast_opt.core.verdict import Verdict
+from mast_opt.planner.report.html.answers import story
+from mast_opt.planner.report.html.render import Picture, draw
+from mast_opt.planner.report.terminal.current_state import today_section
+from mast_opt.planner.solving import verify
+from mast_opt.planner.solving.auto_strategy import solver_text
+from mast_opt.problems.kind.presentation import (
+    Answer,
+    Bars,
+    Chart,
+    Flows,
+    Form,
+    Head,
+    HeatMap,
+    Lines,
+    Scale,
+    Section,
+    Spans,
+    Values,
+)
+from mast_opt.problems.kind.problem import PlanT, Problem
+from mast_opt.problems.registry import kind_of
+
+GAP = "gap, %"
+
+
+def convergence(events: Iterable[Event]) -> Lines | None:
+    """The chart of a solve's events; None where there were none. An incumbent goes before its bound, for its colour."""
+    seen: dict[str, dict[float, float]] = {}
+    for event in events:
+        stage = "" if event.stage is None else f" of {event.stage}"
+        for name, value in (("incumbent", event.incumbent), ("bound", event.bound)):
+            points = seen.setdefault(name + stage, {})
+            if value is not None:
+                points[event.elapsed_s] = value
+    known = {name: points for name, points in seen.items() if points}
+    if not known:
+        return None
+    last = max(at for points in known.values() for at in points)
+    for points in known.values():
+        points.setdefault(last, points[max(points)])
+    ordered = tuple((name, tuple(sorted(points.items()))) for name, points in known.items())
+    note = "The incumbent is the best plan so far; no plan is better than the bound."
+    return Lines("How the search went", "seconds", "objective", ordered, note)
+
+
+_FORMS = {Scale.RATIO: Form.RATIO, Scale.FILL: Form.FILL, Scale.AMOUNT: Form.AMOUNT}
+
+
+def table_of(chart: Chart) -> Section:
+    """The figures of a chart, all of them."""
+    if isinstance(chart, HeatMap):
+        return _heat(chart)
+    if isinstance(chart, Spans):
+        return _spans(chart)
+    if isinstance(chart, Bars):
+        heads = [Head(chart.category_name)]
+        unit = f", {chart.unit}" if chart.unit else ""
+        heads += [Head(f"{name}{unit}", _FORMS[chart.scale]) for name, _ in chart.series]
+        rows = [(category, *(values[at] for _, values in chart.series)) for at, category in enumerate(chart.categories)]
+        return Section(chart.title, tuple(heads), tuple(rows))
+    if isinstance(chart, Flows):
+        heads = [Head(chart.source_name), Head(chart.target_name), Head(chart.unit, Form.AMOUNT)]
+        largest_first = sorted(chart.flows, key=lambda flow: -flow[2])
+        return Section(chart.title, tuple(heads), tuple(largest_first))
+    heads = [Head("line"), Head(chart.x_name, Form.AMOUNT), Head(chart.y_name, Form.AMOUNT)]
+    return Section(chart.title, tuple(heads), tuple((name, x, y) for name, points in chart.lines for x, y in points))
+
+
+def _spans(chart: Spans) -> Section:
+    """A row for each span, by begin."""
+    heads = (
+        Head(chart.row_name),
+        Head(f"from {chart.unit}", Form.COUNT),
+        Head(f"to {chart.unit}", Form.COUNT),
+        Head("step"),
+    )
+    rows = [(name, begin + 1, end, words) for name, spans in chart.rows for begin, end, words, _ in spans]
+    return Section(chart.title, heads, tuple(sorted(rows, key=lambda row: row[1:3])))
+
+
+def _heat(chart: HeatMap) -> Section:
+    """A row a cell that there is."""
+    form = _FORMS[chart.scale]
+    nothing: tuple[Values, ...] = tuple((None,) * len(chart.columns) for _ in chart.rows)
+    before = nothing if chart.before is None else chart.before
+    heads = [Head(chart.row_name), Head(chart.column_name)]
+    heads += [Head("before", form)] if chart.before is not None else []
+    heads.append(Head(chart.after_name, form))
+    rows = [
+        (row, column, *((before[r][k],) if chart.before is not None else ()), chart.after[r][k])
+        for r, row in enumerate(chart.rows)
+        for k, column in enumerate(chart.columns)
+        if chart.after[r][k] is not None or before[r][k] is not None
+    ]
+    return Section(chart.title, tuple(heads), tuple(rows))
+
+
+@dataclass(frozen=True)
+class Report:
+    """The content of a page."""
+
+    title: str
+    kind: str
+    kind_title: str
+    verdict: Verdict
+    """Every figure of the plan, by the verifier."""
+    before: Verdict | None
+    """The same of the present state; None where the instance states only a part of it, or nothing."""
+    weights: Mapping[str, float]
+    order: tuple[str, ...]
+    """The terms that are minimised one after another; empty where they are weighed."""
+    fields: Mapping[str, Any]
+    """What ``plan.toml`` says: solver, bound, versions, …"""
+    pictures: tuple[tuple[Picture, Section], ...]
+    """Each with the table behind it."""
+    sections: tuple[Section, ...]
+    """Further tables of the plan."""
+    provenance: str
+    notes: tuple[str, ...] = ()
+    """What a reader should know before the figures."""
+    bound_checked: bool | None = None
+    """Was the bound in ``fields`` computed again? None where that is not known, or there is none."""
+    sense: Sense = Sense.MIN
+    policy: str = ""
+    """Of a kind whose objective has a name instead of terms."""
+    units: Mapping[str, str] = field(default_factory=dict)
+    """Term → its unit."""
+    answers: tuple[Answer, ...] = ()
+    """What is asked first, above all else."""
+
+
+def report(
+    problem: Problem[PlanT],
+    plan: PlanT,
+    *,
+    fields: Mapping[str, Any] | None = None,
+    events: Iterable[Event] = (),
+    notes: Iterable[str] = (),
+    bound_checked: bool | None = None,
+) -> Report:
+    """What there is to show of a plan.
+
+    Args:
+        problem: the instance.
+        plan: a plan of it; one that breaks limits is shown with what it breaks.
+        fields: what ``plan.toml`` says.
+        events: of the solve that found the plan.
+        notes: sentences to stand above the figures.
+        bound_checked: was the bound in ``fields`` computed again?
+    """
+    kind = kind_of(problem)
+    today, state = kind.analysis.current_plan(problem), kind.analysis.current_state(problem)
+    charts: list[Chart] = list(kind.presentation.charts(problem, plan))
+    answered = story(problem, plan)
+    if answered.calendar is not None:
+        charts.insert(1, answered.calendar)
+    search = convergence(events)
+    if search is not None:
+        charts.append(search)
+    return Report(
+        title=problem.name,
+        kind=kind.name,
+        kind_title=kind.title,
+        verdict=verify(problem, plan),
+        before=None if today is None or not (state is None or state.complete) else verify(problem, today),
+        weights=problem.objective.weights,
+        order=problem.objective.order,
+        fields=fields or {},
+        pictures=tuple((draw(chart), table_of(chart)) for chart in charts),
+        sections=(
+            *answered.sections,
+            *kind.presentation.sections(problem, plan),
+            *(() if state is None else (today_section(state),)),
+        ),
+        provenance=problem.provenance,
+        notes=tuple(notes),
+        bound_checked=bound_checked,
+        sense=problem.sense,
+        policy=problem.objective.policy,
+        units=kind.units,
+        answers=answered.answers,
+    )
+
+
+def headline(report: Report) -> list[tuple[str, str | float | None]]:
+    """What was reached, and what is proven: (name, text or number); a gap is in percent."""
+    fields = report.fields
+    bound, objective = fields.get("bound"), fields.get("objective")
+    stated: list[tuple[str, str | float | None]] = [
+        ("objective", report.verdict.objective if objective is None else float(objective)),
+        ("bound", None if bound is None else float(bound)),
+    ]
+    if objective is not None and bound is not None:
+        gap = relative_gap(float(objective), float(bound), report.sense)
+        stated.append((GAP, None if gap is None else 100 * gap))
+    stated += [("policy", report.policy)] if report.policy else []
+    if fields.get("solver") is not None:
+        stated.append(("solver", solver_text(str(fields["solver"]), fields.get("strategy") or {}, {})))
+    stated += [("status", str(fields["status"]))] if fields.get("status") is not None else []
+    checked = fields.get("cross_check") or {}
+    stated += [("cross-check", f"{checked['outcome']} by {checked['solver']}")] if checked else []
+    return stated

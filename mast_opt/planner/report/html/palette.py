@@ -1,0 +1,106 @@
+"""The colours of the page, by name and theme. Charts name them as CSS variables, so that a theme is a style sheet."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+
+from mast_opt.problems.kind.presentation import Scale
+
+LIGHT: Mapping[str, str] = {
+    "paper": "#f6f7f9",
+    "card": "#ffffff",
+    "ink": "#1b2430",
+    "soft": "#5b6775",
+    "line": "#dfe3e8",
+    "accent": "#0b62c4",
+    "good": "#147a3d",
+    "bad": "#b3261e",
+    "series-0": "#9aa8b8",
+    "series-1": "#0b62c4",
+    "series-2": "#e08600",
+    "series-3": "#7a4bc2",
+    "series-4": "#12806a",
+    "series-5": "#c2185b",
+    "heat-0": "#e3f0fb",
+    "heat-1": "#bcdcf5",
+    "heat-2": "#8fc4ea",
+    "heat-3": "#fdf0c4",
+    "heat-4": "#fbc98a",
+    "heat-5": "#ef8354",
+    "heat-6": "#c8372d",
+    "heat-ink-0": "#1b2430",
+    "heat-ink-1": "#1b2430",
+    "heat-ink-2": "#1b2430",
+    "heat-ink-3": "#1b2430",
+    "heat-ink-4": "#1b2430",
+    "heat-ink-5": "#1b2430",
+    "heat-ink-6": "#ffffff",
+    "empty": "#f0f2f5",
+}
+DARK: Mapping[str, str] = {
+    "paper": "#10151c",
+    "card": "#18202a",
+    "ink": "#e8edf3",
+    "soft": "#9aa7b6",
+    "line": "#2b3644",
+    "accent": "#6db3ff",
+    "good": "#5fd08a",
+    "bad": "#ff8a80",
+    "series-0": "#66758a",
+    "series-1": "#5aa9ff",
+    "series-2": "#ffb454",
+    "series-3": "#b795f0",
+    "series-4": "#4cc9a8",
+    "series-5": "#ff7eb0",
+    "heat-0": "#1b2c3d",
+    "heat-1": "#20476a",
+    "heat-2": "#2a6496",
+    "heat-3": "#6b5d20",
+    "heat-4": "#96601f",
+    "heat-5": "#b84f2c",
+    "heat-6": "#e5564a",
+    "heat-ink-0": "#c9d6e4",
+    "heat-ink-1": "#e8edf3",
+    "heat-ink-2": "#ffffff",
+    "heat-ink-3": "#ffffff",
+    "heat-ink-4": "#ffffff",
+    "heat-ink-5": "#ffffff",
+    "heat-ink-6": "#ffffff",
+    "empty": "#141b24",
+}
+
+SERIES = 6
+_STEPS = {
+    Scale.RATIO: (0.5, 0.75, 0.95, 1.0, 1.1, 1.3),
+    Scale.FILL: (0.5, 0.7, 0.85, 0.95, 0.99, 1.0),
+}
+"""Upper ends of the first six colours of heat; the seventh is above them."""
+
+
+def color(name: str) -> str:
+    """A colour as charts and styles name it."""
+    return f"var(--{name})"
+
+
+def own_color(at: int) -> str:
+    """The colour of the line, flow or sort of spans at a position."""
+    return color(f"series-{1 + at % (SERIES - 1)}")
+
+
+def heat(value: float, scale: Scale) -> int:
+    """The step of heat of a ratio or a fill, 0 to 6."""
+    return bisect_left(_STEPS[scale], value - 1e-12)
+
+
+def heat_legend(scale: Scale) -> tuple[str, ...]:
+    """What each step of heat stands for."""
+    ends = [f"{end:.0%}" if scale is Scale.FILL else f"{end:g}" for end in _STEPS[scale]]
+    return (f"≤ {ends[0]}", *(f"≤ {end}" for end in ends[1:]), f"> {ends[-1]}")
+
+
+def in_theme(text: str, theme: Mapping[str, str]) -> str:
+    """The text with every colour spelled out, for where there are no style sheets."""
+    for name, value in theme.items():
+        text = text.replace(color(name), value)
+    return text

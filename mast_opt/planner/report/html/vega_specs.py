@@ -1,0 +1,276 @@
+"""Each chart as a Vega-Lite specification. Widths are in pixels; colours are CSS variables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mast_opt.core.number_format import percent, plain
+from mast_opt.planner.report.html.palette import SERIES, color, heat, own_color
+from mast_opt.problems.kind.presentation import Bars, HeatMap, Lines, Scale, Spans, Values
+
+Spec = dict[str, Any]
+
+FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
+CHARACTER = 0.62
+"""Width of an average character, as a share of its size, in the wider of the fonts that a reader may have."""
+MOST_ROWS = 24
+"""Rows or categories that are drawn; the table behind a chart has all."""
+MOST_POINTS, MOST_DOTS = 200, 60
+"""Points of a line, and points of all lines while they are drawn large."""
+ROW, BAR = 26, 13
+TITLE_GAP = 14
+"""Pixels between the title of an upright axis and its numbers, which are wider in some readers' fonts."""
+NARROW = 420
+"""Up to this width a chart is for a phone: shorter labels, and not everything twice."""
+
+
+def value_text(value: float | None, scale: Scale) -> str:
+    """A value as people read it in a chart."""
+    if value is None:
+        return ""
+    if scale is Scale.FILL:
+        return percent(value, 0 if value >= 0.1 or value == 0 else 1)
+    return f"{value:.2f}" if scale is Scale.RATIO else plain(value)
+
+
+def heat_map(chart: HeatMap, values: Sequence[Values], width: int) -> Spec:
+    """One side of a heat map: a cell for each row and column, with its number in it."""
+    rows, columns = chart.rows, chart.columns
+    axis = label_axis(rows, width)
+    cell = (width - axis["minExtent"]) / max(len(columns), 1)
+    upright = all(text_width(name, 12) + 6 < cell for name in columns)
+    cells = []
+    for row, cells_of_row in zip(rows, values, strict=True):
+        for column, value in zip(columns, cells_of_row, strict=True):
+            step = None if value is None else heat(value, chart.scale)
+            text = value_text(value, chart.scale)
+            cells.append(
+                {
+                    "row": row,
+                    "column": column,
+                    "fill": color("empty" if step is None else f"heat-{step}"),
+                    "ink": color("soft" if step is None else f"heat-ink-{step}"),
+                    "text": text,
+                    "words": f"{row}, {column}: {text or 'none there'}",
+                }
+            )
+    along: Spec = {"field": "column", "type": "nominal", "sort": None, "title": None}
+    along["axis"] = {"orient": "top", "labelAngle": 0 if upright else -40, "labelLimit": 130, "labelOverlap": False}
+    down: Spec = {"field": "row", "type": "nominal", "sort": None, "title": None, "axis": axis}
+    marks: list[Spec] = [
+        {
+            "mark": {"type": "rect", "cornerRadius": 3, "stroke": color("card"), "strokeWidth": 2},
+            "encoding": {"fill": _own("fill"), "description": {"field": "words"}},
+        },
+        {
+            "mark": {"type": "text", "aria": False, "fontSize": 12 if cell > 40 else 10},
+            "encoding": {"text": {"field": "text"}, "color": _own("ink")},
+        },
+    ]
+    spec = spec_of({"layer": marks, "encoding": {"x": along, "y": down}}, cells, width)
+    return {**spec, "height": {"step": ROW}}
+
+
+def bars(chart: Bars, width: int) -> Spec:
+    """Horizontal bars, grouped by category; a line where all of something is used."""
+    categories = chart.categories
+    names = [name for name, _ in chart.series]
+    rows: list[Spec] = [
+        {
+            "category": category,
+            "series": name,
+            "value": values[at],
+            "fill": color(f"series-{position % SERIES}"),
+            "text": value_text(values[at], chart.scale),
+            "words": f"{category}, {name}: {value_text(values[at], chart.scale)} {chart.unit}".strip(),
+        }
+        for at, category in enumerate(categories)
+        for position, (name, values) in enumerate(chart.series)
+        if values[at] is not None
+    ]
+    top = max((float(row["value"]) for row in rows), default=0.0)
+    share = chart.scale is not Scale.AMOUNT
+    end = max(1.0, top) if share else top or 1.0
+    along: Spec = {"field": "value", "type": "quantitative", "scale": {"domain": [0, end * 1.12], "nice": False}}
+    along["title"] = chart.unit or None
+    ticks = 5 if width > NARROW else 3
+    if not share and all(float(row["value"]).is_integer() for row in rows):
+        ticks = min(ticks, int(end))  # no half jobs
+    along["axis"] = {"format": "%" if chart.scale is Scale.FILL else ",~r", "tickCount": ticks}
+    encoding = {
+        "x": along,
+        "y": {
+            "field": "category",
+            "type": "nominal",
+            "sort": None,
+            "title": None,
+            "axis": label_axis(categories, width),
+        },
+        "yOffset": {"field": "series", "sort": names},
+    }
+    number: Spec = {"type": "text", "align": "left", "dx": 4, "fontSize": 10, "aria": False}
+    halo = {**number, "stroke": color("card"), "strokeWidth": 3, "strokeJoin": "round"}
+    labels = {"text": {"field": "text"}}
+    marks: list[Spec] = [
+        {
+            "mark": {"type": "bar", "cornerRadiusEnd": 2},
+            "encoding": {"fill": _own("fill"), "description": {"field": "words"}},
+        },
+        {"mark": halo, "encoding": labels},
+        {"mark": {**number, "color": color("soft")}, "encoding": labels},
+    ]
+    layers: list[Spec] = [{"layer": marks, "encoding": encoding}]
+    if share:
+        line = {"type": "rule", "color": color("bad"), "strokeDash": [4, 3], "aria": False}
+        all_there_is = {"field": "x", "type": "quantitative"}
+        layers.insert(0, {"data": {"values": [{"x": 1}]}, "mark": line, "encoding": {"x": all_there_is}})
+    spec = spec_of({"layer": layers}, rows, width)
+    return {**spec, "height": max(len(categories), 1) * (BAR * len(names) + 10)}
+
+
+def spans(chart: Spans, width: int) -> Spec:
+    """A bar from begin to end for each span."""
+    fills = {sort: own_color(at) for at, sort in enumerate(chart.sorts)}
+    cells: list[Spec] = [
+        {
+            "row": name,
+            "begin": begin + 1,
+            "end": end + 1,
+            "fill": fills[sort],
+            "words": f"{name}, {chart.unit} {begin + 1:g}: {words}",
+        }
+        for name, parts in chart.rows
+        for begin, end, words, sort in parts
+    ]
+    last = max((int(cell["end"]) for cell in cells), default=1)
+    axis = {"orient": "top", "tickCount": min(last, 12 if width > NARROW else 5), "format": "d", "grid": True}
+    encoding: Spec = {
+        "x": {
+            "field": "begin",
+            "type": "quantitative",
+            "title": chart.unit,
+            "axis": axis,
+            "scale": {"domain": [1, max(last, 2)], "nice": False},
+        },
+        "x2": {"field": "end"},
+        "y": {
+            "field": "row",
+            "type": "nominal",
+            "sort": None,
+            "title": None,
+            "axis": label_axis([name for name, _ in chart.rows], width),
+        },
+        "fill": _own("fill"),
+        "description": {"field": "words"},
+    }
+    mark = {"type": "bar", "cornerRadius": 3, "stroke": color("card"), "height": 14}
+    spec = spec_of({"mark": mark, "encoding": encoding}, cells, width)
+    return {**spec, "height": {"step": ROW}}
+
+
+def lines(chart: Lines, width: int) -> Spec:
+    """Steps: each value holds until the next one."""
+    points = [
+        {
+            "line": name,
+            "x": x,
+            "y": y,
+            "stroke": own_color(at),
+            "words": f"{name}: {plain(y)} after {plain(x)} {chart.x_name}",
+        }
+        for at, (name, dots) in enumerate(chart.lines)
+        for x, y in thinned(dots)
+    ]
+    encoding: Spec = {
+        "x": {
+            "field": "x",
+            "type": "quantitative",
+            "title": chart.x_name,
+            "axis": {"grid": False, "tickCount": 6 if width > NARROW else 3},
+        },
+        "y": {
+            "field": "y",
+            "type": "quantitative",
+            "title": chart.y_name,
+            "axis": {"titlePadding": TITLE_GAP},
+            "scale": {"zero": True} if chart.from_zero else _range([y for _, dots in chart.lines for _, y in dots]),
+        },
+        "detail": {"field": "line"},
+        "stroke": _own("stroke"),
+    }
+    marks: list[Spec] = [
+        {"mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 2, "aria": False}},
+        {
+            "mark": {"type": "point", "filled": True, "size": 34 if len(points) < MOST_DOTS else 8, "opacity": 1},
+            "encoding": {"fill": _own("stroke"), "description": {"field": "words"}},
+        },
+    ]
+    spec = spec_of({"layer": marks, "encoding": encoding}, points, width)
+    return {**spec, "height": 220 if width > NARROW else 180}
+
+
+def thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Some of many points, evenly, the first and the last among them."""
+    step = -(-len(points) // MOST_POINTS)
+    return [*points[::step], *([points[-1]] if (len(points) - 1) % step else [])]
+
+
+def label_axis(names: Sequence[str], width: int) -> Spec:
+    """An axis of names with room for them in whichever font the reader has."""
+    size, most = (12, 190) if width > NARROW else (11, 128)
+    room = min(most, max((text_width(name, size) for name in names), default=0))
+    return {"labelLimit": most / 1.1, "labelFontSize": size, "minExtent": room + 8}
+
+
+def text_width(text: str, size: int) -> float:
+    """About how wide a text is, in pixels."""
+    return CHARACTER * size * len(text)
+
+
+def _range(values: Sequence[float]) -> Spec:
+    """The scale of an axis that need not begin at 0; a line on which all values are equal has room on both sides."""
+    if not values or min(values) < max(values):
+        return {"zero": False, "padding": 8}
+    room = abs(values[0]) / 10 or 1.0
+    return {"domain": [values[0] - room, values[0] + room], "nice": False}
+
+
+def _own(field: str) -> Spec:
+    """A colour that the data name themselves."""
+    return {"field": field, "type": "nominal", "scale": None, "legend": None}
+
+
+def spec_of(body: Spec, values: Sequence[Spec], width: int) -> Spec:
+    """A whole specification around marks and their data."""
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "width": width,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "padding": 0,
+        "background": None,
+        "data": {"values": list(values)},
+        "config": CONFIG,
+        **body,
+    }
+
+
+CONFIG: Spec = {
+    "font": FONT,
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": color("ink"),
+        "titleColor": color("soft"),
+        "titleFontWeight": "normal",
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "domain": False,
+        "ticks": False,
+        "gridColor": color("line"),
+        "labelPadding": 6,
+        "labelOverlap": "greedy",
+    },
+    "axisY": {"labelOverlap": False},
+    "axisXQuantitative": {"labelColor": color("soft"), "labelFontSize": 11},
+    "axisYQuantitative": {"labelColor": color("soft"), "labelFontSize": 11},
+}

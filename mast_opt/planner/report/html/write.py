@@ -1,0 +1,71 @@
+"""A report into files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from mast_opt.core.arguments import a, a_flag, a_path, a_text, anything, checked, each, mapping_of, optional
+from mast_opt.core.errors import UsageError
+from mast_opt.core.solve_result import Event
+from mast_opt.planner.io.atomic import check_free, new_file
+from mast_opt.planner.report.html.content import report
+from mast_opt.planner.report.html.page import page
+from mast_opt.planner.report.html.png import png
+from mast_opt.problems.kind.problem import PlanT, Problem
+from mast_opt.problems.registry import check_plan, kind_of
+
+
+@checked(
+    path=a_path,
+    picture=optional(a_path),
+    fields=optional(mapping_of(anything)),
+    events=each(a(Event)),
+    notes=each(a_text),
+    bound_checked=optional(a_flag),
+    force=a_flag,
+)
+def write_report(
+    problem: Problem[PlanT],
+    plan: PlanT,
+    path: str | PathLike[str],
+    *,
+    picture: str | PathLike[str] | None = None,
+    fields: Mapping[str, Any] | None = None,
+    events: Iterable[Event] = (),
+    notes: Iterable[str] = (),
+    bound_checked: bool | None = None,
+    force: bool = False,
+) -> None:
+    """Write a plan as one page that opens in any browser, without a network; and, if asked, as a picture.
+
+    Args:
+        problem: the instance.
+        plan: a plan of it.
+        path: the page, ``.html``.
+        picture: the picture, ``.png``: the same charts below one another, for slides.
+        fields: what ``plan.toml`` says, for the solver and the bound.
+        events: of the solve (``Solution.events``), for the convergence.
+        notes: sentences to stand above the figures.
+        bound_checked: was the bound in ``fields`` computed again? If False, the page says that it was not.
+        force: replace files that are there.
+
+    Raises:
+        UsageError: a name that does not end in ``.html`` or ``.png``.
+        PlanError: the plan was made for another instance.
+        InputError: a file that is there already or cannot be written; nothing is then left half-written.
+    """
+    check_plan(kind_of(problem), problem, plan)
+    targets = [(Path(path), ".html")] + ([] if picture is None else [(Path(picture), ".png")])
+    for target, suffix in targets:
+        if target.suffix.lower() != suffix:
+            raise UsageError(f"{target}: expected a name that ends in {suffix}")
+        check_free(target, force=force)
+    content = report(problem, plan, fields=fields, events=events, notes=notes, bound_checked=bound_checked)
+    with new_file(Path(path).absolute()) as partial:
+        partial.write_text(page(content), encoding="utf-8", newline="\n")
+    if picture is not None:
+        with new_file(Path(picture).absolute()) as partial:
+            partial.write_bytes(png(content))

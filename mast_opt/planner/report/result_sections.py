@@ -1,0 +1,329 @@
+"""Answers of the analyses as sections: what a terminal shows, and what is written into files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mast_opt.core.number_format import UNKNOWN, plain
+from mast_opt.planner.analysis.explain import Explanation
+from mast_opt.planner.analysis.joint_periods import JointPeriods
+from mast_opt.planner.analysis.marginal_values import Marginals
+from mast_opt.planner.analysis.pareto import Frontier
+from mast_opt.planner.analysis.periods import Periods
+from mast_opt.planner.analysis.plan_diff import Change, Diff, TableDiff
+from mast_opt.planner.analysis.purchases import Purchases
+from mast_opt.planner.analysis.whatif import WhatIf
+from mast_opt.planner.solving import Solution
+from mast_opt.problems.kind.migration_plan import Order
+from mast_opt.problems.kind.presentation import Form, Head, Section
+
+Cell = str | float | int | None
+PROOF = (Head("status"), Head("objective", Form.AMOUNT), Head("bound", Form.AMOUNT), Head("gap (%)", Form.AMOUNT))
+"""Heads of what every table says of a plan that was solved for."""
+
+
+def _proof(solution: Solution[Any]) -> tuple[Cell, ...]:
+    percent = None if solution.gap is None else 100 * solution.gap
+    return solution.outcome, solution.objective, solution.bound, percent
+
+
+def diff_sections(found: Diff) -> tuple[Section, ...]:
+    """Figures before and after, then the rows of each table that differ."""
+    figures = {"objective": found.objective, **found.terms, **found.metrics}
+    rows = tuple((name, change.before, change.after, change.by) for name, change in figures.items() if _moves(change))
+    heads = (Head("figure"), *(Head(name, Form.AMOUNT) for name in ("before", "after", "change")))
+    tables = [table_section(table) for table in (*found.tables, *found.instance) if table.differs]
+    return (Section("Figures", heads, rows), *tables)
+
+
+def _moves(change: Change) -> bool:
+    return bool(change.before or change.after)
+
+
+def table_section(table: TableDiff) -> Section:
+    """The differences of a table, what is added first; a cell that changed shows both values."""
+    plus = [("+", *key, *values) for key, values in table.added]
+    minus = [("−", *key, *values) for key, values in table.removed]
+    other = [("~", *key, *map(_both, before, after)) for key, before, after in table.changed]
+    note = (
+        f"{len(table.added):,} added, {len(table.removed):,} removed, {len(table.changed):,} changed, "
+        f"{table.same:,} the same."
+    )
+    heads = tuple(Head(name, Form.TEXT) for name in ("", *table.key, *table.values))
+    return Section(table.name, heads, (*plus, *other, *minus), note)
+
+
+def _both(before: str | None, after: str | None) -> str | None:
+    return after if before == after else f"{before or UNKNOWN} → {after or UNKNOWN}"
+
+
+def explanation_sections(answer: Explanation) -> tuple[Section, ...]:
+    """Of a plan: each alternative of each thing that was questioned. Without one: the conflict and its repairs."""
+    heads = (
+        Head("name"),
+        Head("now"),
+        Head("instead"),
+        Head("change", Form.AMOUNT),
+        Head("of which"),
+        Head("forbidden by"),
+    )
+    options = tuple(
+        (
+            why.name,
+            why.now,
+            option.words,
+            option.change,
+            ", ".join(f"{name} {value:+.4g}" for name, value in (option.parts or option.terms).items()),
+            "; ".join(option.forbidden),
+        )
+        for why in answer.reasons
+        for option in why.options
+    )
+    repairs = tuple(
+        (number, change, repair.price, "yes" if repair.cheapest else "no")
+        for number, repair in enumerate(answer.repairs, 1)
+        for change in repair.changes
+    )
+    fix = (Head("repair", Form.COUNT), Head("change"), Head("price of the repair", Form.AMOUNT), Head("cheapest"))
+    found = (
+        Section("Alternatives", heads, options),
+        Section("Conflict", (Head("limit"),), tuple((words,) for words in answer.conflict)),
+        Section("Repairs", fix, repairs),
+    )
+    return tuple(section for section in found if section.rows)
+
+
+def order_sections(order: Order) -> tuple[Section, ...]:
+    """The steps, then work that stops on the way and what is stuck."""
+    found = [moves_section(order)] if order.moves else []
+    found += [stops_section(order)] if order.stopped else []
+    return (*found, *((stuck_section(order),) if order.stuck else ()))
+
+
+def stuck_section(order: Order) -> Section:
+    """What does not get where the plan wants it."""
+    heads = (Head("stuck"), Head("should go to"), Head("why"))
+    return Section("What is left", heads, tuple((one.what, one.target, one.reason) for one in order.stuck))
+
+
+def stops_section(order: Order) -> Section:
+    """A row for all work that has to stop for a while."""
+    heads = (
+        Head("work"),
+        Head("share", Form.AMOUNT),
+        Head("GPUs", Form.AMOUNT),
+        Head("stops on day", Form.COUNT),
+        Head("for days", Form.COUNT),
+    )
+    rows = tuple((stop.what, stop.share, stop.gpus, stop.day + 1, stop.days) for stop in order.stopped)
+    note = "0 days: less than one." if any(not stop.days for stop in order.stopped) else ""
+    return Section("Work that stops for a while", heads, rows, note)
+
+
+def moves_section(order: Order) -> Section:
+    """A row a step; columns that no step fills are left out."""
+    moves = order.moves
+    long = any(move.days > 1 for move in moves)
+    columns: list[tuple[Head, list[Cell]]] = [
+        (Head("wave", Form.COUNT), [move.wave + 1 for move in moves]),
+        (Head("day", Form.COUNT), [None if move.day is None else move.day + 1 for move in moves]),
+        (Head("days", Form.COUNT), [move.days if long else None for move in moves]),
+        (Head("step"), [move.action + (" (stopover)" if move.hop else "") for move in moves]),
+        (Head("what"), [move.what for move in moves]),
+        (Head("from"), [move.origin for move in moves]),
+        (Head("to"), [move.destination for move in moves]),
+        *_amounts(order),
+    ]
+    kept = [(head, cells) for head, cells in columns if _filled(cells)]
+    rows = tuple(zip(*(cells for _, cells in kept), strict=True))
+    note = "Amounts are those of each of the days." if long else ""
+    return Section("Steps", tuple(head for head, _ in kept), rows, note)
+
+
+def _amounts(order: Order) -> list[tuple[Head, list[Cell]]]:
+    """A column for each unit, and for shares of work where only a share of it moves."""
+    moves = order.moves
+    units = sorted(
+        {move.unit for move in moves if move.amount is not None}, key=lambda unit: (unit != order.unit, unit)
+    )
+    columns: list[tuple[Head, list[Cell]]] = [
+        (Head(unit, Form.AMOUNT), [move.amount if move.unit == unit else None for move in moves]) for unit in units
+    ]
+    if any(move.share not in (None, 1.0) for move in moves):
+        columns.append((Head("share", Form.AMOUNT), [move.share for move in moves]))
+    return columns
+
+
+def _filled(cells: Iterable[object]) -> bool:
+    return any(cell is not None for cell in cells)
+
+
+def whatif_sections(answer: WhatIf[Any]) -> tuple[Section, ...]:
+    """A row a scenario with what it costs and moves, then terms and key figures with a column a scenario."""
+    outcomes = (answer.base, *answer.outcomes)
+    moved = list(dict.fromkeys(unit for one in outcomes for unit in one.moved))
+    heads = (
+        Head("scenario"),
+        *PROOF,
+        *(Head(unit, Form.AMOUNT) for unit in moved),
+        Head("unavoidable part of the objective", Form.AMOUNT),
+        Head("gap of the rest (%)", Form.AMOUNT),
+        Head("limits that the base plan breaks", Form.COUNT),
+        Head("why there is no plan"),
+    )
+    rows = tuple(
+        (
+            one.name,
+            *_proof(one.solution),
+            *(one.moved.get(unit) for unit in moved),
+            one.unavoidable,
+            None if one.open_gap is None else 100 * one.open_gap,
+            None if one.base_verdict is None else len(one.base_verdict.violations),
+            None if one.solution.verdict is not None else one.solution.message or None,
+        )
+        for one in outcomes
+    )
+    verdicts = [one.solution.verdict for one in outcomes]
+    names = [one.name for one in outcomes]
+    terms = [{} if verdict is None else verdict.terms for verdict in verdicts]
+    metrics = [{} if verdict is None else verdict.metrics for verdict in verdicts]
+    found = [
+        Section("Scenarios", heads, rows),
+        _side_by_side("Terms", names, terms),
+        _side_by_side("Key figures", names, metrics),
+    ]
+    losses = {one.name: one.lost for one in outcomes if one.lost is not None and one.lost.datasets}
+    if losses:
+        noun = next(iter(losses.values())).noun
+        lost = (Head("scenario"), Head("lost datasets"), Head("lost TB", Form.AMOUNT), Head(f"lost {noun}s"))
+        names_of = [(name, ", ".join(one.datasets), one.tb, ", ".join(one.work)) for name, one in losses.items()]
+        found.append(Section("Lost data", lost, tuple(names_of)))
+    robust = answer.robust
+    if robust is not None:
+        columns = (Head("scenario"), Head(f"with these {robust.decided}", Form.AMOUNT), Head("base plan", Form.AMOUNT))
+        values = [
+            (name, robust.robust[name].objective if name in robust.robust else None, solution.objective)
+            for name, solution in robust.base.items()
+        ]
+        values.append((robust.objective_kind, robust.objective, robust.base_objective))
+        found.append(Section("One plan for all scenarios", columns, tuple(values)))
+    return tuple(found)
+
+
+def _side_by_side(title: str, names: list[str], figures: list[Mapping[str, float]]) -> Section:
+    shown = list(dict.fromkeys(name for column in figures for name in column))
+    rows = tuple((name, *(column.get(name) for column in figures)) for name in shown)
+    return Section(title, (Head("figure"), *(Head(name, Form.AMOUNT) for name in names)), rows)
+
+
+def frontier_sections(answer: Frontier[Any]) -> tuple[Section, ...]:
+    """A row a point: both terms first, the bound, then every other term and metric; nothing without points."""
+    if not answer.points:
+        return ()
+    first = answer.points[0]
+    others = [name for name in first.terms if name not in answer.terms]
+    heads = (
+        *(Head(name, Form.AMOUNT) for name in (*answer.terms, "cap", "bound")),
+        Head("proven"),
+        *(Head(name, Form.AMOUNT) for name in (*others, *first.metrics)),
+    )
+    rows = tuple(
+        (
+            *(point.terms[name] for name in answer.terms),
+            point.cap,
+            point.bound,
+            "true" if point.proven else "false",
+            *(point.terms[name] for name in others),
+            *point.metrics.values(),
+        )
+        for point in answer.points
+    )
+    return (Section(f"{answer.terms[0]} against {answer.terms[1]}", heads, rows),)
+
+
+def marginal_sections(answer: Marginals) -> tuple[Section, ...]:
+    """A row for each resource and place with the value of one more unit."""
+    heads = (
+        Head("resource"),
+        Head("where"),
+        Head("unit"),
+        Head("value of one more unit", Form.AMOUNT),
+        Head("at least", Form.AMOUNT),
+        Head("at most", Form.AMOUNT),
+        *((Head(answer.usd_unit, Form.AMOUNT),) if answer.usd_unit else ()),
+    )
+    rows = tuple(
+        (one.resource, one.place, one.unit, one.value, one.low, one.high, *((one.usd,) if answer.usd_unit else ()))
+        for one in answer.values
+    )
+    return (Section("Marginal values", heads, rows),)
+
+
+def period_sections(answer: Periods[Any]) -> tuple[Section, ...]:
+    """A row for each period: its plan in figures, and what moves to get there."""
+    units = list(dict.fromkeys(unit for one in answer.periods for unit in one.moved))
+    verdicts = [one.solution.verdict for one in answer.periods]
+    metrics = list(dict.fromkeys(name for found in verdicts if found is not None for name in found.metrics))
+    heads = (
+        Head("period"),
+        *PROOF,
+        *(Head(unit, Form.AMOUNT) for unit in units),
+    )
+    rows = tuple((one.name, *_proof(one.solution), *(one.moved.get(unit) for unit in units)) for one in answer.periods)
+    figures = tuple(
+        (name, *(None if found is None else found.metrics.get(name) for found in verdicts)) for name in metrics
+    )
+    names = (Head("figure"), *(Head(one.name, Form.AMOUNT) for one in answer.periods))
+    prepared = [one.name for one in answer.periods if one.prepares]
+    note = f"Planned again to have ready what the next period needs: {', '.join(prepared)}." if prepared else ""
+    return (Section("Periods", heads, rows, note), Section("Key figures", names, figures))
+
+
+def joint_sections(answer: Periods[Any], together: JointPeriods[Any]) -> tuple[Section, ...]:
+    """A row for each period: its objective in both runs, and what moves where all are planned together."""
+    alone = {one.name: one.solution.objective for one in answer.periods}
+    units = list(dict.fromkeys(unit for one in together.periods for unit in one.moved))
+    heads = (
+        Head("period"),
+        Head("in turn", Form.AMOUNT),
+        Head("together", Form.AMOUNT),
+        *(Head(f"{unit} (together)", Form.AMOUNT) for unit in units),
+    )
+    rows = tuple(
+        (one.name, alone.get(one.name), one.solution.objective, *(one.moved.get(unit) for unit in units))
+        for one in together.periods
+    )
+    rows += (("all", answer.objective, together.objective, *(None for _ in units)),)
+    note = f"{together.status.value}: no plans of these periods have a sum below {plain(together.bound)}."
+    if not together.periods:
+        note = f"No plans of all periods together: {together.status.value}."
+    return (Section("All periods in one program", heads, rows, note),)
+
+
+def purchase_sections(answer: Purchases[Any]) -> tuple[Section, ...]:
+    """A row for each offer that is bought."""
+    heads = (
+        Head("candidate"),
+        Head("what"),
+        Head("where"),
+        Head("steps", Form.COUNT),
+        Head("amount", Form.AMOUNT),
+        Head("unit"),
+        Head("USD", Form.AMOUNT),
+        Head("days to use", Form.COUNT),
+    )
+    rows = tuple(
+        (
+            row.offer.name,
+            row.offer.what,
+            row.offer.place,
+            row.steps,
+            row.amount,
+            row.offer.unit,
+            float(row.usd),
+            row.offer.lead_days,
+        )
+        for row in answer.bought
+    )
+    return (Section("What to buy", heads, rows),)

@@ -1,0 +1,264 @@
+"""The answers of ``explain``, ``marginal``, ``whatif`` and ``pareto`` in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from mast_opt.core.number_format import UNKNOWN, of_term, percent, plain
+from mast_opt.core.solve_result import Status
+from mast_opt.core.wording import counted, listed, named
+from mast_opt.planner.analysis.alternatives import Reasons, grouped
+from mast_opt.planner.analysis.explain import Explanation
+from mast_opt.planner.analysis.marginal_values import Marginals
+from mast_opt.planner.analysis.pareto import Frontier
+from mast_opt.planner.analysis.two_stage import Robust
+from mast_opt.planner.analysis.whatif import Outcome, WhatIf
+from mast_opt.planner.report.terminal.layout import light_table, print_table, print_words
+from mast_opt.problems.kind.analysis_hooks import Loss
+
+CONTINUED = ", continued"
+FIGURE = 7
+"""Characters of a common number."""
+TOP = 6
+"""Alternatives, values or violations that are shown unless all are asked for."""
+
+
+def show_explanation(console: Console, name: str, answer: Explanation, *, full: bool = False) -> None:
+    """Print a conflict with its repairs, or why things run where they run."""
+    console.print(Text.assemble((name, "bold"), f"  {answer.kind}"))
+    if answer.reasons:
+        if answer.status is not Status.FEASIBLE:
+            console.print("The plan breaks limits already; 'mast-opt verify' lists them.", style="bold red")
+        for one in answer.reasons:
+            _show_reasons(console, one, None if full else TOP)
+        return
+    if answer.status is Status.FEASIBLE:
+        console.print(Text.assemble(("FEASIBLE", "bold green"), "  there is a plan, so there is nothing to explain"))
+        return
+    if answer.status is Status.NO_SOLUTION:
+        console.print(Text.assemble(("UNDECIDED", "bold yellow"), "  neither a plan nor a contradiction was found"))
+        return
+    console.print(Text.assemble(("INFEASIBLE", "bold red"), "  these limits contradict one another:"))
+    for words in answer.conflict:
+        print_words(console, f"- {words}")
+    print_words(console, _minimality(answer), style="dim")
+    if answer.repairs:
+        console.print("\nWhat would help, the cheapest first (each was tried out):", style="bold")
+    for repair in answer.repairs:
+        proof = "" if repair.cheapest else ", perhaps not the cheapest of its sort"
+        print_words(console, f"- {'; and '.join(repair.changes)}  (price {plain(repair.price)}{proof})")
+
+
+def _minimality(answer: Explanation) -> str:
+    """How many of the limits are known to be needed, in words."""
+    if answer.minimal:
+        return "Dropping any one of these makes the rest feasible (each was tested)."
+    if answer.proven and answer.limits is not None:
+        count = sum(map(len, answer.limits.values()))
+        return (
+            f"Of these {count:,} limits {answer.proven:,} are needed: without any one of them there is a plan for "
+            f"the others. Of the other {count - answer.proven:,} that was not found out in time."
+        )
+    return "Some of them may not be needed for that: the time did not suffice to try each."
+
+
+def _show_reasons(console: Console, one: Reasons, rows: int | None) -> None:
+    console.print()
+    print_words(console, one.sentence, style="bold")
+    groups = grouped(one.options)
+    shown = groups if rows is None else groups[:rows]
+    with_terms = any(option.terms for option, _ in shown)
+    weighted = any(option.parts for option, _ in shown)
+    heads = ("instead", "change", *(("of which" if weighted else "terms that change",) if with_terms else ()))
+    table = light_table("", (*heads, "forbidden by"), ("instead",))
+    for column in table.columns[2:]:
+        column.justify = "left"
+    for option, others in shown:
+        terms = ", ".join(
+            f"{name} {value:+.4g}" for name, value in (option.parts if weighted else option.terms).items()
+        )
+        style = "dim" if option.forbidden else ""
+        change = UNKNOWN if option.change is None else f"{option.decides or ''} {option.change:+.4g}".lstrip()
+        cells = (terms, "; ".join(option.forbidden))[0 if with_terms else 1 :]
+        words = f"{option.words} (and {counted(others, 'place')} alike)" if others else option.words
+        table.add_row(words, change, *cells, style=style)
+    print_table(console, table)
+    if len(shown) < len(groups):
+        console.print(f"… and {len(groups) - len(shown):,} more (--full shows all)", style="dim")
+
+
+def show_marginals(console: Console, name: str, answer: Marginals, *, full: bool = False) -> None:
+    """Print what more is worth, without the rows that are worth nothing unless all are asked for; no more than a title
+    where there is no plan."""
+    console.print(Text.assemble((name, "bold"), f"  {answer.kind}"))
+    if answer.objective is None:
+        return
+    fixed = answer.integers == "fixed"
+    note = "all integer decisions fixed" if fixed else "everything decided again"
+    console.print(Text.assemble(("objective ", "dim"), plain(answer.objective), f"   value of one more unit, {note}"))
+    shown = [one for one in answer.values if full or one.value]
+    heads = ("resource", "where", "unit", "worth") if fixed else ("resource", "where", "unit", "worth", "proven range")
+    usd = (answer.usd_unit,) if answer.usd_unit else ()
+    table = light_table("", (*heads, *usd), ("resource", "where", "unit"))
+    for one in shown:
+        cells = [one.resource, one.place, one.unit, plain(one.value)]
+        cells += [] if fixed else [f"{plain(one.low)} … {plain(one.high)}"]
+        table.add_row(*cells, *([plain(one.usd)] if usd else []))
+    if shown:
+        print_table(console, table)
+    unknown = sum(one.value is None for one in answer.values)
+    nothing = len(answer.values) - unknown - sum(bool(one.value) for one in answer.values)
+    for count, words in ((nothing, "have no value by themselves"), (unknown, "were not found out in time")):
+        if count and not full:
+            console.print(f"{count:,} more {words} (--full shows them)", style="dim")
+
+
+def show_whatif(console: Console, name: str, answer: WhatIf[Any]) -> None:
+    """Print a row a scenario, what scenarios lose, the terms, then the plan for all of them."""
+    console.print(Text.assemble((name, "bold"), f"  {answer.kind}"))
+    outcomes = (answer.base, *answer.outcomes)
+    moved = list(dict.fromkeys(unit for one in outcomes for unit in one.moved))
+    table = light_table(
+        "Every scenario planned again",
+        ("scenario", "status", "objective", "bound", "gap", *moved, "base breaks"),
+    )
+    table.columns[1].justify = "left"
+    for one in outcomes:
+        breaks = UNKNOWN if one.base_verdict is None else f"{len(one.base_verdict.violations):,}"
+        figures = [plain(one.moved.get(unit)) for unit in moved]
+        objective, gap = of_term(one.solution.objective, one.solution.term), percent(one.solution.gap)
+        table.add_row(one.name, one.solution.outcome, objective, plain(one.solution.bound), gap, *figures, breaks)
+    print_table(console, table)
+    for one in outcomes:
+        if one.unavoidable:
+            words = (
+                f"{one.name}: {plain(one.unavoidable)} of the objective is work whose data is lost, whatever the plan"
+            )
+            print_words(console, f"{words}; the gap of the rest is {percent(one.open_gap)}.")
+    _show_losses(console, outcomes)
+    for one in outcomes:
+        if one.solution.verdict is None:
+            reasons = [conflict.message for conflict in one.solution.conflicts] or [one.solution.message]
+            print_words(console, f"{one.name}: {'; '.join(reasons)}", style="yellow")
+    _side_by_side(
+        console, "Terms", outcomes, [dict(o.solution.verdict.terms) if o.solution.verdict else {} for o in outcomes]
+    )
+    _side_by_side(
+        console,
+        "Key figures",
+        outcomes,
+        [dict(o.solution.verdict.metrics) if o.solution.verdict else {} for o in outcomes],
+    )
+    if answer.robust is not None:
+        show_robust(console, answer.robust)
+
+
+def _show_losses(console: Console, outcomes: Sequence[Outcome[Any]]) -> None:
+    """A row for every scenario that destroys data, and the names of what is lost."""
+    losses = {one.name: one.lost for one in outcomes if one.lost is not None and one.lost.datasets}
+    if not losses:
+        return
+    some = next(iter(losses.values()))
+    size = [] if some.tb is None else ["lost_tb"]
+    table = light_table("Lost data", ("scenario", "lost_datasets", *size, f"lost_{some.noun}s"))
+    for name, lost in losses.items():
+        sizes = [] if lost.tb is None else [plain(lost.tb)]
+        table.add_row(name, f"{len(lost.datasets):,}", *sizes, f"{len(lost.work):,}")
+    print_table(console, table)
+    for name, lost in losses.items():
+        print_words(console, f"{name}: {loss_words(lost)}", style="yellow")
+
+
+def loss_words(lost: Loss) -> str:
+    """What is lost, by name: "clicks is lost (4 TB), and with it the workloads rank and spam"."""
+    size = "" if lost.tb is None else f" ({plain(lost.tb)} TB)"
+    verb = "is" if len(lost.datasets) == 1 else "are"
+    them = "it" if len(lost.datasets) == 1 else "them"
+    work = f"and with {them} {named(lost.noun, lost.work)}" if lost.work else f"which no {lost.noun} reads"
+    return f"{listed(lost.datasets)} {verb} lost{size}, {work}"
+
+
+def _side_by_side(
+    console: Console, title: str, outcomes: Sequence[Outcome[Any]], figures: Sequence[Mapping[str, float]]
+) -> None:
+    names = list(dict.fromkeys(name for column in figures for name in column))
+    names = [name for name in names if any(column.get(name) for column in figures)]
+    if not names:
+        return
+    for part in _abreast(console.width - max(map(len, names)), [one.name for one in outcomes]):
+        table = light_table(title, ("", *(outcomes[at].name for at in part)))
+        for name in names:
+            table.add_row(name, *(plain(figures[at].get(name)) for at in part))
+        print_table(console, table)
+        title = f"{title.removesuffix(CONTINUED)}{CONTINUED}"
+
+
+def _abreast(width: int, heads: Sequence[str]) -> list[list[int]]:
+    """The columns in groups that fit the width side by side."""
+    parts: list[list[int]] = [[]]
+    used = 0
+    for at, head in enumerate(heads):
+        wide = 3 + max(FIGURE, *map(len, head.replace("_", "_ ").split()))
+        if parts[-1] and used + wide > width:
+            parts.append([])
+            used = 0
+        parts[-1].append(at)
+        used += wide
+    return parts
+
+
+def show_robust(console: Console, robust: Robust[Any]) -> None:
+    """Print what the plan for all scenarios is worth in each, next to the base plan."""
+    words = "the worst scenario" if robust.objective_kind == "worst" else "the scenarios' mean by weight"
+    table = light_table(
+        f"One set of {robust.decided} for all scenarios, best in {words}",
+        ("scenario", f"with these {robust.decided}", f"with the base plan's {robust.decided}"),
+    )
+    for name, solution in robust.base.items():
+        ours = robust.robust.get(name)
+        table.add_row(name, plain(ours.objective if ours else None), plain(solution.objective))
+    table.add_section()
+    table.add_row(robust.objective_kind, plain(robust.objective), plain(robust.base_objective), style="bold")
+    print_table(console, table)
+    for words, losses in (
+        (f"with these {robust.decided}", robust.robust_lost),
+        (f"with the base plan's {robust.decided}", robust.base_lost),
+    ):
+        for name, lost in losses.items():
+            if lost is not None and lost.datasets:
+                print_words(console, f"{name}, {words}: {loss_words(lost)}", style="yellow")
+    least = f"no set of {robust.decided} has less than {plain(robust.bound)}"
+    note = f"{robust.status.value}; {'nothing is proven' if robust.bound is None else f'proven: {least}'}."
+    print_words(console, note, style="dim")
+
+
+def show_frontier(console: Console, name: str, answer: Frontier[Any]) -> None:
+    """Print a row a point, with what is proven and the key figures that differ."""
+    first, second = answer.terms
+    console.print(Text.assemble((name, "bold"), f"  {answer.kind}, {first} against {second}"))
+    varying = [
+        metric
+        for metric in (answer.points[0].metrics if answer.points else ())
+        if metric not in answer.terms and len({plain(point.metrics[metric]) for point in answer.points}) > 1
+    ]
+    bound = f"{second} proven ≥" if answer.method == "epsilon" else "weighted sum ≥"
+    always = (first, second, bound, "proven")
+    room = console.width - sum(3 + max(FIGURE, *map(len, head.split())) for head in always)
+    for at, part in enumerate(_abreast(room, varying) if answer.points else ()):
+        metrics = [varying[position] for position in part]
+        table = light_table("", ((first,) if at else always) + tuple(metrics), ())
+        for point in answer.points:
+            proof = (plain(point.terms[second]), plain(point.bound), "yes" if point.proven else "no")
+            figures = [plain(point.metrics[metric]) for metric in metrics]
+            table.add_row(plain(point.terms[first]), *(() if at else proof), *figures)
+        print_table(console, table)
+    for count, words in (
+        (answer.dominated, "left out: another has no more of either term"),
+        (answer.missing, "not found in time"),
+    ):
+        if count:
+            console.print(f"{counted(count, 'point')} {words}", style="dim")

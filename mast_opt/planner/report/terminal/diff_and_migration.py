@@ -1,0 +1,78 @@
+"""What changed between two plans, and the way to a plan, for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.console import Console
+from rich.text import Text
+
+from mast_opt.core.number_format import UNKNOWN, plain
+from mast_opt.core.wording import counted
+from mast_opt.planner.analysis.plan_diff import Change, Diff
+from mast_opt.planner.report.result_sections import moves_section, stops_section, stuck_section, table_section
+from mast_opt.planner.report.terminal.current_state import today_section
+from mast_opt.planner.report.terminal.layout import light_table, print_table, print_words
+from mast_opt.planner.report.terminal.sections import TOP_ROWS, show_section
+from mast_opt.problems.kind.migration_plan import Order
+
+
+def show_diff(console: Console, found: Diff, rows: int | None = TOP_ROWS) -> None:
+    """Print what differs: figures first, then a section for each table with a difference."""
+    sides = ("The present state", "The plan") if found.from_today else ("The first plan", "The second plan")
+    for words, broken in zip(sides, found.violations, strict=True):
+        if broken:
+            console.print(Text(f"{words} breaks {counted(broken, 'limit')}.", "bold red"))
+    if not found.differs:
+        console.print("The plan changes nothing." if found.from_today else "The plans are the same.")
+    partial = found.from_today and found.today is not None and not found.today.complete
+    if found.from_today and found.today is not None:
+        show_section(console, today_section(found.today), rows)
+    _figures(console, "Objective and terms", {"objective": found.objective, **found.terms}, partial=partial)
+    _figures(console, "Metrics", found.metrics, partial=partial)
+    for table in (*found.tables, *found.instance):
+        if table.differs:
+            show_section(console, table_section(table), rows)
+
+
+def _figures(console: Console, title: str, changes: Mapping[str, Change], *, partial: bool) -> None:
+    """A row for each figure; where only a part of today is known, the difference says nothing and is left out."""
+    table = light_table(title, ("", "known part before" if partial else "before", "after", "change"))
+    for name, change in changes.items():
+        if change.before or change.after:
+            table.add_row(name, plain(change.before), plain(change.after), UNKNOWN if partial else signed(change.by))
+    print_table(console, table)
+
+
+def signed(value: float | None) -> str:
+    """A change: with its sign, or = where nothing changed."""
+    if value is None:
+        return UNKNOWN
+    return "=" if value == 0 else f"{'+' if value > 0 else ''}{plain(value)}"
+
+
+def show_order(console: Console, order: Order, rows: int | None = TOP_ROWS) -> None:
+    """Print the steps in order, what is stuck, and what would help."""
+    if order.stuck:
+        style, verb = "bold red", "is" if order.proven else "was found"
+        console.print(Text.assemble(("STUCK", style), f"  there {verb} no order of steps within every limit"))
+    else:
+        console.print(Text.assemble(("DONE", "bold green"), f"  {_size(order)}"))
+    for words in order.relief:
+        print_words(console, f"- {words}" + ("" if order.proven else " (there may be less)"))
+    for words in order.notes:
+        print_words(console, f"- {words}")
+    if order.stopped:
+        show_section(console, stops_section(order), rows)
+    if order.stuck:
+        show_section(console, stuck_section(order))
+    if order.moves:
+        show_section(console, moves_section(order), rows)
+
+
+def _size(order: Order) -> str:
+    count, waves, days = len(order.moves), order.waves, order.days
+    if not count:
+        return "nothing has to be done"
+    times = "" if days is None else f", {counted(days, 'day')}"
+    return f"{counted(count, 'step')} in {counted(waves, 'wave')}{times}"

@@ -1,0 +1,145 @@
+"""A solution as a planner reads it in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from mast_opt.core.number_format import of_term, percent, plain, seconds
+from mast_opt.core.solve_result import Limit, Status
+from mast_opt.core.verdict import Verdict
+from mast_opt.planner.report.terminal.layout import light_table, print_table, print_words
+from mast_opt.planner.report.terminal.sections import TOP_ROWS, show_section
+from mast_opt.planner.solving import Solution
+from mast_opt.planner.solving.auto_strategy import solver_text
+from mast_opt.problems.kind.problem import PlanT, Problem
+from mast_opt.problems.registry import kind_of
+from mast_opt.problems.search.params import value_text
+
+_STYLES = {Status.OPTIMAL: "bold green", Status.FEASIBLE: "bold cyan"}
+_MEANING = {
+    Status.OPTIMAL: "proven within the requested gap",
+    Status.FEASIBLE: "a verified plan, not proven optimal",
+    Status.INFEASIBLE: "proven: no plan keeps every limit",
+    Status.UNBOUNDED: "the objective has no minimum",
+    Status.INFEASIBLE_OR_UNBOUNDED: "proven: no plan keeps every limit",
+    Status.NO_SOLUTION: "no plan was found",
+}
+_STOPPED = {
+    Limit.TIME: "the time limit",
+    Limit.INTERRUPT: "an interrupt",
+    Limit.ITERATIONS: "the limit of iterations",
+    Limit.OTHER: "a limit of the solver",
+}
+
+
+def show_solution(
+    console: Console, problem: Problem[PlanT], solution: Solution[PlanT], elapsed_s: float, rows: int | None = TOP_ROWS
+) -> None:
+    """Print the solution.
+
+    Args:
+        console: where to; its width is kept.
+        problem: the instance that was solved.
+        solution: what ``mast_opt.solve`` returned for it.
+        elapsed_s: time that all of it took, reading included.
+        rows: how many rows of a long table to show; None for all.
+    """
+    _headline(console, problem, solution, elapsed_s)
+    if solution.verdict is None or solution.plan is None:
+        _reasons(console, solution)
+        return
+    sections = kind_of(problem).presentation.sections(problem, solution.plan)
+    for section in sections:
+        if section.leads:
+            show_section(console, section, rows)
+    if solution.stages:
+        _stages(console, solution, kind_of(problem).units)
+    elif solution.verdict.terms:
+        _terms(console, problem.objective.weights, solution.verdict, kind_of(problem).units)
+    _metrics(console, solution.verdict.metrics)
+    for section in sections:
+        if not section.leads:
+            show_section(console, section, rows)
+
+
+def _headline(console: Console, problem: Problem[PlanT], solution: Solution[PlanT], elapsed_s: float) -> None:
+    status = solution.status
+    solver = solver_text(solution.solver, solution.strategy, solution.versions)
+    stopped = "" if solution.limit is None else f"; stopped by {_STOPPED[solution.limit]}"
+    console.print(Text.assemble((problem.name, "bold"), f"  {solution.kind}"))
+    console.print(Text.assemble((status.value, _STYLES.get(status, "bold red")), f"  {_MEANING[status]}{stopped}"))
+    figures = [("solver", solver), ("time", seconds(elapsed_s))]
+    changed = ", ".join(f"{name}={value_text(value)}" for name, value in solution.params.items())
+    figures += [("parameters", changed)] if changed else []
+    figures += [("solved with", str(solution.overrides))] if solution.overrides else []
+    figures += [("cross-check", str(solution.cross_check))] if solution.cross_check is not None else []
+    figures += [("policy", problem.objective.policy)] if problem.objective.policy else []
+    if solution.verdict is not None:
+        known = [("objective", of_term(solution.objective, solution.term)), ("bound", plain(solution.bound))]
+        figures = [*known, ("gap", percent(solution.gap)), *figures]
+    line = Text("   ").join(Text.assemble((f"{name} ", "dim"), value) for name, value in figures)
+    console.print(line)
+
+
+def _reasons(console: Console, solution: Solution[Any]) -> None:
+    if solution.conflicts:
+        console.print("\nThese limits contradict one another, whatever the plan:")
+        for conflict in solution.conflicts:
+            print_words(console, f"- {conflict.message}")
+    elif solution.message:
+        print_words(console, f"The solver says: {solution.message}", style="dim")
+
+
+def _stages(console: Console, solution: Solution[Any], units: Mapping[str, str]) -> None:
+    """The terms minimised one after another, then those that just came out as they did."""
+    assert solution.verdict is not None
+    table = light_table(
+        "Terms, minimised one after another", ("term", "value", "bound", "gap", "value in"), ("term", "value in")
+    )
+    for stage in solution.stages:
+        table.add_row(stage.term, plain(stage.objective), plain(stage.bound), percent(stage.gap), units[stage.term])
+    staged = {stage.term for stage in solution.stages}
+    for name, value in solution.verdict.terms.items():
+        if name not in staged and value:
+            table.add_row(name, plain(value), "", "not minimised", units[name], style="dim")
+    print_table(console, table)
+
+
+def _terms(console: Console, weights: Mapping[str, float], verdict: Verdict, units: Mapping[str, str]) -> None:
+    """Value, weight, contribution and unit of every term that is weighed or not zero; the largest contribution
+    first."""
+    heads = ("term", "value", "weight", "contribution", "share", "value in")
+    table = light_table("What the objective is made of", heads, ("term", "value in"))
+    parts = {name: value * weights[name] for name, value in verdict.terms.items()}
+    total = sum(parts.values())
+    for name in sorted(parts, key=lambda name: -parts[name]):
+        value, weight = verdict.terms[name], weights[name]
+        if value or weight:
+            share = percent(parts[name] / total, 1) if total and weight else ""
+            style = "" if weight else "dim"
+            table.add_row(name, plain(value), plain(weight), plain(parts[name]), share, units[name], style=style)
+    table.add_section()
+    table.add_row("total", "", "", plain(total), "", "", style="bold")
+    print_table(console, table)
+
+
+def _metrics(console: Console, metrics: Mapping[str, float]) -> None:
+    """Two figures a line where the terminal is wide enough."""
+    print_table(console, _in_pairs(metrics.items(), console.width))
+
+
+def _in_pairs(items: Iterable[tuple[str, float]], width: int) -> Table:
+    cells = [cell for name, value in items for cell in (name, plain(value))]
+    abreast = 4 if width >= 72 else 2
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 3, 0, 0), title="Key figures")
+    table.title_style, table.title_justify = "bold", "left"
+    for position in range(abreast):
+        table.add_column(justify="right" if position % 2 else "left", style="" if position % 2 else "dim")
+    for start in range(0, len(cells), abreast):
+        table.add_row(*cells[start : start + abreast])
+    return table

@@ -1,0 +1,291 @@
+"""CBC: the program that PuLP finds or brings along, run as a process of its own.
+
+PuLP's own model objects are left out: they cost minutes where arrays cost seconds, and PuLP calls a solution
+optimal that a time limit cut short, and drops CBC's bound. So the program is written and the answer read here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import closing
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mast_opt.core.arrays import FloatArray
+from mast_opt.core.errors import BackendError, BackendUnavailable, UnsupportedOption
+from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status, within_gap
+from mast_opt.problems.backends.base import checked_options, load
+from mast_opt.problems.backends.cbc_log import CbcLog
+from mast_opt.problems.backends.progress import Progress, Relay, watching
+from mast_opt.problems.backends.supervise import Outcome, supervised
+from mast_opt.problems.mip import Mip, scale
+from mast_opt.problems.mip.export import write_mps
+
+GOVERNED = {
+    **dict.fromkeys(("sec", "seconds", "timeMode", "timeM"), "time_limit_s"),
+    **dict.fromkeys(("ratio", "ratioGap", "allow", "allowableGap"), "gap"),
+    **dict.fromkeys(("randomSeed", "randomS", "randomCbcSeed", "randomC"), "seed"),
+    **dict.fromkeys(("thread", "threads"), "threads"),
+    **dict.fromkeys(("mips", "mipstart"), "start"),
+}
+NODE_LIMIT = "maxNodes"
+PREPROCESS = "preprocess"
+GRACE_S = 10.0
+"""How long CBC may take to write its answer after it was asked to stop; then it is killed."""
+SPAWNING = {"start_new_session": True} if os.name == "posix" else {}
+"""A process group of its own, so that Ctrl-C in a terminal reaches us alone."""
+
+
+class Cbc:
+    """CBC 2.10 or later, through its command line."""
+
+    name = "cbc"
+    package = "pulp>=3.3,<4"
+
+    def version(self) -> str:
+        """The version that the program prints. Raises BackendUnavailable if there is no program that runs here."""
+        path = self._path()
+        try:
+            output = subprocess.run([path, "-quit"], capture_output=True, text=True, timeout=30, check=True).stdout
+        except (OSError, subprocess.SubprocessError) as error:
+            raise BackendUnavailable(f"{path} does not run here: {error}") from error
+        found = re.search(r"Version: *(\S+)", output)
+        return found[1] if found else "unknown"
+
+    def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
+        """The result of one run of the program, under ``supervised``; see ``Backend.solve``."""
+        return supervised(self._minimise, mip, params)
+
+    def _path(self) -> str:
+        pulp = load("pulp", self)
+        bundled = str(pulp.PULP_CBC_CMD.pulp_cbc_path)
+        if os.access(bundled, os.X_OK):
+            return bundled
+        own = pulp.COIN_CMD().available()
+        if not own:
+            raise BackendUnavailable("PuLP brings no CBC for this machine; install one with: pip install 'pulp[cbc]'")
+        return str(own)
+
+    def _minimise(self, mip: Mip, params: SolveParams, progress: Progress) -> Outcome:
+        first = self._run(mip, params, progress)
+        if first.status not in (Status.OPTIMAL, Status.INFEASIBLE) or not mip.integral.any():
+            return first
+        plain = any(name.casefold() == PREPROCESS and value in ("off", False) for name, value in params.options)
+        again = replace(params, start=first.x, options=(*params.options, (PREPROCESS, "on" if plain else "off")))
+        try:
+            return _confirmed(mip, params, first, self._run(mip, again, progress))
+        except BackendError as error:
+            return _unproven(first, f"by a second search: {error}")
+
+    def _run(self, mip: Mip, params: SolveParams, progress: Progress) -> Outcome:
+        with tempfile.TemporaryDirectory(prefix="mast-opt-") as folder:
+            return _Run(self._path(), Path(folder), mip, params, progress).outcome()
+
+
+def _confirmed(mip: Mip, params: SolveParams, first: Outcome, second: Outcome) -> Outcome:
+    """A proof of CBC counts where its search with preprocessing and the one without come to the same.
+
+    CBC 2.10.3 calls 3 of 820 small random programs optimal above their minimum, and without preprocessing it ends in
+    a crash or a wrong answer on others.
+    """
+    if first.x is None or second.x is None:
+        both = first.status is second.status is Status.INFEASIBLE
+        if both:
+            return first
+        return _unproven(first if second.x is None else second, f"by a second search: {second.message}")
+    values = mip.objective(first.x), mip.objective(second.x)
+    better = first if values[0] <= values[1] else second
+    if second.status is Status.OPTIMAL and within_gap(max(values), min(values), params.gap, claimed=True):
+        return better
+    return _unproven(better, f"by a second search: {second.message}")
+
+
+def _unproven(outcome: Outcome, why: str) -> Outcome:
+    status = Status.NO_SOLUTION if outcome.x is None else Status.FEASIBLE
+    return Outcome(status, outcome.x, None, outcome.limit or Limit.OTHER, f"{outcome.message}; not confirmed {why}")
+
+
+class _Run:
+    """One solve: the files, the command line, the log, the answer."""
+
+    def __init__(self, path: str, folder: Path, mip: Mip, params: SolveParams, progress: Progress) -> None:
+        self._folder = folder
+        self._mip = mip
+        self._params = params
+        self._progress = progress
+        self._relay = Relay(params, progress)
+        self._scaled = scale(mip)
+        self._log = CbcLog()
+        self._told_at: float | None = None
+        write_mps(self._scaled.mip, folder / "program.mps", readable=False)
+        self._command = [path, *self._arguments()]
+
+    def outcome(self) -> Outcome:
+        try:
+            process, output = _spawn(self._command, self._folder)
+        except OSError as error:
+            raise BackendUnavailable(f"{self._command[0]} does not run here: {error}") from error
+        try:
+            with closing(output), watching(self._relay, lambda: self._stop(process)):
+                for line in output:
+                    self._log.feed(line)
+                    self._relay.call(self._report)
+                    if self._log.misunderstood:
+                        break
+                else:
+                    process.wait()
+        finally:
+            process.kill()
+            process.wait()
+        self._relay.reraise()
+        if self._log.misunderstood:
+            options = " ".join(f"{name}={value!r}" for name, value in self._params.options)
+            raise UnsupportedOption(f"CBC does not accept all of {options}: {'; '.join(self._log.misunderstood)}")
+        return self._answer(process.returncode)
+
+    def _answer(self, code: int) -> Outcome:
+        words = self._first_line()
+        bound = None if self._log.bound is None else self._scaled.to_original_objective(self._log.bound)
+        if words is None:
+            if self._relay.stop:
+                return Outcome(
+                    Status.NO_SOLUTION, None, bound, self._relay.limit, "CBC was stopped before it could answer"
+                )
+            raise BackendError(f"CBC ended with code {code} and no answer: {' / '.join(self._log.tail)}")
+        if words.startswith(("Infeasible", "Integer infeasible")):
+            if self._progress.remaining_s(self._params.time_limit_s) == 0:  # cut off in preprocessing, it may be wrong
+                return Outcome(Status.NO_SOLUTION, None, bound, Limit.TIME, f"{words}, said when the time was up")
+            return Outcome(Status.INFEASIBLE, message=words)
+        if words.startswith("Unbounded"):
+            return Outcome(Status.UNBOUNDED, message=words)
+        if words.startswith("Optimal"):
+            x = self._x()
+            whole_search = "within gap tolerance" not in words
+            return Outcome(Status.OPTIMAL, x, self._mip.objective(x) if whole_search else bound, message=words)
+        if not words.startswith("Stopped"):
+            raise BackendError(f"CBC gave an answer of an unknown kind: {words}")
+        limit = Limit.TIME if " on time" in words else Limit.ITERATIONS
+        if self._relay.stop:
+            limit = self._relay.limit
+        if "no integer solution" in words or not self._mip.integral.any():
+            return Outcome(Status.NO_SOLUTION, None, bound, limit, words)
+        return Outcome(Status.FEASIBLE, self._x(), bound, limit, words)
+
+    def _arguments(self) -> list[str]:
+        params = self._params
+        arguments = ["program.mps"]
+        for name, value in checked_options("CBC", params, GOVERNED, NODE_LIMIT):
+            if not re.fullmatch(r"[A-Za-z]+", name):
+                raise UnsupportedOption(f"CBC does not accept option {name}: expected letters only, as in 'cuts'")
+            text = {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+            arguments += [f"-{name}", text]
+        # CBC measures the gap by the larger of objective and bound
+        arguments += ["-ratioGap", repr(params.gap / (1 + params.gap)), "-allowableGap", "0"]
+        arguments += ["-randomSeed", str(params.seed + 1), "-randomCbcSeed", str(params.seed + 1)]
+        if params.threads is not None and params.threads > 1:
+            arguments += ["-threads", str(params.threads)]
+        if params.start is not None and self._mip.integral.any():
+            self._write_start(params.start)
+            arguments += ["-mipstart", "start.txt"]
+        remaining = self._progress.remaining_s(params.time_limit_s)
+        if remaining is not None:
+            arguments += ["-seconds", repr(remaining), "-timeMode", "elapsed"]
+        return [*arguments, "-solve", "-solution", "answer.txt", "-saveSolution", "answer.bin"]
+
+    def _write_start(self, start: FloatArray) -> None:
+        columns = np.flatnonzero(self._mip.integral)
+        whole = np.clip(np.round(start), self._mip.col_lower, self._mip.col_upper)[columns]
+        lines = [f"{at} c{at} {value:.17g} 0\n" for at, value in zip(columns.tolist(), whole.tolist(), strict=True)]
+        (self._folder / "start.txt").write_text("Stopped on iterations - objective value 0\n" + "".join(lines))
+
+    def _first_line(self) -> str | None:
+        path = self._folder / "answer.txt"
+        if not path.exists() or not (self._folder / "answer.bin").exists():
+            return None
+        with path.open() as file:
+            return file.readline().strip() or None
+
+    def _x(self) -> FloatArray:
+        """The columns at full precision: two counts, the objective, row activities and duals, then the columns."""
+        with (self._folder / "answer.bin").open("rb") as file:
+            rows, columns = np.fromfile(file, np.int32, 2)
+            numbers = np.fromfile(file, np.float64)
+        if columns != len(self._mip.cost) or len(numbers) != 1 + 2 * rows + 2 * columns:
+            raise BackendError(f"CBC wrote an answer of {columns} columns to a program of {len(self._mip.cost)}")
+        return self._scaled.to_original(numbers[1 + 2 * rows : 1 + 2 * rows + columns])
+
+    def _report(self) -> None:
+        known = (self._log.incumbent, self._log.bound)
+        self._progress.update(
+            *(None if value is None else self._scaled.to_original_objective(value) for value in known)
+        )
+
+    def _stop(self, process: subprocess.Popen[bytes]) -> None:
+        """Ask once, so that CBC writes the incumbent; insist when it has none or takes too long."""
+        if self._log.incumbent is None and not self._log.sighted:
+            process.kill()
+        elif self._told_at is None:
+            self._told_at = time.monotonic()
+            self._progress.answering = True
+            process.send_signal(signal.SIGINT if os.name == "posix" else signal.SIGTERM)
+        elif time.monotonic() - self._told_at > GRACE_S:
+            process.kill()
+
+
+def _spawn(command: list[str], folder: Path) -> tuple[subprocess.Popen[bytes], Generator[str]]:
+    """The process and its output as it comes. A pipe would be filled by the block, so a terminal is lent instead.
+
+    Where ``_tied`` can be had, CBC is killed when this process ends in whatever way, instead of working on for nobody.
+    """
+    options: dict[str, Any] = {"cwd": folder, "stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT, **SPAWNING}
+    if sys.platform == "win32":
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, **options)
+        assert process.stdout is not None
+        return process, (line.decode(errors="replace") for line in process.stdout)
+    reader, writer = os.openpty()
+    try:
+        process = subprocess.Popen([*_tied(), *command], stdout=writer, **options)
+    except OSError:
+        os.close(reader)
+        raise
+    finally:
+        os.close(writer)
+    return process, _lines(reader)
+
+
+@cache
+def _tied() -> tuple[str, ...]:
+    """What runs a command that ends with its parent: ``setpriv`` of util-linux 2.33 or later; nothing elsewhere."""
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        return ()
+    tied = (setpriv, "--pdeathsig", "KILL", "--")
+    tried = subprocess.run([*tied, "true"], stdin=subprocess.DEVNULL, capture_output=True)
+    return tied if tried.returncode == 0 else ()
+
+
+def _lines(descriptor: int) -> Generator[str]:
+    """Complete lines from a terminal, until the other side has closed it."""
+    rest = b""
+    with os.fdopen(descriptor, "rb", buffering=0) as terminal:
+        while True:
+            try:
+                block = terminal.read(65536)
+            except OSError:  # how Linux says that nobody writes any more
+                return
+            if not block:
+                return
+            *complete, rest = (rest + block).split(b"\n")
+            yield from (line.decode(errors="replace").rstrip("\r") for line in complete)

@@ -1,0 +1,128 @@
+"""Periods of data placement in one program: what links the replicas and runs of one period to those of the next.
+
+A period after the first is stated as if nothing were stored and nothing ran before it. For each pair of periods come
+
+    kept[i,r] ≤ place[i,r] of both periods              gives back price and ingress of a replica that was there
+    left[w,r] ≥ Σ_k run[w,r,k] before − Σ_k run[w,r,k]  term moved_work
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mast_opt.core.arrays import FloatArray, IntArray
+from mast_opt.core.units import MB_PER_TB, MICRO
+from mast_opt.problems.data_placement.entities import CurrentRuns
+from mast_opt.problems.data_placement.problem import DataPlacement
+from mast_opt.problems.kind.rolling import JointProgram, Link, Stage
+from mast_opt.problems.mip import Block, Mip
+from mast_opt.problems.mip.transforms import Extension
+
+_OF_MOVES = ("copied_tb", "copy", "new_replicas", "moves", "moved_work", "moved_workloads", "migration_cost")
+"""Limits that count from the plan before."""
+
+
+def fresh(problem: DataPlacement) -> DataPlacement:
+    """The instance as if nothing were stored and nothing ran before it."""
+    none = np.zeros(0, np.int64)
+    stored = np.zeros_like(problem.datasets.stored)
+    return replace(
+        problem,
+        datasets=replace(problem.datasets, stored=stored),
+        current_runs=CurrentRuns(none, none, none, none),
+    )
+
+
+def refusal(instances: Iterable[DataPlacement], changes: Iterable[str]) -> str:
+    """Why the periods cannot be stated together; empty where they can."""
+    every = tuple(instances)
+    counted = sorted({name for one in every for name in one.limits if name in _OF_MOVES})
+    reasons = {
+        "links, whose copies have sources": any(one.links is not None for one in every),
+        "splittable work": any(bool(one.workloads.splittable.any()) for one in every),
+        "terms in an order": any(one.objective.lexicographic for one in every),
+        f"limits on what moves ({', '.join(counted)})": bool(counted),
+        "regions that are lost": "lose_regions" in set(changes),
+    }
+    return ", ".join(words for words, there in reasons.items() if there)
+
+
+def linked(program: Mip, before: Stage, after: Stage) -> Link:
+    """The link of two periods in a row, whose columns lie in ``program``."""
+    p: DataPlacement = after.problem
+    place_before, place_after = _places(before), _places(after)
+    datasets, regions, workloads = len(p.datasets), len(p.regions), len(p.workloads)
+    replicas, work = datasets * regions, workloads * regions
+    row, column = program.shape
+    kept = column + np.arange(replicas)
+    left = column + replicas + np.arange(work)
+    at_before, run_before = _runs(before, regions)
+    at_after, run_after = _runs(after, regions)
+    every, of_work = row + np.arange(replicas), row + 2 * replicas
+    limited = np.flatnonzero(p.regions.ingress_limited)
+    ingress = np.repeat(_ingress_rows(after), datasets)
+    arriving = (np.arange(datasets)[None, :] * regions + limited[:, None]).ravel()
+    entries: list[tuple[IntArray, IntArray, ArrayLike]] = [
+        (every, kept, 1.0),
+        (every, place_after, -1.0),
+        (replicas + every, kept, 1.0),
+        (replicas + every, place_before, -1.0),
+        (of_work + np.arange(work), left, 1.0),
+        (of_work + at_before, run_before, -1.0),
+        (of_work + at_after, run_after, 1.0),
+        (ingress, kept[arriving], -np.tile(p.datasets.size_mb, len(limited)).astype(np.float64)),
+    ]
+    extension = Extension(
+        "between",
+        columns=replicas + work,
+        col_upper=1.0,
+        rows=2 * replicas + work,
+        row_lower=np.repeat([-np.inf, 0.0], [2 * replicas, work]),
+        row_upper=np.repeat([0.0, np.inf], [2 * replicas, work]),
+        entries=entries,
+    )
+
+    def values(x: FloatArray) -> FloatArray:
+        leaves = np.zeros(work)
+        np.add.at(leaves, at_before, x[run_before])
+        np.subtract.at(leaves, at_after, x[run_after])
+        return np.concatenate([np.minimum(x[place_before], x[place_after]), np.maximum(leaves, 0.0)])
+
+    return Link(extension, _costs(p), values)
+
+
+def _places(stage: Stage) -> IntArray:
+    return np.asarray(stage.columns[_block(stage, "place").ids.ravel()])
+
+
+def _runs(stage: Stage, regions: int) -> tuple[IntArray, IntArray]:
+    """(workload and region as one number, column) of every run."""
+    block = _block(stage, "run")
+    assert block.cells is not None
+    workload, region, _ = block.cells
+    return np.asarray(workload) * regions + region, np.asarray(stage.columns[block.ids])
+
+
+def _ingress_rows(stage: Stage) -> IntArray:
+    blocks = [one for one in stage.mip.rows if one.name == "ingress"]
+    return stage.first_row + blocks[0].ids.astype(np.int64) if blocks else np.zeros(0, np.int64)
+
+
+def _block(stage: Stage, name: str) -> Block:
+    return next(one for one in stage.mip.columns if one.name == name)
+
+
+def _costs(p: DataPlacement) -> FloatArray:
+    """Of the columns of a link, in the objective of the later period."""
+    weights, size = p.objective.weights, p.datasets.size_mb[:, None]
+    copied = weights["copy"] * size / max(int(p.datasets.size_mb.sum()), 1)
+    usd = weights["migration_cost"] * size / MB_PER_TB * p.regions.copy_price_micro / MICRO
+    moved = weights["moved_work"] * p.demand_mgpu / p.demand_mgpu.sum()
+    return np.concatenate([-(copied + usd).ravel(), np.repeat(moved, len(p.regions))])
+
+
+JOINT = JointProgram(fresh, refusal, linked)

@@ -1,0 +1,122 @@
+"""Loss of a region in data placement: data of which no replica is left, and the work that reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mast_opt.core.units import MB_PER_TB
+from mast_opt.problems.data_placement.plan import Plan
+from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement
+from mast_opt.problems.kind.analysis_hooks import Loss
+from mast_opt.problems.kind.scenario_values import positions
+
+
+def settle_loss(
+    problem: DataPlacement, scenario: DataPlacement, changes: Mapping[str, Any], plan: Plan | None
+) -> tuple[DataPlacement, Loss]:
+    """The scenario without the data that its lost regions take with them, and that loss.
+
+    The replicas that are left are those of the plan where one is given: the regions are lost after it is carried out.
+    Otherwise they are today's. A lost dataset is stored nowhere, no pin brings it back, and work that reads it runs
+    nowhere. The current runs are also those of the plan where one is given, so that moved work is counted from it.
+
+    Args:
+        problem: the instance before the scenario.
+        scenario: the instance after all changes, in which lost regions hold nothing.
+        changes: the scenario's keys and values.
+        plan: the plan whose replicas and runs are hit; None for today's.
+    """
+    if "lose_regions" not in changes:
+        return scenario, Loss()
+    away = np.zeros(len(problem.regions), np.bool_)
+    away[positions("lose_regions", "region", problem.regions.labels, changes["lose_regions"])] = True
+    replicas = problem.datasets.stored if plan is None else plan.place
+    lost = lost_datasets(problem, scenario.closed, replicas, away)
+    readers = readers_of(problem, lost)
+    settled = scenario.with_columns(
+        {
+            "datasets.stored": replicas & ~away & ~lost[:, None],
+            "datasets.pinned": scenario.datasets.pinned & ~lost[:, None],
+            "datasets.forbidden": scenario.datasets.forbidden | lost[:, None],
+            "datasets.copies_min": np.where(lost, 0, scenario.datasets.copies_min),
+            "workloads.forbidden": scenario.workloads.forbidden | readers[:, None],
+        }
+    )
+    settled = settled if plan is None else _running(settled, plan)
+    return settled, replace(loss_of(problem, lost), unavoidable=_unavoidable(settled, readers))
+
+
+def _unavoidable(p: DataPlacement, readers: Bools) -> dict[str, float]:
+    """What work that runs nowhere costs of the terms: its demand is not served, and it leaves where it runs today."""
+    weight = p.tier_weight[p.workloads.tier] * p.demand_mgpu
+    gone = readers[p.current_runs.workload]
+    left = p.demand_mgpu[p.current_runs.workload[gone]] * p.current_runs.share[gone] / SHARE
+    whole = float(p.demand_mgpu.sum())
+    return {
+        "unserved": float(weight[readers].sum() / weight.sum()) if weight.any() else 0.0,
+        "moved_work": float(left.sum()) / whole if whole else 0.0,
+    }
+
+
+def _running(scenario: DataPlacement, plan: Plan) -> DataPlacement:
+    """The scenario with the plan's runs as those of today; ``moved_work`` counts what leaves their regions."""
+    runs = plan.run_share > 0
+    return scenario.with_columns(
+        {
+            "current_runs.workload": plan.run_workload[runs],
+            "current_runs.region": plan.run_region[runs],
+            "current_runs.gpu_type": plan.run_type[runs],
+            "current_runs.share": plan.run_share[runs],
+        }
+    )
+
+
+def lost_datasets(problem: DataPlacement, closed: Bools, replicas: Bools, away: Bools) -> Bools:
+    """Mask [I] of the datasets that are gone with these regions.
+
+    It is if it has replicas and all of them are there, or if the instance lets some region hold it and ``closed``
+    leaves none. A dataset without any replica comes from outside, so no region takes it along.
+
+    Args:
+        problem: the instance before the loss.
+        closed: [I, R] where no replica may be after the loss; the lost regions are among these.
+        replicas: [I, R] what is stored before the loss.
+        away: [R] the lost regions.
+    """
+    left = replicas & ~away
+    no_replica = np.any(replicas, axis=1) > np.any(left, axis=1)
+    no_region = np.all(closed, axis=1) > np.all(problem.closed, axis=1)
+    lost: Bools = np.logical_or(no_replica, no_region)
+    return lost
+
+
+def readers_of(problem: DataPlacement, datasets: Bools) -> Bools:
+    """Mask [W] of the workloads that read any of the datasets."""
+    readers = np.zeros(len(problem.workloads), np.bool_)
+    readers[problem.reads.workload[datasets[problem.reads.dataset]]] = True
+    return readers
+
+
+def loss_of(problem: DataPlacement, lost: Bools) -> Loss:
+    """The lost datasets, their size, and the work that reads them, by name."""
+    return Loss(
+        datasets=tuple(problem.datasets.labels[i] for i in np.flatnonzero(lost)),
+        tb=sum(problem.datasets.size_mb[lost].tolist()) / MB_PER_TB,
+        work=tuple(problem.workloads.labels[w] for w in np.flatnonzero(readers_of(problem, lost))),
+    )
+
+
+def adapted(scenario: DataPlacement, plan: Plan) -> Plan:
+    """The same decisions as a plan of the scenario: what is stored there already needs no copy."""
+    needed = ~scenario.datasets.stored[plan.copy_dataset, plan.copy_target]
+    return replace(
+        plan,
+        copy_dataset=plan.copy_dataset[needed],
+        copy_source=plan.copy_source[needed],
+        copy_target=plan.copy_target[needed],
+        copy_share=plan.copy_share[needed],
+    )

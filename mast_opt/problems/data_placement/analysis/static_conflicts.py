@@ -1,0 +1,228 @@
+"""Static infeasibility checks of data placement: limits that contradict one another, seen without solving.
+
+Every conflict is a proof that no plan exists; none found proves nothing. Where work may be refused, what work
+needs is no reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mast_opt.core.verdict import Conflict
+from mast_opt.core.wording import listed
+from mast_opt.problems.data_placement.analysis.domain_reduction import ReducedDomains
+from mast_opt.problems.data_placement.problem import DataPlacement
+from mast_opt.problems.data_placement.verification.measures import total, totals
+from mast_opt.problems.data_placement.wording import copies, cores, days, tb
+
+
+def conflicts(problem: DataPlacement) -> tuple[Conflict, ...]:
+    """What keeps every plan from being feasible: datasets, then regions, workloads and totals."""
+    view = ReducedDomains(problem)
+    found = [*_of_datasets(view), *_of_regions(view)]
+    if not problem.may_refuse:
+        found += [*_of_workloads(view), *_of_forced_work(view)]
+    return (*found, *_of_totals(view))
+
+
+def _of_datasets(view: ReducedDomains) -> Iterator[Conflict]:
+    p = view.p
+    for i, r in zip(*(at.tolist() for at in np.nonzero(p.datasets.pinned & p.datasets.forbidden))):
+        yield _place(
+            p, i, r, f"dataset {p.datasets.labels[i]} is both pinned to and forbidden in {p.regions.labels[r]}"
+        )
+    for i, r in zip(*(at.tolist() for at in np.nonzero(p.datasets.pinned & p.outside))):
+        name, region = p.datasets.labels[i], p.regions.labels[r]
+        words = f"dataset {name} is pinned to {region}, which is outside its residency ({_homes(p, i)})"
+        yield Conflict("residency", (name, region), words)
+    for i, r in zip(*(at.tolist() for at in np.nonzero(p.datasets.pinned & ~view.reached))):
+        yield _place(
+            p,
+            i,
+            r,
+            f"dataset {p.datasets.labels[i]} ({tb(p.datasets.size_mb[i])}) is pinned to {p.regions.labels[r]}, "
+            f"but no links from the regions that hold it carry that much in {days(p.days)}",
+        )
+    pins, allowed, holds = p.datasets.pinned.sum(axis=1), (~p.closed).sum(axis=1), view.holds.sum(axis=1)
+    for i in np.flatnonzero(
+        (p.datasets.copies_min > p.datasets.copies_max)
+        | (pins > p.datasets.copies_max)
+        | (p.datasets.copies_min > holds)
+    ).tolist():
+        least, most = int(p.datasets.copies_min[i]), int(p.datasets.copies_max[i])
+        name = f"dataset {p.datasets.labels[i]}"
+        if least > most:
+            words = f"{name} needs at least {copies(least)} but may have at most {most}"
+        elif pins[i] > most:
+            words = f"{name} is pinned to {int(pins[i])} regions but may have at most {copies(most)}"
+        elif p.outside[i].any() and least > (~p.outside[i]).sum():
+            words = f"{name} needs {copies(least)} but its residency is only {_homes(p, i)}"
+            yield Conflict("residency", (p.datasets.labels[i],), words)
+            continue
+        elif least > allowed[i] and p.outside[i].any():
+            words = (
+                f"{name} needs {copies(least)} but rules forbid all regions of its residency ({_homes(p, i)}) "
+                f"but {int(allowed[i])}"
+            )
+        elif least > allowed[i]:
+            words = f"{name} needs {copies(least)} but is forbidden in all regions but {int(allowed[i])}"
+        else:
+            fits = (
+                f"needs {copies(least)} but fits in {int(holds[i])} of the {int(allowed[i])} allowed regions"
+                if holds[i]
+                else f"fits in none of the {int(allowed[i])} allowed regions"
+                if allowed[i] > 1
+                else "does not fit in the only allowed region"
+            )
+            words = f"{name} ({tb(p.datasets.size_mb[i])}) {fits}: {_counts(_why_not_held(view, i))}"
+        yield Conflict("copies", (p.datasets.labels[i],), words)
+
+
+def _why_not_held(view: ReducedDomains, i: int) -> list[tuple[str, int]]:
+    """How many regions fail for each reason; a region counts for the first one that applies."""
+    open_to = ~view.p.closed[i]
+    reasons = []
+    for words, met in (
+        ("too little storage after pinned data", view.fits[i]),
+        ("too little ingress after pinned data", view.arrives[i]),
+        ("no links that carry it in time", view.reached[i]),
+    ):
+        reasons.append((words, int((open_to & ~met).sum())))
+        open_to = open_to & met
+    return reasons
+
+
+def _of_regions(view: ReducedDomains) -> Iterator[Conflict]:
+    p = view.p
+    for r, (pinned, have) in enumerate(zip(view.pinned_mb, p.usable_storage_mb.tolist())):
+        if pinned > have:
+            words = f"datasets pinned to {p.regions.labels[r]} need {tb(pinned)} but it has {tb(have)} usable storage"
+            yield Conflict("storage", (p.regions.labels[r],), words)
+    for r, (arriving, most) in enumerate(zip(view.arriving_mb, p.ingress_mb.tolist())):
+        if p.regions.ingress_limited[r] and arriving > most:
+            words = (
+                f"datasets pinned to {p.regions.labels[r]} that it does not hold yet are {tb(arriving)} "
+                f"but its ingress takes {tb(most)} in {days(p.days)}"
+            )
+            yield Conflict("ingress", (p.regions.labels[r],), words)
+
+
+def _of_workloads(view: ReducedDomains) -> Iterator[Conflict]:
+    p = view.p
+    apart = p.reads_outside.all(axis=1)
+    for w in np.flatnonzero(apart).tolist():
+        homes = ", ".join(f"{p.datasets.labels[i]} ({_homes(p, i)})" for i in _resident_reads(p, w))
+        words = f"workload {p.workloads.labels[w]} reads datasets whose residency has no region in common: {homes}"
+        yield Conflict("residency", (p.workloads.labels[w],), words)
+    for w in np.flatnonzero(~view.possible.any(axis=1) & ~apart).tolist():
+        name, reasons = p.workloads.labels[w], _counts(_why_not_run(view, w))
+        yield Conflict("served", (name,), f"workload {name} can run in none of the {len(p.regions)} regions: {reasons}")
+    for w in np.flatnonzero(p.workloads.splittable & view.possible.any(axis=1)).tolist():
+        need, most = int(p.workloads.cpu_mcores[w]), view.quota_mcores[view.possible[w], p.workloads.app[w]]
+        if need > total(most):
+            words = (
+                f"workload {p.workloads.labels[w]} needs {cores(need)} but may use {cores(total(most))} "
+                f"in all regions where it may run"
+            )
+            yield Conflict("served", (p.workloads.labels[w],), words)
+
+
+def _why_not_run(view: ReducedDomains, w: int) -> list[tuple[str, int]]:
+    p = view.p
+    accepted = [p.gpu_types[k] for k in p.options.gpu_type[p.options.workload == w].tolist() if k < len(p.gpu_types)]
+    resident = [p.datasets.labels[i] for i in _resident_reads(p, w)]
+    open_to = np.ones(len(p.regions), np.bool_)
+    reasons = []
+    for words, met in (
+        ("closed by workload_rules", p.ruled[w]),
+        (f"outside the residency of {listed(resident)}" if resident else "", ~p.reads_outside[w]),
+        (f"no GPUs of its types ({', '.join(accepted)})", view.supplied[w]),
+        (
+            f"fewer than {cores(int(p.workloads.cpu_mcores[w]))} or too small a quota of its application",
+            view.room_for_work[w],
+        ),
+        ("too little room for all of its datasets, and no remote reads,", view.has_data[w]),
+    ):
+        reasons.append((words, int((open_to & ~met).sum())))
+        open_to = open_to & met
+    return reasons
+
+
+def _of_forced_work(view: ReducedDomains) -> Iterator[Conflict]:
+    """Regions and quotas that cannot take the work that must run there."""
+    p = view.p
+    forced = np.flatnonzero(view.possible.sum(axis=1) == 1)
+    region = view.possible[forced].argmax(axis=1)
+    count, apps = len(p.regions), len(p.apps)
+    need, output = p.workloads.cpu_mcores[forced], p.workloads.output_mb[forced]
+    by_region = totals(region, need, 1, count)
+    by_app = totals(region * apps + p.workloads.app[forced], need, 1, count * apps)
+    for r, (asked, have) in enumerate(zip(by_region, p.regions.cpu_mcores.tolist())):
+        if asked > have:
+            words = f"work that can run only in {p.regions.labels[r]} needs {cores(asked)} but it has {cores(have)}"
+            yield Conflict("cpu", (p.regions.labels[r],), words)
+    for r, a, have in zip(p.cpu_quotas.region.tolist(), p.cpu_quotas.app.tolist(), p.cpu_quotas.cpu_mcores.tolist()):
+        asked = by_app[r * apps + a]
+        if asked > have:
+            words = (
+                f"work of {p.apps[a]} that can run only in {p.regions.labels[r]} needs {cores(asked)} "
+                f"but its quota there is {cores(have)}"
+            )
+            yield Conflict("quota", (p.regions.labels[r], p.apps[a]), words)
+    for r, (written, have) in enumerate(zip(totals(region, output, 1, count), p.usable_storage_mb.tolist())):
+        if written and view.pinned_mb[r] <= have < view.pinned_mb[r] + written:
+            words = (
+                f"datasets pinned to {p.regions.labels[r]} need {tb(view.pinned_mb[r])} and outputs of work that can "
+                f"run only there {tb(written)}, but it has {tb(have)} usable storage"
+            )
+            yield Conflict("storage", (p.regions.labels[r],), words)
+
+
+def _of_totals(view: ReducedDomains) -> Iterator[Conflict]:
+    p = view.p
+    least = np.maximum(p.datasets.copies_min, p.datasets.pinned.sum(axis=1))
+    outputs = 0 if p.may_refuse else total(p.workloads.output_mb)
+    stored, usable = total(p.datasets.size_mb, least) + outputs, total(p.usable_storage_mb)
+    if stored > usable:
+        words = f"the fewest copies allowed and all outputs need {tb(stored)} but all regions have {tb(usable)}"
+        yield Conflict("storage", (), words)
+    if p.regions.ingress_limited.all():
+        kept = (p.datasets.stored & ~p.closed).sum(axis=1)
+        brought = total(p.datasets.size_mb, np.maximum(least - kept, view.new_pins.sum(axis=1)))
+        most = total(p.ingress_mb)
+        if brought > most:
+            words = f"at least {tb(brought)} have to be copied but ingress takes {tb(most)} in {days(p.days)}"
+            yield Conflict("ingress", (), words)
+    if p.may_refuse:
+        return
+    asked, have = total(p.workloads.cpu_mcores), total(p.regions.cpu_mcores)
+    if asked > have:
+        yield Conflict("cpu", (), f"all work needs {cores(asked)} but all regions have {cores(have)}")
+    by_app = totals(p.workloads.app, p.workloads.cpu_mcores, 1, len(p.apps))
+    for a in np.unique(p.cpu_quotas.app).tolist():
+        most = total(view.quota_mcores[:, a])
+        if by_app[a] > most:
+            words = f"work of {p.apps[a]} needs {cores(by_app[a])} but may use {cores(most)} in all regions together"
+            yield Conflict("quota", (p.apps[a],), words)
+
+
+def _resident_reads(p: DataPlacement, w: int) -> list[int]:
+    """The datasets with residency that a workload reads."""
+    data = p.reads.dataset[p.reads.workload == w]
+    found: list[int] = data[p.datasets.residency[data].any(axis=1)].tolist()
+    return found
+
+
+def _homes(p: DataPlacement, i: int) -> str:
+    """The regions of a dataset's residency."""
+    return listed([p.regions.labels[r] for r in np.flatnonzero(p.datasets.residency[i])])
+
+
+def _place(p: DataPlacement, i: int, r: int, words: str) -> Conflict:
+    return Conflict("place", (p.datasets.labels[i], p.regions.labels[r]), words)
+
+
+def _counts(reasons: list[tuple[str, int]]) -> str:
+    return ", ".join(f"{words} in {count}" for words, count in reasons if count)

@@ -1,0 +1,93 @@
+"""Registration record of data placement (``Kind``): the problem as the layers above see it."""
+
+from __future__ import annotations
+
+from mast_opt.problems.data_placement.analysis.current_state import current_state
+from mast_opt.problems.data_placement.analysis.static_conflicts import conflicts
+from mast_opt.problems.data_placement.formulation.codec import FREEZING
+from mast_opt.problems.data_placement.formulation.formulation import base
+from mast_opt.problems.data_placement.formulation.size import size
+from mast_opt.problems.data_placement.generate import FAMILIES
+from mast_opt.problems.data_placement.limits import LIMITS
+from mast_opt.problems.data_placement.migration.plan_rows import migration_plan
+from mast_opt.problems.data_placement.plan import Plan, check_plan, today
+from mast_opt.problems.data_placement.presentation.answers import answers
+from mast_opt.problems.data_placement.presentation.charts import charts
+from mast_opt.problems.data_placement.presentation.details import details
+from mast_opt.problems.data_placement.presentation.sections import sections
+from mast_opt.problems.data_placement.problem import LATER_TERMS, TERMS, UNITS, DataPlacement
+from mast_opt.problems.data_placement.tables.example import EXAMPLE
+from mast_opt.problems.data_placement.tables.input_warnings import warnings
+from mast_opt.problems.data_placement.tables.mathprog import write_dat
+from mast_opt.problems.data_placement.tables.plan_tables import plan_from_tables, plan_to_tables
+from mast_opt.problems.data_placement.tables.problem_tables import problem_from_tables, problem_to_tables
+from mast_opt.problems.data_placement.tables.schema import PLAN_SCHEMA, RULES, SCHEMA
+from mast_opt.problems.data_placement.tetris.params import TetrisParams
+from mast_opt.problems.data_placement.tetris.plan_limits import PRICED
+from mast_opt.problems.data_placement.tetris.priced_terms import TETRIS
+from mast_opt.problems.data_placement.verification.certificate import certified_bound
+from mast_opt.problems.data_placement.verification.verifier import use_of_limits, verify
+from mast_opt.problems.kind.analysis_hooks import AnalysisHooks
+from mast_opt.problems.kind.interfaces import (
+    AnalysisInterface,
+    FormulationInterface,
+    GenerateInterface,
+    MigrationInterface,
+    PresentationInterface,
+    SolverInterface,
+    TableInterface,
+    VerificationInterface,
+)
+from mast_opt.problems.kind.kind import Kind
+from mast_opt.problems.search.interface import HeuristicSolver, Rehearsal, SearchContext, SearchResult
+
+
+def _tetris(problem: DataPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
+    from mast_opt.problems.data_placement.tetris.solver import tetris  # compiles kernels: only when asked for
+
+    return tetris(problem, tools, start, tools.params_as(TetrisParams))
+
+
+def _rehearsals(problem: DataPlacement | None) -> tuple[Rehearsal, ...]:
+    from mast_opt.problems.data_placement.tetris.kernel_rehearsals import rehearsals
+
+    return rehearsals(problem)
+
+
+def _hooks() -> AnalysisHooks:
+    from mast_opt.problems.data_placement.analysis.hooks import QUESTIONS  # only when something is asked
+
+    return QUESTIONS
+
+
+KIND: Kind[DataPlacement, Plan] = Kind(
+    name=DataPlacement.kind,
+    title="Data placement: where each dataset lives and each workload runs",
+    problem_type=DataPlacement,
+    plan_type=Plan,
+    terms=TERMS,
+    units=UNITS,
+    later_terms=LATER_TERMS,
+    limits=LIMITS,
+    tables=TableInterface(
+        schema=SCHEMA,
+        plan_schema=PLAN_SCHEMA,
+        rules=RULES,
+        problem_from_tables=problem_from_tables,
+        problem_to_tables=problem_to_tables,
+        plan_from_tables=plan_from_tables,
+        plan_to_tables=plan_to_tables,
+        warnings=warnings,
+        exporters={".dat": write_dat},
+        example=EXAMPLE,
+    ),
+    formulation=FormulationInterface({"base": base}, size=size, fixed_parts=FREEZING),
+    verification=VerificationInterface(verify, check_plan, certified_bound, use_of_limits),
+    solvers=SolverInterface(
+        {"tetris": HeuristicSolver(_tetris, TETRIS, TetrisParams, frozenset(PRICED), rehearsals=_rehearsals)}
+    ),
+    generate=GenerateInterface(FAMILIES),
+    presentation=PresentationInterface(sections, charts, answers, details),
+    analysis=AnalysisInterface(conflicts, current_state=current_state, current_plan=today, hooks=_hooks),
+    migration=MigrationInterface(migration_plan),
+)

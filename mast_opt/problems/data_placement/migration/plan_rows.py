@@ -1,0 +1,141 @@
+"""Migration steps of a data-placement plan as rows: labels and words."""
+
+from __future__ import annotations
+
+from mast_opt.core.units import MB_PER_TB, MILLI
+from mast_opt.core.wording import counted
+from mast_opt.problems.data_placement.migration.planner import Steps, Stop, steps
+from mast_opt.problems.data_placement.plan import Plan
+from mast_opt.problems.data_placement.problem import SHARE, DataPlacement
+from mast_opt.problems.kind.migration_plan import Move, Order, Stopped, Stuck
+
+MOST_NAMES = 5
+"""Names in a sentence."""
+
+
+def migration_plan(problem: DataPlacement, plan: Plan) -> Order:
+    """Copies, deletions and moves of work from today to the plan, in TB, GPUs and days."""
+    p = problem
+    found = steps(problem, plan)
+    moves = sorted([*_data_moves(p, found), *_work_moves(p, found)], key=lambda move: move.wave)
+    stuck = [
+        Stuck(
+            p.datasets.labels[blocked.dataset],
+            p.regions.labels[blocked.region],
+            f"{_tb(blocked.missing_mb)} of storage are missing there"
+            if blocked.missing_mb
+            else "remote reads take all of the links that could bring it"
+            if blocked.full
+            else "it waits for another dataset, or no region that holds it reaches this one",
+        )
+        for blocked in found.blocked
+    ]
+    for part in found.waiting:
+        regions = sorted({p.regions.labels[piece.target[0]] for piece in part.pieces if piece.target is not None})
+        words = "its data is not there, or what it needs is not free"
+        stuck.append(Stuck(p.workloads.labels[part.workload], ", ".join(regions), words))
+    return Order(
+        tuple(moves),
+        tuple(stuck),
+        _relief(problem, found),
+        "TB",
+        found.proven,
+        tuple(_stopped(p, stop) for stop in found.stops),
+        _notes(p, found),
+    )
+
+
+def _data_moves(p: DataPlacement, found: Steps) -> list[Move]:
+    return [
+        Move(
+            wave=step.wave,
+            action="delete" if step.deletes else "copy" if step.source is not None else "upload",
+            what=p.datasets.labels[step.dataset],
+            source=p.regions.labels[step.region] if step.deletes else _name(p, step.source),
+            target=None if step.deletes else p.regions.labels[step.region],
+            amount=None if step.deletes else step.kb / MILLI / MB_PER_TB,
+            day=step.day,
+            days=step.days,
+            hop=step.hop,
+            unit="TB",
+        )
+        for step in found.steps
+    ]
+
+
+def _work_moves(p: DataPlacement, found: Steps) -> list[Move]:
+    gpus = {
+        (w, k): mgpu
+        for w, k, mgpu in zip(p.options.workload.tolist(), p.options.gpu_type.tolist(), p.options.mgpu.tolist())
+    }
+    moves = []
+    for run in found.runs:
+        cell = run.target or run.source
+        assert cell is not None
+        moves.append(
+            Move(
+                wave=run.wave,
+                action="stop" if run.target is None else "start" if run.source is None else "move",
+                what=p.workloads.labels[run.workload],
+                source=_name(p, run.source and run.source[0]),
+                target=_name(p, run.target and run.target[0]),
+                amount=gpus.get((run.workload, cell[1]), 0) * run.share / SHARE / MILLI,
+                day=run.day,
+                unit="GPUs",
+                share=run.share / SHARE,
+                gpu_type=_type(p, cell),
+                from_type=_type(p, run.source) if run.source and run.target else None,
+            )
+        )
+    return moves
+
+
+def _type(p: DataPlacement, cell: tuple[int, int]) -> str | None:
+    return p.gpu_types[cell[1]] if cell[1] < len(p.gpu_types) else None
+
+
+def _stopped(p: DataPlacement, stop: Stop) -> Stopped:
+    share = sum(piece.share for piece in stop.part.pieces if piece.source is not None)
+    return Stopped(p.workloads.labels[stop.part.workload], share / SHARE, stop.mgpu / MILLI, stop.day, stop.days)
+
+
+def _notes(p: DataPlacement, found: Steps) -> tuple[str, ...]:
+    if not found.unknown:
+        return ()
+    names = [p.workloads.labels[w] for w in found.unknown]
+    some = ", ".join(names[:MOST_NAMES]) + (f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else "")
+    number = counted(len(names), "workload")
+    return (
+        f"today's run of {number} is not known, or only in part ({some}): no replica is kept for it until it starts",
+    )
+
+
+def _relief(problem: DataPlacement, found: Steps) -> tuple[str, ...]:
+    """What breaks the deadlock, if there is one: the stopovers that were used, and the room that would do instead."""
+    p = problem
+    words = []
+    if found.stops:
+        gpus = sum(stop.mgpu for stop in found.stops) / MILLI
+        days = max(stop.days for stop in found.stops)
+        how_long = f"at most {counted(days, 'day')}" if days else "for less than a day"
+        words.append(
+            f"no order keeps all work running: {counted(len(found.stops), 'part')} of workloads must stop for a while "
+            f"({gpus:,.6g} GPUs), {how_long}"
+        )
+    stopovers = {(step.dataset, step.region) for step in found.steps if step.hop and not step.deletes}
+    if stopovers:
+        names = ", ".join(f"{p.datasets.labels[i]} in {p.regions.labels[r]}" for i, r in sorted(stopovers))
+        volume = sum(int(p.datasets.size_mb[i]) for i, _ in stopovers)
+        words.append(f"the plan's own moves block one another; stopovers resolve that: {names} ({_tb(volume)})")
+    if found.room:
+        rooms = " and ".join(f"{_tb(room.mb)} more in {p.regions.labels[room.region]}" for room in found.room)
+        words.append(f"temporary room would do {'instead' if stopovers else 'it'}: {rooms}")
+    return tuple(words)
+
+
+def _name(problem: DataPlacement, region: int | None) -> str | None:
+    return None if region is None else problem.regions.labels[region]
+
+
+def _tb(mb: int) -> str:
+    return f"{mb / MB_PER_TB:,.6g} TB"

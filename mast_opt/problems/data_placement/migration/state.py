@@ -1,0 +1,231 @@
+"""State of a data-placement migration: what regions hold and run, and which step keeps every limit.
+
+A step has two sides. What it takes (room, cores, replicas that others might read) counts from its beginning, what it
+gives from its end. So steps that are each possible after what the others take may run at the same time, in any order.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+
+from mast_opt.problems.data_placement.migration.loads import Amounts, Load, Loads, Reads
+from mast_opt.problems.data_placement.migration.remote_reads import RemoteReads, Saved
+from mast_opt.problems.data_placement.migration.replica_moves import Moving, Pair
+from mast_opt.problems.data_placement.problem import SHARE
+
+
+class Where(enum.Enum):
+    """Where a part of a workload is."""
+
+    TODAY = "where it runs today, if anywhere"
+    STOPPED = "nowhere, until it starts where the plan has it"
+    THERE = "where the plan has it, or ended if the plan does not serve it"
+
+
+class MigrationState:
+    """The state in between; every method that takes says whether the limits allow it, and changes nothing if not."""
+
+    def __init__(self, moving: Moving, loads: Loads) -> None:
+        self.m, self.loads = moving, loads
+        stored = moving.problem.datasets.stored
+        self.held: list[frozenset[int]] = [frozenset() for _ in range(len(stored))]
+        for i, r in zip(*(axis.tolist() for axis in stored.nonzero()), strict=True):
+            self.held[i] |= {r}
+        self.free = list(loads.free)
+        self.where = [Where.THERE if part.stays else Where.TODAY for part in loads.parts]
+        """[U] parts that stay are there from the beginning."""
+        self.to_come = {i: {r for _, r in pairs} for i, pairs in moving.incoming_of.items()}
+        """Dataset → regions that the copies still to begin go to."""
+        self.sending: dict[Pair, int] = {}
+        """(dataset, region) → copies under way from there."""
+        self.readers: dict[int, dict[int, int]] = {}
+        """Dataset → region → parts that read it from there."""
+        self.leaving: dict[Pair, int] = {}
+        """(dataset, region) → parts that read it there today and have not left."""
+        self.remote = self._first_reads()
+
+    def _first_reads(self) -> RemoteReads | None:
+        m = self.m
+        remote = None
+        if m.link_kb is not None:
+            remote = RemoteReads(m.link_kb, m.may_read, len(m.problem.regions))
+        for part, load in zip(self.loads.parts, self.loads.loads, strict=True):
+            for i, r, count, volume in load.reads_now:
+                self._count(i, r, count)
+                if not part.stays:
+                    self.leaving[i, r] = self.leaving.get((i, r), 0) + count
+                if remote is not None:
+                    remote.add(i, r, volume)
+        if remote is not None:
+            for r, demand in enumerate(remote.demand):
+                remote.fit(r, list(demand), self.held)
+        return remote
+
+    def copy(self) -> MigrationState:
+        """A copy whose changes leave this one as it is."""
+        twin = MigrationState.__new__(MigrationState)
+        twin.m, twin.loads = self.m, self.loads
+        twin.held, twin.free, twin.where = list(self.held), list(self.free), list(self.where)
+        twin.to_come = {i: set(regions) for i, regions in self.to_come.items()}
+        twin.sending, twin.leaving = dict(self.sending), dict(self.leaving)
+        twin.readers = {i: dict(regions) for i, regions in self.readers.items()}
+        twin.remote = None if self.remote is None else self.remote.copy()
+        return twin
+
+    # replicas
+
+    def may_begin(self, i: int, r: int) -> bool:
+        """Whether there is room for a replica, and somewhere to copy it from."""
+        size = SHARE * self.m.size_mb[i]
+        return (not size or size <= self.free[r]) and self.m.sources(i, r, self.held[i]) is not None
+
+    def begin(self, i: int, r: int) -> None:
+        """Keep the room for a replica that may come."""
+        self.free[r] -= SHARE * self.m.size_mb[i]
+        self.to_come.get(i, set()).discard(r)
+
+    def arrive(self, i: int, r: int) -> None:
+        """The replica is whole."""
+        self.held[i] |= {r}
+        if self.remote is not None:
+            for region in self.readers.get(i, {}):
+                self.remote.fit(region, (i,), self.held)
+
+    def delete(self, i: int, r: int) -> bool:
+        """Give up a replica if enough stay, nothing is copied from it, copies to come have another source, and whoever
+        can read the dataset now still can."""
+        m, held = self.m, self.held[i]
+        stay = held - {r}
+        if len(stay) < m.floor[i] or (i, r) in self.sending:
+            return False
+        for to in self.to_come.get(i, ()):
+            if m.sources(i, to, held) is not None and m.sources(i, to, stay) is None:
+                return False
+        readers = self.readers.get(i, {})
+        if any(m.served(i, to, held) and not m.served(i, to, stay) for to in readers):
+            return False
+        self.held[i] = stay
+        if self.remote is None or all(self._refit(to, (), (i,)) for to in readers):
+            return True
+        self.held[i] = held
+        for to in readers:
+            self.remote.fit(to, (i,), self.held)
+        return False
+
+    def deleted(self, i: int, r: int) -> None:
+        """The room of a replica is free."""
+        self.free[r] += SHARE * self.m.size_mb[i]
+
+    def local_readers_leave(self, i: int, r: int) -> bool:
+        """Whether work reads the replica that will soon run somewhere else."""
+        return self.leaving.get((i, r), 0) > 0
+
+    # work
+
+    def taken(self, u: int) -> Amounts:
+        """What a part needs free to start where the plan has it."""
+        load = self.loads.loads[u]
+        return load.takes if self.where[u] is Where.TODAY else load.enters
+
+    def fits(self, u: int) -> bool:
+        """Whether there is room for a part to start where the plan has it."""
+        return all(amount <= self.free[limit] for limit, amount in self.taken(u))
+
+    def has_data(self, u: int, local: bool) -> bool:
+        """Can it read all its data where the plan has it? ``local``: in the same region, where the plan does so."""
+        m = self.m
+        for i, r, _, _ in self.loads.loads[u].reads_then:
+            if local and m.plan.place[i, r] and r not in self.held[i]:
+                return False
+            if not m.readable(i, r, self.held[i]):
+                return False
+        return True
+
+    def links_full(self, i: int, r: int) -> bool:
+        """Whether reads take all of each link over which a copy of the dataset could come."""
+        remote = self.remote
+        links = [] if remote is None else [q for q in self.held[i] if remote.link_kb.get((q, r), 0)]
+        return remote is not None and bool(links) and all(remote.spare(q, r) <= 0 for q in links)
+
+    def enter(self, u: int) -> bool:
+        """Begin to run where the plan has it, if there is room, data and a way for remote reads."""
+        load = self.loads.loads[u]
+        if not self.fits(u) or not self.has_data(u, local=False):
+            return False
+        reads = load.reads_takes if self.where[u] is Where.TODAY else load.reads_then
+        if self.remote is not None and not self._refit_all(reads):
+            return False
+        for limit, amount in self.taken(u):
+            self.free[limit] -= amount
+        for i, r, count, _ in reads:
+            self._count(i, r, count)
+        return True
+
+    def leave(self, u: int) -> None:
+        """After ``enter``: no longer run where it does today."""
+        load = self.loads.loads[u]
+        if self.where[u] is Where.TODAY:
+            self._give(load, load.gives, load.reads_gives)
+        self.where[u] = Where.THERE
+
+    def stop(self, u: int) -> None:
+        """No longer run today's way, and not yet the plan's; also a part that stays, once."""
+        load = self.loads.loads[u]
+        self._give(load, load.leaves, load.reads_now, stays=self.loads.parts[u].stays)
+        self.where[u] = Where.STOPPED if self.loads.parts[u].runs_then else Where.THERE
+
+    def _give(self, load: Load, amounts: Amounts, reads: Reads, stays: bool = False) -> None:
+        for limit, amount in amounts:
+            self.free[limit] += amount
+        if not stays:
+            for i, r, count, _ in load.reads_now:
+                self.leaving[i, r] -= count
+        for i, r, count, volume in reads:
+            self._count(i, r, -count)
+            if self.remote is not None:
+                self.remote.add(i, r, -volume)
+        if self.remote is not None:
+            for r, datasets in _by_region(reads).items():
+                self.remote.fit(r, datasets, self.held)
+
+    def _count(self, i: int, r: int, more: int) -> None:
+        if more:
+            regions = self.readers.setdefault(i, {})
+            regions[r] = regions.get(r, 0) + more
+            if not regions[r]:
+                del regions[r]
+
+    def _refit_all(self, reads: Reads) -> bool:
+        """Find sources for more reads in several regions, or leave all as it was."""
+        assert self.remote is not None
+        done: list[tuple[int, Saved]] = []
+        for r in _by_region(reads):
+            saved = self.remote.save(r)
+            if not self._refit(r, [(i, volume) for i, region, _, volume in reads if region == r], ()):
+                for region, before in done:
+                    self.remote.restore(region, before)
+                return False
+            done.append((r, saved))
+        return True
+
+    def _refit(self, r: int, more: Iterable[Pair], changed: Iterable[int]) -> bool:
+        """Find sources for what a region reads and is to read; False, and all as it was, where more would be short."""
+        assert self.remote is not None
+        saved, before = self.remote.save(r), self.remote.missing(r)
+        datasets = [*changed]
+        for i, volume in more:
+            self.remote.add(i, r, volume)
+            datasets.append(i)
+        self.remote.fit(r, datasets, self.held)
+        if self.remote.missing(r) <= before:
+            return True
+        self.remote.restore(r, saved)
+        return False
+
+
+def _by_region(reads: Reads) -> dict[int, list[int]]:
+    regions: dict[int, list[int]] = {}
+    for i, r, _, _ in reads:
+        regions.setdefault(r, []).append(i)
+    return regions

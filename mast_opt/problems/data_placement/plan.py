@@ -1,0 +1,200 @@
+"""A data-placement plan: replicas, runs, sources of copies and remote reads; derived values; the current plan."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.core.arrays import OTHER_INSTANCE, Arrays, amounts, flags, positions
+from mast_opt.core.errors import PlanError
+from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement, Ints
+from mast_opt.problems.kind.problem_data import Decisions
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan(Decisions):
+    """The decisions. Shares are integers out of ``problem.SHARE``.
+
+    Raises:
+        PlanError: arrays of another type, or that do not fit one another.
+    """
+
+    place: Bools
+    """[I, R] which region holds a replica after the plan."""
+
+    run_workload: Ints
+    """[·] ascending; one entry per (workload, region, type) with a positive share."""
+    run_region: Ints
+    run_type: Ints
+    """0..K−1, or K for work without GPUs."""
+    run_share: Ints
+
+    copy_dataset: Ints
+    """[·] a new replica and where its bytes come from; uploads of datasets stored nowhere are not listed."""
+    copy_source: Ints
+    copy_target: Ints
+    copy_share: Ints
+
+    remote_workload: Ints
+    """[·] the part of a workload that reads a dataset from another region."""
+    remote_dataset: Ints
+    remote_source: Ints
+    remote_target: Ints
+    remote_share: Ints
+
+    def __post_init__(self) -> None:
+        check = Arrays(self)
+        check.take(*COLUMNS)
+        if check.faults:
+            raise PlanError(check.faults)
+
+
+COLUMNS = (
+    flags("place", "datasets", "regions"),
+    *(
+        amounts(f"{relation}_{name}", relation, least=None)
+        for relation, names in (
+            ("run", ("workload", "region", "type", "share")),
+            ("copy", ("dataset", "source", "target", "share")),
+            ("remote", ("workload", "dataset", "source", "target", "share")),
+        )
+        for name in names
+    ),
+)
+
+
+def check_plan(problem: DataPlacement, plan: Plan) -> None:
+    """Raises PlanError for a plan of another instance: a position that the problem does not have."""
+    axes = {name: len(getattr(problem, name)) for name in ("datasets", "regions", "workloads", "gpu_types")}
+    check = Arrays(plan, axes)
+    check.take(flags("place", "datasets", "regions"))
+    into = {"workload": "workloads", "dataset": "datasets", "type": "gpu_types"}
+    for column in COLUMNS[1:]:
+        name = column.name.partition("_")[2]
+        if name != "share":
+            axis = into.get(name, "regions")
+            check.take(positions(column.name, str(column.shape[0]), axis, beyond=int(name == "type")))
+    if check.faults:
+        raise PlanError(check.faults, OTHER_INSTANCE)
+
+
+def gpu_demand(problem: DataPlacement, plan: Plan) -> NDArray[np.float64]:
+    """[R, K, P] GPUs asked by work of tier ≤ p, in milli-GPUs."""
+    shape = (len(problem.regions), len(problem.gpu_types) + 1, len(problem.tiers))
+    gpus = np.zeros((len(problem.workloads), shape[1]), np.int64)
+    gpus[problem.options.workload, problem.options.gpu_type] = problem.options.mgpu
+    asked = np.zeros(shape)
+    amount = gpus[plan.run_workload, plan.run_type] * plan.run_share / SHARE
+    np.add.at(asked, (plan.run_region, plan.run_type, problem.workloads.tier[plan.run_workload]), amount)
+    return np.cumsum(asked, axis=2)[:, :-1]
+
+
+def first_holder(held: Bools) -> Ints:
+    """[I] the first region that holds each dataset, or −1 where none does."""
+    return np.where(held.any(axis=1), held.argmax(axis=1), -1)
+
+
+def fill_copies(problem: DataPlacement, place: Bools) -> tuple[Ints, Ints, Ints, Ints]:
+    """(dataset, source, target, share) of every new replica, from the first region that holds it today."""
+    dataset, target = np.nonzero(place & ~problem.datasets.stored)
+    source = first_holder(problem.datasets.stored)[dataset]
+    kept = source >= 0
+    dataset, source, target = dataset[kept], source[kept], target[kept]
+    return dataset, source, target, np.full(len(dataset), SHARE, np.int64)
+
+
+def read_positions(problem: DataPlacement, workload: Ints, dataset: Ints) -> Ints:
+    """[·] the read of a dataset by a workload, as a position among the problem's; −1 where there is none."""
+    key = problem.reads.workload * len(problem.datasets) + problem.reads.dataset
+    order = np.argsort(key, kind="stable")
+    wanted = workload * len(problem.datasets) + dataset
+    at = np.searchsorted(key[order], wanted)
+    found = np.append(key[order], -1)[at] == wanted
+    return np.where(found, np.append(order, -1)[at], -1)
+
+
+def fill_remote(
+    problem: DataPlacement, place: Bools, workload: Ints, region: Ints, kind: Ints, share: Ints
+) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """(workload, dataset, source, target, share) of every remote read, from the first region of the plan that
+    holds the dataset."""
+    regions = len(problem.regions)
+    pair, at = np.unique(workload * regions + region, return_inverse=True)
+    total = np.bincount(at, weights=share, minlength=len(pair)).astype(np.int64)
+    pair_workload, pair_region = pair // regions, pair % regions
+    reads = np.bincount(problem.reads.workload, minlength=len(problem.workloads))
+    start = np.cumsum(reads) - reads
+    count = reads[pair_workload]
+    entry = np.repeat(np.arange(len(pair)), count)
+    ends = np.cumsum(count)
+    read = np.arange(len(entry)) - np.repeat(ends - count, count) + np.repeat(start[pair_workload], count)
+    dataset, target = problem.reads.dataset[read], pair_region[entry]
+    far = np.flatnonzero(~place[dataset, target])
+    dataset, target, entry = dataset[far], target[far], entry[far]
+    return pair_workload[entry], dataset, first_holder(place)[dataset], target, total[entry]
+
+
+def today(problem: DataPlacement) -> Plan | None:
+    """Replicas and runs as they are, or None where the instance does not say where work runs.
+
+    GPU types that are not stated are those of ``assumed_types``. What a region lacks is read from the first region
+    that has it, if any does, whatever the links allow; so this may break rules, as today may.
+    """
+    p = problem
+    if not len(p.current_runs):
+        return None
+    kind = assumed_types(p)
+    grid = (len(p.workloads), len(p.regions), len(p.gpu_types) + 1)
+    cell, at = np.unique(
+        np.ravel_multi_index((p.current_runs.workload, p.current_runs.region, kind), grid), return_inverse=True
+    )
+    share = np.zeros(len(cell), np.int64)
+    np.add.at(share, at, p.current_runs.share)
+    workload, region, kind = np.unravel_index(cell[share > 0], grid)
+    share = share[share > 0]
+    none = np.zeros(0, np.int64)
+    remote = fill_remote(p, p.datasets.stored, workload, region, kind, share)
+    reader, dataset, source, target, part = (column[remote[2] >= 0] for column in remote)
+    return Plan(
+        place=p.datasets.stored.copy(),
+        run_workload=workload,
+        run_region=region,
+        run_type=kind,
+        run_share=share,
+        copy_dataset=none.copy(),
+        copy_source=none.copy(),
+        copy_target=none.copy(),
+        copy_share=none.copy(),
+        remote_workload=reader,
+        remote_dataset=dataset,
+        remote_source=source,
+        remote_target=target,
+        remote_share=part,
+    )
+
+
+def assumed_types(problem: DataPlacement, plan: Plan | None = None) -> Ints:
+    """[runs of today] the GPU type of each, guessed where a run states none although its workload needs one.
+
+    It is taken to be on the type that the plan (if one is given) uses in the same region; else on the first acceptable
+    one that the region has; else on the first acceptable one.
+    """
+    p, none = problem, len(problem.gpu_types)
+    accepted: dict[int, list[int]] = defaultdict(list)
+    for w, k in zip(p.options.workload.tolist(), p.options.gpu_type.tolist(), strict=True):
+        accepted[w].append(k)
+    planned: dict[tuple[int, int], int] = {}
+    if plan is not None:
+        runs = (plan.run_workload.tolist(), plan.run_region.tolist(), plan.run_type.tolist())
+        for w, r, k in zip(*runs, strict=True):
+            planned.setdefault((w, r), k)
+    kinds = p.current_runs.gpu_type.copy()
+    for at in np.flatnonzero(p.current_runs.gpu_type == none).tolist():
+        w, r = int(p.current_runs.workload[at]), int(p.current_runs.region[at])
+        if none not in accepted[w]:
+            there = [k for k in accepted[w] if p.regions.supply_mgpu[r, k] > 0]
+            kinds[at] = planned.get((w, r), [*there, *accepted[w]][0])
+    return kinds

@@ -1,0 +1,113 @@
+"""Answers of a data-placement plan to what is asked first: overload, cost, storage, who moves, what is missing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.core.units import MB_PER_TB, MILLI
+from mast_opt.core.wording import counted
+from mast_opt.problems.data_placement.analysis.current_state import complete
+from mast_opt.problems.data_placement.plan import Plan, gpu_demand, today
+from mast_opt.problems.data_placement.presentation.details import (
+    BINDING,
+    DATA,
+    WORK,
+    datasets_that_move,
+    workloads_that_move,
+)
+from mast_opt.problems.data_placement.problem import SHARE, DataPlacement
+from mast_opt.problems.data_placement.tables.plan_tables import in_full
+from mast_opt.problems.data_placement.verification.verifier import verify
+from mast_opt.problems.kind.presentation import Answer
+
+MOST_NAMED = 3
+"""Region/type pairs that an answer names."""
+
+
+def answers(problem: DataPlacement, plan: Plan) -> tuple[Answer, ...]:
+    """Overload, cost, storage, who moves, what is missing."""
+    plan = in_full(problem, plan)
+    now = today(problem) if complete(problem) else None
+    return (
+        _overload(problem, now, plan),
+        _cost(problem, now, plan),
+        _storage(problem, plan),
+        _moves(problem, plan),
+        _missing(problem, plan),
+    )
+
+
+def _overload(p: DataPlacement, now: Plan | None, plan: Plan) -> Answer:
+    supplied = p.regions.supply_mgpu > 0
+    demand = gpu_demand(p, plan)[:, :, -1]
+    over = int((demand > p.regions.supply_mgpu)[supplied].sum())
+    pairs = f"Demand exceeds supply in {over} of {int(supplied.sum())} region/GPU-type pairs."
+    before = "" if now is None else f"{_worst(p, now):.2f} → "
+    return Answer("Overload", f"{before}{_worst(p, plan):.2f}", f"Worst demand over supply. {pairs}", BINDING)
+
+
+def _worst(p: DataPlacement, plan: Plan) -> float:
+    supplied = p.regions.supply_mgpu > 0
+    ratio = gpu_demand(p, plan)[:, :, -1][supplied] / p.regions.supply_mgpu[supplied]
+    return float(ratio.max(initial=0.0))
+
+
+def _cost(p: DataPlacement, now: Plan | None, plan: Plan) -> Answer:
+    if not p.has_prices:
+        return Answer("Cost", "no prices", "The instance states no prices: usd_per_gpu_hour, usd_per_tb_month, …", "")
+    after = verify(p, plan).terms
+    before = "" if now is None else usd(verify(p, now).terms["running_cost"])
+    value = usd(after["running_cost"])
+    if before.partition(" ")[2] == value.partition(" ")[2]:
+        before = before.partition(" ")[0]
+    once = f"A month, at the prices of the instance; the copies cost {usd(after['migration_cost'])} once."
+    return Answer("Cost", f"{before} → {value}" if before else value, once, "")
+
+
+def usd(amount: float) -> str:
+    """A sum of money with a unit that suits its size."""
+    for size, unit in ((1e9, " billion"), (1e6, " million")):
+        if amount >= size:
+            return f"{amount / size:,.2f}{unit} USD"
+    return f"{amount:,.0f} USD"
+
+
+def _storage(p: DataPlacement, plan: Plan) -> Answer:
+    before, after = (float((p.datasets.size_mb @ place).sum()) / MB_PER_TB for place in (p.datasets.stored, plan.place))
+    output = np.bincount(
+        plan.run_region, p.workloads.output_mb[plan.run_workload] * plan.run_share / SHARE, len(p.regions)
+    )
+    fill = (p.datasets.size_mb @ plan.place + output) / np.maximum(p.usable_storage_mb, 1)
+    at = int(fill.argmax())
+    words = f"Replicas. Fullest: {p.regions.labels[at]}, {fill[at]:.0%} of its storage less headroom."
+    return Answer("Storage", f"{before:,.0f} → {after:,.0f} TB", words, "Storage in use")
+
+
+def _moves(p: DataPlacement, plan: Plan) -> Answer:
+    work, data = workloads_that_move(p, plan), datasets_that_move(p, plan)
+    gpus = sum(float(row[5] or 0.0) for row in work.rows)
+    copied = sum(float(row[5] or 0.0) for row in data.rows)
+    value = f"{counted(len(work.rows), 'workload')}, {counted(len(data.rows), 'dataset')}"
+    words = f"{gpus:,.0f} GPUs of work change region; {copied:,.1f} TB are copied or uploaded."
+    if not len(p.current_runs):
+        words = f"The instance does not state where work runs today; {copied:,.1f} TB are copied or uploaded."
+    return Answer("Who moves", value, words, WORK if work.rows else DATA)
+
+
+def _missing(p: DataPlacement, plan: Plan) -> Answer:
+    demand = gpu_demand(p, plan)[:, :, -1]
+    lacking = np.maximum(demand - p.regions.supply_mgpu, 0) / MILLI
+    idle = np.maximum(p.regions.supply_mgpu - demand, 0).sum(axis=0) / MILLI
+    pairs = sorted(np.argwhere(lacking > 0).tolist(), key=lambda at: -lacking[at[0], at[1]])
+    if not pairs:
+        return Answer("What to buy", "nothing", "No region is overloaded under this plan.", "")
+    named = [f"{lacking[r, k]:,.4g} {p.gpu_types[k]} in {p.regions.labels[r]}" for r, k in pairs[:MOST_NAMED]]
+    more = f" and {len(pairs) - MOST_NAMED} more pairs" if len(pairs) > MOST_NAMED else ""
+    words = f"This plan lacks {', '.join(named)}{more}"
+    beyond = np.ceil(np.maximum(lacking.sum(axis=0) - idle, 0))
+    if not beyond.any():
+        there = ", ".join(f"{idle[k]:,.4g} {p.gpu_types[k]}" for k in np.flatnonzero(lacking.any(axis=0)))
+        words += f", while {there} are idle elsewhere. '--limit overload_gpus=0' looks for a plan that lacks nothing."
+        return Answer("What to buy", "nothing yet", words, BINDING)
+    words += ", more than is idle elsewhere. 'mast-opt buy' finds the cheapest purchase and its plan."
+    return Answer("What to buy", counted(int(beyond.sum()), "GPU"), words, BINDING)

@@ -1,0 +1,144 @@
+"""Report tables of a data-placement plan one by one: workloads and datasets that move, and which limits bind."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.core.units import MB_PER_TB, MILLI
+from mast_opt.core.wording import counted
+from mast_opt.problems.data_placement.plan import Plan, gpu_demand
+from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement
+from mast_opt.problems.data_placement.tables.plan_tables import in_full
+from mast_opt.problems.data_placement.verification.verifier import use_of_limits
+from mast_opt.problems.kind.presentation import Form, Head, Section
+from mast_opt.problems.kind.problem_data import Floats
+
+WORK, DATA, BINDING = "Workloads that move", "Datasets that move", "What binds"
+FULL = 0.995
+"""Part of a limit from which on it is listed as binding."""
+
+Row = tuple[str | float | int | None, ...]
+
+
+def details(problem: DataPlacement, plan: Plan) -> tuple[Section, ...]:
+    """Workloads that move, datasets that move, what binds."""
+    plan = in_full(problem, plan)
+    return workloads_that_move(problem, plan), datasets_that_move(problem, plan), what_binds(problem, plan)
+
+
+def workloads_that_move(problem: DataPlacement, plan: Plan) -> Section:
+    """A row for each workload that leaves a region where it runs today, the largest first."""
+    p = problem
+    regions = len(p.regions)
+    cells = len(p.workloads) * regions
+    before = np.bincount(p.current_runs.workload * regions + p.current_runs.region, p.current_runs.share, cells)
+    after = np.bincount(plan.run_workload * regions + plan.run_region, plan.run_share, cells)
+    left = np.maximum(before - after, 0).reshape(-1, regions).sum(axis=1) / SHARE
+    now, then = before.reshape(-1, regions), after.reshape(-1, regions)
+    types: dict[int, list[str]] = {}
+    for w, k in zip(plan.run_workload.tolist(), plan.run_type.tolist(), strict=True):
+        types.setdefault(w, []).append(p.gpu_types[k] if k < len(p.gpu_types) else "none")
+    read = np.bincount(p.reads.workload, minlength=len(p.workloads))
+    largest = sorted(np.flatnonzero(left > 0).tolist(), key=lambda one: -float(left[one] * p.demand_mgpu[one]))
+    rows: list[Row] = [
+        (
+            p.workloads.labels[w],
+            p.tiers[p.workloads.tier[w]],
+            _named(p, now[w]),
+            _named(p, then[w]) or "left out",
+            ", ".join(sorted(set(types.get(w, [])))),
+            float(left[w] * p.demand_mgpu[w]) / MILLI,
+            int(read[w]),
+        )
+        for w in largest
+    ]
+    heads = (
+        Head("workload"),
+        Head("tier", Form.COUNT),
+        Head("from"),
+        Head("to"),
+        Head("on"),
+        Head("GPUs", Form.AMOUNT),
+        Head("datasets read", Form.COUNT),
+    )
+    of = f"{counted(len(rows), 'workload')} of {len(p.workloads):,}."
+    return Section(WORK, heads, tuple(rows), f"{of} CPU-only work counts the GPUs that come with its cores.")
+
+
+def datasets_that_move(problem: DataPlacement, plan: Plan) -> Section:
+    """A row for each dataset with a new or a deleted replica, the largest copies first."""
+    p = problem
+    new, gone = plan.place & ~p.datasets.stored, p.datasets.stored & ~plan.place
+    copied = p.datasets.size_mb * new.sum(axis=1)
+    readers = np.bincount(p.reads.dataset, minlength=len(p.datasets))
+    rows: list[Row] = [
+        (
+            p.datasets.labels[i],
+            _named(p, p.datasets.stored[i]) or "nowhere",
+            _named(p, new[i]),
+            _named(p, gone[i]),
+            int(p.datasets.size_mb[i]) / MB_PER_TB,
+            int(copied[i]) / MB_PER_TB,
+            int(readers[i]),
+        )
+        for i in sorted(np.flatnonzero((new | gone).any(axis=1)).tolist(), key=lambda one: -int(copied[one]))
+    ]
+    heads = (
+        Head("dataset"),
+        Head("today in"),
+        Head("copied to"),
+        Head("deleted in"),
+        Head("TB", Form.AMOUNT),
+        Head("TB copied", Form.AMOUNT),
+        Head("readers", Form.COUNT),
+    )
+    return Section(DATA, heads, tuple(rows), f"{counted(len(rows), 'dataset')} of {len(p.datasets):,}.")
+
+
+def what_binds(problem: DataPlacement, plan: Plan) -> Section:
+    """A row for each limit that the plan fills, the fullest first."""
+    p = problem
+    regions = len(p.regions)
+    demand = gpu_demand(p, plan)[:, :, -1]
+    found: list[tuple[str, str, float, float, str]] = [
+        (
+            "GPUs",
+            f"{p.regions.labels[r]} {p.gpu_types[k]}",
+            demand[r, k] / MILLI,
+            p.regions.supply_mgpu[r, k] / MILLI,
+            "GPUs",
+        )
+        for r, k in np.argwhere(p.regions.supply_mgpu > 0).tolist()
+    ]
+    output = np.bincount(plan.run_region, p.workloads.output_mb[plan.run_workload] * plan.run_share / SHARE, regions)
+    cores = np.bincount(plan.run_region, p.workloads.cpu_mcores[plan.run_workload] * plan.run_share / SHARE, regions)
+    arriving = p.datasets.size_mb @ (plan.place & ~p.datasets.stored)
+    stored = p.datasets.size_mb @ plan.place + output
+    for r, name in enumerate(p.regions.labels):
+        found.append(("storage", name, stored[r] / MB_PER_TB, p.usable_storage_mb[r] / MB_PER_TB, "TB"))
+        found.append(("CPU", name, cores[r] / MILLI, p.regions.cpu_mcores[r] / MILLI, "cores"))
+        if p.regions.ingress_limited[r]:
+            found.append(("copies received", name, arriving[r] / MB_PER_TB, p.ingress_mb[r] / MB_PER_TB, "TB"))
+    for limit, used in use_of_limits(p, plan).items():
+        found.append(("limit on the whole plan", limit, float(used), float(p.limits[limit]), ""))
+    rows = [
+        (what, where, float(used), float(most), unit, float(used / most) if most else 1.0)
+        for what, where, used, most, unit in found
+        if used and used >= FULL * most
+    ]
+    heads = (
+        Head("limit"),
+        Head("where"),
+        Head("used", Form.AMOUNT),
+        Head("available", Form.AMOUNT),
+        Head("unit"),
+        Head("ratio", Form.RATIO),
+    )
+    ordered = tuple(sorted(rows, key=lambda row: -row[5]))
+    note = f"Limits that are full to {FULL:.1%} or more. GPUs are a soft limit: above 1 is overload."
+    return Section(BINDING, heads, ordered, note)
+
+
+def _named(p: DataPlacement, held: Bools | Floats) -> str:
+    """The regions of a row of a grid."""
+    return ", ".join(p.regions.labels[r] for r in np.flatnonzero(held).tolist())

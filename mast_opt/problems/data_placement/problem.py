@@ -1,0 +1,275 @@
+"""The data-placement problem (Tetris): which region holds which replica, and where each workload runs.
+
+Index letters, here and everywhere: i dataset, w workload, r and q region, k GPU type, p tier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.core.arrays import Arrays
+from mast_opt.core.errors import Fault, InstanceError, UsageError
+from mast_opt.core.wording import did_you_mean
+from mast_opt.problems.data_placement.entities import (
+    GPUS,
+    LINK,
+    SHARE,
+    Candidates,
+    CpuQuotas,
+    CurrentRuns,
+    Datasets,
+    Links,
+    Options,
+    Reads,
+    Regions,
+    Workloads,
+)
+from mast_opt.problems.data_placement.limits import LIMITS
+from mast_opt.problems.kind.header import Objective
+from mast_opt.problems.kind.limits import MOST_LIMIT, limit_faults, limit_value
+from mast_opt.problems.kind.problem_data import Bools, GroupedProblem, Ints
+
+if TYPE_CHECKING:
+    from mast_opt.problems.data_placement.plan import Plan  # noqa: F401 - named in a string below
+
+__all__ = ["LATER_TERMS", "NO_GPU", "SHARE", "TERMS", "UNITS", "Bools", "DataPlacement", "Ints", "Links", "read_only"]
+
+ArrayT = TypeVar("ArrayT", bound=NDArray[Any])
+
+TERMS: Mapping[str, float] = {
+    "peak": 1.0,
+    "overload": 10.0,
+    "idle": 0.0,
+    "remote": 2000.0,
+    "egress": 0.0,
+    "copy": 0.5,
+    "storage": 0.1,
+    "moved_work": 1.0,
+    "unserved": 4000.0,
+    "running_cost": 0.0,
+    "migration_cost": 0.0,
+}
+"""Objective term → its default weight. What each measures: ``docs/problems/data-placement.md``."""
+UNITS: Mapping[str, str] = {
+    "running_cost": "USD a month",
+    "migration_cost": "USD",
+    "egress": "USD a day",
+    "peak": "demand/supply, weighted",
+    "overload": "share of GPUs, weighted",
+    "idle": "share of GPUs",
+    "remote": "share of reads",
+    "copy": "copies of everything",
+    "storage": "copies of everything",
+    "moved_work": "share of GPU work",
+    "unserved": "share of GPU work, weighted",
+}
+"""Objective term → its unit, by tier where "weighted". Marginal values take the first in dollars with a weight."""
+LATER_TERMS = frozenset(("running_cost", "migration_cost"))
+"""Terms that checksums and certificates from before do not mention; they have no weight there."""
+NO_GPU = "none"
+"""Label of the type that CPU-only work runs on; its position is len(gpu_types)."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DataPlacement(GroupedProblem["Plan"]):
+    """One instance, validated and read-only. I, W, R, K count datasets, workloads, regions, types.
+
+    Raises:
+        InstanceError: groups that do not fit one another; it lists every fault.
+    """
+
+    kind: ClassVar[str] = "data-placement"
+    WEIGHTS = TERMS
+    LABELS: ClassVar[Mapping[str, bool]] = {"gpu_types": False, "apps": True}
+    TYPES: ClassVar[Mapping[str, type | tuple[type, ...]]] = {
+        "name": str,
+        "regions": Regions,
+        "datasets": Datasets,
+        "workloads": Workloads,
+        "options": Options,
+        "reads": Reads,
+        "current_runs": CurrentRuns,
+        "cpu_quotas": CpuQuotas,
+        "links": (Links, type(None)),
+        "objective": Objective,
+        "remote_reads": bool,
+        "may_refuse": bool,
+        "days": Fraction,
+        "provenance": str,
+        "limits": Mapping,
+        "candidates": (Candidates, type(None)),
+    }
+
+    name: str
+    regions: Regions
+    gpu_types: tuple[str, ...]
+    datasets: Datasets
+    workloads: Workloads
+    apps: tuple[str, ...]
+    """Applications; an empty label, the last, stands for workloads that name none."""
+    tiers: tuple[int, ...]
+    """The tiers that occur, ascending; 0 is the most important."""
+    options: Options
+    reads: Reads
+    current_runs: CurrentRuns
+    cpu_quotas: CpuQuotas
+    links: Links | None
+    """None: any region may read or copy from any other, at no price and without a limit."""
+    objective: Objective
+    remote_reads: bool
+    """May work read a dataset that its region does not hold?"""
+    may_refuse: bool
+    """May work stay unserved, at a price?"""
+    days: Fraction
+    """Time for the copies."""
+    provenance: str = ""
+    limits: Mapping[str, Fraction] = field(default_factory=dict)
+    """The most that a whole plan may have of something (``LIMITS``), each in its own unit: hard limits."""
+
+    candidates: Candidates | None = None
+    """What may be bought to bring the worst ratio down; None: nothing is offered."""
+
+    def with_limits(self, limits: Mapping[str, float | str | Fraction | None]) -> Self:  # noqa: D102 - see the base
+        values: dict[str, Fraction | None] = {}
+        for name, value in limits.items():
+            if name not in LIMITS:
+                known, near = ", ".join(LIMITS), did_you_mean(name, LIMITS)
+                raise UsageError(f"{self.kind} has no limit called {name!r}; expected some of: {known}{near}")
+            values[name] = None if value is None else limit_value(value)
+            if value is not None and values[name] is None:
+                unit = f" ({LIMITS[name].unit})" if LIMITS[name].unit else ""
+                raise UsageError(f"the limit {name} is {value}; expected a number from 0 to {MOST_LIMIT:g}{unit}")
+        return replace(
+            self, limits={name: value for name, value in {**self.limits, **values}.items() if value is not None}
+        )
+
+    def _check_rows(self, check: Arrays) -> None:
+        check.faults += limit_faults(self.limits, LIMITS)
+        if self.days <= 0:
+            check.fault("days", "a positive number", str(self.days))
+        options = np.bincount(self.options.workload, minlength=len(self.workloads))
+        for w in np.flatnonzero(options == 0)[:1].tolist():
+            label = self.workloads.labels[w]
+            check.fault("options.workload", f"an option for each workload; none is for {w} ({label})")
+        share = np.bincount(self.current_runs.workload, weights=self.current_runs.share, minlength=len(self.workloads))
+        for w in np.flatnonzero(share > SHARE)[:1].tolist():
+            words = f"shares of workload {w} ({self.workloads.labels[w]}) that add up to at most {SHARE}"
+            check.fault("current_runs.share", words, f"{share[w]:g}")
+
+        if self.candidates is not None:
+            self._check_candidates(check, self.candidates)
+
+    def _check_candidates(self, check: Arrays, offered: Candidates) -> None:
+        """Faults of candidates for GPUs without a type, and for links that are not there."""
+        needs_type = (offered.resource == GPUS) & (offered.gpu_type == len(self.gpu_types))
+        link_of = np.zeros((len(self.regions), len(self.regions) + 1), np.bool_)
+        if self.links is not None:
+            link_of[self.links.source, self.links.target] = True
+        no_link = (offered.resource == LINK) & ~link_of[offered.region, offered.target]
+        for wrong, words in ((needs_type, "a GPU type"), (no_link, "two regions that a row of links joins")):
+            for at in np.flatnonzero(wrong)[:1].tolist():
+                check.fault("candidates", f"{words} for the candidate {offered.labels[at]}")
+
+    @cached_property
+    def tier_weight(self) -> NDArray[np.float64]:
+        """[P] weight of each tier that occurs; 1 unless stated."""
+        weights = self.objective.tier_weights
+        return read_only(np.array([weights.get(tier, 1.0) for tier in self.tiers]))
+
+    @cached_property
+    def usable_storage_mb(self) -> Ints:
+        """[R] storage less headroom, rounded down."""
+        limits = zip(self.regions.storage_mb.tolist(), self.regions.headroom_milli.tolist())
+        return read_only(np.array([size * (1000 - keep) // 1000 for size, keep in limits], np.int64))
+
+    @cached_property
+    def ingress_mb(self) -> Ints:
+        """[R] what may be copied in during ``days``, rounded down; meaningful where ``ingress_limited``.
+
+        No more than 64 bits hold, which is no less than all datasets together.
+        """
+        most = np.iinfo(np.int64).max
+        volumes = [min(int(rate * self.days), most) for rate in self.regions.ingress_mb_per_day.tolist()]
+        return read_only(np.array(volumes, np.int64))
+
+    @property
+    def has_prices(self) -> bool:
+        """Whether anything has a price: GPUs, storage, copies or links."""
+        regions = self.regions
+        prices = (regions.gpu_price_micro, regions.storage_price_micro, regions.copy_price_micro)
+        return any(price.any() for price in prices) or (
+            self.links is not None and bool(self.links.price_usd_per_tb.any())
+        )
+
+    @cached_property
+    def outside(self) -> Bools:
+        """[I, R] the regions outside a dataset's residency; none for a dataset without residency."""
+        return read_only(self.datasets.residency.any(axis=1, keepdims=True) & ~self.datasets.residency)
+
+    @cached_property
+    def closed(self) -> Bools:
+        """[I, R] the regions that may not hold a replica: forbidden, or outside the residency."""
+        return read_only(self.datasets.forbidden | self.outside)
+
+    @cached_property
+    def reads_outside(self) -> Bools:
+        """[W, R] the regions outside the residency of a dataset that the workload reads."""
+        found = np.zeros(self.workloads.forbidden.shape, np.bool_)
+        restricted = self.datasets.residency.sum(axis=1) > 0
+        resident = restricted[self.reads.dataset]
+        workload, dataset = self.reads.workload[resident], self.reads.dataset[resident]
+        for r in range(len(self.regions)):
+            found[workload[self.outside[dataset, r]], r] = True
+        return read_only(found)
+
+    @cached_property
+    def ruled(self) -> Bools:
+        """[W, R] the regions that pins and bans leave to a workload."""
+        pins = self.workloads.pinned.sum(axis=1, keepdims=True)
+        return read_only(~self.workloads.forbidden & ((pins == 0) | (self.workloads.pinned & (pins == 1))))
+
+    @cached_property
+    def allowed(self) -> Bools:
+        """[W, R] the regions that pins, bans and the residency of its datasets leave to a workload."""
+        return read_only(self.ruled & ~self.reads_outside)
+
+    @cached_property
+    def option_regions(self) -> Bools:
+        """[O, R] where each option may run: allowed, and the GPU type (if any is needed) is supplied."""
+        supplied = np.concatenate([self.regions.supply_mgpu > 0, np.ones((len(self.regions), 1), np.bool_)], axis=1)
+        has_type = supplied.T[self.options.gpu_type] | (self.options.mgpu == 0)[:, None]
+        return read_only(self.allowed[self.options.workload] & has_type)
+
+    @cached_property
+    def demand_mgpu(self) -> Ints:
+        """[W] the size of a workload for the terms ``unserved`` and ``moved_work``.
+
+        Its smallest acceptable number of GPUs. CPU-only work counts the GPUs that would take its share of
+        the fleet's cores (at least one milli-GPU), so that refusing it is never free.
+
+        Raises:
+            InstanceError: the sizes together do not fit in 64 bits, as where regions have GPUs and next to no cores.
+        """
+        gpus = np.full(len(self.workloads), np.iinfo(np.int64).max, np.int64)
+        np.minimum.at(gpus, self.options.workload, self.options.mgpu)
+        per_core = self.regions.supply_mgpu.sum() / max(int(self.regions.cpu_mcores.sum()), 1)
+        equivalent = np.maximum(np.floor(self.workloads.cpu_mcores * per_core + 0.5), 1)
+        equivalent[gpus > 0] = 0
+        total = float((gpus + equivalent).sum())
+        if total >= 2.0**63:
+            words = f"work that is worth less than {2.0**63 / 1000:.3g} GPUs together, at the regions' GPUs per core"
+            raise InstanceError([Fault("workloads", words, column="cpu_cores", value=f"{total / 1000:.3g} GPUs")])
+        return read_only(gpus + equivalent.astype(np.int64))
+
+
+def read_only(array: ArrayT) -> ArrayT:
+    """The same array, closed to writing."""
+    array.setflags(write=False)
+    return array

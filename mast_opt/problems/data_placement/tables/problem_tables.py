@@ -1,0 +1,248 @@
+"""Data-placement problem from its tables, and its tables from the problem."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from mast_opt.core.errors import Fault, InstanceError
+from mast_opt.problems.data_placement.entities import (
+    GPUS,
+    Candidates,
+    CpuQuotas,
+    CurrentRuns,
+    Datasets,
+    Options,
+    Reads,
+    Regions,
+    Workloads,
+)
+from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement, Ints, Links
+from mast_opt.problems.data_placement.tables.schema import FORBIDDEN, PINNED, SCHEMA
+from mast_opt.problems.kind.header import Header
+from mast_opt.problems.kind.schema import Tables
+from mast_opt.problems.kind.stated_columns import arrays_of, cells_of
+
+MICRO_OF_A_MILLI = 1000
+"""Files state steps of GPUs and of TB in one column, in millionths; arrays hold GPUs in thousandths."""
+
+
+def problem_from_tables(header: Header, tables: Tables) -> DataPlacement:
+    """The problem that the tables state. Raises InstanceError for what only the problem can see."""
+    regions, types = tables.axes["region"], tables.axes["gpu_type"]
+    datasets, workloads = tables.axes["dataset"], tables.axes["workload"]
+    faults = _current_share_faults(tables)
+    faults += _link_faults(tables)
+    if faults:
+        raise InstanceError(faults)
+
+    def pairs(table: str, first: str, rows: Ints | slice = slice(None)) -> Bools:
+        grid = np.zeros((len(tables.axes[first]), len(regions)), np.bool_)
+        grid[tables.get(table, first)[rows], tables.get(table, "region")[rows]] = True
+        return grid
+
+    def ruled(table: str, first: str, rule: int) -> Bools:
+        return pairs(table, first, np.flatnonzero(tables.get(table, "rule") == rule))
+
+    supplied = np.zeros((len(regions), len(types)), np.int64)
+    at = (tables.get("gpu_supply", "region"), tables.get("gpu_supply", "gpu_type"))
+    supplied[at] = tables.get("gpu_supply", "gpus")
+    gpu_price = np.zeros_like(supplied)
+    gpu_price[at] = tables.get("gpu_supply", "usd_per_gpu_hour")
+    tiers, tier = np.unique(tables.get("workloads", "tier"), return_inverse=True)
+    demand = _sorted(tables, "gpu_demand", "workload", "gpu_type")
+    gpu_free = np.setdiff1d(np.arange(len(workloads)), demand[0])
+    option_workload = np.concatenate([demand[0], gpu_free])
+    order = np.argsort(option_workload, kind="stable")
+    reads = _sorted(tables, "reads", "workload", "dataset")
+    read_at_all = np.bincount(reads[1], minlength=len(datasets)) > 0
+    sizes, work = arrays_of(Datasets, tables, "datasets"), arrays_of(Workloads, tables, "workloads")
+    sizes["copies_min"] = np.where(read_at_all, np.maximum(sizes["copies_min"], 1), sizes["copies_min"])
+    sizes["copies_max"] = np.where(tables.has("datasets", "copies_max"), sizes["copies_max"], len(regions))
+    named = tables.has("workloads", "app")
+    apps = tables.axes["app"] if named.all() else (*tables.axes["app"], "")
+    work |= {"tier": tier.astype(np.int64), "app": np.where(named, work["app"], len(apps) - 1)}
+    problem = DataPlacement(
+        name=header.name,
+        provenance=header.provenance,
+        regions=Regions(
+            labels=regions,
+            **arrays_of(Regions, tables, "regions"),
+            ingress_limited=tables.has("regions", "ingress_tb_per_day"),
+            supply_mgpu=supplied,
+            gpu_price_micro=gpu_price,
+        ),
+        gpu_types=types,
+        datasets=Datasets(
+            labels=datasets,
+            **sizes,
+            stored=pairs("replicas", "dataset"),
+            pinned=ruled("rules", "dataset", PINNED),
+            forbidden=ruled("rules", "dataset", FORBIDDEN),
+            residency=pairs("residency", "dataset"),
+        ),
+        workloads=Workloads(
+            labels=workloads,
+            **work,
+            pinned=ruled("workload_rules", "workload", PINNED),
+            forbidden=ruled("workload_rules", "workload", FORBIDDEN),
+        ),
+        apps=apps,
+        tiers=tuple(tiers.tolist()),
+        options=Options(
+            workload=option_workload[order],
+            gpu_type=np.concatenate([demand[1], np.full(len(gpu_free), len(types))])[order],
+            mgpu=np.concatenate([demand[2], np.zeros(len(gpu_free), np.int64)])[order],
+        ),
+        reads=Reads(workload=reads[0], dataset=reads[1], mb_per_day=reads[2]),
+        current_runs=CurrentRuns(**arrays_of(CurrentRuns, tables, "current_runs")),
+        cpu_quotas=CpuQuotas(**arrays_of(CpuQuotas, tables, "cpu_quota")),
+        links=None if "links" in tables.missing else Links(**arrays_of(Links, tables, "links")),
+        objective=header.objective,
+        remote_reads=header.rules["remote_reads"] == "price",
+        may_refuse=header.rules["unserved"] == "price",
+        days=Fraction(header.rules["days"]),
+        limits=header.limits,
+        candidates=_candidates(tables),
+    )
+    _ = problem.demand_mgpu  # raises here rather than while solving
+    return problem
+
+
+def _candidates(tables: Tables) -> Candidates | None:
+    """What the table of candidates offers; None without one."""
+    if "candidates" in tables.missing:
+        return None
+    found = arrays_of(Candidates, tables, "candidates")
+    found["step"] = np.where(found["resource"] == GPUS, found["step"] // MICRO_OF_A_MILLI, found["step"])
+    return Candidates(labels=tables.axes["candidate"], **found)
+
+
+def _candidate_rows(problem: DataPlacement) -> tuple[dict[str, Ints], dict[str, Bools]]:
+    """Columns of the table of candidates, and which cells of them hold a value."""
+    c = problem.candidates
+    if c is None:
+        return {column.name: np.zeros(0, np.int64) for column in SCHEMA.table("candidates").columns}, {}
+    values, present = cells_of(c, problem_axes(problem))
+    step = np.where(c.resource == GPUS, c.step * MICRO_OF_A_MILLI, c.step)
+    return {"candidate": np.arange(len(c)), **values, "step": step}, present
+
+
+def _sorted(tables: Tables, table: str, first: str, second: str) -> tuple[Ints, ...]:
+    """The columns of a table in order of its first two."""
+    order = np.lexsort((tables.get(table, second), tables.get(table, first)))
+    return tuple(column[order] for column in tables.values[table].values())
+
+
+def _current_share_faults(tables: Tables) -> list[Fault]:
+    workload, share = tables.get("current_runs", "workload"), tables.get("current_runs", "share")
+    total = np.bincount(workload, weights=share, minlength=len(tables.axes["workload"]))
+    return [
+        Fault(
+            "current_runs",
+            f"shares of {tables.axes['workload'][w]} that add up to at most 1",
+            value=f"{total[w] / SHARE:g}",
+        )
+        for w in np.flatnonzero(total > SHARE).tolist()
+    ]
+
+
+def _link_faults(tables: Tables) -> list[Fault]:
+    src, dst = tables.get("links", "src"), tables.get("links", "dst")
+    return [
+        Fault("links", "a link between two different regions", row + 1, "dst", tables.axes["region"][int(dst[row])])
+        for row in np.flatnonzero(src == dst).tolist()
+    ]
+
+
+def problem_to_tables(problem: DataPlacement) -> tuple[Header, Tables]:
+    """The header and tables that ``build`` turns into this problem."""
+    p = problem
+    header = Header(
+        kind=p.kind,
+        name=p.name,
+        objective=p.objective,
+        rules={
+            "remote_reads": _either(p.remote_reads, "price", "forbid"),
+            "unserved": _either(p.may_refuse, "price", "forbid"),
+            "days": p.days,
+        },
+        provenance=p.provenance,
+        limits=p.limits,
+    )
+    named = np.array([p.apps[a] != "" for a in p.workloads.app.tolist()], np.bool_)
+    rows, work_rows = p.datasets.pinned | p.datasets.forbidden, p.workloads.pinned | p.workloads.forbidden
+    supply_at = np.nonzero(p.regions.supply_mgpu)
+    asks = p.options.gpu_type < len(p.gpu_types)
+    axes = problem_axes(p)
+    places, prices = cells_of(p.regions, axes)
+    runs, types_known = cells_of(p.current_runs, axes)
+    values = {
+        "regions": {"region": np.arange(len(p.regions)), **places},
+        "gpu_supply": {
+            "region": supply_at[0],
+            "gpu_type": supply_at[1],
+            "gpus": p.regions.supply_mgpu[supply_at],
+            "usd_per_gpu_hour": p.regions.gpu_price_micro[supply_at],
+        },
+        "datasets": {"dataset": np.arange(len(p.datasets)), **cells_of(p.datasets, axes)[0]},
+        "replicas": dict(zip(("dataset", "region"), np.nonzero(p.datasets.stored))),
+        "rules": {
+            **dict(zip(("dataset", "region"), np.nonzero(rows))),
+            "rule": np.where(p.datasets.pinned[rows], PINNED, FORBIDDEN),
+        },
+        "residency": dict(zip(("dataset", "region"), np.nonzero(p.datasets.residency))),
+        "workloads": {
+            "workload": np.arange(len(p.workloads)),
+            **cells_of(p.workloads, axes)[0],
+            "tier": np.array(p.tiers, np.int64)[p.workloads.tier],
+            "app": np.where(named, p.workloads.app, 0),
+        },
+        "workload_rules": {
+            **dict(zip(("workload", "region"), np.nonzero(work_rows))),
+            "rule": np.where(p.workloads.pinned[work_rows], PINNED, FORBIDDEN),
+        },
+        "gpu_demand": {
+            "workload": p.options.workload[asks],
+            "gpu_type": p.options.gpu_type[asks],
+            "gpus": p.options.mgpu[asks],
+        },
+        "reads": cells_of(p.reads, axes)[0],
+        "current_runs": runs,
+        "cpu_quota": cells_of(p.cpu_quotas, axes)[0],
+        "links": {column.name: np.zeros(0, np.int64) for column in Links.columns()}
+        if p.links is None
+        else cells_of(p.links, axes)[0],
+    }
+    values["candidates"], offered = _candidate_rows(p)
+    present = {
+        "candidates": offered,
+        "regions": {**prices, "ingress_tb_per_day": p.regions.ingress_limited},
+        "gpu_supply": {"usd_per_gpu_hour": p.regions.gpu_price_micro[supply_at] > 0},
+        "workloads": {"app": named},
+        "current_runs": types_known,
+        "datasets": {"copies_max": p.datasets.copies_max < len(p.regions)},
+    }
+    optional = ("rules", "residency", "workload_rules", "current_runs", "cpu_quota")
+    empty = {name for name in optional if not len(next(iter(values[name].values())))}
+    missing = frozenset(
+        empty | {name for name, group in (("links", p.links), ("candidates", p.candidates)) if group is None}
+    )
+    return header, Tables(axes, values, present, missing)
+
+
+def _either(condition: bool, yes: str, no: str) -> str:
+    return yes if condition else no
+
+
+def problem_axes(problem: DataPlacement) -> dict[str, tuple[str, ...]]:
+    """The labels of every axis of the instance's tables."""
+    return {
+        "region": problem.regions.labels,
+        "dataset": problem.datasets.labels,
+        "workload": problem.workloads.labels,
+        "gpu_type": problem.gpu_types,
+        "app": tuple(app for app in problem.apps if app),
+        "candidate": () if problem.candidates is None else problem.candidates.labels,
+    }

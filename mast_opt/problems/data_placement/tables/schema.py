@@ -1,0 +1,191 @@
+"""Table schemas of data-placement instances and plans: what they mean, column by column."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from mast_opt.core.units import MILLI
+from mast_opt.problems.data_placement.entities import (
+    SHARE,
+    Candidates,
+    CpuQuotas,
+    CurrentRuns,
+    Datasets,
+    Links,
+    Options,
+    Reads,
+    Regions,
+    Workloads,
+    price,
+)
+from mast_opt.problems.kind.header import Rule
+from mast_opt.problems.kind.schema import Axis, Schema, Table, choice, label, need, supply
+
+PINNED, FORBIDDEN = 0, 1
+_RULE = choice("rule", "pinned", "forbidden", help="pinned: must be there; forbidden: must not")
+
+SCHEMA = Schema(
+    axes=(
+        Axis("region", "regions"),
+        Axis("dataset", "datasets"),
+        Axis("workload", "workloads"),
+        Axis("gpu_type", offered="gpu_supply"),
+        Axis("app"),
+        Axis("candidate", "candidates", later=True),
+    ),
+    tables=(
+        Table(
+            "regions",
+            (label("region", "region"), *Regions.columns()),
+            key=("region",),
+            rows_required=True,
+            help="a place with storage, CPUs and GPUs",
+        ),
+        Table(
+            "gpu_supply",
+            (
+                label("region", "region"),
+                label("gpu_type", "gpu_type"),
+                supply("gpus", MILLI, help="GPUs of this type in the region"),
+                price("usd_per_gpu_hour", "price of a GPU for an hour, USD"),
+            ),
+            key=("region", "gpu_type"),
+            help="how many GPUs of which type each region has",
+        ),
+        Table(
+            "datasets",
+            (label("dataset", "dataset"), *Datasets.columns()),
+            key=("dataset",),
+            rows_required=True,
+            help="a unit of data that is placed as a whole",
+        ),
+        Table(
+            "replicas",
+            (label("dataset", "dataset"), label("region", "region")),
+            key=("dataset", "region"),
+            help="which region holds which dataset today",
+        ),
+        Table(
+            "rules",
+            (label("dataset", "dataset"), label("region", "region"), _RULE),
+            key=("dataset", "region"),
+            required=False,
+            help="where a dataset must or must not be",
+        ),
+        Table(
+            "residency",
+            (label("dataset", "dataset"), label("region", "region")),
+            key=("dataset", "region"),
+            required=False,
+            missing="any region may store and read any dataset",
+            later=True,
+            help="a dataset listed here is stored and read only in the regions listed for it",
+        ),
+        Table(
+            "workloads",
+            (label("workload", "workload"), *Workloads.columns()),
+            key=("workload",),
+            rows_required=True,
+            help="recurring work that needs CPUs, perhaps GPUs, and datasets",
+        ),
+        Table(
+            "workload_rules",
+            (label("workload", "workload"), label("region", "region"), _RULE),
+            key=("workload", "region"),
+            required=False,
+            help="where a workload must or must not run",
+        ),
+        Table(
+            "gpu_demand",
+            Options.columns(),
+            key=("workload", "gpu_type"),
+            help="a row per GPU type that a workload accepts; none for CPU-only work",
+        ),
+        Table(
+            "reads",
+            Reads.columns(),
+            key=("workload", "dataset"),
+            help="which workload reads which dataset",
+        ),
+        Table(
+            "current_runs",
+            CurrentRuns.columns(),
+            key=("workload", "region", "gpu_type"),
+            required=False,
+            help="where work runs today",
+        ),
+        Table(
+            "cpu_quota",
+            CpuQuotas.columns(),
+            key=("region", "app"),
+            required=False,
+            help="cores per application and region",
+        ),
+        Table(
+            "links",
+            Links.columns(),
+            key=("src", "dst"),
+            required=False,
+            missing="any region reaches any other freely",
+            help="network links; without this table any region reaches any other freely",
+        ),
+        Table(
+            "candidates",
+            (label("candidate", "candidate"), *Candidates.columns()),
+            key=("candidate",),
+            required=False,
+            later=True,
+            missing="nothing may be bought",
+            help="what may be bought, for mast-opt buy",
+        ),
+    ),
+)
+
+_SHARE = need("share", SHARE, maximum=SHARE, help="share, 0–1")
+
+PLAN_SCHEMA = Schema(
+    axes=SCHEMA.axes,
+    tables=(
+        Table(
+            "placements",
+            (label("dataset", "dataset"), label("region", "region")),
+            key=("dataset", "region"),
+            help="which region holds which dataset after the plan",
+        ),
+        Table(
+            "runs",
+            (
+                label("workload", "workload"),
+                label("region", "region"),
+                label("gpu_type", "gpu_type", required=False, help="empty for work without GPUs"),
+                _SHARE,
+            ),
+            key=("workload", "region", "gpu_type"),
+            help="where each workload runs, and on what",
+        ),
+        Table(
+            "copies",
+            (label("dataset", "dataset"), label("src", "region"), label("dst", "region"), _SHARE),
+            key=("dataset", "src", "dst"),
+            help="where the bytes of each new replica come from; it must be there, and may have no rows",
+        ),
+        Table(
+            "remote_reads",
+            (
+                label("workload", "workload"),
+                label("dataset", "dataset"),
+                label("src", "region"),
+                label("dst", "region"),
+                _SHARE,
+            ),
+            key=("workload", "dataset", "src", "dst"),
+            help="what work reads from another region; it must be there, and may have no rows",
+        ),
+    ),
+)
+
+RULES = (
+    Rule("remote_reads", "price", ("price", "forbid"), "may work read data that its region does not hold?"),
+    Rule("unserved", "forbid", ("forbid", "price"), "may work be left out, at a price?"),
+    Rule("days", Fraction(1), (), "days that the copies may take"),
+)

@@ -1,0 +1,195 @@
+"""Search in blocks (tetris): workers search and bound parts of an instance, the driver joins what they find.
+
+Each block is searched for a plan first. The driver joins these plans and anneals the whole, while the workers prove
+the bound: a block's relaxation gives the prices of its reads, and all together prove a bound of the whole.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+
+from mast_opt.core.errors import UnsupportedOption
+from mast_opt.core.executor import RAY, Call, Executor, Shared, WorkerLost, executor
+from mast_opt.core.parallel import in_parallel
+from mast_opt.problems.data_placement.plan import Plan
+from mast_opt.problems.data_placement.problem import DataPlacement
+from mast_opt.problems.data_placement.tetris.blocks.clusters import block_of_workloads, owner_of_datasets
+from mast_opt.problems.data_placement.tetris.blocks.instances import (
+    Block,
+    block_instance,
+    block_rows,
+    plan_of_block,
+    share_of_costs,
+)
+from mast_opt.problems.data_placement.tetris.blocks.joining import joined_certificate, joined_plan
+from mast_opt.problems.data_placement.tetris.blocks.worker import BlockCall, BlockData, bound_block, search_block
+from mast_opt.problems.data_placement.tetris.params import TetrisParams
+from mast_opt.problems.data_placement.tetris.tetris_search import TetrisSearch
+from mast_opt.problems.data_placement.tetris.workload_parts import WorkloadParts
+from mast_opt.problems.data_placement.verification.peak_bound import bin_packing_peak_bound
+from mast_opt.problems.data_placement.verification.verifier import verify
+from mast_opt.problems.search.interface import SearchContext, SearchMonitor, SearchResult
+
+FoundT = TypeVar("FoundT")
+
+
+def search_in_blocks(
+    problem: DataPlacement, tools: SearchContext, start: Plan | None, weights: Mapping[str, float], params: TetrisParams
+) -> SearchResult[Plan]:
+    """The plans of the blocks side by side, annealed as a whole, and a bound from the prices of all blocks.
+
+    Deterministic for equal seed, number of blocks and rounds, wherever and in whatever order the blocks are solved; a
+    block whose worker is lost is solved again, here if need be.
+
+    Raises:
+        UnsupportedOption: the instance has links, or fewer workloads than blocks.
+        BackendUnavailable: there is no Ray, or no cluster at the address.
+    """
+    own = params.blocks
+    if problem.links is not None:
+        raise UnsupportedOption("blocks cannot share links; leave out blocks.workers and blocks.count (and --ray)")
+    with executor(own.workers, tools.threads, tools.watch.stop.cancel, own.ray) as workers:
+        return _Driver(problem, tools, start, dict(weights), params, workers).run()
+
+
+class _Driver:
+    """One search in blocks: what workers are given, and what is known so far."""
+
+    def __init__(
+        self,
+        problem: DataPlacement,
+        tools: SearchContext,
+        start: Plan | None,
+        weights: dict[str, float],
+        params: TetrisParams,
+        workers: Executor,
+    ) -> None:
+        self._problem, self._tools, self._weights, self._params = problem, tools, weights, params
+        self._workers, self._watch = workers, tools.watch
+        self._again, self._without_plan = itertools.count(), 0
+        own = params.blocks
+        self._count = own.count or workers.size
+        if self._count > len(problem.workloads):
+            raise UnsupportedOption(
+                f"{self._count} blocks are more than the {len(problem.workloads)} workloads; set blocks.count to fewer"
+            )
+        cells = len(problem.reads) * len(problem.regions)
+        reserved_s = params.reserve * self._watch.remaining_s + 2 * params.handover_s_per_cell * cells
+        self._end_s = self._watch.elapsed_s + max(self._watch.remaining_s - reserved_s, self._watch.remaining_s / 2)
+        block = block_of_workloads(problem, self._count, own)
+        owner = owner_of_datasets(problem, block, self._count)
+        self._rows = [block_rows(problem, block, owner, number) for number in range(self._count)]
+        self._start = start
+        self._best: Plan | None = None
+        self._best_cost = float("inf")
+        self._look_at(start)
+
+    def run(self) -> SearchResult[Plan]:
+        """The result of the search."""
+        rngs = iter(self._tools.rng.spawn(2 * self._count + 1))
+        shared = self._shared()
+        asked = [self._call(one, next(rngs), rows) for one, rows in zip(shared, self._rows, strict=True)]
+        found = self._each(search_block, asked, self._params.blocks.search_share)
+        plans = [one.plan for one in found if one.plan is not None]
+        self._without_plan = self._count - len(plans)
+        if not self._without_plan:
+            self._look_at(joined_plan(self._problem, self._weights, self._rows, plans))
+        del found, plans
+        asked = [replace(self._call(one, next(rngs)), start=None) for one in shared]
+        with ThreadPoolExecutor(1, thread_name_prefix="mast-opt-blocks") as pool:
+            bounding = pool.submit(self._each, bound_block, asked, 1.0)
+            try:
+                self._anneal(next(rngs))
+            except BaseException:
+                self._watch.stop.cancel.set()
+                raise
+            certificate = joined_certificate(self._problem, self._weights, self._rows, bounding.result())
+        bound = max(0.0, certificate.bound_by_prices(self._problem))
+        self._watch.report(bound=bound)
+        self._watch.round = self._watch.stop.iterations or 1
+        return SearchResult(self._best, bound, self._watch.limit(), self._words(), certificate)
+
+    def _words(self) -> str:
+        words, again = f"{self._count} blocks", next(self._again)
+        if again:
+            words += f", {again} calls made again because a worker was lost"
+        if self._without_plan:
+            words += f", {self._without_plan} of them without a plan within its share of the limits"
+        if self._best is None:
+            words += "; no plan within the hard limits was found"
+        return words
+
+    def _shared(self) -> list[Shared[BlockData]]:
+        """What the workers need of each block; only one is here at a time, unless they are threads."""
+        floor = bin_packing_peak_bound(self._problem)
+
+        def data(rows: Block) -> BlockData:
+            part = block_instance(self._problem, self._weights, rows)
+            return BlockData(part, share_of_costs(self._problem, rows), floor)
+
+        return [self._workers.share(data(rows)) for rows in self._rows]
+
+    def _call(self, data: Shared[BlockData], rng: np.random.Generator, rows: Block | None = None) -> BlockCall:
+        start = None if rows is None or self._best is None else plan_of_block(self._problem, rows, self._best)
+        return BlockCall(data, self._params, rng, 1, None, self._watch.stop.iterations, start)
+
+    def _each(self, call: Call[BlockCall, FoundT], given: Sequence[BlockCall], share: float) -> list[FoundT]:
+        """What the calls find, in that share of the time that is left."""
+        timed = self._watch.stop.time_limit_s is not None
+        end_s = self._watch.elapsed_s + share * (self._end_s - self._watch.elapsed_s) if timed else float("inf")
+        size, waiting = min(self._workers.size, len(given)), iter(range(len(given), 0, -1))
+
+        def limited(one: BlockCall, part: float) -> BlockCall:
+            return replace(one, time_limit_s=max((end_s - self._watch.elapsed_s) * part, 0.01)) if timed else one
+
+        def found(one: BlockCall) -> FoundT:
+            part = min(1.0, size / next(waiting))
+            for _ in range(2):
+                try:
+                    return self._workers.run(call, limited(one, part), self._stopped)
+                except WorkerLost:
+                    if self._stopped():
+                        break
+                    next(self._again)
+            return call(limited(one, part), self._watch.stop.cancel)
+
+        return in_parallel(found, given, size, self._watch.stop.cancel)
+
+    def _stopped(self) -> bool:
+        return self._watch.stop.cancel.is_set()
+
+    def _anneal(self, rng: np.random.Generator) -> None:
+        """Improve the plan as a whole, or search for one where a block has none, while workers prove the bound."""
+        seconds, own = self._end_s - self._watch.elapsed_s, self._params.blocks
+        if not (own.anneal or self._best is None) or self._stopped() or seconds <= 0:
+            return
+        stop = self._watch.stop
+        timed = None if stop.time_limit_s is None else seconds
+        watch = SearchMonitor(replace(stop, time_limit_s=timed))
+        threads = self._tools.threads if own.workers == RAY else 1
+        tools = replace(self._tools, rng=rng, watch=watch, threads=threads)
+        parts = WorkloadParts.of(self._problem, self._params.parts)
+        params = replace(self._params, gibbs=replace(self._params.gibbs, hot=own.hot))
+        search = TetrisSearch(
+            self._problem, parts, tools, self._best, self._weights, (), params, proving=False, sweeping=True
+        )
+        if watch.strategy is not None:
+            self._watch.chose(watch.strategy)
+        search.run()
+        self._look_at(search.found().plan)
+
+    def _look_at(self, plan: Plan | None) -> None:
+        """Keep the plan if it is better."""
+        if plan is None:
+            return
+        verdict = verify(self._problem, plan)
+        worth = sum(weight * verdict.terms[term] for term, weight in self._weights.items())
+        if verdict.ok and worth < self._best_cost:
+            self._best, self._best_cost = plan, worth
+            self._watch.report(objective=worth)

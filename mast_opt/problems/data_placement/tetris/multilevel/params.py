@@ -1,0 +1,61 @@
+"""Parameters of tetris's multilevel start: when it runs, how far graphs are coarsened, how partitions are searched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mast_opt.problems.search.params import Params, parameter
+
+
+@dataclass(frozen=True)
+class MultilevelParams(Params):
+    """The multilevel start, where every dataset that is read has one copy and GPUs do not count."""
+
+    share: float = parameter(
+        0.7,
+        "Share of the search that partitions the co-access graph; 0: no multilevel start.",
+        "Annealing finds little that is better afterwards.",
+        low=0,
+        high=0.95,
+    )
+    most_cells: int = parameter(
+        2_000_000,
+        "Most read cells of an instance with such a start.",
+        "One cycle, which is not interrupted, takes a second or two there.",
+        low=0,
+    )
+    coarsest: tuple[float, ...] = parameter(
+        (5.0, 60.0),
+        "Range in which the nodes of the coarsest graph are drawn, in regions, evenly by order of magnitude.",
+        "Where clusters are clear, few large nodes are best; elsewhere many.",
+        above=0,
+    )
+    largest: float = parameter(
+        1.5, "Storage of the largest cluster, in mean clusters of the coarsest graph.", "As in KaHIP.", above=0
+    )
+    shrink: float = parameter(
+        0.95, "Coarsening ends with a level that has more than this share of the nodes before.", "Set by hand.", above=0
+    )
+    initial: int = parameter(6, "Partitions that are grown on the coarsest graph.", "Set by hand.", low=1)
+    overload: tuple[float, ...] = parameter(
+        (0.0, 0.5, 1.0),
+        "Storage that coarse levels may exceed, in sizes of their largest node; drawn in each cycle.",
+        "Large nodes do not fit exactly; finer levels bring the excess back.",
+        low=0,
+    )
+    patience: int = parameter(
+        150, "Moves without a better state after which a search from a boundary ends.", "Set by hand.", low=1
+    )
+    local_patience: int = parameter(20, "The same for searches from one node.", "Set by hand.", low=1)
+    passes: int = parameter(6, "Most passes of refinement on a level.", "Set by hand.", low=1)
+    population: int = parameter(8, "Partitions that are kept to be combined.", "Set by hand.", low=2)
+    stall: int = parameter(400, "Cycles without a better partition after which the search ends.", "Set by hand.", low=1)
+    cycles: int = parameter(
+        30, "Most cycles where rounds are counted or there is no time limit.", "Set by hand.", low=1
+    )
+    warm: float = parameter(
+        0.01,
+        "First temperature of the annealing that follows.",
+        "It should improve the start, not dissolve it.",
+        above=0,
+    )

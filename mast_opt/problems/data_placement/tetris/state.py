@@ -1,0 +1,167 @@
+"""Incremental search state of tetris: who runs where, what is placed, and every sum that prices a change."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.core.arrays import FloatArray
+from mast_opt.core.by_reference import by_reference
+from mast_opt.core.jit import kernel
+from mast_opt.problems.data_placement.problem import Bools, Ints
+from mast_opt.problems.data_placement.tetris.instance_arrays import TetrisArrays
+
+
+@by_reference
+class TetrisState(NamedTuple):
+    """Arrays that the kernels change in place."""
+
+    option: Ints
+    """[W] the option that each workload runs on."""
+    region: Ints
+    """[W] R where it is left out."""
+    place: Bools
+    """[I, R]"""
+    volume: Ints
+    """[I, R] what work in the region reads of the dataset."""
+    demand: Ints
+    """[R, K, P] cumulative over tiers."""
+    peak: FloatArray
+    """[K, P]"""
+    cpu: Ints
+    """[R] in use."""
+    quota: Ints
+    storage: Ints
+    ingress: Ints
+    copies: Ints
+    """[I]"""
+    random: NDArray[np.uint64]
+    """[1] uint64, state of the generator."""
+
+    def copy(self) -> TetrisState:
+        """A state of its own with the same values."""
+        arrays: Any = (array.copy() for array in self)
+        return TetrisState(*arrays)
+
+
+def state_of(a: TetrisArrays, option: Ints, region: Ints, place: Bools, seed: int) -> TetrisState:
+    """The state of a plan, every sum recomputed."""
+    datasets, regions = place.shape
+    kinds, tiers = a.supply.shape[1], len(a.peak_price)
+    runs = np.flatnonzero(region < regions)
+    at = region[runs]
+    demand = np.zeros((regions, kinds + 1, tiers), np.int64)
+    np.add.at(demand, (at, a.option_type[option[runs]], a.tier[runs]), a.option_mgpu[option[runs]])
+    demand = np.ascontiguousarray(np.cumsum(demand, axis=2)[:, :kinds])
+    reads = np.diff(a.read_start)
+    where = np.repeat(region, reads)
+    here = where < regions
+    volume = np.zeros(datasets * regions, np.int64)
+    np.add.at(volume, a.read_dataset[here] * regions + where[here], a.read_volume[here])
+    quota = np.zeros(len(a.quota), np.int64)
+    row = a.quota_row[a.app[runs], at]
+    np.add.at(quota, row[row >= 0], a.cpu_need[runs][row >= 0])
+    return TetrisState(
+        option=option.astype(np.int64),
+        region=region.astype(np.int64),
+        place=place.copy(),
+        volume=volume.reshape(datasets, regions),
+        demand=demand,
+        peak=peaks_of(a, demand),
+        cpu=_total(at, a.cpu_need[runs], regions),
+        quota=quota,
+        storage=_columns(a.size, place) + _total(at, a.output[runs], regions),
+        ingress=_columns(a.size, place & ~a.stored),
+        copies=place.sum(axis=1).astype(np.int64),
+        random=np.array([(seed * 0x9E3779B97F4A7C15 + 0xD1B54A32D192ED03) % 2**64 | 1], np.uint64),
+    )
+
+
+def peaks_of(a: TetrisArrays, demand: Ints) -> FloatArray:
+    """[K, P] largest demand over supply, over the regions with supply."""
+    ratio = np.where((a.supply > 0)[:, :, None], demand / np.maximum(a.supply, 1)[:, :, None], 0.0)
+    return np.ascontiguousarray(ratio.max(axis=0, initial=0.0))
+
+
+def _total(index: Ints, amount: Ints, size: int) -> Ints:
+    total = np.zeros(size, np.int64)
+    np.add.at(total, index, amount)
+    return total
+
+
+def _columns(size: Ints, place: Bools) -> Ints:
+    """Σ_i size[i]·place[i,r] for every r."""
+    return np.array([int(size[place[:, r]].sum()) for r in range(place.shape[1])], np.int64)
+
+
+def cost(a: TetrisArrays, s: TetrisState) -> float:
+    """The priced objective of the state, recomputed."""
+    regions = s.place.shape[1]
+    over = np.maximum(s.demand - a.supply[:, :, None], 0) * (a.supply > 0)[:, :, None]
+    idle = np.maximum(a.supply - s.demand[:, :, -1], 0)
+    total = float((s.peak * a.peak_price).sum() + (over * a.overload_price).sum() + (idle * a.idle_price).sum())
+    total += float(replica_prices(a)[s.place].sum())
+    runs = np.flatnonzero(s.region < regions)
+    region, option = s.region[runs], s.option[runs]
+    total += float((a.option_mgpu[option] * a.gpu_price[region, a.option_type[option]]).sum())
+    total += float((a.output[runs] * a.stored_price[region]).sum())
+    total += float(s.volume[~s.place].sum()) * a.remote_price
+    total += float(a.refuse_price[s.region == regions].sum())
+    today = np.repeat(np.arange(len(s.region)), np.diff(a.today_start))
+    left = np.where(s.region[today] != a.today_region, a.today_share, 0.0)
+    return total + float((a.move_price[today] * left).sum())
+
+
+def replica_prices(a: TetrisArrays, datasets: Ints | slice = slice(None)) -> FloatArray:
+    """[datasets, R] price of a replica of each dataset in every region."""
+    stored, size = a.stored[datasets], a.size[datasets, None]
+    base = np.where(stored, a.keep_price[datasets, None], a.new_price[datasets, None])
+    return np.asarray(base + size * (a.stored_price + np.where(stored, 0.0, a.arriving_price)))
+
+
+@kernel
+def replica_price(a: TetrisArrays, i: int, r: int) -> float:
+    """Price of a replica of dataset i in region r."""
+    if a.stored[i, r]:
+        price: float = a.keep_price[i] + a.size[i] * a.stored_price[r]
+    else:
+        price = a.new_price[i] + a.size[i] * (a.stored_price[r] + a.arriving_price[r])
+    return price
+
+
+def forbidden(a: TetrisArrays, s: TetrisState) -> float:
+    """The part of the cost that stands for forbidden reads: a start may have some, a plan has none."""
+    return 0.0 if a.remote_reads else float(s.volume[~s.place].sum()) * a.remote_price
+
+
+def excess(a: TetrisArrays, s: TetrisState, refuse: bool) -> float:
+    """How far hard limits are exceeded, each as a share of its limit; 0 for a feasible state."""
+    total = 0.0 if refuse else float((s.region == s.place.shape[1]).sum())
+    for used, limit in ((s.cpu, a.cpu), (s.quota, a.quota), (s.storage, a.storage), (s.ingress, a.ingress)):
+        total += float((np.maximum(used - limit, 0) / np.maximum(limit, 1)).sum())
+    short = np.maximum(a.copies_min - s.copies, 0) + np.maximum(s.copies - a.copies_max, 0)
+    total += float(short.sum())
+    if not a.remote_reads:
+        total += float(s.volume[~s.place].sum())
+    return total
+
+
+@kernel
+def set_replica(a: TetrisArrays, s: TetrisState, i: int, r: int, present: bool) -> None:
+    """Add the replica of dataset i in region r, or drop it."""
+    sign = 1 if present else -1
+    s.place[i, r] = present
+    s.copies[i] += sign
+    s.storage[r] += sign * a.size[i]
+    if not a.stored[i, r]:
+        s.ingress[r] += sign * a.size[i]
+
+
+@kernel
+def replica_fits(a: TetrisArrays, s: TetrisState, i: int, r: int) -> bool:
+    """Whether a replica of dataset i may be added in region r, by residency, storage and ingress."""
+    if a.forbidden[i, r] or s.storage[r] + a.size[i] > a.storage[r]:
+        return False
+    return bool(a.stored[i, r] or s.ingress[r] + a.size[i] <= a.ingress[r])

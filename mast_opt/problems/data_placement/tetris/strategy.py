@@ -1,0 +1,247 @@
+"""Strategy of tetris: the one place that decides which algorithms run on an instance, and on how much of the time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from mast_opt.problems.data_placement.plan import Plan
+from mast_opt.problems.data_placement.problem import DataPlacement, Ints
+from mast_opt.problems.data_placement.tetris.params import TetrisParams
+from mast_opt.problems.data_placement.tetris.stage_objective import StageObjective
+from mast_opt.problems.search.params import Value
+from mast_opt.problems.search.strategy import Strategy
+
+MOST_PARTS = 128
+"""Parts of a plan; what belongs to no region draws the number of its part in eight bits."""
+
+
+class Search(StrEnum):
+    """How plans are searched for."""
+
+    MULTISTART = "multistart annealing"
+    """Every thread cools plans of its own."""
+    PARALLEL = "parallel annealing"
+    """Every thread anneals a part of one plan."""
+    MULTILEVEL = "multilevel start, then parallel annealing"
+    GIBBS = "Gibbs sweeps, then parallel annealing"
+
+
+class TreeCuts(StrEnum):
+    """When the Lagrangian relaxation separates tree cuts."""
+
+    NEVER = "never"
+    WITH_SEARCH = "during the search"
+    WITH_SUB_MIPS = "during the sub-MIPs"
+
+
+class Finish(StrEnum):
+    """What is solved exactly once the search is over."""
+
+    SHARES = "shares of splittable work and sources across links"
+    WORKLOADS = "all work, with replicas held"
+    NEIGHBOURHOODS = "neighbourhoods"
+    WHOLE = "the whole program, then neighbourhoods"
+
+
+@dataclass(frozen=True)
+class Features:
+    """What the strategy depends on of an instance and its start."""
+
+    workloads: int
+    regions: int
+    read_cells: int
+    """Reads times regions."""
+    link_cells: int | None
+    """Reads times links; None without links."""
+    option_cells: int
+    """Options times the regions where each may run."""
+    gang_share: float
+    """Share of a region's GPUs of its type that the gang of the usual GPU takes."""
+    remote_reads: bool
+    splittable: bool
+    """May some work be split?"""
+    replicas_priced: bool
+    """Does a replica cost anything?"""
+    one_copy: bool
+    """May no dataset that is read have a second copy?"""
+    gpus: bool
+    """Does some work need GPUs?"""
+    start: bool
+    """Is a plan given to start from?"""
+
+    @classmethod
+    def of(cls, problem: DataPlacement, start: Plan | None) -> Features:
+        """The features of a problem with or without a start."""
+        reads = len(problem.reads)
+        return cls(
+            workloads=len(problem.workloads),
+            regions=len(problem.regions),
+            read_cells=reads * len(problem.regions),
+            link_cells=None if problem.links is None else reads * len(problem.links),
+            option_cells=int(problem.option_regions.sum()),
+            gang_share=usual_share(problem.options.mgpu, problem.regions.supply_mgpu),
+            remote_reads=problem.remote_reads,
+            splittable=bool(problem.workloads.splittable.any()),
+            replicas_priced=bool(problem.datasets.size_mb.any()),
+            one_copy=bool((problem.datasets.copies_max[problem.reads.dataset] <= 1).all()),
+            gpus=bool(problem.options.mgpu.any()),
+            start=start is not None,
+        )
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a search may take."""
+
+    seconds: float
+    """Infinite where there is no time limit."""
+    counted: bool
+    """Are rounds counted, so that the clock must have no say?"""
+    threads: int
+
+
+@dataclass(frozen=True)
+class TetrisStrategy(Strategy):
+    """Which algorithms run, and with what."""
+
+    search: Search
+    chains: int
+    """Plans or parts of a plan that are annealed at the same time."""
+    search_share: float
+    """Share of the time that is searched, before the sub-MIPs."""
+    search_s: float
+    """The same in seconds, less what is reserved for handing the plan over; infinite without a time limit."""
+    hot: float
+    """First temperature, in mean costs of a workload."""
+    temperature_scale: float
+    """The factor of usual first temperatures that ``hot`` has."""
+    link_surcharge: float
+    """Times that remote reads and copies are priced in the search."""
+    tree_cuts: TreeCuts
+    finish: Finish
+
+    @property
+    def facts(self) -> dict[str, Value]:
+        """Field → value; without the seconds, which depend on the clock."""
+        stated = {name: str(value) if isinstance(value, StrEnum) else value for name, value in super().facts.items()}
+        return {name: value for name, value in stated.items() if name != "search_s"}
+
+
+def choose_strategy(
+    features: Features, objective: StageObjective, budget: Budget, params: TetrisParams
+) -> TetrisStrategy:
+    """The strategy for an instance with these features; the same arguments give the same strategy."""
+    search = _search(features, objective, params)
+    finish = _finish(features, objective, params)
+    scale = _temperature_scale(features, objective, params)
+    multistart = search is Search.MULTISTART
+    chains = budget.threads if multistart else min(budget.threads, features.regions // 2)
+    handover_s = params.handover_s_per_cell * features.read_cells
+    share = 1.0 if budget.counted else _search_share(features, objective, finish, params)
+    search_s = share * max(budget.seconds * (1 - params.reserve) - handover_s, budget.seconds / 2)
+    return TetrisStrategy(
+        search=search,
+        chains=max(1, min(chains, MOST_PARTS)),
+        search_share=share,
+        search_s=search_s,
+        hot=_hot(features, objective, search, params) * scale,
+        temperature_scale=scale,
+        link_surcharge=params.neighbourhoods.link_surcharge if _links_follow(features, params) else 1.0,
+        tree_cuts=_tree_cuts(features, objective, budget, finish, search_s, params),
+        finish=Finish.SHARES if budget.counted else finish,
+    )
+
+
+def _search(f: Features, objective: StageObjective, params: TetrisParams) -> Search:
+    """Gibbs sweeps make sense of what is scarce where there is much of all; packed gangs where there is little. With
+    one copy of each dataset and no GPUs, remote reads are edges that a partition of the datasets cuts."""
+    scratch = not f.start and not objective.caps and f.link_cells is None
+    reads = f.remote_reads and objective.weights["remote"] > 0 and not objective.gpus_alone
+    if scratch and reads and f.one_copy and not f.gpus and _partitions(f, params):
+        return Search.MULTILEVEL
+    if not f.start and f.remote_reads and f.workloads <= params.multistart.most_workloads:
+        return Search.MULTISTART
+    many = f.workloads >= params.gibbs.workloads and f.gang_share <= params.gibbs.gang_share
+    return Search.GIBBS if scratch and reads and many else Search.PARALLEL
+
+
+def _partitions(f: Features, params: TetrisParams) -> bool:
+    """Whether the graph is of a size to be partitioned."""
+    return f.regions > 1 and f.read_cells <= params.multilevel.most_cells and params.multilevel.share > 0
+
+
+def _links_follow(f: Features, params: TetrisParams) -> bool:
+    """Whether neighbourhoods bring the plan within the links."""
+    return f.link_cells is not None and f.link_cells <= params.neighbourhoods.link_cells
+
+
+def _finish(f: Features, objective: StageObjective, params: TetrisParams) -> Finish:
+    """What follows the search where the clock may have a say."""
+    limits = params.neighbourhoods
+    if f.link_cells is not None:
+        return Finish.NEIGHBOURHOODS if _links_follow(f, params) else Finish.SHARES
+    if f.remote_reads and objective.work_alone and f.option_cells <= params.workloads_only.option_cells:
+        return Finish.WORKLOADS
+    capped, most = bool(objective.caps), limits.whole_cells_later if f.remote_reads else limits.whole_cells
+    if (capped or not f.remote_reads) and not f.splittable and f.read_cells <= most:
+        return Finish.WHOLE
+    follows = capped or f.remote_reads
+    return Finish.NEIGHBOURHOODS if follows and f.read_cells <= limits.read_cells else Finish.SHARES
+
+
+def _search_share(f: Features, objective: StageObjective, finish: Finish, params: TetrisParams) -> float:
+    """Share of the time that is searched before that."""
+    if finish is Finish.SHARES:
+        return 1.0
+    if finish is Finish.WORKLOADS:
+        own = params.workloads_only
+        return float(np.clip(f.option_cells / own.cells_per_search, own.least_search, own.most_search))
+    if f.link_cells is not None:
+        return params.neighbourhoods.search_share_links
+    limits = params.neighbourhoods
+    if objective.caps and f.remote_reads:
+        return limits.search_share_later
+    return limits.search_share_whole if finish is Finish.WHOLE else limits.search_share_priced
+
+
+def _hot(f: Features, objective: StageObjective, search: Search, params: TetrisParams) -> float:
+    if search is Search.GIBBS:
+        return min(max(params.cooling.warm, params.gibbs.warmer * f.gang_share), params.cooling.hot)
+    if search is Search.MULTILEVEL:
+        return params.multilevel.warm
+    if objective.caps and not objective.work_alone:
+        return params.cooling.later_stage
+    return params.cooling.warm if f.start else params.cooling.hot
+
+
+def _temperature_scale(f: Features, objective: StageObjective, params: TetrisParams) -> float:
+    """What changes cost relative to the mean cost of a workload, compared with the usual case."""
+    if objective.gpus_alone and not objective.caps:
+        return params.cooling.gpus_only
+    return 1.0 if f.remote_reads else params.cooling.no_remote_reads
+
+
+def _tree_cuts(
+    f: Features, objective: StageObjective, budget: Budget, finish: Finish, search_s: float, params: TetrisParams
+) -> TreeCuts:
+    """Where reads and replicas cost something, and the time for it is there."""
+    priced = any(objective.weights.get(term, 0.0) > 0 for term in ("storage", "copy", "running_cost", "migration_cost"))
+    replicas = f.replicas_priced and priced
+    if not replicas or (f.remote_reads and objective.weights["remote"] == 0):
+        return TreeCuts.NEVER
+    sub_mips = finish in (Finish.NEIGHBOURHOODS, Finish.WHOLE)
+    if sub_mips and not budget.counted and budget.threads > 1:
+        return TreeCuts.WITH_SUB_MIPS
+    patient = not budget.counted and f.read_cells <= params.tree_cuts.most_cells
+    patient = patient and search_s >= params.tree_cuts.seconds_per_cell * f.read_cells
+    few = f.read_cells <= params.tree_cuts.few_cells
+    return TreeCuts.WITH_SEARCH if sub_mips or few or patient else TreeCuts.NEVER
+
+
+def usual_share(needs: Ints, limits: Ints) -> float:
+    """What the work that takes the usual unit of a resource takes of a region's, on average over regions with any."""
+    taken, given = needs.astype(np.float64), limits[limits > 0]
+    return float((taken**2).sum() / max(taken.sum(), 1.0) / given.mean()) if len(given) else 0.0

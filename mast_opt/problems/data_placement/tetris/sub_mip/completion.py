@@ -1,0 +1,115 @@
+"""Sub-MIP that completes a tetris plan: shares of splittable work, sources across links, or a first feasible plan."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from mast_opt.core.arrays import FloatArray, IntArray
+from mast_opt.core.solve_result import SolveParams
+from mast_opt.problems.data_placement.formulation.formulation import base, exact_shares
+from mast_opt.problems.data_placement.plan import Plan, today
+from mast_opt.problems.data_placement.problem import DataPlacement
+from mast_opt.problems.data_placement.tetris.params import TetrisParams
+from mast_opt.problems.data_placement.tetris.stage_objective import StageObjective
+from mast_opt.problems.data_placement.tetris.strategy import Finish
+from mast_opt.problems.data_placement.tetris.sub_mip.fix_and_optimise import FixAndOptimise
+from mast_opt.problems.data_placement.tetris.sub_mip.workloads_only import place_work
+from mast_opt.problems.mip import Mip
+from mast_opt.problems.search.interface import SearchContext
+from mast_opt.problems.search.sub_mip import SubMip
+
+
+def complete_plan(
+    problem: DataPlacement,
+    tools: SearchContext,
+    plan: Plan | None,
+    objective: StageObjective,
+    start: Plan | None,
+    until_s: float,
+    finish: Finish,
+    params: TetrisParams,
+) -> Plan | None:
+    """The plan with what the search leaves open completed, and improved by sub-MIPs where the strategy has them, until
+    the watch shows ``until_s``.
+
+    Never worse than ``start``, where that breaks no rule and no cap.
+    """
+    if finish is Finish.SHARES:
+        return optimise_shares(problem, tools, plan, objective, start, params)
+    before = optimise_shares(problem, tools, plan, objective, start, params) if problem.links is None else None
+    first = before or plan or start
+    better = None
+    if first is not None and finish is Finish.WORKLOADS:
+        left_s = until_s - tools.watch.elapsed_s
+        better = place_work(problem, tools, objective, first, left_s, params.workloads_only)
+    elif first is not None:
+        whole = finish is Finish.WHOLE
+        better = FixAndOptimise(problem, tools, objective, params.neighbourhoods, until_s, whole).improve(first)
+    if better is not None and math.isinf(objective.worth(problem, better)):
+        better = optimise_shares(problem, tools, better, objective, None, params)
+    return _best(problem, objective, before, today(problem), start, better) or optimise_shares(
+        problem, tools, None, objective, None, params
+    )
+
+
+def optimise_shares(
+    problem: DataPlacement,
+    tools: SearchContext,
+    plan: Plan | None,
+    objective: StageObjective,
+    start: Plan | None,
+    params: TetrisParams,
+) -> Plan | None:
+    """The plan with its open shares optimised, or a feasible one where there was none; never worse than plan or start.
+
+    A start that breaks a rule or a cap is left out of account.
+    """
+    rounds = problem.links is not None or bool(problem.workloads.splittable.any())
+    if plan is not None and not rounds:
+        return plan
+    start, best = _best(problem, objective, start), _best(problem, objective, plan, start)
+    size = len(problem.reads) * len(problem.regions)
+    if size > params.completion.read_cells:
+        return best
+    formulation = exact_shares(problem) if rounds else base(problem)
+    mip = objective.stated(formulation.mip)
+    sub_mip = SubMip(tools, params.completion.sub_mip)
+
+    def solved(program: Mip, x: FloatArray | None) -> Plan | None:
+        result = sub_mip(program, _limits(sub_mip, tools, objective, x, params))
+        return None if result.x is None else formulation.decode(result.x)
+
+    for held in (plan, start):
+        if held is not None:
+            x, fixed = formulation.encode(held), _fixed_integers(mip)
+            feasible = _best(problem, objective, held) is not None
+            best = _best(problem, objective, best, solved(mip.fix(fixed, np.rint(x[fixed])), x if feasible else None))
+    if best is None and (tools.watch.stop.iterations is None or size <= params.completion.counted_cells):
+        best = _best(problem, objective, solved(mip, None))
+    return best
+
+
+def _best(problem: DataPlacement, objective: StageObjective, *plans: Plan | None) -> Plan | None:
+    """The first of the best plans; None if each breaks a rule or a cap."""
+    known = [(objective.worth(problem, plan), plan) for plan in plans if plan is not None]
+    worth, best = min(known, key=lambda pair: pair[0], default=(math.inf, None))
+    return best if math.isfinite(worth) else None
+
+
+def _limits(
+    sub_mip: SubMip, tools: SearchContext, objective: StageObjective, start: FloatArray | None, params: TetrisParams
+) -> SolveParams:
+    """Where rounds are counted, so are nodes, and the clock has no say."""
+    stop, own = tools.watch.stop, params.completion
+    limits = sub_mip.limits(gap=stop.gap / params.lexicographic_weight if objective.caps else stop.gap, start=start)
+    if stop.iterations is not None:
+        return replace(limits, time_limit_s=None, node_limit=min(own.nodes, own.sub_mip.node_limit))
+    return replace(limits, time_limit_s=max(own.least_s, min(own.sub_mip.time_limit_s, tools.watch.remaining_s)))
+
+
+def _fixed_integers(mip: Mip) -> IntArray:
+    """Columns of what the search has decided: replicas, and work that is not split."""
+    return np.concatenate([block.ids.ravel() for block in mip.columns if block.name in ("place", "run", "unserved")])

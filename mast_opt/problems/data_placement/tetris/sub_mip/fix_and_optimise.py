@@ -1,0 +1,226 @@
+"""Fix-and-optimise (large neighbourhood search) of tetris: a few readers with their datasets, or two regions, are free.
+
+For what the annealing does not see: the capacities of links, on which remote reads and copies share the room, and
+the caps on earlier terms of a lexicographic objective. A plan that exceeds links is brought back by the
+same search, with a price on the excess.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from mast_opt.core.arrays import FloatArray
+from mast_opt.core.errors import BackendError
+from mast_opt.core.solve_result import SolveParams, Status
+from mast_opt.problems.data_placement.formulation.formulation import base
+from mast_opt.problems.data_placement.plan import Plan
+from mast_opt.problems.data_placement.problem import Bools, DataPlacement
+from mast_opt.problems.data_placement.tetris.stage_objective import StageObjective
+from mast_opt.problems.data_placement.tetris.sub_mip.elastic_links import ElasticLinks
+from mast_opt.problems.data_placement.tetris.sub_mip.free_columns import FreeColumns
+from mast_opt.problems.data_placement.tetris.sub_mip.params import NeighbourhoodParams
+from mast_opt.problems.data_placement.verification.verifier import verify
+from mast_opt.problems.mip import Mip
+from mast_opt.problems.search.interface import SearchContext
+from mast_opt.problems.search.sub_mip import SubMip
+
+
+class FixAndOptimise:
+    """The base formulation of a problem, of which parts are solved with the rest held fixed.
+
+    Args:
+        objective: what is minimised, and the caps.
+        until_s: seconds on the watch at which the search ends; infinite where time has no limit.
+        whole: is a solver of integer programs given the whole program first?
+    """
+
+    def __init__(
+        self,
+        problem: DataPlacement,
+        tools: SearchContext,
+        objective: StageObjective,
+        params: NeighbourhoodParams,
+        until_s: float = math.inf,
+        whole: bool = False,
+    ) -> None:
+        self._limits, self._whole_first = params, whole
+        self._sub_mip, self._integer_sub_mip = SubMip(tools, params.sub_mip), SubMip(tools, params.integer_sub_mip)
+        self._problem, self._tools, self._objective, self._until_s = problem, tools, objective, until_s
+        self._formulation = base(problem)
+        stated = objective.staged(self._formulation.mip)
+        self._width = len(stated.cost)
+        self._links = ElasticLinks(problem, stated, params.excess_price)
+        self._mip = self._links.mip
+        self._decisions = FreeColumns(problem, self._mip)
+        self._most = float(params.first_workloads)
+        self._started = False
+        self._reserve_s = 0.0 if math.isinf(self._left_s) else max(0.2, params.reserve * self._left_s)
+        self._complete = False
+        """Has the whole program been solved?"""
+
+    @property
+    def _left_s(self) -> float:
+        watch = self._tools.watch
+        return min(watch.remaining_s, self._until_s - watch.elapsed_s)
+
+    @property
+    def _over(self) -> bool:
+        return self._tools.watch.done or self._left_s <= self._reserve_s
+
+    def _longest_s(self, share: float) -> float:
+        """Seconds of a program that may take a share of those left; without a limit, as many as neighbourhoods may."""
+        left_s, own = max(0.05, self._left_s - self._reserve_s), self._limits
+        return share * left_s if math.isfinite(left_s) else own.patience * own.sub_mip.time_limit_s
+
+    def _params(self, share: float, start: FloatArray | None = None) -> SolveParams:
+        return replace(self._sub_mip.limits(start=start), time_limit_s=self._longest_s(share))
+
+    def improve(self, plan: Plan) -> Plan | None:
+        """The best plan found from this one until time is almost over or the search is cancelled.
+
+        Without a time limit it ends after ``patience`` neighbourhoods. The plan's shares are rounded and may exceed a
+        limit by that. None if nothing was found within the links.
+        """
+        watch, best, value, failures = self._tools.watch, None, math.inf, 0
+        unlimited = math.isinf(self._left_s)
+        x = self._begin(plan)
+        if x is not None and self._whole_first:
+            x = self._whole(x)
+        while x is not None:
+            if self._links.within(x) and self._mip.objective(x) < value - 1e-9:
+                value = self._mip.objective(x)
+                best = self._formulation.decode(x[: self._width])
+                verdict = verify(self._problem, best)
+                if verdict.ok and self._objective.within_caps(verdict):
+                    watch.report(objective=self._objective.shown(verdict), plan=partial(_itself, best))
+            if self._complete or self._over:
+                break
+            if unlimited and failures == self._limits.patience:
+                break
+            better = self._step(x)
+            failures = 0 if self._mip.objective(x) - self._mip.objective(better) > 1e-9 else failures + 1
+            x = better
+        return best
+
+    def _begin(self, plan: Plan) -> FloatArray | None:
+        """The plan's columns; where its replicas leave reads without a link, with other replicas.
+
+        Where it exceeds links by much, or reads where no link leads, a plan that does not is looked for among those
+        that leave all data where it is; then the best of those.
+        """
+        chosen = self._decisions.of(plan)
+        x = self._solve(self._mip, chosen, self._decisions.all)
+        x = self._solve(self._mip, chosen, self._decisions.workload >= 0) if x is None else x
+        if x is not None and self._links.exceeded(x) <= self._limits.near_excess:
+            x = self._brought_within(x)
+        if x is not None and self._links.within(x):
+            return x
+        staying = self._staying()
+        if staying is not None and (x is None or self._links.exceeded(staying) < self._links.exceeded(x)):
+            self._complete = False
+            return self._with_replicas_held(staying)
+        return x
+
+    def _brought_within(self, x: FloatArray) -> FloatArray:
+        """From a plan that is nearly within the links to one that is, if neighbourhoods find it soon.
+
+        The price of the excess rises where a neighbourhood leaves it: a solver's gap may hide what is small.
+        """
+        left_s, tried, price = self._left_s - self._reserve_s, 0, self._limits.excess_price
+        until_s = self._left_s - self._limits.near_share * left_s if math.isfinite(left_s) else -math.inf
+        while not (
+            self._links.within(x) or self._tools.watch.done or self._left_s < until_s or tried == self._limits.patience
+        ):
+            before = self._links.exceeded(x)
+            x, tried = self._step(x), tried + 1
+            if self._links.exceeded(x) >= before:
+                price = min(self._limits.excess_growth * price, self._limits.most_excess_price)
+                self._mip = self._links.priced(price)
+        self._mip = self._links.mip
+        return x
+
+    def _with_replicas_held(self, x: FloatArray) -> FloatArray:
+        """The best that is found of where work runs, and of what it reads from where, from x and with its replicas."""
+        if self._over:
+            return x
+        held = np.flatnonzero(self._decisions.dataset >= 0)
+        program = self._strict(x).fix(held, np.rint(x[held]))
+        result = self._sub_mip(program, self._params(self._limits.work_share, x))
+        return x if result.x is None else result.x
+
+    def _strict(self, x: FloatArray) -> Mip:
+        """The program; from a plan within the links on they may not be exceeded again."""
+        if not self._links.within(x):
+            return self._mip
+        excess = np.arange(self._links.excess.start, self._links.excess.stop)
+        return self._mip.fix(excess, np.zeros(len(excess)))
+
+    def _staying(self) -> FloatArray | None:
+        """Of the plans with today's replicas wherever those are feasible, the one found that exceeds links least; None
+        where none was found in time."""
+        if self._over:
+            return None
+        p = self._problem
+        copies = p.datasets.stored.sum(axis=1)
+        feasible = (
+            (copies >= p.datasets.copies_min)
+            & (copies <= p.datasets.copies_max)
+            & ~(p.datasets.stored & p.closed).any(axis=1)
+        )
+        feasible &= ~(p.datasets.pinned & ~p.datasets.stored).any(axis=1)
+        held = np.flatnonzero((self._decisions.dataset >= 0) & np.append(feasible, False)[self._decisions.dataset])
+        today = p.datasets.stored[self._decisions.dataset[held], self._decisions.region[held]]
+        program = self._links.only_excess().fix(held, today.astype(np.float64))
+        return self._sub_mip(program, self._params(self._limits.today_share)).x
+
+    def _step(self, x: FloatArray) -> FloatArray:
+        """The best that is found around x in one neighbourhood, which may be x."""
+        better = self._solve(self._strict(x), x, self._decisions.all & ~self._free(x))
+        return x if better is None or self._mip.objective(better) >= self._mip.objective(x) else better
+
+    def _solve(self, mip: Mip, x: FloatArray, held: Bools) -> FloatArray | None:
+        """A program with some columns held at their values in x; None if nothing was found in time."""
+        own = self._limits
+        fixed = np.flatnonzero(held)
+        longest_s = max(0.05, min(own.sub_mip.time_limit_s, self._left_s - self._reserve_s))
+        params = replace(self._sub_mip.limits(start=x if self._started else None), time_limit_s=longest_s)
+        result = self._sub_mip(mip.fix(fixed, np.rint(x[fixed])), params)
+        self._started = self._started or result.x is not None
+        solved = result.status is Status.OPTIMAL
+        self._complete = solved and not len(fixed)
+        grown = self._most * (own.growth if solved else 1 / own.growth)
+        self._most = float(np.clip(grown, own.least_workloads, max(own.least_workloads, len(self._problem.workloads))))
+        return result.x
+
+    def _whole(self, x: FloatArray) -> FloatArray:
+        """The best that a solver of integer programs finds of the whole program from x."""
+        if self._over:
+            return x
+        own = self._limits
+        longest_s = min(self._longest_s(own.whole_share), own.integer_sub_mip.time_limit_s)
+        limits = self._integer_sub_mip.limits(gap=self._tools.watch.stop.gap, start=x)
+        try:
+            result = self._integer_sub_mip(self._mip, replace(limits, time_limit_s=longest_s))
+        except BackendError:  # such as amounts too large for it; the plan so far stands
+            return x
+        self._complete = result.status is Status.OPTIMAL
+        return x if result.x is None else result.x
+
+    def _free(self, x: FloatArray) -> Bools:
+        """[columns] those that may change, around what crosses a link beyond its capacity if anything does."""
+        p, rng = self._problem, self._tools.rng
+        if self._most >= len(p.workloads):
+            return np.ones(len(x), np.bool_)
+        if rng.random() < self._limits.two_regions and len(p.regions) > 2:
+            return self._decisions.in_two_regions(x, self._most, rng)
+        crossing_dataset = self._links.crossing_dataset(x, rng)
+        dataset = int(rng.integers(len(p.datasets))) if crossing_dataset is None else crossing_dataset
+        return self._decisions.around(dataset, self._most, rng)
+
+
+def _itself(plan: Plan) -> Plan:
+    return plan

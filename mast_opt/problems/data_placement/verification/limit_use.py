@@ -1,0 +1,123 @@
+"""What a data-placement plan has of everything that a limit may be put on, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+
+from mast_opt.core.units import MB_PER_TB, MICRO, MILLI
+from mast_opt.problems.data_placement.problem import SHARE, DataPlacement, Ints
+from mast_opt.problems.data_placement.verification.measures import (
+    Activity,
+    gpu_demand,
+    migration_cost,
+    running_cost,
+    total,
+    totals,
+)
+
+
+def limit_use(problem: DataPlacement, activity: Activity) -> dict[str, tuple[Fraction, Fraction]]:
+    """Name of a limit of the instance → how much the plan has of it in base units, and how many of them are one unit of
+    the limit."""
+    return {name: (Fraction(_USE[name](problem, activity)), Fraction(_scale(problem, name))) for name in problem.limits}
+
+
+def _scale(p: DataPlacement, name: str) -> int | Fraction:
+    scales: dict[str, Callable[[], int | Fraction]] = {
+        **dict.fromkeys(("copied_tb", "stored_tb", "remote_tb_per_day"), lambda: MB_PER_TB),
+        **dict.fromkeys(("unserved_gpus", "overload_gpus"), lambda: MILLI),
+        **dict.fromkeys(("egress", "running_cost", "migration_cost"), lambda: MICRO),
+        **dict.fromkeys(("copy", "storage"), lambda: total(p.datasets.size_mb)),
+        "remote": lambda: total(p.reads.mb_per_day),
+        "moved_work": lambda: total(p.demand_mgpu),
+        "unserved": lambda: _weighted(p, totals(p.workloads.tier, p.demand_mgpu, 1, len(p.tiers))),
+    }
+    return scales[name]() if name in scales else 1
+
+
+def _weighted(p: DataPlacement, by_tier: list[int]) -> Fraction:
+    return sum((Fraction(weight) * n for weight, n in zip(p.tier_weight.tolist(), by_tier)), Fraction(0))
+
+
+def _copied_mb(p: DataPlacement, a: Activity) -> int:
+    return total(np.repeat(p.datasets.size_mb, (a.place & ~p.datasets.stored).sum(axis=1)))
+
+
+def _stored_mb(p: DataPlacement, a: Activity) -> int:
+    return total(np.repeat(p.datasets.size_mb, a.place.sum(axis=1)))
+
+
+def _remote_mb(p: DataPlacement, a: Activity) -> Fraction:
+    return Fraction(total(p.reads.mb_per_day[a.far_read], a.far_share), SHARE)
+
+
+def _egress(p: DataPlacement, a: Activity) -> Fraction:
+    """USD a day; copies are spread over the days that they may take."""
+    if p.links is None:
+        return Fraction(0)
+    read = totals(a.far_link, p.reads.mb_per_day[a.far_read], a.far_share, len(p.links))
+    copied = totals(a.copy_link, p.datasets.size_mb[a.copy_dataset], a.copy_share, len(p.links))
+    daily = [r + c / p.days for r, c in zip(read, copied)]
+    return sum((Fraction(price) * mb for price, mb in zip(p.links.price_usd_per_tb.tolist(), daily)), Fraction(0)) / (
+        SHARE * MB_PER_TB
+    )
+
+
+def _leaving(p: DataPlacement, a: Activity) -> Ints:
+    """[W] thousandths of a workload that leave the regions where it runs today."""
+    regions = len(p.regions)
+    leaves = np.zeros(len(p.workloads) * regions, np.int64)
+    np.add.at(leaves, p.current_runs.workload * regions + p.current_runs.region, p.current_runs.share)
+    np.subtract.at(leaves, a.run_workload * regions + a.run_region, a.run_share)
+    left: Ints = np.maximum(leaves, 0).reshape(-1, regions).sum(axis=1)
+    return left
+
+
+def _moved_workloads(p: DataPlacement, a: Activity) -> Fraction:
+    return Fraction(int(_leaving(p, a).sum()), SHARE)
+
+
+def _new_replicas(p: DataPlacement, a: Activity) -> Fraction:
+    return Fraction(int((a.place & ~p.datasets.stored).sum()))
+
+
+def _refused(p: DataPlacement, a: Activity) -> Ints:
+    """[W] thousandths that run nowhere."""
+    served = np.zeros(len(p.workloads), np.int64)
+    np.add.at(served, a.run_workload, a.run_share)
+    return np.maximum(SHARE - served, 0)
+
+
+def _unserved(p: DataPlacement, a: Activity) -> Fraction:
+    return _weighted(p, totals(p.workloads.tier, p.demand_mgpu, _refused(p, a), len(p.tiers))) / SHARE
+
+
+def _unserved_gpus(p: DataPlacement, a: Activity) -> Fraction:
+    fewest = np.full(len(p.workloads), np.iinfo(np.int64).max)
+    np.minimum.at(fewest, p.options.workload, p.options.mgpu)
+    return Fraction(total(fewest, _refused(p, a)), SHARE)
+
+
+def _overload_gpus(p: DataPlacement, a: Activity) -> Fraction:
+    over = gpu_demand(p, a)[:, :, -1] - SHARE * p.regions.supply_mgpu.astype(object)
+    return Fraction(int(np.maximum(over, 0).sum()), SHARE) if over.size else Fraction(0)
+
+
+_USE: dict[str, Callable[[DataPlacement, Activity], int | Fraction]] = {
+    **dict.fromkeys(("copied_tb", "copy"), _copied_mb),
+    **dict.fromkeys(("stored_tb", "storage"), _stored_mb),
+    **dict.fromkeys(("remote_tb_per_day", "remote"), _remote_mb),
+    "egress": lambda p, a: MICRO * _egress(p, a),
+    "running_cost": lambda p, a: MICRO * running_cost(p, a),
+    "migration_cost": lambda p, a: MICRO * migration_cost(p, a),
+    "moved_work": lambda p, a: Fraction(total(p.demand_mgpu, _leaving(p, a)), SHARE),
+    "unserved": _unserved,
+    "unserved_gpus": _unserved_gpus,
+    "overload_gpus": _overload_gpus,
+    "new_replicas": _new_replicas,
+    "moved_workloads": _moved_workloads,
+    "moves": lambda p, a: _new_replicas(p, a) + _moved_workloads(p, a),
+}

@@ -1,0 +1,335 @@
+"""Branch and bound for gang preemption (job-placement engine): the cheapest victims over several servers of a group.
+
+A victim on one server concerns that server alone: the frontiers of the servers, added up by a knapsack over tasks,
+give the exact minimum. A victim that lies on several servers couples them. Its cost is split over its servers, so
+that the knapsack gives a lower bound; stopping what it chose gives a feasible set; where the two differ, a search
+decides victim by victim whether it is stopped.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.core.jit import compiled, kernel
+from mast_opt.problems.job_placement.engine.feasibility import Request
+from mast_opt.problems.job_placement.engine.free_capacity_search import excess
+from mast_opt.problems.job_placement.engine.limits import SearchLimits
+from mast_opt.problems.job_placement.engine.preemption.candidates import list_all, most_on_any, unmark
+from mast_opt.problems.job_placement.engine.preemption.eviction_frontier import (
+    IN,
+    OPEN,
+    OUT,
+    Candidates,
+    Frontier,
+    FrontierWorkspace,
+    eviction_frontier,
+    frontier_workspace,
+    share_of,
+)
+from mast_opt.problems.job_placement.engine.preemption.group_bounds import Group, gather
+from mast_opt.problems.job_placement.engine.state import G_START, G_TYPE, J_COST, LEVELS, NEVER, S_RACK, EngineState
+from mast_opt.problems.job_placement.units import CLUSTER, RACK, SERVER, Ints
+
+
+class Frontiers(NamedTuple):
+    """Eviction frontiers of the m servers of a group."""
+
+    base: Ints
+    """[m] tasks that fit for nothing."""
+    extra: Ints
+    """[m] further tasks."""
+    cost: NDArray[np.int64]
+    """[m, tasks that a server can hold + 1]"""
+    mask: NDArray[np.int64]
+
+
+class Tree(NamedTuple):
+    """State of the branch and bound over victims: m servers, v jobs that may be stopped, T tasks, C candidates of one
+    server."""
+
+    fronts: Frontiers
+    status: Ints
+    """[v]"""
+    chosen: Ints
+    """[v] on how many servers the bound's choice stops a candidate."""
+    path: Ints
+    """[v + 1] what was decided, in order."""
+    stale: NDArray[np.bool_]
+    """[m] whether a frontier is out of date."""
+    here: Ints
+    """[C] scratch."""
+    least: Ints
+    """[T + 1] scratch."""
+    choice: NDArray[np.int64]
+    """[m, T + 1] scratch."""
+    subsets: int
+    """Most subsets of a server's candidates that are enumerated."""
+    space: FrontierWorkspace
+
+
+@compiled
+def cheapest_in_group(
+    state: EngineState, g: int, job: Request, threshold: int, limit: int, limits: SearchLimits, jobs: Ints
+) -> Ints:
+    """The cheapest set of victims in a group, written into ``jobs`` [V]; the answer is as in ``single_server``.
+
+    The group must hold the job once all that may be stopped is. Where nothing is found, because too many jobs lie on a
+    server or the search would be too large, all that could help are stopped.
+
+    Args:
+        limit: sets whose value is not below this are of no interest; it is the answer's value if there is none.
+        limits: one node is searched at least, and as many subsets of a server as it has candidates.
+    """
+    group, every = gather(state, g, job, threshold, limits.candidates)
+    size, count, wide = len(group.start) - 1, len(group.job), job.tasks + 1
+    best, found, nodes, proven, work = limit, 0, 1, False, 0
+    if size * wide <= limits.cells:
+        most = most_on_any(state, g, threshold, job) + 1
+        fronts = Frontiers(
+            np.zeros(size, np.int64),
+            np.zeros(size, np.int64),
+            np.zeros((size, most), np.int64),
+            np.zeros((size, most), np.int64),
+        )
+        tree = Tree(
+            fronts,
+            np.zeros(count, np.int64),
+            np.zeros(count, np.int64),
+            np.empty(count + 1, np.int64),
+            np.ones(size, np.bool_),
+            np.empty(limits.candidates, np.int64),
+            np.empty(wide, np.int64),
+            np.empty((size, wide), np.int64),
+            share_of(limits, limits.work, size),
+            frontier_workspace(state, limits.candidates),
+        )
+        budget = max(1, min(limits.nodes, limits.work // (size * wide)))
+        best, found, nodes, proven = _search_sets(state, group, job, limit, budget, tree, jobs)
+        work = tree.space.subsets[0] + nodes * size * wide
+    proven = proven and every
+    if best == limit and not proven:
+        number, cost = _list_helpful(state, g, job, threshold, jobs)
+        if cost * LEVELS + excess(job.within, job) < limit:
+            best, found = cost * LEVELS + excess(job.within, job), number
+    return np.array([best, g, found, nodes, proven, work], np.int64)
+
+
+@kernel
+def _list_helpful(state: EngineState, g: int, job: Request, threshold: int, jobs: Ints) -> tuple[int, int]:
+    """Write into ``jobs`` all in a group that may be stopped and help; returns how many they are, and their cost."""
+    count = cost = 0
+    mgpu = job.mgpu[state.group[G_TYPE, g]]
+    for s in range(state.group[G_START, g], state.group[G_START, g + 1]):
+        count, cost = list_all(state, s, threshold, mgpu, job, jobs, count, cost)
+    unmark(state, jobs, count)
+    return count, cost
+
+
+@kernel
+def _search_sets(
+    state: EngineState, group: Group, job: Request, limit: int, budget: int, tree: Tree, jobs: Ints
+) -> tuple[int, int, int, bool]:
+    """(value, victims, nodes, whether proven) of the cheapest set, written into ``jobs``."""
+    status, chosen, path, stale = tree.status, tree.chosen, tree.path, tree.stale
+    depth = nodes = count = 0
+    best, proven = limit, True
+    while True:
+        nodes += 1
+        proven &= _update(state, group, job, best // LEVELS, tree)
+        bound, level = _relaxed(state, group, job, tree)
+        bound = bound + _spent(state, group, status) * LEVELS if bound < NEVER else NEVER
+        branch = -1
+        if bound < best:
+            value, branch = _realised(state, group, job, status, chosen, level)
+            if value < best:
+                best, count = value, _list_stopped(group, status, chosen, jobs)
+        if bound < best and branch >= 0 and nodes < budget:
+            path[depth] = branch
+            depth += 1
+            _decide(group, status, stale, branch, IN)
+            continue
+        if bound < best and branch >= 0:
+            proven = False
+        while depth > 0 and status[path[depth - 1]] == OUT:
+            depth -= 1
+            _decide(group, status, stale, path[depth], OPEN)
+        if depth == 0:
+            return best, count, nodes, proven
+        if nodes >= budget:
+            return best, count, nodes, False
+        _decide(group, status, stale, path[depth - 1], OUT)
+
+
+@kernel
+def _spent(state: EngineState, group: Group, status: Ints) -> int:
+    """Cost of the jobs that are decided to be stopped."""
+    spent = 0
+    for local in range(len(status)):
+        if status[local] == IN:
+            spent += state.job[J_COST, group.job[local]]
+    return spent
+
+
+@kernel
+def _list_stopped(group: Group, status: Ints, chosen: Ints, jobs: Ints) -> int:
+    """Write into ``jobs`` those that are chosen or decided to be stopped; returns how many they are."""
+    count = 0
+    for local in range(len(chosen)):
+        if chosen[local] > 0 or status[local] == IN:
+            jobs[count] = group.job[local]
+            count += 1
+    return count
+
+
+@kernel
+def _decide(group: Group, status: Ints, stale: NDArray[np.bool_], local: int, decision: int) -> None:
+    status[local] = decision
+    for i in range(len(stale)):
+        for at in range(group.start[i], group.start[i + 1]):
+            if group.owner[at] == local:
+                stale[i] = True
+
+
+@kernel
+def _update(state: EngineState, group: Group, job: Request, limit: int, tree: Tree) -> bool:
+    """Bring the frontiers of the servers that a decision concerns up to date; False if one is not exact."""
+    fronts, stale, here = tree.fronts, tree.stale, tree.here
+    exact = True
+    for i in range(len(stale)):
+        if not stale[i]:
+            continue
+        begin, end = group.start[i], group.start[i + 1]
+        for at in range(begin, end):
+            here[at - begin] = tree.status[group.owner[at]]
+        base, extra, whole = eviction_frontier(
+            state,
+            group.first + i,
+            group.mgpu,
+            job,
+            Candidates(group.row[begin:end], group.share[begin:end], here[: end - begin]),
+            limit,
+            tree.subsets,
+            Frontier(fronts.cost[i], fronts.mask[i]),
+            tree.space,
+        )
+        fronts.base[i], fronts.extra[i] = base, extra
+        exact &= whole
+        stale[i] = False
+    return exact
+
+
+@kernel
+def _relaxed(state: EngineState, group: Group, job: Request, tree: Tree) -> tuple[int, int]:
+    """(value, level) of the cheapest choice if every server paid its own share; fills ``chosen``."""
+    fronts = tree.fronts
+    size = len(fronts.base)
+    tree.chosen[:] = 0
+    best, begin = _one_server(fronts, job)
+    level, end = SERVER, begin + 1
+    if job.within >= RACK:
+        low = 0
+        while low < size:
+            high = low
+            while high < size and state.server[S_RACK, group.first + high] == state.server[S_RACK, group.first + low]:
+                high += 1
+            cost = _knapsack(tree, low, high, job.tasks, False)
+            if cost < NEVER and cost * LEVELS + excess(RACK, job) < best:
+                best, level, begin, end = cost * LEVELS + excess(RACK, job), RACK, low, high
+            low = high
+    if job.within >= CLUSTER:
+        cost = _knapsack(tree, 0, size, job.tasks, False)
+        if cost < NEVER and cost * LEVELS + excess(CLUSTER, job) < best:
+            best, level, begin, end = cost * LEVELS + excess(CLUSTER, job), CLUSTER, 0, size
+    if best < NEVER:
+        _mark(group, tree, begin, end, job.tasks)
+    return best, level
+
+
+@kernel
+def _one_server(fronts: Frontiers, job: Request) -> tuple[int, int]:
+    """(value, server) of the cheapest choice of one server, or NEVER."""
+    best, server = NEVER, 0
+    for i in range(len(fronts.base)):
+        if fronts.base[i] + fronts.extra[i] >= job.tasks:
+            cost = fronts.cost[i, max(0, job.tasks - fronts.base[i])]
+            if cost * LEVELS + excess(SERVER, job) < best:
+                best, server = cost * LEVELS + excess(SERVER, job), i
+    return best, server
+
+
+@kernel
+def _knapsack(tree: Tree, begin: int, end: int, tasks: int, keep: bool) -> int:
+    """The least cost at which servers begin … end hold the tasks, or NEVER. With ``keep``, choice[i, n] becomes how
+    many further tasks server begin + i takes where servers begin … begin + i take n."""
+    fronts = tree.fronts
+    missing = tasks
+    for i in range(begin, end):
+        missing -= fronts.base[i]
+    if missing <= 0:
+        return 0
+    if end > begin + 1:
+        return int(_fill_knapsack(tree, begin, end, missing, keep))
+    if keep:
+        tree.choice[0, missing] = missing
+    return int(fronts.cost[begin, missing]) if missing <= fronts.extra[begin] else NEVER
+
+
+@kernel
+def _fill_knapsack(tree: Tree, begin: int, end: int, missing: int, keep: bool) -> int:
+    fronts, least, choice = tree.fronts, tree.least, tree.choice
+    least[: missing + 1] = NEVER
+    least[0] = 0
+    if keep:
+        choice[: end - begin, : missing + 1] = 0
+    reach = 0
+    for i in range(begin, end):
+        extra = fronts.extra[i]
+        if extra == 0:
+            continue
+        reach = min(missing, reach + extra)
+        for n in range(reach, 0, -1):
+            for e in range(1, min(extra, n) + 1):
+                under = least[n - e]
+                if under < NEVER and under + fronts.cost[i, e] < least[n]:
+                    least[n] = under + fronts.cost[i, e]
+                    if keep:
+                        choice[i - begin, n] = e
+    return int(least[missing])
+
+
+@kernel
+def _mark(group: Group, tree: Tree, begin: int, end: int, tasks: int) -> None:
+    """Count in ``chosen`` what the cheapest choice of servers begin … end stops."""
+    fronts = tree.fronts
+    missing = tasks
+    for i in range(begin, end):
+        missing -= fronts.base[i]
+    if missing <= 0:
+        return
+    _knapsack(tree, begin, end, tasks, True)
+    for i in range(end - 1, begin - 1, -1):
+        e = tree.choice[i - begin, missing]
+        bits = fronts.mask[i, e] if e > 0 else 0
+        for at in range(group.start[i], group.start[i + 1]):
+            if bits >> (at - group.start[i]) & 1:
+                tree.chosen[group.owner[at]] += 1
+        missing -= e
+
+
+@kernel
+def _realised(
+    state: EngineState, group: Group, job: Request, status: Ints, chosen: Ints, level: int
+) -> tuple[int, int]:
+    """(value of stopping what was chosen, the job to decide next or −1). That job is one that was not stopped
+    everywhere, with the highest cost."""
+    cost, branch = 0, -1
+    for local in range(len(chosen)):
+        if status[local] == IN or chosen[local] > 0:
+            cost += state.job[J_COST, group.job[local]]
+        partly = status[local] == OPEN and 0 < chosen[local] < group.servers[local]
+        if partly and (branch < 0 or state.job[J_COST, group.job[local]] > state.job[J_COST, group.job[branch]]):
+            branch = local
+    return cost * LEVELS + excess(level, job), branch

@@ -1,0 +1,361 @@
+"""What a job-placement problem is made of: its groups of arrays, one class for each entity or relation.
+
+J, V, R, C, B, S, K, P count pending jobs, running jobs, regions, clusters, racks, servers, types, tiers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mast_opt.core.arrays import Arrays, amounts, flags, positions
+from mast_opt.core.units import MB_PER_TB, MICRO, MILLI
+from mast_opt.problems.job_placement.units import (
+    GPU,
+    LARGEST,
+    LEVELS,
+    MOST_GPUS,
+    MOST_TASKS,
+    MOVE_LIMITS,
+    RESOURCES,
+    WHOLE,
+    WHOLE_JOB_LEVELS,
+    Bools,
+    Ints,
+)
+from mast_opt.problems.kind.problem_data import Entities, Relation
+from mast_opt.problems.kind.schema import boolean, choice, integer, label, need, supply
+from mast_opt.problems.kind.stated_columns import stated
+
+_GPU_COLUMN = np.arange(len(RESOURCES)) == GPU
+MOST_AT_RISK = 10**12
+"""A thousand million GPU-hours; sums and comparisons of what is lost stay exact in 64 bits."""
+LEAST_CREDIT = -(10**15)
+"""A tenant may be in debt, down to a trillion."""
+IN_ALL = f"a product with the number of tasks of at most {LARGEST}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Clusters(Entities):
+    """Servers that one cluster manager runs."""
+
+    AXIS = "clusters"
+
+    region: Ints = stated(label("region", "region"), positions("region", "clusters", "regions"))
+    """[C] region of each cluster."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Racks(Entities):
+    """Racks; each belongs to one cluster."""
+
+    AXIS = "racks"
+    COLUMNS = (positions("cluster", "racks", "clusters"),)
+
+    cluster: Ints
+    """[B] cluster of each rack."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Servers(Entities):
+    """Servers, and what they have when they are empty."""
+
+    AXIS = "servers"
+    COLUMNS = (
+        positions("rack", "servers", "racks"),
+        positions("gpu_type", "servers", "gpu_types"),
+        amounts("supply", "servers", len(RESOURCES), most=LARGEST),
+    )
+
+    rack: Ints
+    """[S] rack of each server."""
+    gpu_type: Ints
+    """[S] position in ``gpu_types``."""
+    supply: Ints
+    """[S, 3] milli-GPUs, CPU millicores, MiB of memory of an empty server; its GPUs are whole."""
+
+    def _check_rows(self, check: Arrays) -> None:
+        gpus = self.supply[:, GPU]
+        check.wrong("supply", (gpus % WHOLE != 0)[:, None] & _GPU_COLUMN, "whole GPUs, in thousandths")
+        check.wrong("supply", (gpus > MOST_GPUS * WHOLE)[:, None] & _GPU_COLUMN, f"at most {MOST_GPUS} GPUs, × {WHOLE}")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Jobs(Entities):
+    """Pending jobs, and the parts of jobs of several parts; what they need is per task."""
+
+    AXIS = "jobs"
+    COLUMNS = (
+        positions("tier", "jobs", "tiers"),
+        amounts("value_milli", "jobs"),
+        amounts("tasks", "jobs", least=1, most=MOST_TASKS),
+        amounts("cpu_mcores", "jobs"),
+        amounts("memory_mib", "jobs"),
+        amounts("within", "jobs", most=len(LEVELS) - 1),
+        positions("tenant", "jobs", "tenants"),
+    )
+
+    tier: Ints
+    """[J] position in ``tiers``, as stated; ``queue_tier`` is the one that counts."""
+    value_milli: Ints
+    """[J] what admitting the job is worth, in thousandths."""
+    tasks: Ints
+    """[J] at least 1."""
+    cpu_mcores: Ints
+    """[J] per task."""
+    memory_mib: Ints
+    """[J] per task."""
+    within: Ints
+    """[J] hard limit, a position in ``LEVELS``; 0 for one server, 1 for one rack, 2 for one cluster."""
+    tenant: Ints
+    """[J] position in ``tenants``."""
+    prefer: Ints = stated(
+        choice("prefer", *LEVELS, required=False, help="level that is close enough; empty = the closest")
+    )
+    """[J] level at which a plan is close enough for the fast path, as in ``within``."""
+    credit_milli: Ints = stated(
+        need("credit", MILLI, minimum=LEAST_CREDIT, default=0, required=False, help="more goes first"), total=False
+    )
+    """[J] more goes first within a tier."""
+    submitted_ms: Ints = stated(
+        need("submitted_s", MILLI, default=0, required=False, help="seconds; earlier goes first"),
+        amounts("submitted_ms", "jobs", least=None, total=False),
+    )
+    """[J] earlier goes first within a tier and credit."""
+
+    def _check_rows(self, check: Arrays) -> None:
+        tasks = self.tasks.astype(np.float64)
+        check.wrong("cpu_mcores", self.cpu_mcores * tasks > LARGEST, IN_ALL)
+        check.wrong("memory_mib", self.memory_mib * tasks > LARGEST, IN_ALL)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MultipartJobs(Entities):
+    """Pending jobs of several parts, such as trainers and parameter servers: all parts are admitted, or none."""
+
+    AXIS = "multipart_jobs"
+    COLUMNS = (amounts("within", "multipart_jobs", most=len(WHOLE_JOB_LEVELS) - 1),)
+
+    within: Ints
+    """[G] hard limit on all parts together, a position in ``WHOLE_JOB_LEVELS``; 3 for one region."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Parts(Entities):
+    """Parts of jobs: each is a row of ``jobs``, with its own tasks, shape and GPU types. The parts of a job stand one
+    after another; the first of them has its value, its reads and its costs."""
+
+    AXIS = "parts"
+    MAY_REPEAT = True
+    COLUMNS = (
+        positions("job", "parts", "jobs", ascending=True),
+        positions("whole", "parts", "multipart_jobs", ascending=True),
+    )
+
+    job: Ints
+    """[N] the row of ``jobs`` that has the part, ascending."""
+    whole: Ints
+    """[N] position in ``multipart_jobs``, ascending."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Options(Relation):
+    """The GPU types that jobs accept, by job. Every job has at least one; the first ones count first against quotas."""
+
+    AXIS = "options"
+    KEY = ("job", "gpu_type")
+    COLUMNS = (
+        positions("job", "options", "jobs", ascending=True),
+        positions("gpu_type", "options", "gpu_types"),
+        amounts("mgpu", "options"),
+    )
+
+    job: Ints
+    """[O] job of each option, ascending."""
+    gpu_type: Ints
+    """[O] position in ``gpu_types``."""
+    mgpu: Ints
+    """[O] per task on that type; whole GPUs, or less than one."""
+
+    def _check_rows(self, check: Arrays) -> None:
+        check.wrong("mgpu", _in_part(self.mgpu), "whole GPUs, or less than one")
+        super()._check_rows(check)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reads(Relation):
+    """What jobs read, by job."""
+
+    AXIS = "reads"
+    KEY = ("job", "dataset")
+
+    job: Ints = stated(label("job", "job"), positions("job", "reads", "jobs", ascending=True))
+    """[N] job of each entry, ascending."""
+    dataset: Ints = stated(label("dataset", "dataset"), positions("dataset", "reads", "datasets"))
+    """[N] what it reads."""
+    mb_per_day: Ints = stated(
+        need("tb_per_day", MB_PER_TB, default=0, required=False, help="TB read a day"), amounts("mb_per_day", "reads")
+    )
+    """[N] how much of it."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Datasets(Entities):
+    """Datasets, and where they are."""
+
+    AXIS = "datasets"
+    COLUMNS = (flags("stored", "datasets", "regions"), flags("residency", "datasets", "regions"))
+
+    stored: Bools
+    """[I, R] which region holds which dataset."""
+    residency: Bools
+    """[I, R] where any region is listed for a dataset, jobs that read it run in no other."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RunningJobs(Entities):
+    """Jobs that run now."""
+
+    AXIS = "running"
+
+    tier: Ints = stated(integer("tier", help="importance; 0 is the highest"), positions("tier", "running", "tiers"))
+    """[V] position in ``tiers``."""
+    preemptible: Bools = stated(boolean("preemptible", help="may it be stopped for a more important job?"))
+    """[V] whether the job may be stopped."""
+    at_risk_mgpu_hours: Ints = stated(
+        need("gpu_hours_at_risk", MILLI, maximum=MOST_AT_RISK, help="GPU-hours of work lost if it is stopped now"),
+        amounts("at_risk_mgpu_hours", "running"),
+    )
+    """[V] thousandths of the GPU-hours that are lost if the job is preempted now."""
+    tenant: Ints = stated(
+        label("tenant", "tenant", required=False, help="who a GPU quota counts it to"),
+        positions("tenant", "running", "tenants"),
+    )
+    """[V] position in ``tenants``."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Allocations(Relation):
+    """What running jobs hold: equal tasks on one server."""
+
+    AXIS = "allocations"
+    COLUMNS = (
+        flags("indexed", "allocations"),
+        positions("running", "allocations", "running"),
+        positions("server", "allocations", "servers"),
+        amounts("tasks", "allocations", least=1, most=MOST_TASKS),
+        amounts("need", "allocations", len(RESOURCES)),
+        amounts("gpu_index", "allocations", most=MOST_GPUS - 1, where="indexed", total=False),
+    )
+
+    running: Ints
+    """[A] position in ``running``."""
+    server: Ints
+    """[A] server of each allocation."""
+    tasks: Ints
+    """[A] how many tasks."""
+    need: Ints
+    """[A, 3] milli-GPUs, CPU millicores, MiB of memory of one task."""
+    gpu_index: Ints
+    """[A] the first device held; meaningful where ``indexed``."""
+    indexed: Bools
+    """[A] whether the devices are known."""
+
+    def _check_rows(self, check: Arrays) -> None:
+        check.wrong("need", _in_part(self.need) & _GPU_COLUMN, "whole GPUs, or less than one")
+        check.wrong("need", self.need * self.tasks.astype(np.float64)[:, None] > LARGEST, IN_ALL)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RunningParts(Relation):
+    """Of which part of a running job of several parts an allocation is."""
+
+    AXIS = "running_parts"
+    KEY = ("allocation",)
+    COLUMNS = (
+        amounts("allocation", "running_parts", total=False),
+        positions("part", "running_parts", "part_names"),
+    )
+
+    allocation: Ints
+    """[·] position in ``allocations``."""
+    part: Ints
+    """[·] position in ``part_names``."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Movable(Relation):
+    """Running jobs that may be moved to other servers: stopped at a checkpoint and started again there."""
+
+    AXIS = "movable"
+    KEY = ("running",)
+
+    running: Ints = stated(label("job", "running"), positions("running", "movable", "running", ascending=True))
+    """[M] position in ``running``, ascending."""
+    restart_mgpu_hours: Ints = stated(
+        need(
+            "restart_gpu_hours",
+            MILLI,
+            maximum=MOST_AT_RISK,
+            help="GPU-hours that a move costs: work since the checkpoint, and the restart",
+        ),
+        amounts("restart_mgpu_hours", "movable"),
+    )
+    """[M] thousandths of the GPU-hours that a move costs: work since the checkpoint, and the restart."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MoveLimits(Relation):
+    """The most that all moves together may be."""
+
+    AXIS = "move_limits"
+    KEY = ("limit",)
+
+    limit: Ints = stated(choice("limit", *MOVE_LIMITS, help="what is limited, of all moves together"), total=False)
+    """[·] position in ``MOVE_LIMITS``: the number of moved jobs, or their ``restart_mgpu_hours``."""
+    most_milli: Ints = stated(supply("most", MILLI, help="moved jobs, or GPU-hours that their moves cost"))
+    """[·] thousandths of moves, or of GPU-hours."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TenantQuotas(Relation):
+    """The most GPUs of a tenant that count as what their jobs' tiers say."""
+
+    AXIS = "quotas"
+    KEY = ("tenant", "gpu_type")
+    COLUMNS = (
+        flags("typed", "quotas"),
+        positions("tenant", "quotas", "tenants"),
+        positions("gpu_type", "quotas", "gpu_types", where="typed"),
+        amounts("mgpu", "quotas"),
+    )
+
+    tenant: Ints
+    """[·] position in ``tenants``."""
+    gpu_type: Ints
+    """[·] meaningful where ``typed``; elsewhere the quota is on all types together."""
+    typed: Bools
+    """[·] whether the quota is on one type."""
+    mgpu: Ints
+    """[·] the most milli-GPUs."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Costs(Relation):
+    """What jobs cost in clusters; 0 for pairs that are not listed."""
+
+    AXIS = "costs"
+    KEY = ("job", "cluster")
+
+    job: Ints = stated(label("job", "job"), positions("job", "costs", "jobs"))
+    """[·] job of each entry."""
+    cluster: Ints = stated(label("cluster", "cluster"), positions("cluster", "costs", "clusters"))
+    """[·] cluster that it would run in."""
+    cost_micro: Ints = stated(need("cost", MICRO, help="price of running it there"))
+    """[·] what that costs, in millionths."""
+
+
+def _in_part(mgpu: Ints) -> Bools:
+    """More than one GPU, and not whole ones."""
+    return np.asarray((mgpu > WHOLE) & (mgpu % WHOLE != 0))

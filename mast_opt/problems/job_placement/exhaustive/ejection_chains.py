@@ -1,0 +1,167 @@
+"""Ejection chains for refused jobs (exhaustive): they go in where jobs placed by the same batch can move away.
+
+Nothing of a batch has started yet, so moving costs nothing. Jobs are pushed out by the search for victims, in which
+placed jobs are candidates too, and find other places in turn (an ejection chain). A job ahead in the queue never
+loses its place to one behind it; a job behind may, and then waits for its own second chance. Running jobs are stopped
+for more important ones only, as ever. All of this is done only if the objective of the batch falls. A chain that ends
+otherwise is followed by one that leaves those alone who found no other place.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from mast_opt.problems.job_placement.engine.best_bid import NOBODY, on_servers
+from mast_opt.problems.job_placement.engine.capacity_ledger import set_price
+from mast_opt.problems.job_placement.engine.feasibility import Request
+from mast_opt.problems.job_placement.engine.free_capacity_search import NOWHERE
+from mast_opt.problems.job_placement.engine.negative_cache import NegativeCache
+from mast_opt.problems.job_placement.engine.preemption.victim_search import Victims, cheapest
+from mast_opt.problems.job_placement.engine.priced_bid import groups_by_price, search_priced
+from mast_opt.problems.job_placement.engine.server_selection import TIGHT
+from mast_opt.problems.job_placement.engine.state import J_COST, J_MGPU, VICTIM
+from mast_opt.problems.job_placement.exhaustive.batch_state import BatchState
+from mast_opt.problems.job_placement.exhaustive.objective import term_prices_of
+from mast_opt.problems.job_placement.exhaustive.params import ExhaustiveParams
+from mast_opt.problems.job_placement.units import WHOLE, Ints
+from mast_opt.problems.search.interface import SearchMonitor
+
+STUCK = 1 << 40
+"""The cost of pushing out a job that is left alone."""
+
+
+def ejection_chains(batch: BatchState, order: Ints, watch: SearchMonitor, params: ExhaustiveParams) -> BatchState:
+    """The batch after a second chance for each job that is not placed, in the order [J] of the queue."""
+    place_in_queue = np.empty(len(order), np.int64)
+    place_in_queue[order] = np.arange(len(order))
+    return _EjectionChains(batch, place_in_queue, params).run(watch)
+
+
+class _EjectionChains:
+    """Second chances for one batch; ``batch`` is the best so far."""
+
+    def __init__(self, batch: BatchState, place_in_queue: Ints, params: ExhaustiveParams) -> None:
+        self.batch, self.params = batch, params
+        self.limits = params.chain_victims.limits()
+        self.place_in_queue = place_in_queue
+        self.is_part = np.isin(np.arange(len(place_in_queue)), batch.problem.parts.job)
+        """[J] parts of jobs, which stay where they are."""
+        self.tier_count = len(batch.problem.tiers)
+        self.prices = term_prices_of(batch.problem, batch.layout)
+        self.value = batch.value(self.prices)
+        self.spare = params.chain_spare
+        """Further chains that may fail until a job is admitted."""
+        self.admissions = 0
+        self.failures = NegativeCache(lambda job: self.admissions)
+        """Requests that no chain let in since the last admission."""
+
+    def run(self, watch: SearchMonitor) -> BatchState:
+        self._make_movable()
+        heap = [(int(self.place_in_queue[j]), j) for j in self.batch.waiting().tolist() if not self.is_part[j]]
+        heapq.heapify(heap)
+        while heap and watch.limit() is None:
+            _, j = heapq.heappop(heap)
+            for other in self._admitted(j, self.batch.request(j)) or ():
+                heapq.heappush(heap, (int(self.place_in_queue[other]), other))
+        self.batch.restore_unneeded(self.batch.problem.running.at_risk_mgpu_hours * VICTIM + 1)
+        return self.batch
+
+    def _admitted(self, j: int, job: Request) -> list[int] | None:
+        """Admit a job; returns those behind it that lost their places, or None if there is no way."""
+        if self.failures.known(job):
+            return None
+        outbid = list[int]()
+        for _ in self._tries(job):
+            found = self._evictions(self.batch, j)
+            if found is None:
+                break
+            trial = self.batch.copy()
+            ended, stranded = self._chain(trial, j, found)
+            value = trial.value(self.prices) if ended else np.inf
+            if value < self.value:
+                self.batch, self.value, self.spare = trial, value, self.params.chain_spare
+                self.admissions += 1
+                self._make_movable()
+                return stranded
+            if not stranded:
+                break
+            places = [self.batch.placed[k] for k in stranded]
+            if self.place_in_queue[stranded[0]] > self.place_in_queue[j]:
+                outbid += places
+            self._set_price(places, STUCK)
+        if outbid:
+            self._set_price(outbid)
+        else:
+            self.failures.remember(job)
+        return None
+
+    def _tries(self, job: Request) -> Iterator[None]:
+        """One item a chain that may be tried for a job; those that the job does not have of its own come from the spare
+        ones."""
+        for _ in range(self.params.chain_tries + job.tasks * int(job.mgpu.max()) // WHOLE):
+            yield
+        while self.spare > 0:
+            self.spare -= 1
+            yield
+
+    def _chain(self, batch: BatchState, first: int, found: Victims) -> tuple[bool, list[int]]:
+        """Carry out a chain: whether it came to its end, and who found no place.
+
+        Those are jobs behind the first one, which may be worth more than it, and the chain then ends early; or a job
+        ahead of it, which must not lose its place. Nobody, where the first one itself does not fit.
+        """
+        behind, lost = self.place_in_queue > self.place_in_queue[first], list[int]()
+        pushed = self._apply(batch, first, batch.request(first), found.group, NOWHERE, found.jobs)
+        if pushed is None:
+            return False, []
+        out = [(int(self.place_in_queue[k]), k, 1) for k in pushed]
+        heapq.heapify(out)
+        while out:
+            _, k, depth = heapq.heappop(out)
+            job = batch.request(k)
+            group, level = search_priced(batch.state, job, batch.all_groups, batch.price(k))
+            pushed = self._apply(batch, k, job, group, level, NOBODY) if group >= 0 else None
+            if pushed is None and behind[k]:
+                lost.append(k)
+                if self.prices.rejected[lost].sum() >= self.prices.rejected[first]:
+                    return False, lost
+                continue
+            if pushed is None and depth < self.params.chain_depth:
+                next_ones = self._evictions(batch, k)
+                if next_ones is not None:
+                    pushed = self._apply(batch, k, job, next_ones.group, NOWHERE, next_ones.jobs)
+            if pushed is None:
+                return False, [k]
+            for other in pushed:
+                heapq.heappush(out, (int(self.place_in_queue[other]), other, depth + 1))
+        return True, lost
+
+    def _apply(
+        self, batch: BatchState, j: int, job: Request, group: int, level: int, victims: Ints
+    ) -> list[int] | None:
+        """Place a job, never to move again in this chain; returns whom it pushed out, or None if it does not fit."""
+        placed = on_servers(batch.state, group, level, job, TIGHT, victims)
+        return batch.admit(j, job, placed, victims) if len(placed.server) else None
+
+    def _evictions(self, batch: BatchState, j: int) -> Victims | None:
+        """Whom to push out for a job, and which less important running jobs to stop."""
+        job = batch.request(j)
+        groups = groups_by_price(batch.state, job, batch.all_groups, batch.price(j))
+        for threshold in range(self.tier_count, job.tier, -1):
+            found = cheapest(batch.state, job, groups, threshold, self.limits)
+            if found is not None and not (batch.state.job[J_COST, found.jobs] == STUCK).any():
+                return found
+        return None
+
+    def _make_movable(self) -> None:
+        """Let all placed jobs of one part be pushed out; the larger, the more expensive."""
+        self._set_price([at for at, j in self.batch.pending.items() if not self.is_part[j]])
+
+    def _set_price(self, places: Sequence[int], cost: int | None = None) -> None:
+        """Let placed jobs be pushed out at a cost; by default the more, the larger they are."""
+        at, state = np.array(places, np.int64), self.batch.state
+        costs = 1 + state.job[J_MGPU, at] // WHOLE if cost is None else np.full(len(at), cost)
+        set_price(state, at, self.tier_count, costs)

@@ -1,0 +1,323 @@
+"""Parameters of exhaustive and exhaustive+repair (job placement), with effect, range and reason of the default."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mast_opt.problems.job_placement.engine.limits import (
+    DEFAULT_LIMITS,
+    DEFAULT_SAMPLING,
+    SAMPLING_RANGES,
+    FillSampling,
+    SearchLimits,
+)
+from mast_opt.problems.search.params import Params, group, parameter
+from mast_opt.problems.search.sub_mip import SubMipParams
+
+NODES_IN_TURN = 60
+"""Nodes of a search that is one of thousands."""
+
+
+@dataclass(frozen=True)
+class VictimSearchParams(Params):
+    """Limits of the search for the jobs that are stopped for another one."""
+
+    nodes: int = parameter(
+        DEFAULT_LIMITS.nodes,
+        "Most nodes of the branch and bound over jobs that lie on several servers; a set that is found within them is "
+        "the cheapest.",
+        "Set by hand; every bid of the ablation (docs/benchmarks/ablation.md) is proven within them.",
+        low=1,
+    )
+    candidates: int = parameter(
+        DEFAULT_LIMITS.candidates,
+        "Jobs on one server that are considered, the cheapest ones that free something that is lacking.",
+        "A subset is the bits of one number of 64 bits.",
+        low=1,
+        high=62,
+    )
+    subsets: int = parameter(
+        DEFAULT_LIMITS.subsets,
+        "Most subsets of them that are enumerated, where cores, memory or shared GPUs decide what fits.",
+        "Set by hand, so that one crowded server cannot take all of the time.",
+        low=1,
+    )
+    cells: int = parameter(
+        DEFAULT_LIMITS.cells,
+        "Most servers of a group times tasks of a gang; in larger ones all that may be stopped and helps is stopped.",
+        "A table of that size takes a gigabyte.",
+        low=1,
+    )
+    work: int = parameter(
+        1 << 40,
+        "Most subsets that are enumerated, and servers of a group times tasks of every node, in all; each server gets "
+        "an equal share.",
+        "No limit: nobody waits for one bid of a batch.",
+        low=1,
+    )
+
+    def limits(self) -> SearchLimits:
+        """The same, as the engine is handed them."""
+        return SearchLimits(self.nodes, self.candidates, self.subsets, self.cells, self.work)
+
+
+@dataclass(frozen=True)
+class FillParams(Params):
+    """How the value of free capacity is estimated from the pending jobs."""
+
+    samples: int = parameter(
+        DEFAULT_SAMPLING.samples,
+        "Sequences of jobs that would still fill a server; the time of a bid grows with it.",
+        "With 64, allocation on the lists of FGD is the same within 0.05 points.",
+        low=1,
+    )
+    draws: int = parameter(
+        16,
+        "Jobs of a sequence.",
+        "Between 10 and 64, allocation on the lists of FGD differs by less than 0.1 points.",
+        low=1,
+    )
+
+    scarcity_percent: int = parameter(
+        0,
+        "Weight of room for one job more, greater where few servers could hold it, against what a sequence takes; "
+        "see FillSampling.",
+        "A batch asks for more than fits, so that only what sequences take counts.",
+        low=0,
+        high=SAMPLING_RANGES["scarcity_percent"][1],
+    )
+
+    def sampling(self) -> FillSampling:
+        """The same, as the engine is handed them."""
+        return DEFAULT_SAMPLING._replace(samples=self.samples, draws=self.draws, scarcity_percent=self.scarcity_percent)
+
+
+@dataclass(frozen=True)
+class ExhaustiveParams(Params):
+    """Parameters of the solver ``exhaustive``."""
+
+    placement: str = parameter(
+        "fragmentation",
+        "Which of equally close and equally priced places a job takes: the one by which free capacity loses the least "
+        "value to jobs like those of the batch (fragmentation), or the one in the least loaded region, on the servers "
+        "with the fewest free GPUs (best-fit).",
+        "A live fleet allocates 1.8 points more by it on real nodes; on the batches of the study the two are equal "
+        "within noise (docs/heuristics/exhaustive.md).",
+        choices=("fragmentation", "best-fit"),
+    )
+    fill: FillParams = group(FillParams(), "Estimate of the value of free capacity.")
+
+    victims: VictimSearchParams = group(VictimSearchParams(), "Search for the victims of a bid.")
+    chain_victims: VictimSearchParams = group(
+        VictimSearchParams(nodes=NODES_IN_TURN),
+        "Search for the jobs that a chain pushes out; a chain takes many of them, and need not find the cheapest.",
+    )
+    chain_tries: int = parameter(
+        2,
+        "Ejection chains for a refused job, and one more for each GPU that it needs; 0 for none but these.",
+        "The job at which a chain fails is not pushed out again, so that each chain is another one.",
+        low=0,
+    )
+    chain_spare: int = parameter(
+        30,
+        "Further chains that may fail, for all refused jobs together, until one of them is admitted.",
+        "Without them the gap on real batches is 2.6% instead of 0.1% (docs/heuristics/exhaustive.md).",
+        low=0,
+    )
+    chain_depth: int = parameter(
+        10,
+        "How often a chain goes on from a job that was pushed out to others that it pushes out in turn.",
+        "With 4, the gap on real batches is 1.1% instead of 0.1%; 16 takes longer for as much.",
+        low=0,
+    )
+
+
+@dataclass(frozen=True)
+class AssignmentParams(Params):
+    """Tabu search where every job is one task of whole GPUs and costs add up."""
+
+    cells: int = parameter(
+        200_000,
+        "Most jobs times servers of an instance that is searched so; 0 for none.",
+        "A step looks at all of them: 2 ms at this size.",
+        low=0,
+    )
+    steps: int = parameter(
+        1_000, "Moves and exchanges of a round.", "Most gains come within 3,000 steps; rounds begin differently.", low=1
+    )
+    exchanged: int = parameter(
+        64,
+        "Jobs whose exchanges with every other one are looked at in a step, drawn at random where there are more.",
+        "Exchanges of all pairs of 200 jobs take most of a step.",
+        low=1,
+    )
+    tabu_least: int = parameter(3, "Fewest steps for which a job may not go back.", "With 10 to 25, 1% worse.", low=0)
+    tabu_most: int = parameter(
+        9, "Most steps for which a job may not go back; at least tabu_least.", "Set by hand with tabu_least.", low=0
+    )
+    penalty: float = parameter(
+        2.0,
+        "First penalty of a mean server's capacity that is exceeded, in mean costs of a job.",
+        "It adapts within some dozens of steps.",
+        above=0,
+    )
+    penalty_rise: float = parameter(
+        1.02, "Factor on the penalty after a step that is infeasible.", "With 1.05 it finds as much.", low=1
+    )
+    penalty_fall: float = parameter(
+        0.9,
+        "Factor on the penalty after a step that is feasible.",
+        "With 0.83 and 0.95 it finds as much.",
+        above=0,
+        high=1,
+    )
+    core: tuple[int, ...] = parameter(
+        (0, 2, 3),
+        "Places a job that a round looks at, the cheapest under the prices; 0 for all. A round draws one of them.",
+        "Few are quick and often enough; all are needed where prices mislead.",
+        low=0,
+    )
+    from_prices: float = parameter(
+        0.25,
+        "Share of the rounds that begin with the linear relaxation, the others with the best plan.",
+        "Set by hand.",
+        low=0,
+        high=1,
+    )
+    relaxed_places: int = parameter(
+        5,
+        "Places a job in that relaxation, the cheapest under the prices.",
+        "Of 1,600 jobs and 80 servers, its optimum is that of the relaxation over all places within 0.01%.",
+        low=1,
+    )
+    price_steps: int = parameter(
+        300, "Most subgradient steps for the prices.", "They reach the linear relaxation within 0.1%.", low=1
+    )
+    price_aim: float = parameter(
+        0.05,
+        "A first subgradient step aims so far above the best bound, as a share of it.",
+        "Between 0.02 and 0.2, prices end within 0.01% of the linear relaxation on eight published instances.",
+        above=0,
+    )
+    price_failures: int = parameter(10, "Subgradient steps without gain before they are halved.", "Set by hand.", low=1)
+
+
+@dataclass(frozen=True)
+class ExhaustiveRepairParams(Params):
+    """Parameters of the solver ``exhaustive+repair``."""
+
+    victims: VictimSearchParams = group(VictimSearchParams(), "Search for the victims of a bid, in the first batch.")
+    local_victims: VictimSearchParams = group(
+        VictimSearchParams(nodes=NODES_IN_TURN),
+        "Search for the jobs that the local search evicts; every round takes hundreds of them.",
+    )
+    relocation_failures: int = parameter(
+        8,
+        "Attempts in a row to make room by relocating others that may fail; 0 for no relocation.",
+        "Without relocation the objective is 8% higher on shared GPUs (docs/benchmarks/ablation.md).",
+        low=0,
+    )
+    relaxation_share: float = parameter(
+        0.5,
+        "Share of the remaining time that the linear relaxation may take.",
+        "The rest is for rounds, without which its choices have no servers.",
+        above=0,
+        high=1,
+    )
+    whole_from: float = parameter(
+        0.999,
+        "The relaxation's choice for a job counts as whole from here.",
+        "Above the tolerances of a simplex.",
+        above=0,
+        high=1,
+    )
+    whole_share: float = parameter(
+        0.4,
+        "Share of the time that remains after the relaxation for the whole program, solved from the best plan; 0 for "
+        "no such solve.",
+        "Its bound is far above that of the relaxation wherever tasks do not fill servers exactly "
+        "(docs/heuristics/exhaustive.md).",
+        low=0,
+        high=1,
+    )
+    whole_nodes: int = parameter(
+        1,
+        "Most nodes of that solve where rounds are counted.",
+        "Most of what the bound gains comes at the root, with its cuts.",
+        low=1,
+    )
+    whole_columns: int = parameter(
+        50_000,
+        "Most columns (as for sub_mip_columns) of an instance whose whole program is solved.",
+        "Set by hand: the first linear program of larger ones takes most of a minute.",
+        low=0,
+    )
+    unmoved_share: float = parameter(
+        0.5,
+        "Share of the time for a plan without moves, where running jobs may be moved; the rest is for sub-MIPs.",
+        "Set by hand.",
+        low=0,
+        high=1,
+    )
+    ruin_share: float = parameter(
+        0.1,
+        "Share of the jobs outside the chosen clusters that a round takes out too.",
+        "Without them and the second cluster, generalised assignment is 1.3% worse (docs/benchmarks/ablation.md).",
+        low=0,
+        high=1,
+    )
+    recreate_noise: float = parameter(
+        0.3,
+        "Standard deviation of the factor on what a job is worth in the order in which jobs are put back.",
+        "Small ones keep the order, large ones leave a bad one; a choice of three gains nothing "
+        "(docs/benchmarks/ablation.md).",
+        low=0,
+    )
+    assignment: AssignmentParams = group(
+        AssignmentParams(), "Every other round where jobs are single tasks of whole GPUs and costs add up."
+    )
+    relaxation_passes: int = parameter(
+        2,
+        "Passes over the clusters from one sub-MIP of the jobs that are not where the relaxation sends them to the "
+        "next, at most; one without gain brings it earlier.",
+        "Without it generalised assignment is 20% worse (docs/benchmarks/ablation.md).",
+        low=1,
+    )
+    sub_mip_interval: int = parameter(
+        8,
+        "Rounds from one sub-MIP of clusters to the next.",
+        "Set by hand: an exact solve takes far longer than another round.",
+        low=1,
+    )
+    sub_mip_interval_wide: int = parameter(
+        2,
+        "The same once more than two clusters are solved as one.",
+        "What taking out and putting back can do has been done then.",
+        low=1,
+    )
+    sub_mip: SubMipParams = group(
+        SubMipParams(time_limit_s=2.0),
+        "Exact solves of the relaxation (which has a time limit of its own) and of some clusters or jobs. Seconds, so "
+        "that rounds stay many; with rounds counted, nodes (sub_mip_nodes).",
+    )
+    sub_mip_nodes: int = parameter(
+        300,
+        "Most nodes of a sub-MIP where rounds are counted, in addition to sub_mip.node_limit.",
+        "So that the answer does not depend on the machine.",
+        low=1,
+    )
+    sub_mip_columns: int = parameter(
+        200_000,
+        "Most columns (jobs times servers that they accept, about) of an instance with sub-MIPs.",
+        "Set by hand: to build and solve larger ones leaves no time for rounds.",
+        low=0,
+    )
+    sub_mip_columns_counted: int = parameter(
+        20_000,
+        "The same where rounds are counted.",
+        "Such a program has no clock, and its first linear program alone may take long.",
+        low=0,
+    )
+    least_gain: float = parameter(
+        1e-9, "A round that gains less, as a share of the objective, gains nothing.", "Rounding errors.", low=0
+    )

@@ -1,0 +1,245 @@
+"""Solver ``exhaustive+repair`` of job placement: the fast path's batch, improved by ruin and recreate until time is up.
+
+1. The batch of ``exhaustive``; where jobs are single tasks, a tabu search from prices (``penalised_assignment``).
+2. The linear relaxation of the whole batch (``formulation.aggregated``), by an exact solver: nearly all of its choices
+   are whole. They say which job should go where and who should be stopped, and the bound says how much there is
+   left to win. The fast path's own search then finds the servers, and ``local_search`` takes it from there.
+3. The linear relaxation per server, where it is small enough: its prices of capacity prove a bound that the verifier
+   can check (``capacity_prices``).
+4. The whole program, where it is small enough, by an exact solver for a share of the time, from the best plan: the
+   bound of its tree may be above that of the prices, and the plan may be better.
+5. Rounds, over the clusters: the jobs of a cluster and some others are taken out, victims that are no longer needed go
+   on running, and the local search puts back what is worth it, in a somewhat random order. Every few rounds, two
+   clusters and the jobs that wait are instead solved exactly (``sub_mip``); every other round is a tabu search where
+   jobs are single tasks (``penalised_assignment``); and now and then, at the latest after a
+   pass without gain, all jobs that are not where the relaxation would send them. Once every cluster has been taken out
+   several times and solved exactly without any gain, one cluster more is solved at a time; where all of them as one
+   bring nothing either, the search ends.
+A round is kept if the objective is no worse.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mast_opt.core.arrays import FloatArray
+from mast_opt.core.solve_result import Limit, SolveParams
+from mast_opt.problems.job_placement.engine.best_bid import NOBODY, on_servers
+from mast_opt.problems.job_placement.engine.free_capacity_search import search
+from mast_opt.problems.job_placement.engine.server_selection import TIGHT
+from mast_opt.problems.job_placement.exhaustive.batch import admit_in_order, exhaustively
+from mast_opt.problems.job_placement.exhaustive.batch_state import BatchState, batch_state_of
+from mast_opt.problems.job_placement.exhaustive.capacity_prices import capacity_prices
+from mast_opt.problems.job_placement.exhaustive.local_search import EvictionLocalSearch
+from mast_opt.problems.job_placement.exhaustive.objective import term_prices_of
+from mast_opt.problems.job_placement.exhaustive.params import ExhaustiveRepairParams
+from mast_opt.problems.job_placement.exhaustive.penalised_assignment import PenalisedAssignment
+from mast_opt.problems.job_placement.exhaustive.sub_mip import FixAndOptimise
+from mast_opt.problems.job_placement.formulation.aggregated import relaxation
+from mast_opt.problems.job_placement.plan import Plan
+from mast_opt.problems.job_placement.problem import JobPlacement
+from mast_opt.problems.job_placement.units import Bools, Ints
+from mast_opt.problems.job_placement.verification.certificate import CapacityBound, CapacityPrices
+from mast_opt.problems.job_placement.verification.verifier import verify
+from mast_opt.problems.mip import Mip
+from mast_opt.problems.search.interface import SearchContext, SearchResult
+
+
+def exhaustive_repair(
+    problem: JobPlacement, tools: SearchContext, start: Plan | None, params: ExhaustiveRepairParams
+) -> SearchResult[Plan]:
+    """Improve the batch of ``exhaustive``, or the start if that is better, until the watch says stop."""
+    return _RuinAndRecreate(problem, tools, params).run(start)
+
+
+class _RuinAndRecreate:
+    """One run of exhaustive+repair; ``best`` is the incumbent and ``value`` its objective."""
+
+    def __init__(self, problem: JobPlacement, tools: SearchContext, params: ExhaustiveRepairParams) -> None:
+        self.p, self.params = problem, params
+        self.tools = tools
+        self.watch = tools.watch
+        self.initial = batch_state_of(problem)
+        self.prices = term_prices_of(problem, self.initial.layout)
+        self.local_search = EvictionLocalSearch(problem, self.prices, params)
+        self.sub_mips = FixAndOptimise(problem, tools, params)
+        self.assignment = (
+            PenalisedAssignment(problem, self.prices, self.initial.layout, tools.rng, params.assignment, self._plan_of)
+            if self.sub_mips.strategy.assignment
+            else None
+        )
+        self.best = self.initial
+        self.value = np.inf
+        self.bound: float | None = None
+        self.certificate: CapacityPrices | None = None
+        """Of ``bound``; None where an exact solver found it."""
+        self.relaxed_cluster = np.full(len(problem.jobs), -1)
+        """[J] the cluster to which the relaxation would send the whole job; −1 if it splits it."""
+
+    def run(self, start: Plan | None) -> SearchResult[Plan]:
+        self.watch.chose(self.sub_mips.strategy)
+        batch = self.initial.copy()
+        admit_in_order(batch, self.p.order, self.watch, exhaustively(self.params.victims.limits()))
+        self._offer(batch)
+        if start is not None:
+            self._offer_plan(start)
+        if self.assignment is not None:
+            self._offer_plan(self.assignment.improved(self.best.plan(), self.watch))
+            if self.assignment.prices is not None:
+                self._raise_bound(CapacityBound(self.p).value(self.assignment.prices), self.assignment.prices)
+        if self.watch.limit() is None:
+            self._relax()
+        if not self.watch.done:
+            self._price()
+        if not self.watch.done:
+            self._solve_whole()
+        ended = self._rounds()
+        proven = self.watch.gap is not None and self.watch.gap <= self.watch.stop.gap
+        limit = None if proven else self.watch.limit() or Limit.ITERATIONS
+        message = f"{self.watch.round} rounds of ruin and recreate{ended}"
+        return SearchResult(self.best.plan(), self.bound, limit, message, self.certificate)
+
+    def _offer(self, batch: BatchState) -> None:
+        """Keep the batch if it is no worse than the best."""
+        value = batch.value(self.prices)
+        if value <= self.value + 1e-12:
+            self.best, self.value = batch, value
+            self.watch.report(objective=value, plan=batch.plan)
+
+    def _offer_plan(self, plan: Plan | None) -> None:
+        """Keep a plan that breaks no rule, if it is no worse than the best."""
+        if plan is not None and verify(self.p, plan).ok:
+            batch = self.initial.copy()
+            batch.replay(plan)
+            self.local_search.set_costs(batch)
+            self._offer(batch)
+
+    def _relax(self) -> None:
+        """Begin from the linear relaxation."""
+        program = relaxation(self.p)
+        linear = replace(program.mip, integral=np.zeros_like(program.mip.integral))
+        result = self.sub_mips.sub_mip(linear, self._limits())
+        self._raise_bound(result.bound)
+        if result.x is not None:
+            where, stopped = program.choices(result.x)
+            whole = np.flatnonzero(result.x[program.assign] > self.params.whole_from)
+            self.relaxed_cluster[program.option_job[whole]] = program.option_cluster[whole]
+            self._offer(self._rounded(where, stopped))
+
+    def _plan_of(self, linear: Mip) -> FloatArray | None:
+        return self.sub_mips.sub_mip(linear, self._limits()).x
+
+    def _limits(self) -> SolveParams:
+        """Limits of a linear program: a share of the time that remains."""
+        limit = self.watch.remaining_s * self.params.relaxation_share
+        return SolveParams(
+            time_limit_s=None if np.isinf(limit) else max(limit, 0.01),
+            threads=self.tools.threads,
+            cancel=self.watch.stop.cancel,
+        )
+
+    def _price(self) -> None:
+        """The bound of the prices of capacity, where they are computed."""
+        if self.sub_mips.strategy.prices:
+            bound = CapacityBound(self.p)
+            prices = capacity_prices(self.p, bound, self.sub_mips.sub_mip, self._limits())
+            if prices is not None:
+                self._raise_bound(bound.value(prices), prices)
+
+    def _raise_bound(self, bound: float | None, certificate: CapacityPrices | None = None) -> None:
+        """Keep a proven bound if it is the highest, or no lower than that and certified."""
+        if bound is None:
+            return
+        bound, known = max(0.0, min(bound, self.value)), self.bound or 0.0
+        if self.bound is None or bound > known or (certificate is not None and bound >= known):
+            self.bound, self.certificate = bound, certificate
+            self.watch.report(bound=self.bound)
+
+    def _solve_whole(self) -> None:
+        """Solve the whole program from the best plan, where it is small enough."""
+        plan, bound = self.sub_mips.whole(self.best.plan())
+        self._offer_plan(plan)
+        self._raise_bound(bound)
+
+    def _rounded(self, where: dict[int, tuple[int, int]], stopped: Ints) -> BatchState:
+        """Carry out what the relaxation chose, the widest tasks and largest gangs first, then place the rest and jobs
+        of several parts."""
+        p, batch = self.p, self.initial.copy()
+        for v in stopped.tolist():
+            batch.stop(v)
+        keys = zip(batch.layout.group_cluster.tolist(), batch.layout.group_type.tolist())
+        group_of = {pair: g for g, pair in enumerate(keys)}
+        jobs = np.array(sorted(where), np.int64)
+        jobs = jobs[~self.local_search.is_part[jobs]]
+        width = np.array([p.need_mgpu[j, where[j][1]] for j in jobs.tolist()], np.int64)
+        for j in jobs[np.lexsort((-p.jobs.tasks[jobs], -width))].tolist():
+            only = np.zeros_like(batch.all_groups)
+            only[group_of[where[j]]] = True
+            job = batch.request(j)
+            g, level = search(batch.state, job, only)
+            if g >= 0:
+                batch.admit(j, job, on_servers(batch.state, g, level, job, TIGHT, NOBODY), NOBODY)
+        return self._improved(batch)
+
+    def _improved(self, batch: BatchState) -> BatchState:
+        """The batch after a local search for all that waits."""
+        self.local_search.set_costs(batch)
+        self.local_search.run(batch, batch.waiting().tolist(), self.watch)
+        return self.local_search.relocate(batch, self.watch)
+
+    def _rounds(self) -> str:
+        """Go on until a limit, the requested gap, or a plan that no neighbourhood improves; returns why it ended."""
+        watch, count = self.watch, len(self.p.clusters)
+        without_gain, width, every = 0, min(2, count), self.params.sub_mip_interval
+        compared, due = np.inf, self.params.relaxation_passes * count
+        """Value of the batch that was last compared with the relaxation, and the latest round for the next."""
+        while not watch.done:
+            if without_gain >= every * count:
+                if width == count:
+                    return ", none of the last helped: every cluster was tried"
+                without_gain, width, every = 0, width + 1, self.params.sub_mip_interval_wide
+            before = self.value
+            if before < compared and (without_gain >= count or watch.round >= due):
+                compared, due = before, watch.round + self.params.relaxation_passes * count
+                self._offer_plan(self.sub_mips.of_jobs(self.best.plan(), self._differs_from_relaxation()))
+            elif (without_gain + 1) % every == 0:
+                self._offer_plan(
+                    self.sub_mips.of_clusters(self.best.plan(), self._joined_clusters(without_gain // every, width))
+                )
+            elif self.assignment is not None and watch.round % 2:
+                self._offer_plan(self.assignment.improved(self.best.plan(), watch))
+            else:
+                self._offer(self._recreated(without_gain % count))
+            watch.round += 1
+            without_gain = 0 if self.value < before - self.params.least_gain * abs(before) else without_gain + 1
+        return ""
+
+    def _joined_clusters(self, at: int, width: int) -> Ints:
+        """Clusters to be solved as one: neighbours while they are two, then any."""
+        clusters = np.arange(len(self.p.clusters))
+        if width <= 2:
+            return np.unique(clusters[[at, (at + 1) % len(clusters)]])
+        return np.append(self.tools.rng.choice(np.delete(clusters, at), width - 1, replace=False), at)
+
+    def _differs_from_relaxation(self) -> Bools:
+        """Mask [J] of the jobs that are elsewhere than the relaxation would send them, or that it splits."""
+        there = np.full(len(self.p.jobs), -2)
+        for j, at in self.best.placed.items():
+            there[j] = self.best.cluster_of(at)
+        differs: Bools = there != self.relaxed_cluster
+        return differs
+
+    def _recreated(self, cluster: int) -> BatchState:
+        """The best batch with a part taken out and put back in another order."""
+        p, rng, batch = self.p, self.tools.rng, self.best.copy()
+        chosen = {cluster, int(rng.integers(len(p.clusters)))}
+        for j, at in list(batch.placed.items()):
+            if (batch.cluster_of(at) in chosen or rng.random() < self.params.ruin_share) and j in batch.placed:
+                batch.remove_whole(j)
+        batch.restore_unneeded(self.local_search.stopped)
+        noise = rng.normal(1, self.params.recreate_noise, len(p.jobs))
+        rank = (-self.local_search.rejected * np.maximum(noise, 0.0)).astype(np.int64)
+        self.local_search.run(batch, batch.waiting().tolist(), self.watch, rank)
+        return batch

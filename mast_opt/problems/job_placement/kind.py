@@ -1,0 +1,130 @@
+"""Registration record of job placement (``Kind``): the problem as the layers above see it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from mast_opt.core.errors import UnsupportedOption
+from mast_opt.problems.job_placement.analysis.current_state import current_state
+from mast_opt.problems.job_placement.exhaustive.params import ExhaustiveParams, ExhaustiveRepairParams
+from mast_opt.problems.job_placement.exhaustive.priced_terms import BY_RULE, PRICED
+from mast_opt.problems.job_placement.formulation.codec import FREEZING
+from mast_opt.problems.job_placement.formulation.formulation import base
+from mast_opt.problems.job_placement.formulation.size import size
+from mast_opt.problems.job_placement.formulation.strengthened import strong
+from mast_opt.problems.job_placement.generate import FAMILIES, SIZES_HELP
+from mast_opt.problems.job_placement.migration.plan_rows import migration_plan
+from mast_opt.problems.job_placement.plan import Plan, check_plan
+from mast_opt.problems.job_placement.presentation.charts import charts
+from mast_opt.problems.job_placement.presentation.sections import sections
+from mast_opt.problems.job_placement.problem import TERMS, UNITS, JobPlacement
+from mast_opt.problems.job_placement.tables.example import EXAMPLE
+from mast_opt.problems.job_placement.tables.input_warnings import warnings
+from mast_opt.problems.job_placement.tables.mathprog import write_dat
+from mast_opt.problems.job_placement.tables.plan_tables import plan_from_tables, plan_to_tables
+from mast_opt.problems.job_placement.tables.problem_tables import problem_from_tables, problem_to_tables
+from mast_opt.problems.job_placement.tables.schema import PLAN_SCHEMA, RULES, SCHEMA
+from mast_opt.problems.job_placement.verification.certificate import certified_bound
+from mast_opt.problems.job_placement.verification.verifier import verify
+from mast_opt.problems.kind.analysis_hooks import AnalysisHooks
+from mast_opt.problems.kind.interfaces import (
+    AnalysisInterface,
+    FormulationInterface,
+    GenerateInterface,
+    MigrationInterface,
+    PresentationInterface,
+    SolverInterface,
+    TableInterface,
+    VerificationInterface,
+)
+from mast_opt.problems.kind.kind import Kind
+from mast_opt.problems.search.interface import HeuristicSolver, Pricing, Rehearsal, SearchContext, SearchResult
+from mast_opt.problems.search.params import Params
+
+
+def _solver(
+    name: str, module: str, function: str, priced: Pricing, params: type[Params] | None = None
+) -> HeuristicSolver:
+    """A solver of the subpackage ``exhaustive``, with parameters if it has some; its kernels are loaded when it is
+    first asked for."""
+
+    repairs = params is ExhaustiveRepairParams
+
+    def search(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
+        if len(problem.movable) and params is None:
+            raise UnsupportedOption(
+                f"{name} moves no running jobs, and the table movable has {len(problem.movable)}; use an exact solver, "
+                "such as highs, or exhaustive+repair, or leave the table out"
+            )
+        if len(problem.parts) and params is None:
+            raise UnsupportedOption(
+                f"{name} places no jobs of several parts, and the table job_parts has {len(problem.multipart_jobs)}; "
+                "use exhaustive, exhaustive+repair, or an exact solver such as highs"
+            )
+        loaded = import_module(f"mast_opt.problems.job_placement.exhaustive.{module}")
+        given = () if params is None else (tools.params_as(params),)
+        found: SearchResult[Plan] = getattr(loaded, function)(problem, tools, start, *given)
+        return found
+
+    def own_rehearsals(problem: JobPlacement | None) -> tuple[Rehearsal, ...]:
+        from mast_opt.problems.job_placement.live_fleet.kernel_rehearsals import rehearsals
+
+        return rehearsals(problem, repairs=repairs)
+
+    return HeuristicSolver(search, priced, params, constructive=not repairs, rehearsals=own_rehearsals)
+
+
+_SOLVERS = {
+    "exhaustive": _solver("exhaustive", "solver", "exhaustive", PRICED, ExhaustiveParams),
+    "exhaustive+repair": _solver("exhaustive+repair", "repair_with_moves", "repair", PRICED, ExhaustiveRepairParams),
+    "federated": _solver("federated", "baselines", "federated", BY_RULE),
+    "random": _solver("random", "baselines", "random", BY_RULE),
+    "least-loaded": _solver("least-loaded", "baselines", "least_loaded", BY_RULE),
+    "best-fit": _solver("best-fit", "baselines", "best_fit", BY_RULE),
+    "fgd": _solver("fgd", "published_policies", "fgd", BY_RULE),
+    "gpu-packing": _solver("gpu-packing", "published_policies", "gpu_packing", BY_RULE),
+    "gpu-clustering": _solver("gpu-clustering", "published_policies", "gpu_clustering", BY_RULE),
+    "dot-product": _solver("dot-product", "published_policies", "dot_product_policy", BY_RULE),
+    "reserve-and-pack": _solver("reserve-and-pack", "published_policies", "reserve_and_pack", BY_RULE),
+}
+
+
+def _live() -> tuple[Rehearsal, ...]:
+    from mast_opt.problems.job_placement.live_fleet.kernel_rehearsals import live
+
+    return live()
+
+
+def _hooks() -> AnalysisHooks:
+    from mast_opt.problems.job_placement.analysis.hooks import QUESTIONS  # only when something is asked
+
+    return QUESTIONS
+
+
+KIND: Kind[JobPlacement, Plan] = Kind(
+    name=JobPlacement.kind,
+    title="Job placement: which pending job runs where, and which running one makes room",
+    problem_type=JobPlacement,
+    plan_type=Plan,
+    terms=TERMS,
+    units=UNITS,
+    tables=TableInterface(
+        schema=SCHEMA,
+        plan_schema=PLAN_SCHEMA,
+        rules=RULES,
+        problem_from_tables=problem_from_tables,
+        problem_to_tables=problem_to_tables,
+        plan_from_tables=plan_from_tables,
+        plan_to_tables=plan_to_tables,
+        warnings=warnings,
+        exporters={".dat": write_dat},
+        example=EXAMPLE,
+    ),
+    formulation=FormulationInterface({"base": base, "strong": strong}, size=size, fixed_parts=FREEZING),
+    verification=VerificationInterface(verify, check_plan, certified_bound),
+    solvers=SolverInterface(_SOLVERS, _live),
+    generate=GenerateInterface(FAMILIES, SIZES_HELP),
+    presentation=PresentationInterface(sections, charts),
+    analysis=AnalysisInterface(current_state=current_state, hooks=_hooks),
+    migration=MigrationInterface(migration_plan),
+)

@@ -1,0 +1,279 @@
+"""Defragmentation of the live fleet (job placement): which running jobs move, and where, so that waiting ones fit.
+
+For each waiting job that fits nowhere, the search for victims (``engine.preemption``) finds the cheapest set of jobs
+that have another place and whose going makes room. The job takes that room, each of them the best free place that is
+left, and the moves are ordered so that each finds its target free. Where a job of the set finds no place, or there is
+no such order, it may not be moved for this one, and the search is repeated. If that leads nowhere, two jobs may change
+places (``exchanges``).
+
+If no job waits, single moves are made while the free capacity gains value by one (``engine.fill_value``), each time the
+one that gains most for its cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mast_opt.core.units import MILLI
+from mast_opt.problems.job_placement.engine.arrival_mix import ArrivalMix
+from mast_opt.problems.job_placement.engine.best_bid import NOBODY, BestBid
+from mast_opt.problems.job_placement.engine.best_bid import bid_of as best_bid_of
+from mast_opt.problems.job_placement.engine.feasibility import Request
+from mast_opt.problems.job_placement.engine.preemption.victim_search import cheapest
+from mast_opt.problems.job_placement.engine.priced_bid import Prices, groups_by_price, place_free
+from mast_opt.problems.job_placement.engine.relocation import MGPU, homes, let_go, loss_on_server, removal_gains
+from mast_opt.problems.job_placement.engine.server_selection import LEAST_LOSS, TIGHT, Placement
+from mast_opt.problems.job_placement.engine.state import G_TYPE, S_GROUP
+from mast_opt.problems.job_placement.live_fleet.answers import Bid
+from mast_opt.problems.job_placement.live_fleet.conversion import Limits, bid_of, over_quota
+from mast_opt.problems.job_placement.live_fleet.exchanges import Exchanges
+from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory
+from mast_opt.problems.job_placement.live_fleet.movable_work import MovableWork, has_room, moved_holdings
+from mast_opt.problems.job_placement.live_fleet.move_plan import JobMove, MoveBudget, MovePlan
+from mast_opt.problems.job_placement.live_fleet.running_job import Holding, Running
+from mast_opt.problems.job_placement.live_fleet.types import Job, Share
+from mast_opt.problems.job_placement.units import WHOLE, Bools
+
+Target = tuple[tuple[Share, ...], tuple[Holding, ...]]
+
+
+@dataclass(frozen=True)
+class _Stuck:
+    """A movable job for which there is no place, or no turn."""
+
+    m: int
+
+
+class Defragmentation:
+    """The search on books of its own, which it changes as its plan does."""
+
+    def __init__(self, books: FleetInventory, quotas: Limits, work: MovableWork, budget: MoveBudget) -> None:
+        self.books, self.quotas, self.work, self.budget = books, quotas, work, budget
+        self.style = TIGHT if books.mix is None else LEAST_LOSS
+        self.cost = work.costs(budget)
+        self.number = np.full(books.state.job.shape[1], -1)
+        """[V] place in the state → movable job."""
+        self.number[work.place] = np.arange(len(work.name))
+        self.stays = np.zeros(len(work.name), np.bool_)
+        """[M] jobs that have been moved."""
+        self.kinds, self.kind = work.kinds()
+        self.left = len(work.name) if budget.moves is None else budget.moves
+        self.mgpu_hours_left = float("inf") if budget.gpu_hours is None else round(budget.gpu_hours * MILLI, 3)
+        self.moves: list[JobMove] = []
+        self.steps = 0
+
+    def plan(self, waiting: Sequence[Job], version: int, fleet: str) -> MovePlan:
+        """The plan for these jobs, the more important ones first, or for none."""
+        starts: list[Bid] = []
+        refused: list[str] = []
+        gained = 0.0 if waiting else self._gather()
+        for job in sorted(waiting, key=lambda job: job.tier):
+            bid = self._admit(job, version, fleet)
+            if bid is None:
+                refused.append(job.name)
+            else:
+                starts.append(bid)
+        return MovePlan(tuple(self.moves), tuple(starts), tuple(refused), gained, version, fleet)
+
+    def _admit(self, job: Job, version: int, fleet: str) -> Bid | None:
+        books = self.books
+        over = over_quota(job, books, self.quotas)
+        tier = len(books.tiers) - 1 if over else books.tiers.index(job.tier)
+        request, price = books.request(job, tier), books.price_of(job)
+        offer = place_free(books.state, request, books.everywhere, self.style, price)
+        if offer is None and self.left > 0:
+            offer = self._room_for(job, request, price) or self._by_exchange(request, price)
+        if offer is None:
+            return None
+        bid = bid_of(offer, job, over, price, books, version, fleet)
+        books.hold(Running(job, tier, bid.shares, over, books.started), self._held(request, offer.placed))
+        return bid
+
+    def _room_for(self, job: Job, request: Request, price: Prices) -> BestBid | None:
+        """Make the moves that let a job in; None, and none is made, if there are none."""
+        books = self.books
+        groups = groups_by_price(books.state, request, books.everywhere, price)
+        may = self._candidates(request)
+        for _ in range(self.budget.tries):
+            if not may.any():
+                return None
+            let_go(books.state, self.work.place, may, self.cost)
+            found = cheapest(books.state, request, groups, len(books.tiers), books.limits)
+            if found is None:
+                return None
+            offer = best_bid_of(books.state, request, TIGHT, found)
+            movers = self.number[offer.victims].tolist()
+            if not self._within_budget(movers):
+                return None
+            steps = self._steps(job, request, offer, movers)
+            if not isinstance(steps, _Stuck):
+                for m, target in steps:
+                    self._move((m, target))
+                return replace(offer, victims=NOBODY, threshold=None)
+            may[steps.m] = False
+        return None
+
+    def _by_exchange(self, request: Request, price: Prices) -> BestBid | None:
+        """Let two jobs change places so that a job of one task gets in; None, with nothing moved, if there are none."""
+        books, work = self.books, self.work
+        if request.tasks > 1 or self.left < 2 or self.budget.exchanges == 0:
+            return None
+        exchanges = Exchanges(books, work, ~self.stays & (work.mgpu_hours <= self.mgpu_hours_left))
+        for u, v in exchanges.pairs(request, self.budget.exchanges):
+            pair = [int(exchanges.m[u]), int(exchanges.m[v])]
+            if not self._within_budget(pair):
+                continue
+            targets = [exchanges.target(u, v), exchanges.target(v, u)]
+            moves = [(m, (target, self._moved(m, target))) for m, target in zip(pair, targets)]
+            with books.undoing():
+                for m, target in moves:
+                    self._swap(m, target)
+                fits = place_free(books.state, request, books.everywhere, self.style, price) is not None
+            if fits:
+                self._move(*moves)
+                return place_free(books.state, request, books.everywhere, self.style, price)
+        return None
+
+    def _moved(self, m: int, target: tuple[Share, ...]) -> tuple[Holding, ...]:
+        return moved_holdings(self.books.running[self.work.name[m]], target, self.books)
+
+    def _candidates(self, request: Request) -> Bools:
+        """[M] jobs that may be moved and have another place now; those on several servers may have one."""
+        first, second = homes(self.books.state, self.kinds, request).T[:, self.kind]
+        fraction = self.work.need[:, MGPU] % WHOLE > 0
+        elsewhere = (second >= 0) | ((first >= 0) & ((first != self.work.server) | fraction))
+        may: Bools = ~self.stays & ((self.work.server < 0) | elsewhere)
+        may &= self.work.mgpu_hours <= self.mgpu_hours_left
+        return may
+
+    def _within_budget(self, movers: Sequence[int]) -> bool:
+        return len(movers) <= self.left and int(self.work.mgpu_hours[movers].sum()) <= self.mgpu_hours_left
+
+    def _steps(
+        self, job: Job, request: Request, offer: BestBid, movers: Sequence[int]
+    ) -> list[tuple[int, Target]] | _Stuck:
+        """The moves of these jobs in order, once the job has its room; or the first one that cannot move."""
+        books, work, targets = self.books, self.work, dict[int, Target]()
+        with books.undoing():
+            running = {m: books.running[work.name[m]] for m in movers}
+            for m in movers:
+                books.end(work.name[m])
+            taken = self._held(request, offer.placed)
+            books.hold(Running(job, request.tier, self._shares(offer.placed), False, books.started), taken)
+            for m in sorted(movers, key=lambda m: (-self._size(m), m)):
+                target = self._target(m, running[m])
+                if target is None:
+                    return _Stuck(m)
+                targets[m] = target
+                books.hold(replace(running[m], shares=target[0]), target[1])
+        return self._in_order(targets)
+
+    def _size(self, m: int) -> int:
+        need = self.work.need[m]
+        return int(need[MGPU] * need[-1])
+
+    def _target(self, m: int, running: Running) -> Target | None:
+        """The best free place for a job that has left its own."""
+        request, books = self.work.request(m, self.books), self.books
+        found = place_free(books.state, request, books.everywhere, self.style, books.price_of(running.job))
+        if found is None:
+            return None
+        return self._shares(found.placed), self._held(request, found.placed)
+
+    def _in_order(self, targets: dict[int, Target]) -> list[tuple[int, Target]] | _Stuck:
+        """The moves such that each finds its target free; which one goes first of those that can changes nothing."""
+        order: list[tuple[int, Target]] = []
+        waiting = sorted(targets)
+        with self.books.undoing():
+            while waiting:
+                ready = [m for m in waiting if has_room(self.books, self.work.name[m], targets[m][1])]
+                if not ready:
+                    return _Stuck(waiting[0])
+                self._swap(ready[0], targets[ready[0]])
+                order.append((ready[0], targets[ready[0]]))
+                waiting.remove(ready[0])
+        return order
+
+    def _swap(self, m: int, target: Target) -> None:
+        running = self.books.running[self.work.name[m]]
+        self.books.swap(replace(running, shares=target[0]), target[1], False)
+
+    def _move(self, *moves: tuple[int, Target]) -> None:
+        """Make moves of one step."""
+        self.steps += 1
+        for m, target in moves:
+            hours = int(self.work.mgpu_hours[m])
+            source = self.books.running[self.work.name[m]].shares
+            self.moves.append(JobMove(self.work.name[m], source, target[0], hours / MILLI, self.steps))
+            self._swap(m, target)
+            self.stays[m] = True
+            self.left -= 1
+            self.mgpu_hours_left -= hours
+
+    def _shares(self, placed: Placement) -> tuple[Share, ...]:
+        rows = zip(placed.server.tolist(), placed.tasks.tolist(), placed.device.tolist())
+        return tuple(
+            Share(self.books.server_at(at), tasks, {d: mgpu for d, mgpu in enumerate(device) if mgpu})
+            for at, tasks, device in rows
+        )
+
+    def _held(self, request: Request, placed: Placement) -> tuple[Holding, ...]:
+        rows = zip(placed.server.tolist(), placed.tasks.tolist(), placed.device)
+        return tuple(
+            Holding(self.books.server_at(at), tasks * request.cpu, tasks * request.memory, device)
+            for at, tasks, device in rows
+        )
+
+    def _gather(self) -> float:
+        """Make the moves by which the free capacity gains value; returns how many GPUs more arrivals would fill."""
+        self._value_capacity()
+        samples, gained = len(self.books.state.sample), 0
+        while self.left > 0 and samples:
+            best = self._best_move()
+            if best is None:
+                break
+            m, gain, target = best
+            self._move((m, target))
+            gained += gain
+        return gained / (WHOLE * samples) if samples else 0.0
+
+    def _value_capacity(self) -> None:
+        """Without a mix of arrivals, what runs stands for what will come."""
+        if self.books.mix is None:
+            self.books.mix, self.style = ArrivalMix(), LEAST_LOSS
+            self.books.expect(running.job for running in self.books.running.values())
+
+    def _best_move(self) -> tuple[int, int, Target] | None:
+        """(job, gain, target) with the most gain for its cost; None if none gains anything."""
+        free = np.flatnonzero(~self.stays & (self.work.mgpu_hours <= self.mgpu_hours_left))
+        gains = removal_gains(self.books.state, self.work.place[free])
+        rate = gains / self.cost[free]
+        best, best_rate, seen = None, 0.0, set[tuple[int, int, int]]()
+        for at in np.argsort(-rate, kind="stable").tolist():
+            m, gain = int(free[at]), int(gains[at])
+            if rate[at] <= best_rate or len(seen) == self.budget.candidates:
+                break
+            alike = (int(self.kind[m]), gain, int(self.cost[m]))
+            if alike in seen:
+                continue
+            seen.add(alike)
+            lost, target = self._least_loss(m)
+            if target is not None and (gain - lost) / self.cost[m] > best_rate:
+                best, best_rate = (m, gain - lost, target), (gain - lost) / self.cost[m]
+        return best
+
+    def _least_loss(self, m: int) -> tuple[int, Target | None]:
+        """What the best place for a job loses once it has left its own, and that place."""
+        books = self.books
+        with books.undoing():
+            running = books.running[self.work.name[m]]
+            books.end(self.work.name[m])
+            request, target = self.work.request(m, books), self._target(m, running)
+            if target is None:
+                return 0, None
+            s = books.position[target[0][0].server]
+            kind = int(books.state.group[G_TYPE, books.state.server[S_GROUP, s]])
+            return int(loss_on_server(books.state, s, int(request.mgpu[kind]), request)), target

@@ -1,0 +1,132 @@
+"""Bids of the live fleet (job placement) for jobs of several parts, and why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mast_opt.core.units import MILLI
+from mast_opt.problems.job_placement.engine.best_bid import BestBid
+from mast_opt.problems.job_placement.engine.feasibility import Request
+from mast_opt.problems.job_placement.engine.free_capacity_search import load_of
+from mast_opt.problems.job_placement.engine.part_search import PartsBid, PartSearch
+from mast_opt.problems.job_placement.engine.priced_bid import place_free, place_priced
+from mast_opt.problems.job_placement.engine.server_selection import Placement
+from mast_opt.problems.job_placement.engine.state import VICTIM
+from mast_opt.problems.job_placement.live_fleet.answers import Bid, ClusterReport, PartPlace
+from mast_opt.problems.job_placement.live_fleet.booking import level_of
+from mast_opt.problems.job_placement.live_fleet.diagnosis import Coded, explain, why_not
+from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory
+from mast_opt.problems.job_placement.live_fleet.part_gangs import gangs_of
+from mast_opt.problems.job_placement.live_fleet.running_job import Holding
+from mast_opt.problems.job_placement.live_fleet.types import Job, Share
+from mast_opt.problems.job_placement.units import CLUSTER, LEVELS, WHOLE_JOB_LEVELS, Bools
+
+
+def best_bid_for_parts(
+    books: FleetInventory, job: Job, requests: Sequence[Request], style: int, fresh: bool, *, preempt: bool = True
+) -> PartsBid | None:
+    """The best place for all parts that the search finds; None if it finds none. ``preempt``: whether it may have
+    victims."""
+    price = books.price_of(job)
+    books.make_room(len(requests), sum(min(request.tasks, len(books.servers)) for request in requests))
+
+    def offer(part: int, groups: Bools) -> BestBid | None:
+        own = price if part == 0 else None
+        if not preempt:
+            return place_free(books.state, requests[part], groups, style, own)
+        return place_priced(books.state, requests[part], groups, style, own, books.limits)
+
+    within = WHOLE_JOB_LEVELS.index(job.within)
+    return PartSearch(books.state, books.layout, requests, within, price, offer, fresh).best()
+
+
+def multipart_bid(found: PartsBid, job: Job, over: bool, books: FleetInventory, version: int, fleet: str) -> Bid:
+    """A bid in names; ``conversion.bid_of`` for a job of several parts."""
+    layout, offers = books.layout, found.by_part
+    tiers = [offer.threshold for offer in offers if offer.threshold is not None]
+    group = offers[0].group
+    region = int(layout.group_region[group])
+    placed = list(zip(job.parts, offers))
+    return Bid(
+        job=job,
+        tier=books.tiers[-1] if over else job.tier,
+        over_quota=over,
+        region=books.region_names[region],
+        cluster=books.cluster_names[int(layout.group_cluster[group])],
+        gpu_type=books.type_names[int(layout.group_type[group])],
+        shares=tuple(share for part, offer in placed for share in shares_in(books, offer.placed, part.name)),
+        level=WHOLE_JOB_LEVELS[level_of(np.concatenate([offer.placed.server for offer in offers]), layout)],
+        victims=books.names_of(found.victims),
+        victim_tier=books.tiers[min(tiers)] if tiers else None,
+        gpu_hours_lost=found.cost // VICTIM / MILLI,
+        price=found.price,
+        load=load_of(books.state, region),
+        proven=len(offers) == 1 and offers[0].proven,
+        version=version,
+        fleet=fleet,
+        parts=tuple(
+            PartPlace(
+                part.name,
+                books.cluster_names[int(layout.group_cluster[offer.group])],
+                books.type_names[int(layout.group_type[offer.group])],
+                LEVELS[offer.level],
+            )
+            for part, offer in placed
+        ),
+    )
+
+
+def shares_in(books: FleetInventory, placed: Placement, part: str) -> tuple[Share, ...]:
+    """Servers and GPUs of one part in names."""
+    rows = zip(placed.server.tolist(), placed.tasks.tolist(), placed.device.tolist())
+    return tuple(
+        Share(books.server_at(at), tasks, {d: mgpu for d, mgpu in enumerate(device) if mgpu}, part)
+        for at, tasks, device in rows
+    )
+
+
+def holdings_in(books: FleetInventory, placed: Sequence[Placement], requests: Sequence[Request]) -> list[Holding]:
+    """What each part of a job holds on each of its servers."""
+    return [
+        Holding(books.server_at(at), tasks * request.cpu, tasks * request.memory, device)
+        for request, one in zip(requests, placed)
+        for at, tasks, device in zip(one.server.tolist(), one.tasks.tolist(), one.device)
+    ]
+
+
+def explain_parts(books: FleetInventory, job: Job, requests: Sequence[Request]) -> tuple[ClusterReport, ...]:
+    """For each part and cluster, what ``explain`` says of the part alone, or that another part fits nowhere near."""
+    layout = books.layout
+    where = layout.group_cluster if WHOLE_JOB_LEVELS.index(job.within) <= CLUSTER else layout.group_region
+    place_of = dict(zip((books.cluster_names[c] for c in layout.group_cluster.tolist()), where.tolist()))
+    alone = [explain(books, *gang) for gang in zip(gangs_of(job), requests)]
+    fits = [{place_of[report.cluster] for report in reports if report.fits} for reports in alone]
+    found = []
+    for part, reports in zip(job.parts, alone):
+        for report in reports:
+            others = [other.name for at, other in enumerate(job.parts) if place_of[report.cluster] not in fits[at]]
+            fits_here, words, code = report.fits, report.words, report.code
+            if report.fits and others:
+                near = "region" if where is layout.group_region else "cluster"
+                words = f"it fits, but {others[0]}, another part of the job, fits nowhere in the {near}"
+                fits_here, code = False, "together"
+            found.append(ClusterReport(report.cluster, fits_here, words, code, part.name))
+    return tuple(found)
+
+
+def why_no_part(
+    books: FleetInventory, job: Job, requests: Sequence[Request], alone: Sequence[bool]
+) -> tuple[Coded, str]:
+    """One sentence for a job of several parts that fits nowhere, its code, and the part that it is about.
+
+    Args:
+        alone: whether each part fits by itself.
+    """
+    for fits, gang, request, part in zip(alone, gangs_of(job), requests, job.parts):
+        if not fits:
+            words, code = why_not(books, gang, request)
+            return (f"part {part.name}: {words}", code), part.name
+    words = f"each part fits somewhere, but no {job.within} was found for all of them; see explain"
+    return (words, "together"), ""

@@ -1,0 +1,84 @@
+"""A running job of the live fleet (job placement): what it holds, its places in the engine, what stopping it costs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.core.units import MILLI
+from mast_opt.problems.job_placement.engine.state import VICTIM
+from mast_opt.problems.job_placement.live_fleet.types import Job, Share
+from mast_opt.problems.job_placement.units import Ints
+
+MOST_HOURS = 10**9
+ROUND_OFF = 4
+"""Decimals of a thousandth of a GPU-hour that count; 1.001 hours times a thousand are not quite 1001."""
+
+
+@dataclass(frozen=True, eq=False)
+class Holding:
+    """What a running job holds on one server, whatever position that has."""
+
+    server: str
+    cpu_mcores: int
+    memory_mib: int
+    device: NDArray[np.int32]
+    """Milli-GPUs of each GPU."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A job that runs."""
+
+    job: Job
+    tier: int
+    """Position in the fleet's tiers, after quotas."""
+    shares: tuple[Share, ...]
+    over_quota: bool
+    number: int
+    """Jobs that started later have higher ones."""
+
+    @property
+    def servers(self) -> tuple[str, ...]:
+        """Where it runs, each server once: parts of a job may share some."""
+        found = [share.server for share in self.shares]
+        return tuple(dict.fromkeys(found) if self.job.parts else found)
+
+    @property
+    def stoppable(self) -> bool:
+        """Whether more important work may stop it: it said so, or is over its tenant's quota."""
+        return self.job.preemptible or self.over_quota
+
+    def but_at_risk(self, gpu_hours: float) -> Running:
+        """The same, where so much would be lost if it were stopped."""
+        return Running(self.job.at_risk(gpu_hours), self.tier, self.shares, self.over_quota, self.number)
+
+
+@dataclass(frozen=True)
+class Places:
+    """The numbers of running jobs in the engine, and the order of the lists of servers: they decide between victims
+    that are otherwise equal."""
+
+    job: tuple[int, ...]
+    """Place of each job."""
+    free: tuple[int, ...]
+    """The places without a job; the last one is taken first."""
+    row: Ints
+    """The allocations of all jobs, job by job, in the order in which they came to their servers."""
+
+
+def cost_of(job: Job) -> int:
+    """What stopping the job costs, as the ledger counts it."""
+    hours = min(job.gpu_hours_at_risk, MOST_HOURS)
+    return math.ceil(round(hours * MILLI, ROUND_OFF)) * VICTIM + 1
+
+
+def costs_of(gpu_hours: NDArray[np.float64]) -> Ints:
+    """[·] what stopping jobs costs that would lose so much, as ``cost_of`` counts it."""
+    milli = np.minimum(gpu_hours, MOST_HOURS) * MILLI
+    whole = np.floor(milli)
+    costs: Ints = (whole.astype(np.int64) + (milli - whole >= 0.5 / 10**ROUND_OFF)) * VICTIM + 1
+    return costs

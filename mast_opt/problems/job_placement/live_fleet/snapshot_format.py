@@ -1,0 +1,211 @@
+"""Format of snapshots (job placement): the state of a live fleet as bytes, of numbers and texts only.
+
+MAGIC, the version (4 bytes), a digest (32 bytes: BLAKE2b of magic, version and content), the content: JSON, compressed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Mapping
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from mast_opt.core.errors import UsageError
+from mast_opt.problems.job_placement.engine.arrival_mix import ArrivalMix, Arrivals, Shape
+from mast_opt.problems.job_placement.engine.limits import FillSampling, SearchLimits
+from mast_opt.problems.job_placement.live_fleet.adoption import merged
+from mast_opt.problems.job_placement.live_fleet.booking import devices_of
+from mast_opt.problems.job_placement.live_fleet.conversion import Limits
+from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory
+from mast_opt.problems.job_placement.live_fleet.part_gangs import amounts_of
+from mast_opt.problems.job_placement.live_fleet.running_job import Holding, Places, Running
+from mast_opt.problems.job_placement.live_fleet.settings import sound_limits, sound_sampling
+from mast_opt.problems.job_placement.live_fleet.types import Job, Part, Server, Share, whole
+
+MAGIC = b"mast-opt fleet\n"
+VERSION = 3
+HEAD, DIGEST = len(MAGIC) + 4, 32
+"""Bytes of magic and version, and of the digest."""
+SERVER_FIELDS = ("name", "region", "cluster", "rack", "gpu_type", "gpus", "cpu_mcores", "memory_mib")
+PLACE_FIELDS = SERVER_FIELDS[:5]
+"""What makes a server the same one."""
+JOB_FIELDS = (
+    *("name", "tier", "tasks", "mgpu", "cpu_mcores", "memory_mib", "gpu_types", "datasets", "within", "prefer"),
+    *("preemptible", "gpu_hours_at_risk", "tenant", "read_mb_per_day", "costs", "parts"),
+)
+PART_FIELDS = ("name", "tasks", "mgpu", "cpu_mcores", "memory_mib", "gpu_types", "within")
+
+
+def encoded(books: FleetInventory, quotas: Limits) -> bytes:
+    """The state of a fleet outside rounds as bytes."""
+    text = json.dumps(_content(books, quotas), separators=(",", ":"), ensure_ascii=False, default=_plain)
+    content, head = zlib.compress(text.encode(), 6), MAGIC + VERSION.to_bytes(4, "big")
+    return head + _digest(head + content) + content
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=DIGEST).digest()
+
+
+def _plain(value: object) -> object:
+    """What JSON lacks: sets, mappings that are no dictionaries, numbers of NumPy."""
+    if isinstance(value, (frozenset, set)):
+        return sorted(value)
+    return dict(value) if isinstance(value, Mapping) else index(value)  # type: ignore[arg-type]
+
+
+def _content(books: FleetInventory, quotas: Limits) -> dict[str, Any]:
+    places, names = books.places(), books.names()
+    number = {name: at for at, name in enumerate(books.servers)}
+    mix = books.mix
+    return {
+        "tiers": books.tiers,
+        "servers": [[getattr(server, field) for field in SERVER_FIELDS] for server in books.servers.values()],
+        "replicas": books.replicas,
+        "residency": books.residency,
+        "remote_mb_price": books.remote_mb_price,
+        "search_limits": books.limits,
+        "blocked": books.blocked,
+        "quotas": quotas.total,
+        "type_quotas": quotas.typed,
+        "mix": None
+        if mix is None
+        else {
+            "sampling": mix.sampling,
+            "counts": list(mix.counts.items()),
+            "total": mix.total,
+            "due": mix.due,
+            "sample": books.state.sample.tolist(),
+            "demand": books.state.demand.tolist(),
+        },
+        "jobs": [_fields(books.running[name].job) for name in names],
+        "runs": [[one.tier, one.over_quota, one.number] for one in map(books.running.__getitem__, names)],
+        "shares": [
+            [
+                [number[share.server], share.tasks, *amounts, list(share.gpus.items()), share.part]
+                for share, amounts in zip(books.running[name].shares, _amounts(books, name))
+            ]
+            for name in names
+        ],
+        "places": [places.job, places.free, places.row.tolist()],
+        "started": books.started,
+    }
+
+
+def _fields(job: Job) -> list[Any]:
+    *values, parts = (getattr(job, field) for field in JOB_FIELDS)
+    return [*values, [[getattr(part, field) for field in PART_FIELDS] for part in parts]]
+
+
+def _job(fields: list[Any]) -> Job:
+    *values, parts = fields
+    given = dict(zip(JOB_FIELDS, values, strict=False))
+    return Job(**given, parts=tuple(Part(**dict(zip(PART_FIELDS, part, strict=True))) for part in parts))
+
+
+def _amounts(books: FleetInventory, name: str) -> list[tuple[int, int]]:
+    """Millicores and MiB of each share of a running job: what its tasks need where it has parts, else what it holds."""
+    running = books.running[name]
+    if running.job.parts:
+        return [amounts_of(running.job, share) for share in running.shares]
+    return [(held.cpu_mcores, held.memory_mib) for held in books.holdings_by_share(name)]
+
+
+def decoded(data: bytes) -> tuple[FleetInventory, Limits]:
+    """The state that the bytes hold. Raises UsageError if they are no snapshot, of another version, or damaged."""
+    if not data.startswith(MAGIC):
+        raise UsageError("this is no snapshot of a live fleet")
+    version = int.from_bytes(data[len(MAGIC) : HEAD], "big")
+    if len(data) >= HEAD and version != VERSION:
+        raise UsageError(f"the snapshot has version {version} of the format; expected version {VERSION}")
+    digest, content = data[HEAD : HEAD + DIGEST], data[HEAD + DIGEST :]
+    if digest != _digest(data[:HEAD] + content):
+        raise UsageError("the snapshot is damaged: its digest is not that of its content")
+    try:
+        return _state(json.loads(zlib.decompress(content)))
+    except (UsageError, KeyError, ValueError, TypeError, IndexError, OverflowError, zlib.error) as error:
+        raise UsageError(f"the snapshot is damaged: {error}") from error
+
+
+def _state(content: dict[str, Any]) -> tuple[FleetInventory, Limits]:
+    mix = _mix(content["mix"])
+    books = FleetInventory(
+        [Server(*row) for row in content["servers"]],
+        tuple(content["tiers"]),
+        content["replicas"],
+        content["residency"],
+        content["remote_mb_price"],
+        mix,
+        sound_limits(SearchLimits(*content["search_limits"])),
+    )
+    books.blocked = set(content["blocked"])
+    running, held = {}, {}
+    for fields, (tier, over, number), shares in zip(content["jobs"], content["runs"], content["shares"], strict=True):
+        job = _job(fields)
+        by_share = [_holding(job, row, books) for row in shares]
+        shown = tuple(
+            Share(one.server, row[1], {d: int(one.device[d]) for d, _ in row[4]}, row[5])
+            for row, one in zip(shares, by_share)
+        )
+        held[job.name] = merged(by_share)
+        running[job.name] = Running(job, whole(job.name, "tier", tier, most=len(books.tiers) - 1), shown, over, number)
+    job_places, free, rows = content["places"]
+    if sorted([*job_places, *free]) != list(range(len(job_places) + len(free))) or len(job_places) != len(running):
+        raise ValueError("places of jobs")
+    order = np.array(rows, np.int64)
+    if sorted(rows) != list(range(sum(map(len, held.values())))):
+        raise ValueError("order of allocations")
+    books.load_running(running, held, Places(tuple(job_places), tuple(free), order))
+    books.started = content["started"]
+    if mix is not None:
+        mix.due = content["mix"]["due"]
+        sample = np.array(content["mix"]["sample"], np.int64).reshape(-1, mix.sampling.draws, len(books.types) + 3)
+        demand = np.array(content["mix"]["demand"], np.int64).reshape(-1, len(books.types) + 4)
+        books.value_by(Arrivals(sample, demand))
+    return books, Limits(content["quotas"], content["type_quotas"])
+
+
+def _holding(job: Job, row: list[Any], books: FleetInventory) -> Holding:
+    at, tasks, cpu, memory, gpus, _ = row
+    server = books.servers[books.server_names[whole(job.name, "a server", at)]]
+    share, width = Share(server.name, tasks, dict(gpus)), books.state.row_device.shape[1]
+    taken = np.array(devices_of(f"job {job.name}", share, server, width), np.int32)
+    return Holding(server.name, whole(job.name, "cores", cpu), whole(job.name, "MiB", memory), taken)
+
+
+def _mix(content: dict[str, Any] | None) -> ArrivalMix | None:
+    if content is None:
+        return None
+    counts = {
+        Shape(mgpu, cpu, memory, tasks, tuple((kind, need) for kind, need in needs)): count
+        for (mgpu, cpu, memory, tasks, needs), count in content["counts"]
+    }
+    sampling = sound_sampling(FillSampling(*content["sampling"]))
+    return ArrivalMix(sampling, counts, content["total"], content["due"])
+
+
+def difference(ours: FleetInventory, theirs: FleetInventory) -> str:
+    """How two fleets differ in more than their state, in words; nothing if they do not."""
+    for what, here, there in (
+        ("tiers", ours.tiers, theirs.tiers),
+        ("residency", ours.residency, theirs.residency),
+        ("remote_mb_price", ours.remote_mb_price, theirs.remote_mb_price),
+        ("search_limits", ours.limits, theirs.limits),
+        ("sampling", ours.mix and ours.mix.sampling, theirs.mix and theirs.mix.sampling),
+    ):
+        if here != there:
+            return f"its {what} is {there!r}, not {here!r}"
+    lacking = [name for name in theirs.servers if name not in ours.servers]
+    extra = [name for name in ours.servers if name not in theirs.servers]
+    if lacking or extra:
+        return f"it has no server {extra[0]}" if extra else f"this fleet has no server {lacking[0]}"
+    for name, server in ours.servers.items():
+        for field in PLACE_FIELDS:
+            here, there = getattr(server, field), getattr(theirs.servers[name], field)
+            if here != there:
+                return f"its server {name} has {field} {there}, not {here}"
+    return ""

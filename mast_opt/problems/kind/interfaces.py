@@ -1,0 +1,189 @@
+"""Interfaces of a problem's subpackages: what each of them offers to the layers above, as ``Kind`` names it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from numpy.typing import NDArray
+
+from mast_opt.core.input_warning import InputWarning
+from mast_opt.core.verdict import Conflict, Verdict
+from mast_opt.problems.kind.analysis_hooks import AnalysisHooks
+from mast_opt.problems.kind.current_state import CurrentState
+from mast_opt.problems.kind.family import Family
+from mast_opt.problems.kind.formulation import FixedParts, Formulation
+from mast_opt.problems.kind.header import Header, Rule
+from mast_opt.problems.kind.migration_plan import Order
+from mast_opt.problems.kind.presentation import Answer, Chart, Section
+from mast_opt.problems.kind.problem import PlanT
+from mast_opt.problems.kind.schema import Schema, Tables
+from mast_opt.problems.mip import Size
+from mast_opt.problems.search.interface import Heuristic, HeuristicSolver, Rehearsal
+from mast_opt.problems.search.params import Params
+
+ProblemT = TypeVar("ProblemT")
+
+
+def _unknown(problem: object) -> None:
+    return None
+
+
+def _any_plan(problem: object, plan: object) -> None:
+    return None
+
+
+def _no_conflicts(problem: object) -> tuple[()]:
+    return ()
+
+
+def _no_warnings(tables: Tables) -> tuple[()]:
+    return ()
+
+
+def _no_use(problem: object, plan: object) -> dict[str, Fraction]:
+    return {}
+
+
+def _no_improvement(problem: object, plan: object) -> str:
+    return ""
+
+
+def _no_charts(problem: object, plan: object) -> tuple[()]:
+    return ()
+
+
+@dataclass(frozen=True)
+class TableInterface(Generic[ProblemT, PlanT]):
+    """Tables of instances and plans, and the way between them and the problem's own classes."""
+
+    schema: Schema
+    plan_schema: Schema
+    rules: tuple[Rule, ...]
+    """Keys of ``[rules]`` in the instance's header."""
+    problem_from_tables: Callable[[Header, Tables], ProblemT]
+    """Raises InstanceError for what only the problem can see."""
+    problem_to_tables: Callable[[ProblemT], tuple[Header, Tables]]
+    plan_from_tables: Callable[[ProblemT, Tables], PlanT]
+    """Raises PlanError for what only the plan can see."""
+    plan_to_tables: Callable[[ProblemT, PlanT], Tables]
+    warnings: Callable[[Tables], tuple[InputWarning, ...]] = _no_warnings
+    """Values in validated tables that are allowed and were probably not meant. Files are called by the names of their
+    tables, rows are counted from 1."""
+    exporters: Mapping[str, Callable[[ProblemT, Path], None]] = field(default_factory=dict)
+    """File suffix (``.dat``) → what writes an instance in that format of another tool."""
+    plan_exporters: Mapping[str, Callable[[ProblemT, PlanT, Path], None]] = field(default_factory=dict)
+    """File suffix (``.txt``) → what writes a plan in that format of another tool."""
+    example: Mapping[str, tuple[tuple[Any, ...], ...]] = field(default_factory=dict)
+    """Table → rows, as a planner would type them (None for an empty cell): a small instance that can be solved."""
+
+
+@dataclass(frozen=True)
+class VerificationInterface(Generic[ProblemT, PlanT]):
+    """Checks of plans and bounds, which share nothing with the solvers."""
+
+    verify: Callable[[ProblemT, PlanT], Verdict]
+    check_plan: Callable[[ProblemT, PlanT], None] = _any_plan
+    """Raises PlanError for a plan whose arrays do not fit the problem, as one of another instance."""
+    certified_bound: Callable[[ProblemT, Mapping[str, NDArray[Any]]], float] | None = None
+    """The lower bound on the objective (the first term, where it is lexicographic) that the arrays of a heuristic's
+    certificate prove, computed without the search. Raises PlanError where they prove none."""
+    use_of_limits: Callable[[ProblemT, PlanT], Mapping[str, Fraction]] = _no_use
+    """Name of each of the instance's limits on a whole plan → how much the plan has of it, in the limit's unit."""
+    instance_bound: Callable[[ProblemT], float] | None = None
+    """The lower bound on the objective (the first term, where it is lexicographic) that follows from the instance
+    alone, computed without the search. Heuristics of the kind that give no certificate report it, and no other."""
+    improvement: Callable[[ProblemT, PlanT], str] = _no_improvement
+    """A small change that makes the plan better where the objective's value does not show it, in words; "" where none
+    was found. A plan that has one is not optimal."""
+
+
+@dataclass(frozen=True)
+class FormulationInterface(Generic[ProblemT, PlanT]):
+    """Programs that state a problem, and how parts of a plan are fixed in them."""
+
+    formulations: Mapping[str, Callable[[ProblemT], Formulation[PlanT]]]
+    """``base`` reads like the .mod; further ones are stronger. ``Kind.formulate`` builds them."""
+    size: Callable[[ProblemT], Size] | None = None
+    """How large the base formulation is, in a small part of the time and memory that it takes to build; further ones
+    are hardly smaller. None: they are built whatever their size."""
+    fixed_parts: FixedParts[ProblemT, PlanT] | None = None
+    """How parts of a plan are frozen in a solve; None: they cannot be."""
+
+
+@dataclass(frozen=True)
+class SolverInterface:
+    """Solvers of the problem's own."""
+
+    heuristics: Mapping[str, HeuristicSolver]
+    """By name."""
+    live: Callable[[], tuple[Rehearsal, ...]] = tuple
+    """What compiles the kernels of live objects, such as ``Fleet``, that no heuristic needs."""
+    method: Heuristic | None = None
+    """How a MIP backend, the ``mip_solver`` of the context, solves a problem of a kind whose objective is no single
+    program; the formulations are then for export. None: the backend gets the formulation."""
+    method_params: type[Params] | None = None
+    """The class of the method's parameters, which every backend takes then."""
+    grid_limits: str = ""
+    """What the method's programs are that a backend with a grid for fractions, such as CP-SAT, can solve."""
+
+    @property
+    def constructive(self) -> frozenset[str]:
+        """The heuristics that build one plan and end."""
+        return frozenset(name for name, solver in self.heuristics.items() if solver.constructive)
+
+    @property
+    def params(self) -> dict[str, type[Params]]:
+        """Heuristic → the class of its parameters, for those that have some."""
+        return {name: solver.params for name, solver in self.heuristics.items() if solver.params is not None}
+
+
+@dataclass(frozen=True)
+class GenerateInterface(Generic[ProblemT]):
+    """Generated instances."""
+
+    families: Mapping[str, Family[ProblemT]]
+    """By name; the first one is the default."""
+    sizes_help: str = ""
+    """What the sizes of the families count, where their names do not say it."""
+
+
+@dataclass(frozen=True)
+class AnalysisInterface(Generic[ProblemT, PlanT]):
+    """What can be said about an instance and about changes of it."""
+
+    conflicts: Callable[[ProblemT], tuple[Conflict, ...]] = _no_conflicts
+    """Limits that contradict one another, as far as can be seen without solving. A kind whose every instance has a
+    plan has none."""
+    current_state: Callable[[ProblemT], CurrentState | None] = _unknown
+    """How much of the present state the instance states, and which limits that breaks; None where there is none."""
+    current_plan: Callable[[ProblemT], PlanT | None] = _unknown
+    """The present state as a plan, or None where the instance does not give it. It may break rules; where it breaks
+    none, an exact solve begins there, so that no plan is ever worse than changing nothing."""
+    hooks: Callable[[], AnalysisHooks] = AnalysisHooks
+    """What ``mast_opt.planner.analysis`` may ask of it; loaded when something is asked."""
+
+
+@dataclass(frozen=True)
+class MigrationInterface(Generic[ProblemT, PlanT]):
+    """The way from the present state to a plan."""
+
+    steps: Callable[[ProblemT, PlanT], Order] | None = None
+    """An order of what has to be done to get from today to a plan without violations. None: there is nothing to it."""
+
+
+@dataclass(frozen=True)
+class PresentationInterface(Generic[ProblemT, PlanT]):
+    """A plan for people."""
+
+    sections: Callable[[ProblemT, PlanT], tuple[Section, ...]]
+    """Tables of the plan, in the order of reading."""
+    charts: Callable[[ProblemT, PlanT], tuple[Chart, ...]] = _no_charts
+    """Pictures of the plan, in the order of reading."""
+    answers: Callable[[ProblemT, PlanT], tuple[Answer, ...]] = _no_charts
+    """What is asked first, for the top of a report."""
+    details: Callable[[ProblemT, PlanT], tuple[Section, ...]] = _no_charts
+    """Long tables for reports and workbooks only: what moves, what binds."""

@@ -1,0 +1,115 @@
+"""Problem interface: what the layers above know of a problem, one ``Kind`` each.
+
+``io``, ``solve``, the command line, the report and the benchmarks iterate over kinds and name no
+problem, so a further problem is one more package with a ``kind.py`` and one more line in ``registry``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from mast_opt.core.errors import FormulationTooLarge
+from mast_opt.core.memory import GB, available_bytes
+from mast_opt.problems.kind.formulation import Formulation
+from mast_opt.problems.kind.header import Policy
+from mast_opt.problems.kind.interfaces import (
+    AnalysisInterface,
+    FormulationInterface,
+    GenerateInterface,
+    MigrationInterface,
+    PresentationInterface,
+    SolverInterface,
+    TableInterface,
+    VerificationInterface,
+)
+from mast_opt.problems.kind.limits import LimitName
+from mast_opt.problems.kind.problem import PlanT
+
+ProblemT = TypeVar("ProblemT")
+
+
+@dataclass(frozen=True)
+class Kind(Generic[ProblemT, PlanT]):
+    """A kind of problem: its name, its classes and what each of its subpackages offers."""
+
+    name: str
+    """Hyphenated, as in files and JSON."""
+    title: str
+    problem_type: type[ProblemT]
+    plan_type: type[PlanT]
+    terms: Mapping[str, float]
+    """Every objective term with its default weight; empty for a kind that has ``policies``."""
+    tables: TableInterface[ProblemT, PlanT]
+    formulation: FormulationInterface[ProblemT, PlanT]
+    verification: VerificationInterface[ProblemT, PlanT]
+    solvers: SolverInterface
+    generate: GenerateInterface[ProblemT]
+    presentation: PresentationInterface[ProblemT, PlanT]
+    analysis: AnalysisInterface[ProblemT, PlanT] = field(default_factory=AnalysisInterface)
+    migration: MigrationInterface[ProblemT, PlanT] = field(default_factory=MigrationInterface)
+    limits: Mapping[str, LimitName] = field(default_factory=dict)
+    """What ``[limits]`` of an instance may name; empty for a kind whose plans are limited by their tables alone."""
+    policies: Mapping[str, Policy] = field(default_factory=dict)
+    """The policies of which ``[objective]`` names one; empty for a kind whose objective has weighted terms."""
+
+    later_terms: frozenset[str] = frozenset()
+    """Terms that were added to the format later. A checksum does not mention them where they have no weight, so that
+    checksums from before still hold."""
+
+    units: Mapping[str, str] = field(default_factory=dict)
+    """Term → its unit, such as "USD a month" or "share of GPUs", for every term. The first in dollars with a weight
+    states marginal values in dollars."""
+
+    def formulate(
+        self,
+        problem: ProblemT,
+        name: str = "base",
+        *,
+        to_solve: bool = True,
+        heuristics_too: bool = True,
+    ) -> Formulation[PlanT]:
+        """One of the formulations of a problem, unless ``check_memory`` refuses it; the arguments are explained there.
+
+        Raises:
+            FormulationTooLarge: it takes more memory than there is.
+        """
+        self.check_memory(problem, name, to_solve=to_solve, heuristics_too=heuristics_too)
+        return self.formulation.formulations[name](problem)
+
+    def check_memory(
+        self,
+        problem: ProblemT,
+        name: str = "base",
+        *,
+        to_solve: bool = True,
+        together: int = 1,
+        heuristics_too: bool = True,
+    ) -> None:
+        """A test whether there is memory for a formulation that has not been built yet.
+
+        Args:
+            to_solve: False if no solver is to be handed it.
+            together: how many programs of this size are held at once.
+            heuristics_too: would a heuristic do, so that the message should name those there are?
+
+        Raises:
+            FormulationTooLarge: it takes more memory than there is.
+        """
+        free = available_bytes()
+        if self.formulation.size is None or free is None:
+            return
+        size = self.formulation.size(problem)
+        needed = together * (size.solve_bytes if to_solve else size.build_bytes)
+        if needed <= free:
+            return
+        done = "handed to a solver" if to_solve else "written down"
+        takes = "it takes" if together == 1 else f"{together} of them take"
+        names = ", ".join(self.solvers.heuristics) if to_solve and heuristics_too else ""
+        others = f"choose a solver that does without ({names}), " if names else "choose "
+        raise FormulationTooLarge(
+            f"the {name} formulation of this {self.name} instance has about {size.columns:,} columns, "
+            f"{size.rows:,} rows and {size.entries:,} coefficients; {done} {takes} at least {needed / GB:,.1f} GB of "
+            f"memory, and {free / GB:,.1f} GB are left: {others}a smaller instance or a machine with more memory"
+        )

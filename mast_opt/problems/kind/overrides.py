@@ -1,0 +1,80 @@
+"""Overrides of an instance for one solve: other weights, order of terms, or limits. The plan records them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from mast_opt.core.errors import UsageError
+from mast_opt.core.number_format import plain
+from mast_opt.problems.kind.limits import limit_value, plain_number
+from mast_opt.problems.kind.problem import ProblemT
+
+NONE = "none"
+"""What stands for no limit."""
+
+
+def stated_limit(name: str, value: object) -> Fraction | None:
+    """The value of a limit as it is stated. Raises UsageError for what is neither a number of at least 0 nor none."""
+    if value is None or value == NONE:
+        return None
+    found = limit_value(value)
+    if found is None:
+        raise UsageError(f"the limit {name} is {value}; expected a number of at least 0, or {NONE}")
+    return found
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """What a solve states differently from its instance; empty unless asked for."""
+
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """Term → weight, for the terms whose weight is another one."""
+    order: tuple[str, ...] | None = None
+    """The terms that are minimised one after another; empty for a weighted sum, None for what the instance says."""
+    limits: Mapping[str, Fraction | None] = field(default_factory=dict)
+    """Name → the most that a whole plan may have of it; None for no limit."""
+
+    def __bool__(self) -> bool:
+        return bool(self.weights or self.limits) or self.order is not None
+
+    def applied_to(self, problem: ProblemT) -> ProblemT:
+        """The instance with these instead of its own.
+
+        Raises:
+            UsageError: a name that the problem does not have, a value out of range, or weights that count for nothing.
+        """
+        if not self:
+            return problem
+        changed = problem.with_limits(self.limits)
+        if self.weights or self.order is not None:
+            changed = changed.with_objective(self.weights, self.order)
+        if self.weights and changed.objective.lexicographic:
+            raise UsageError(
+                f"a weight of {next(iter(self.weights))} counts for nothing where terms are minimised one after "
+                f"another ({', '.join(changed.objective.order)}); leave it out, or ask for a weighted sum "
+                "(--order weighted, or order=() in Python)"
+            )
+        return changed
+
+    def followed_by(self, later: Overrides) -> Overrides:
+        """These, where the later ones say nothing else."""
+        order = self.order if later.order is None else later.order
+        return Overrides({**self.weights, **later.weights}, order, {**self.limits, **later.limits})
+
+    def __str__(self) -> str:
+        parts = [f"weight {term} = {plain(weight)}" for term, weight in self.weights.items()]
+        if self.order is not None:
+            parts.append(f"order {', '.join(self.order)}" if self.order else "a weighted sum")
+        parts += [f"{name} ≤ {NONE if most is None else plain_number(most)}" for name, most in self.limits.items()]
+        return ", ".join(parts)
+
+    def fields(self) -> dict[str, Any]:
+        """The same as ``plan.toml`` and the JSON output state it; empty where nothing is overridden."""
+        order = None if self.order is None else list(self.order)
+        weights = {term: float(weight) for term, weight in self.weights.items()}
+        limits = {name: NONE if most is None else plain_number(most) for name, most in self.limits.items()}
+        stated = {"order": order, "weights": weights or None, "limits": limits or None}
+        return {name: value for name, value in stated.items() if value is not None}

@@ -1,0 +1,113 @@
+"""Columns of tables that are declared once, at the array that they become.
+
+``stated`` declares a field of a group with the column that states it: name, unit, rounding, limits, default and
+meaning. From it follow the schema, the check of the array, the array of a group that leaves it out, reading and writing
+tables, and the parameter of the ``.mod``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import Field, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.core import arrays
+from mast_opt.problems.kind.schema import Column, ColumnType, Tables
+
+_STATED = "stated"
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A field of a group, and the column that states it."""
+
+    column: Column
+    array: arrays.Column
+    dat: str = ""
+    """Parameter of the .mod that has its values where they are not the default; empty where another section does."""
+
+    @property
+    def may_be_left_out(self) -> bool:
+        """Whether a group has its default if it is not given."""
+        return not (self.column.required or self.array.into)
+
+    def default(self, rows: int) -> NDArray[Any]:
+        """What the array is where nothing is stated."""
+        return np.full(rows, self.column.default or 0, np.bool_ if self.array.content == arrays.BOOLEANS else np.int64)
+
+
+def stated(column: Column, array: arrays.Column | None = None, *, total: bool = True, dat: str = "") -> Any:  # noqa: ANN401 - a field
+    """A field with the values of a column.
+
+    Args:
+        column: of the table of the group.
+        array: what the field has to be; whole numbers in base units, or flags, within the limits of the column unless
+            given.
+        total: see ``amounts``.
+        dat: see ``Stated``.
+    """
+    if column.required or array is not None:
+        return field(metadata={_STATED: (column, array, total, dat)})
+    return field(default=None, kw_only=True, metadata={_STATED: (column, array, total, dat)})
+
+
+def stated_in(namespace: Mapping[str, Any], axis: str) -> tuple[Stated, ...]:
+    """The stated fields of a class body."""
+    return tuple(
+        _of_field(name, axis, *value.metadata[_STATED])
+        for name, value in namespace.items()
+        if isinstance(value, Field) and _STATED in value.metadata
+    )
+
+
+def _of_field(name: str, axis: str, column: Column, array: arrays.Column | None, total: bool, dat: str) -> Stated:
+    if array is None and column.type is ColumnType.BOOLEAN:
+        array = arrays.flags(name, axis)
+    elif array is None:
+        most = len(column.choices) - 1 if column.choices else column.maximum
+        least = None if column.minimum < 0 else int(column.minimum)
+        array = arrays.amounts(name, axis, least=least, most=None if most is None else int(most), total=total)
+    return Stated(replace(column, field=name), array, dat)
+
+
+def all_columns(stated_fields: Sequence[Stated], others: Sequence[arrays.Column], order: Sequence[str]) -> Any:  # noqa: ANN401
+    """The checks of all arrays of a class in the order of its fields."""
+    found = {one.array.name: one.array for one in stated_fields} | {one.name: one for one in others}
+    return tuple(found[name] for name in order if name in found)
+
+
+def arrays_of(group: Any, tables: Tables, table: str) -> dict[str, NDArray[Any]]:  # noqa: ANN401 - a class of groups
+    """Field → its values as a table states them; the length of an axis where a position is absent."""
+    found: dict[str, NDArray[Any]] = {}
+    for one in group.STATED:
+        values = tables.get(table, one.column.name)
+        if one.array.beyond:
+            values = np.where(tables.has(table, one.column.name), values, len(tables.axes[one.column.axis or ""]))
+        elif one.array.content == arrays.NUMBERS:
+            values = values / one.column.scale
+        found[one.array.name] = values
+    return found
+
+
+def cells_of(
+    group: Any,  # noqa: ANN401 - a group
+    axes: Mapping[str, Sequence[str]],
+) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[np.bool_]]]:
+    """The columns that state a group, and which cells of them hold a value. A column that was added to the format later
+    holds none where it has the default."""
+    values: dict[str, NDArray[Any]] = {}
+    present: dict[str, NDArray[np.bool_]] = {}
+    for one in group.STATED:
+        name, array = one.column.name, getattr(group, one.array.name)
+        if one.array.beyond:
+            present[name] = array < len(axes[one.column.axis or ""])
+            array = np.where(present[name], array, 0)
+        elif one.array.content == arrays.NUMBERS:
+            array = np.rint(array * one.column.scale).astype(np.int64)
+        elif one.column.later and one.column.default is not None:
+            present[name] = array != one.column.default
+        values[name] = array
+    return values, present

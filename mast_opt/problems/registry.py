@@ -1,0 +1,131 @@
+"""The kinds of problem there are. A further one is a package next to the others and a line here."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+
+import numpy as np
+
+from mast_opt.core.arguments import a_text, a_whole, checked, optional
+from mast_opt.core.errors import UsageError
+from mast_opt.problems.kind.kind import Kind
+from mast_opt.problems.kind.problem import PlanT, Problem
+
+if TYPE_CHECKING:
+    from mast_opt.problems.data_placement import DataPlacement
+    from mast_opt.problems.job_placement import JobPlacement
+    from mast_opt.problems.resource_allocation import ResourceAllocation
+    from mast_opt.problems.server_assignment import ServerAssignment
+    from mast_opt.problems.task_reassignment import TaskReassignment
+
+KindName: TypeAlias = (
+    Literal["data-placement", "job-placement", "server-assignment", "task-reassignment", "resource-allocation"] | str
+)
+"""The name of a kind. Editors complete the names there are."""
+SolverName: TypeAlias = (
+    Literal[
+        "auto", "highs", "cpsat", "scip", "cbc", "gurobi", "xpress", "copt", "cplex",
+        "tetris", "exhaustive", "exhaustive+repair", "federated", "best-fit", "least-loaded", "random",
+        "fgd", "gpu-packing", "gpu-clustering", "dot-product", "reserve-and-pack", "ras", "twine",
+    ]
+    | str
+)  # fmt: skip
+"""The name of a MIP backend or of a heuristic; plug-ins may add further ones."""
+TermName: TypeAlias = (
+    Literal[
+        "peak", "overload", "idle", "remote", "egress", "copy", "storage", "moved_work", "unserved",
+        "running_cost", "migration_cost",
+        "rejected", "preemption", "cost", "fragmentation",
+        "shortfall", "moves_in_use", "moves_idle", "spread", "buffer", "affinity", "use", "repair",
+        "load", "balance", "process_move", "service_move", "machine_move",
+    ]
+    | str
+)  # fmt: skip
+"""The name of a term of some kind's objective."""
+
+_MODULES = {
+    "data-placement": "mast_opt.problems.data_placement.kind",
+    "job-placement": "mast_opt.problems.job_placement.kind",
+    "server-assignment": "mast_opt.problems.server_assignment.kind",
+    "task-reassignment": "mast_opt.problems.task_reassignment.kind",
+    "resource-allocation": "mast_opt.problems.resource_allocation.kind",
+}
+
+
+def kind_names() -> tuple[str, ...]:
+    """Every kind's hyphenated name."""
+    return tuple(_MODULES)
+
+
+def kind_named(name: str) -> Kind[Any, Any]:
+    """The kind of that name. Raises UsageError, listing the kinds there are."""
+    a_text("kind", name)
+    if name not in _MODULES:
+        raise UsageError(f"there is no kind of problem called {name!r}; expected one of: {', '.join(_MODULES)}")
+    kind: Kind[Any, Any] = importlib.import_module(_MODULES[name]).KIND
+    return kind
+
+
+def kind_of(problem: Problem[PlanT]) -> Kind[Any, PlanT]:
+    """The kind that a problem is of. Raises UsageError if it is no problem at all."""
+    name = getattr(type(problem), "kind", None)
+    if not isinstance(name, str) or name not in _MODULES:
+        raise UsageError(f"a {type(problem).__name__} is not a problem; use mast_opt.read or a generator to make one")
+    return kind_named(name)
+
+
+def check_plan(kind: Kind[Any, PlanT], problem: Problem[PlanT], plan: object) -> None:
+    """Raises UsageError for what is no plan of this kind, PlanError for one whose arrays do not fit the problem: it is
+    of another instance."""
+    if not isinstance(plan, kind.plan_type):
+        ours, theirs = (f"{type_.__module__}.{type_.__name__}" for type_ in (kind.plan_type, type(plan)))
+        hint = "; pass its plan, which has this type" if isinstance(getattr(plan, "plan", None), kind.plan_type) else ""
+        raise UsageError(f"a plan for {kind.name} is a {ours}; this is a {theirs}{hint}")
+    kind.verification.check_plan(problem, plan)
+
+
+@overload
+def generate(
+    kind: Literal["data-placement"], family: str | None = None, *, seed: int = 0, **sizes: int
+) -> DataPlacement: ...
+@overload
+def generate(
+    kind: Literal["job-placement"], family: str | None = None, *, seed: int = 0, **sizes: int
+) -> JobPlacement: ...
+@overload
+def generate(
+    kind: Literal["server-assignment"], family: str | None = None, *, seed: int = 0, **sizes: int
+) -> ServerAssignment: ...
+@overload
+def generate(
+    kind: Literal["task-reassignment"], family: str | None = None, *, seed: int = 0, **sizes: int
+) -> TaskReassignment: ...
+@overload
+def generate(
+    kind: Literal["resource-allocation"], family: str | None = None, *, seed: int = 0, **sizes: int
+) -> ResourceAllocation: ...
+@overload
+def generate(kind: KindName, family: str | None = None, *, seed: int = 0, **sizes: int) -> Any: ...  # noqa: ANN401 - a kind that is not written out
+@checked(kind=a_text, family=optional(a_text), seed=a_whole(0))
+def generate(kind: KindName, family: str | None = None, *, seed: int = 0, **sizes: int) -> Any:
+    """A synthetic instance; the same arguments give the same instance.
+
+    Args:
+        kind: hyphenated, as in ``data-placement``.
+        family: one of the kind's families; its first one unless given.
+        seed: of every random draw.
+        sizes: such as ``datasets=50``; the family's defaults where they are not given.
+
+    Raises:
+        UsageError: there is no such kind, family or size, or a number is out of range.
+    """
+    families = kind_named(kind).generate.families
+    name = next(iter(families)) if family is None else family
+    if name not in families:
+        raise UsageError(f"{kind} has no family called {name!r}; expected one of: {', '.join(families)}")
+    known = families[name].sizes
+    unknown = [size for size in sizes if size not in known]
+    if unknown:
+        raise UsageError(f"family {name} has no size called {unknown[0]!r}; expected some of: {', '.join(known)}")
+    return families[name].generate(np.random.default_rng(seed), **sizes)

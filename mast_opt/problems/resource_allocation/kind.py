@@ -1,0 +1,72 @@
+"""Registration record of resource allocation (``Kind``): the problem as the layers above see it."""
+
+from __future__ import annotations
+
+from mast_opt.problems.kind.analysis_hooks import AnalysisHooks
+from mast_opt.problems.kind.interfaces import (
+    AnalysisInterface,
+    FormulationInterface,
+    GenerateInterface,
+    PresentationInterface,
+    SolverInterface,
+    TableInterface,
+    VerificationInterface,
+)
+from mast_opt.problems.kind.kind import Kind
+from mast_opt.problems.resource_allocation.analysis.static_conflicts import conflicts
+from mast_opt.problems.resource_allocation.formulation.formulation import base, size
+from mast_opt.problems.resource_allocation.generate import FAMILIES
+from mast_opt.problems.resource_allocation.methods.params import AllocationParams
+from mast_opt.problems.resource_allocation.methods.solver import solve_policy
+from mast_opt.problems.resource_allocation.plan import Plan, check_plan
+from mast_opt.problems.resource_allocation.policies import POLICIES
+from mast_opt.problems.resource_allocation.presentation.charts import charts
+from mast_opt.problems.resource_allocation.presentation.sections import sections
+from mast_opt.problems.resource_allocation.problem import TERMS, ResourceAllocation
+from mast_opt.problems.resource_allocation.tables.example import EXAMPLE
+from mast_opt.problems.resource_allocation.tables.mathprog import write_dat
+from mast_opt.problems.resource_allocation.tables.plan_tables import plan_from_tables, plan_to_tables
+from mast_opt.problems.resource_allocation.tables.problem_tables import RULES, problem_from_tables, problem_to_tables
+from mast_opt.problems.resource_allocation.tables.schema import PLAN_SCHEMA, SCHEMA
+from mast_opt.problems.resource_allocation.verification.improvement import improvement
+from mast_opt.problems.resource_allocation.verification.price_bound import certified_bound
+from mast_opt.problems.resource_allocation.verification.verifier import verify
+
+ON_A_GRID = (
+    "whole shares under total-rate, rate-per-cost, cost, nash and harmonic; no fractional shares, and no level or "
+    "worst job (max-min, makespan, finish-time-fairness), which are fractions"
+)
+"""What a backend solves that places fractions on a grid."""
+
+
+def _hooks() -> AnalysisHooks:
+    from mast_opt.problems.resource_allocation.analysis.hooks import QUESTIONS  # only when something is asked
+
+    return QUESTIONS
+
+
+KIND: Kind[ResourceAllocation, Plan] = Kind(
+    name=ResourceAllocation.kind,
+    title="Resource allocation: how much of which resources each running job gets",
+    problem_type=ResourceAllocation,
+    plan_type=Plan,
+    terms=TERMS,
+    tables=TableInterface(
+        schema=SCHEMA,
+        plan_schema=PLAN_SCHEMA,
+        rules=RULES,
+        problem_from_tables=problem_from_tables,
+        problem_to_tables=problem_to_tables,
+        plan_from_tables=plan_from_tables,
+        plan_to_tables=plan_to_tables,
+        exporters={".dat": write_dat},
+        example=EXAMPLE,
+    ),
+    formulation=FormulationInterface({"base": base}, size=size),
+    verification=VerificationInterface(verify, check_plan, certified_bound, improvement=improvement),
+    solvers=SolverInterface({}, method=solve_policy, method_params=AllocationParams, grid_limits=ON_A_GRID),
+    generate=GenerateInterface(FAMILIES),
+    presentation=PresentationInterface(sections, charts),
+    analysis=AnalysisInterface(conflicts=conflicts, hooks=_hooks),
+    policies=POLICIES,
+)

@@ -1,0 +1,89 @@
+"""Incumbent of a method: the best plan so far and the best proven bound, in the policy's own sense."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mast_opt.core.sense import Sense
+from mast_opt.core.solve_result import ROUND_OFF
+from mast_opt.problems.kind.problem_data import Floats
+from mast_opt.problems.resource_allocation.formulation.feasibility import within_limits
+from mast_opt.problems.resource_allocation.methods.prices import Prices
+from mast_opt.problems.resource_allocation.plan import Plan
+from mast_opt.problems.resource_allocation.problem import ResourceAllocation
+from mast_opt.problems.resource_allocation.verification.price_bound import certified_bound
+from mast_opt.problems.resource_allocation.verification.verifier import verify
+from mast_opt.problems.search.interface import SearchMonitor
+
+NEAR_0 = 0.1
+"""Part of the gap scale below which an objective counts as this part: linear programs are solved to nine digits."""
+
+
+class Incumbent:
+    """What is known of one solve."""
+
+    def __init__(self, problem: ResourceAllocation, watch: SearchMonitor) -> None:
+        self._problem, self._watch = problem, watch
+        self.plan: Plan | None = None
+        self.objective: float | None = None
+        self.bound: float | None = None
+        self.prices: Prices | None = None
+        """Prove the bound; None where a solver claims it."""
+
+    @property
+    def sense(self) -> Sense:
+        """Of the policy."""
+        return self._problem.sense
+
+    def offer(self, share: Floats) -> Plan:
+        """The plan of some shares, made feasible; kept where it is valid and better than the incumbent."""
+        plan = Plan.of_shares(self._problem, within_limits(self._problem, share))
+        verdict = verify(self._problem, plan)
+        if verdict.ok and (self.objective is None or self._less(verdict.objective, self.objective)):
+            self.plan, self.objective = plan, verdict.objective
+            self._watch.report(objective=verdict.objective)
+        return plan
+
+    def settle(self, plan: Plan) -> bool:
+        """Make this plan the incumbent, if it is valid: one that is better in what the objective does not show."""
+        verdict = verify(self._problem, plan)
+        if verdict.ok:
+            self.plan, self.objective = plan, verdict.objective
+        return verdict.ok
+
+    def prove(self, prices: Prices) -> float:
+        """The bound that prices prove; kept where it is tighter."""
+        arrays: Mapping[str, Floats] = prices.arrays()
+        bound = certified_bound(self._problem, arrays)
+        if self._claimed(bound):
+            self.prices = prices
+        return bound
+
+    def claim(self, bound: float | None) -> None:
+        """A bound that a solver states."""
+        if bound is not None and self._claimed(bound):
+            self.prices = None
+
+    def gap(self) -> float:
+        """Gap relative to the objective; infinite while objective or bound is missing.
+
+        With a gap scale S (``nash``: Σ weight) it is relative to at most S, and to at least ``NEAR_0`` of S: a sum of
+        logarithms depends on the unit of the rates, and the gap of their mean, gap/S, does not.
+        """
+        if self.objective is None or self.bound is None:
+            return float("inf")
+        size, scale = abs(self.objective), self._problem.gap_scale
+        over = min(max(size, NEAR_0 * scale), scale) if scale else size
+        return max(0.0, self.sense.minimised(self.objective - self.bound)) / max(over, ROUND_OFF)
+
+    def _claimed(self, bound: float) -> bool:
+        if self.sense.minimised(bound) == float("inf") or abs(bound) == float("inf"):
+            return False
+        if self.bound is not None and not self._less(self.bound, bound):
+            return False
+        self.bound = bound
+        self._watch.report(bound=bound)
+        return True
+
+    def _less(self, one: float, other: float) -> bool:
+        return self.sense.minimised(one) < self.sense.minimised(other)

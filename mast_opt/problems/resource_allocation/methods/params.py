@@ -1,0 +1,100 @@
+"""Parameters of the methods that solve resource allocation, with effect, range and reason of each default."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mast_opt.core.errors import UsageError
+from mast_opt.core.executor import EXECUTORS, RAY, THREADS
+from mast_opt.problems.search.params import Params, parameter
+
+
+@dataclass(frozen=True)
+class AllocationParams(Params):
+    """Parameters of the methods of resource allocation, whichever backend solves their programs."""
+
+    iteration_gap: float = parameter(
+        1e-6,
+        "Gap at which the iteration of nash or harmonic ends, also where a larger gap is asked for: relative to the "
+        "objective and, for nash, of the mean logarithm of the rates (from a tenth of it on where the mean is near 0).",
+        "Set by hand: what the exponential of nash is needed for, the parts that jobs keep, takes as much.",
+        above=0,
+        high=1,
+    )
+    finish_time_gap: float = parameter(
+        1e-9,
+        "The same for finish-time-fairness.",
+        "Set by hand: the iteration converges quadratically.",
+        above=0,
+        high=1,
+    )
+    most_rounds: int = parameter(
+        80,
+        "Linear programs of an iteration at most; the gap is then what it is.",
+        "Set by hand.",
+        low=1,
+    )
+    first_tangents: int = parameter(
+        12,
+        "Tangents of each job in the first program of nash and harmonic.",
+        "Set by hand.",
+        low=1,
+    )
+    least_tangent: float = parameter(
+        0.02,
+        "Rate of the first of these tangents, as a part of the job's largest rate; the others follow in equal ratios.",
+        "Set by hand.",
+        above=0,
+        high=1,
+    )
+    direct_configurations: int = parameter(
+        20_000,
+        "Configurations up to which all are in the first program; with more, those that pay join round by round.",
+        "Set by hand.",
+        low=0,
+    )
+    first_configurations: int = parameter(
+        4,
+        "Configurations of each job in the first program where not all are there, and as many in which it runs alone.",
+        "Set by hand.",
+        low=1,
+    )
+    joining_configurations: int = parameter(
+        6,
+        "Configurations of each job that join in a round at most.",
+        "Set by hand.",
+        low=1,
+    )
+    pop: int = parameter(
+        1,
+        "Parts of the jobs that are solved by themselves first (POP), each with its share of every resource; 1: none.",
+        "All together is exact. Parts are for instances that take too long.",
+        low=1,
+    )
+    pop_rounds: int = parameter(
+        3,
+        "Rounds of column generation over all jobs after the parts, from what these use; 0: the parts side by side, as "
+        "always under finish-time-fairness, nash and harmonic.",
+        "Two lost 0.2% of the first level in 8 parts of 384 jobs, three 0.002%; one run.",
+        low=0,
+    )
+    pop_workers: str = parameter(
+        THREADS,
+        "Where the parts are solved: in threads of this process, in processes of their own (as many as there would be "
+        "threads), or on a Ray cluster (as many at a time as it has processors); the plan is the same.",
+        "Threads begin at once; the others pay where parts take seconds, and Ray adds machines.",
+        choices=EXECUTORS,
+    )
+    pop_ray: str = parameter(
+        "auto",
+        "Address of the Ray cluster where pop_workers is ray: auto for the one that this machine belongs to, "
+        "HOST:PORT, or ray://HOST:PORT. A process that is connected to a cluster stays with it.",
+        "As for Ray itself.",
+    )
+
+    def refuse_unused(self) -> None:
+        """Raise UsageError for ``pop_workers`` without parts and ``pop_ray`` without Ray, which would do nothing."""
+        if self.pop_workers != THREADS and self.pop == 1:
+            raise UsageError(f"pop_workers = {self.pop_workers} is for parts; set pop to how many there are")
+        if self.pop_ray != "auto" and self.pop_workers != RAY:
+            raise UsageError(f"pop_ray = {self.pop_ray} is for the Ray cluster; set pop_workers to {RAY}")

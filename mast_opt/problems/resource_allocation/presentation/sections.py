@@ -1,0 +1,96 @@
+"""Report tables of a resource-allocation plan: what each job gets and how, and how full the resources are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.problems.kind.presentation import Form, Head, Section
+from mast_opt.problems.resource_allocation.plan import Plan
+from mast_opt.problems.resource_allocation.problem import ResourceAllocation
+from mast_opt.problems.resource_allocation.verification.measures import Measure
+
+Cell = str | float | int | None
+NAMED = 3
+"""Configurations of a job that its row names."""
+
+
+def sections(problem: ResourceAllocation, plan: Plan) -> tuple[Section, ...]:
+    """In the order of reading: jobs, groups, resources."""
+    measure = Measure(problem, plan)
+    groups = (_groups(problem, measure),) if len(problem.groups) else ()
+    return (_jobs(problem, measure), *groups, _resources(problem, measure))
+
+
+def _jobs(p: ResourceAllocation, measure: Measure) -> Section:
+    """A row per job; the one with the smallest normalised rate first."""
+    normal = measure.rate / p.normal_rate
+    used: list[list[tuple[float, str]]] = [[] for _ in range(len(p.jobs))]
+    share = measure.plan.share[p.members.configuration]
+    for row in np.flatnonzero(share > 0).tolist():
+        label = p.configurations.labels[p.members.configuration[row]]
+        used[p.members.job[row]].append((float(share[row]), label))
+    steps, ratio = p.jobs.steps > 0, measure.finish_time_ratio
+    rows: list[tuple[Cell, ...]] = [
+        (
+            p.jobs.labels[j],
+            float(measure.rate[j]),
+            float(normal[j]),
+            float(measure.time[j]),
+            float(ratio[j]) if steps[j] and measure.rate[j] > 0 else None,
+            _named(used[j]),
+        )
+        for j in np.argsort(normal, kind="stable").tolist()
+    ]
+    heads = (
+        Head("job"),
+        Head("rate", Form.AMOUNT),
+        Head("normalised rate", Form.AMOUNT),
+        Head("time", Form.FILL),
+        Head("finish-time ratio", Form.AMOUNT),
+        Head("configurations (share of the time)"),
+    )
+    waiting = int((measure.rate <= 0).sum())
+    make = "makes" if waiting == 1 else "make"
+    note = f"{waiting} of {len(p.jobs)} jobs {make} no progress." if waiting else "Every job makes progress."
+    return Section("Jobs", heads, tuple(rows), note)
+
+
+def _named(used: list[tuple[float, str]]) -> str:
+    ordered = sorted(used, key=lambda one: -one[0])
+    more = f", {len(ordered) - NAMED} more" if len(ordered) > NAMED else ""
+    return ", ".join(f"{label} ({share:.1%})" for share, label in ordered[:NAMED]) + more
+
+
+def _groups(p: ResourceAllocation, measure: Measure) -> Section:
+    """A row per group."""
+    count = np.bincount(p.jobs.group, minlength=len(p.groups))
+    rows: list[tuple[Cell, ...]] = [
+        (
+            p.groups.labels[g],
+            int(count[g]),
+            float(p.groups.weight[g]),
+            float(p.groups.min_rate[g]),
+            float(measure.group_rate[g]),
+        )
+        for g in range(len(p.groups))
+    ]
+    heads = (
+        Head("group"),
+        Head("jobs", Form.COUNT),
+        Head("weight", Form.AMOUNT),
+        Head("floor", Form.AMOUNT),
+        Head("rate", Form.AMOUNT),
+    )
+    return Section("Groups", heads, tuple(rows))
+
+
+def _resources(p: ResourceAllocation, measure: Measure) -> Section:
+    """A row per resource; the fullest first."""
+    amount = p.resources.amount
+    fill = np.divide(measure.use, amount, out=np.zeros(len(amount)), where=amount > 0)
+    rows: list[tuple[Cell, ...]] = [
+        (p.resources.labels[k], float(amount[k]), float(measure.use[k]), float(fill[k]) if amount[k] > 0 else None)
+        for k in np.argsort(-fill, kind="stable").tolist()
+    ]
+    heads = (Head("resource"), Head("there is", Form.AMOUNT), Head("used", Form.AMOUNT), Head("filled", Form.FILL))
+    return Section("Resources", heads, tuple(rows))

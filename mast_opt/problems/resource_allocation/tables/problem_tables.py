@@ -1,0 +1,107 @@
+"""Resource-allocation problem from its tables, and its tables from the problem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mast_opt.core.errors import Fault, InstanceError
+from mast_opt.problems.kind.header import Header, Rule, policy_faults
+from mast_opt.problems.kind.schema import Tables
+from mast_opt.problems.resource_allocation.entities import Configurations, Groups, Jobs, Members, Resources, Uses
+from mast_opt.problems.resource_allocation.policies import HIERARCHICAL, NEEDS_STEPS, POLICIES, RATE_PER_COST
+from mast_opt.problems.resource_allocation.problem import ResourceAllocation
+
+FRACTIONAL, WHOLE = "fractional", "whole"
+RULES = (Rule("shares", FRACTIONAL, (FRACTIONAL, WHOLE), "is a share a part of the time, or a choice?"),)
+_JOB_REALS = ("weight", "min_rate", "fair_rate", "steps", "elapsed_s", "fair_elapsed_s", "submitted_s")
+
+
+def problem_from_tables(header: Header, tables: Tables) -> ResourceAllocation:
+    """The problem that the tables state. Raises InstanceError for what only the whole can show."""
+    faults = [*policy_faults(header.objective, POLICIES), *_faults(header.objective.policy, tables)]
+    if header.objective.policy == HIERARCHICAL and header.rules["shares"] == WHOLE:
+        faults.append(Fault("instance.toml: rules.shares", f"{FRACTIONAL}: {HIERARCHICAL} fills by parts", value=WHOLE))
+    if faults:
+        raise InstanceError(faults)
+    axes, get = tables.axes, tables.get
+    grouped = tables.has("jobs", "group")
+    return ResourceAllocation(
+        name=header.name,
+        provenance=header.provenance,
+        resources=Resources(axes["resource"], get("resources", "amount")),
+        groups=Groups(axes["group"], get("groups", "weight"), get("groups", "min_rate")),
+        jobs=Jobs(
+            labels=axes["job"],
+            group=np.where(grouped, get("jobs", "group"), len(axes["group"])),
+            required=get("jobs", "required"),
+            **{name: get("jobs", name) for name in _JOB_REALS},
+        ),
+        configurations=Configurations(axes["configuration"], get("configurations", "cost")),
+        members=Members(get("members", "configuration"), get("members", "job"), get("members", "rate")),
+        uses=Uses(get("uses", "configuration"), get("uses", "resource"), get("uses", "amount")),
+        whole=header.rules["shares"] == WHOLE,
+        objective=header.objective,
+    )
+
+
+def _faults(policy: str, tables: Tables) -> Iterator[Fault]:
+    """What the tables lack, in the words of files; the problem finds the same."""
+    axes = tables.axes
+    for axis, table in (("job", "jobs"), ("configuration", "configurations")):
+        lone = np.bincount(tables.get("members", axis), minlength=len(axes[axis])) == 0
+        words = f"a row in members: a {axis} without one has no " + ("configuration" if axis == "job" else "job")
+        yield from _rows(table, axis, lone, words, axes[axis])
+    if policy in NEEDS_STEPS:
+        steps = tables.get("jobs", "steps")
+        yield from _rows("jobs", "steps", steps <= 0, f"a number above 0: {policy} needs the work that is left", steps)
+    if policy == RATE_PER_COST:
+        cost = tables.get("configurations", "cost")
+        yield from _rows("configurations", "cost", cost <= 0, f"a number above 0: {policy} divides by it", cost)
+    if policy == HIERARCHICAL:
+        yield from _rows("jobs", "group", ~tables.has("jobs", "group"), f"a group: {policy} needs one for each job")
+
+
+def _rows(table: str, column: str, wrong: object, expected: str, values: object = None) -> Iterator[Fault]:
+    """A fault for each row that is wrong, up to a few; the others are counted."""
+    found = np.flatnonzero(np.asarray(wrong))
+    listed = 20
+    for row in found[:listed].tolist():
+        value = "" if values is None else np.asarray(values)[row]
+        yield Fault(table, expected, row + 1, column, str(value))
+    if len(found) > listed:
+        yield Fault(table, expected, column=column, count=len(found) - listed)
+
+
+def problem_to_tables(problem: ResourceAllocation) -> tuple[Header, Tables]:
+    """The header and tables that ``problem_from_tables`` turns into this problem."""
+    p = problem
+    rules = {"shares": WHOLE if p.whole else FRACTIONAL}
+    header = Header(p.kind, p.name, p.objective, rules, p.provenance)
+    grouped = p.jobs.group < len(p.groups)
+    values = {
+        "resources": {"resource": np.arange(len(p.resources)), "amount": p.resources.amount},
+        "groups": {"group": np.arange(len(p.groups)), "weight": p.groups.weight, "min_rate": p.groups.min_rate},
+        "jobs": {
+            "job": np.arange(len(p.jobs)),
+            "group": np.where(grouped, p.jobs.group, 0),
+            "required": p.jobs.required,
+            **{name: getattr(p.jobs, name) for name in _JOB_REALS},
+        },
+        "configurations": {"configuration": np.arange(len(p.configurations)), "cost": p.configurations.cost},
+        "members": {name: getattr(p.members, name) for name in ("configuration", "job", "rate")},
+        "uses": {name: getattr(p.uses, name) for name in ("configuration", "resource", "amount")},
+    }
+    missing = frozenset() if len(p.groups) else frozenset({"groups"})
+    return header, Tables(problem_axes(p), values, {"jobs": {"group": grouped}}, missing)
+
+
+def problem_axes(problem: ResourceAllocation) -> dict[str, tuple[str, ...]]:
+    """The labels of every axis of the schema."""
+    return {
+        "resource": problem.resources.labels,
+        "group": problem.groups.labels,
+        "job": problem.jobs.labels,
+        "configuration": problem.configurations.labels,
+    }

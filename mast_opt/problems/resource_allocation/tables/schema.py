@@ -1,0 +1,126 @@
+"""Table schemas of resource-allocation instances and plans: what they mean, column by column."""
+
+from __future__ import annotations
+
+from mast_opt.problems.kind.schema import Axis, Schema, Table, boolean, label, real
+from mast_opt.problems.resource_allocation.entities import LARGEST
+
+SCHEMA = Schema(
+    axes=(
+        Axis("resource", "resources"),
+        Axis("group", "groups"),
+        Axis("job", "jobs"),
+        Axis("configuration", "configurations"),
+    ),
+    tables=(
+        Table(
+            "resources",
+            (label("resource", "resource"), real("amount", maximum=LARGEST, help="how much there is, in any unit")),
+            key=("resource",),
+            rows_required=True,
+            help="what the configurations use together: GPUs of a type, cores, memory",
+        ),
+        Table(
+            "groups",
+            (
+                label("group", "group"),
+                real("weight", above=True, maximum=LARGEST, default=1, required=False, help="share of the group"),
+                real(
+                    "min_rate",
+                    maximum=LARGEST,
+                    default=0,
+                    required=False,
+                    help="floor of the sum of its jobs' rates",
+                ),
+            ),
+            key=("group",),
+            required=False,
+            missing="no groups",
+            help="a set of jobs, such as a tenant",
+        ),
+        Table(
+            "jobs",
+            (
+                label("job", "job"),
+                real("weight", above=True, maximum=LARGEST, default=1, required=False, help="importance"),
+                label("group", "group", required=False, help="empty = in no group"),
+                boolean("required", default=False, required=False, help="must its shares add up to 1?"),
+                real("min_rate", maximum=LARGEST, default=0, required=False, help="floor of its rate"),
+                real(
+                    "fair_rate",
+                    above=True,
+                    maximum=LARGEST,
+                    default=1,
+                    required=False,
+                    help="its rate under an equal split, by which policies normalise",
+                ),
+                real("steps", maximum=LARGEST, default=0, required=False, help="work left; empty = unknown"),
+                real("elapsed_s", maximum=LARGEST, default=0, required=False, help="seconds since it was submitted"),
+                real(
+                    "fair_elapsed_s",
+                    maximum=LARGEST,
+                    default=0,
+                    required=False,
+                    help="seconds that the work done so far would have taken under an equal split",
+                ),
+                real("submitted_s", maximum=LARGEST, default=0, required=False, help="when it was submitted, seconds"),
+            ),
+            key=("job",),
+            rows_required=True,
+            help="a job that shares the resources",
+        ),
+        Table(
+            "configurations",
+            (
+                label("configuration", "configuration"),
+                real("cost", maximum=LARGEST, default=0, required=False, help="of running it all the time"),
+            ),
+            key=("configuration",),
+            rows_required=True,
+            help="a way to run one job, or several packed together",
+        ),
+        Table(
+            "members",
+            (
+                label("configuration", "configuration"),
+                label("job", "job"),
+                real("rate", maximum=LARGEST, help="steps a second, or another unit of progress"),
+            ),
+            key=("configuration", "job"),
+            rows_required=True,
+            help="the jobs that a configuration runs, and how fast",
+        ),
+        Table(
+            "uses",
+            (
+                label("configuration", "configuration"),
+                label("resource", "resource"),
+                real("amount", maximum=LARGEST, help="held while the configuration runs"),
+            ),
+            key=("configuration", "resource"),
+            help="the resources that a configuration holds",
+        ),
+    ),
+)
+
+PLAN_SCHEMA = Schema(
+    axes=SCHEMA.axes,
+    tables=(
+        Table(
+            "shares",
+            (label("configuration", "configuration"), real("share", help="of the time; no row = 0")),
+            key=("configuration",),
+            help="the part of the time that each configuration runs",
+        ),
+        Table(
+            "rates",
+            (
+                label("job", "job"),
+                real("rate", help="before what a mechanism takes"),
+                real("kept", maximum=1, required=False, help="the part that a mechanism leaves; empty = 1"),
+            ),
+            key=("job",),
+            help="the rate of each job under these shares",
+        ),
+    ),
+)

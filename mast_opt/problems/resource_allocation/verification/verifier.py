@@ -1,0 +1,113 @@
+"""Verifier of resource-allocation plans: checks the statement of the problem, sharing no code with any solver.
+
+Feasibility holds to ``TOLERANCE`` relative to the larger of a limit and of what is compared with it. A broken limit is
+named as its row in ``models/resource_allocation.mod``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.core.verdict import Verdict, Violation
+from mast_opt.problems.kind.problem_data import Bools, Floats
+from mast_opt.problems.resource_allocation.plan import Plan
+from mast_opt.problems.resource_allocation.policies import EVERY_JOB_RUNS
+from mast_opt.problems.resource_allocation.problem import ResourceAllocation
+from mast_opt.problems.resource_allocation.verification.measures import Measure
+
+TOLERANCE = 1e-9
+"""Relative difference from a limit that is rounding."""
+
+
+def verify(problem: ResourceAllocation, plan: Plan) -> Verdict:
+    """Every violation of the plan, and its objective and metrics recomputed from the shares alone.
+
+    Raises:
+        ValueError: the plan is not one share for each configuration and one rate for each job.
+    """
+    lengths = len(problem.configurations), len(problem.jobs), len(problem.jobs)
+    if (len(plan.share), len(plan.rate), len(plan.kept)) != lengths:
+        raise ValueError(f"share, rate and kept have {len(plan.share)}, {len(plan.rate)}, {len(plan.kept)} values")
+    check = _Check(problem, plan)
+    violations = (
+        *check.shares(),
+        *check.one(),
+        *check.capacity(),
+        *check.floors(),
+        *check.running(),
+        *check.stated(),
+    )
+    return Verdict(tuple(violations), check.measure.objective(), {}, check.measure.metrics())
+
+
+class _Check:
+    """One method for each group of rows."""
+
+    def __init__(self, problem: ResourceAllocation, plan: Plan) -> None:
+        self.p, self.plan = problem, plan
+        self.measure = Measure(problem, plan)
+
+    def shares(self) -> list[Violation]:
+        """Shares are from 0 to 1, or one of the two."""
+        share, labels = self.plan.share, self.p.configurations.labels
+        found = _listed("share", labels, share < 0, -share, np.zeros(len(share)))
+        found += _listed("share", labels, share > 1 + TOLERANCE, share - 1, np.ones(len(share)))
+        if self.p.whole:
+            off = np.abs(share - np.rint(share))
+            found += _listed("whole", labels, off > TOLERANCE, off, np.rint(share))
+        return found
+
+    def one(self) -> list[Violation]:
+        """The shares of a job's configurations add up to at most 1, and to 1 where it is required."""
+        time, labels, one = self.measure.time, self.p.jobs.labels, np.ones(len(self.p.jobs))
+        over = _listed("one", labels, time > 1 + TOLERANCE, time - 1, one)
+        return over + _listed("one", labels, self.p.jobs.required & (time < 1 - TOLERANCE), 1 - time, one)
+
+    def capacity(self) -> list[Violation]:
+        use, amount = self.measure.use, self.p.resources.amount
+        units = [f"of {label}" for label in self.p.resources.labels]
+        return _listed("capacity", self.p.resources.labels, _above(use, amount), use - amount, amount, units)
+
+    def floors(self) -> list[Violation]:
+        """Rates of jobs and of groups are at least their floors."""
+        rate, least = self.measure.rate, self.p.jobs.min_rate
+        found = _listed("floor", self.p.jobs.labels, _above(least, rate), least - rate, least)
+        rate, least = self.measure.group_rate, self.p.groups.min_rate
+        return found + _listed("group_floor", self.p.groups.labels, _above(least, rate), least - rate, least)
+
+    def running(self) -> list[Violation]:
+        """Policies that divide by every rate, or take its logarithm, need every job to run."""
+        if self.p.objective.policy not in EVERY_JOB_RUNS:
+            return []
+        none = np.zeros(len(self.p.jobs))
+        return _listed("runs", self.p.jobs.labels, self.measure.rate <= 0, none + 1, none + 1)
+
+    def stated(self) -> list[Violation]:
+        """The rates that the plan states are those of its shares, and only a mechanism takes a part of them."""
+        rate, stated, labels = self.measure.rate, self.plan.rate, self.p.jobs.labels
+        found = _listed("rate", labels, _above(rate, stated) | _above(stated, rate), np.abs(stated - rate), rate)
+        kept = self.plan.kept
+        wrong = (kept < 0) | (kept > 1) | ((kept != 1) & (not self.p.objective.mechanism))
+        return found + _listed("kept", labels, wrong, np.abs(1 - kept), np.ones(len(kept)))
+
+
+def _above(value: Floats, limit: Floats) -> Bools:
+    """Where a value is above a limit by more than rounding."""
+    return value - limit > TOLERANCE * np.maximum(np.abs(value), np.abs(limit))
+
+
+def _listed(
+    constraint: str,
+    labels: tuple[str, ...],
+    broken: Bools,
+    amount: Floats,
+    limit: Floats,
+    units: list[str] | None = None,
+) -> list[Violation]:
+    """A violation for each broken entry."""
+    if not broken.any():
+        return []
+    return [
+        Violation(constraint, (labels[at],), float(amount[at]), float(limit[at]), "" if units is None else units[at])
+        for at in np.flatnonzero(broken).tolist()
+    ]

@@ -1,0 +1,88 @@
+"""Registration record of server assignment (``Kind``): the problem as the layers above see it."""
+
+from __future__ import annotations
+
+from mast_opt.problems.kind.analysis_hooks import AnalysisHooks
+from mast_opt.problems.kind.interfaces import (
+    AnalysisInterface,
+    FormulationInterface,
+    GenerateInterface,
+    MigrationInterface,
+    PresentationInterface,
+    SolverInterface,
+    TableInterface,
+    VerificationInterface,
+)
+from mast_opt.problems.kind.kind import Kind
+from mast_opt.problems.search.interface import HeuristicSolver, Pricing, Rehearsal, SearchContext, SearchResult
+from mast_opt.problems.server_assignment.analysis.current_state import current_state
+from mast_opt.problems.server_assignment.formulation.codec import FREEZING
+from mast_opt.problems.server_assignment.formulation.formulation import base
+from mast_opt.problems.server_assignment.formulation.size import size
+from mast_opt.problems.server_assignment.generate import FAMILIES
+from mast_opt.problems.server_assignment.migration.plan_rows import migration_plan
+from mast_opt.problems.server_assignment.plan import Plan, check_plan, today
+from mast_opt.problems.server_assignment.presentation.charts import charts
+from mast_opt.problems.server_assignment.presentation.sections import sections
+from mast_opt.problems.server_assignment.problem import TERMS, UNITS, ServerAssignment
+from mast_opt.problems.server_assignment.ras.params import RasParams
+from mast_opt.problems.server_assignment.tables.example import EXAMPLE
+from mast_opt.problems.server_assignment.tables.input_warnings import warnings
+from mast_opt.problems.server_assignment.tables.mathprog import write_dat
+from mast_opt.problems.server_assignment.tables.plan_tables import plan_from_tables, plan_to_tables
+from mast_opt.problems.server_assignment.tables.problem_tables import problem_from_tables, problem_to_tables
+from mast_opt.problems.server_assignment.tables.schema import PLAN_SCHEMA, SCHEMA
+from mast_opt.problems.server_assignment.verification.certificate_bound import certified_bound
+from mast_opt.problems.server_assignment.verification.verifier import verify
+
+
+def _ras(problem: ServerAssignment, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
+    from mast_opt.problems.server_assignment.ras.solver import ras  # compiles kernels: only when asked for
+
+    return ras(problem, tools, start, tools.params_as(RasParams))
+
+
+def _rehearsals(problem: ServerAssignment | None) -> tuple[Rehearsal, ...]:
+    from mast_opt.problems.server_assignment.ras.kernel_rehearsals import rehearsals
+
+    return rehearsals()
+
+
+def _hooks() -> AnalysisHooks:
+    from mast_opt.problems.server_assignment.analysis.hooks import QUESTIONS  # only when something is asked
+
+    return QUESTIONS
+
+
+_PRICED = ("shortfall", "moves_in_use", "moves_idle", "spread", "buffer", "affinity", "use", "repair")
+"""Terms that ``ras`` takes into account."""
+
+KIND: Kind[ServerAssignment, Plan] = Kind(
+    name=ServerAssignment.kind,
+    title="Server assignment: which servers form which cluster",
+    problem_type=ServerAssignment,
+    plan_type=Plan,
+    terms=TERMS,
+    units=UNITS,
+    tables=TableInterface(
+        schema=SCHEMA,
+        plan_schema=PLAN_SCHEMA,
+        rules=(),
+        problem_from_tables=problem_from_tables,
+        problem_to_tables=problem_to_tables,
+        plan_from_tables=plan_from_tables,
+        plan_to_tables=plan_to_tables,
+        warnings=warnings,
+        exporters={".dat": write_dat},
+        example=EXAMPLE,
+    ),
+    formulation=FormulationInterface({"base": base}, size=size, fixed_parts=FREEZING),
+    verification=VerificationInterface(verify, check_plan, certified_bound),
+    solvers=SolverInterface(
+        {"ras": HeuristicSolver(_ras, Pricing(frozenset(_PRICED)), RasParams, rehearsals=_rehearsals)}
+    ),
+    generate=GenerateInterface(FAMILIES),
+    presentation=PresentationInterface(sections, charts),
+    analysis=AnalysisInterface(current_state=current_state, current_plan=today, hooks=_hooks),
+    migration=MigrationInterface(migration_plan),
+)

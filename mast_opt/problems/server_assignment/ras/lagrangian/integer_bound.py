@@ -1,0 +1,182 @@
+"""Integer Lagrangian bound of ras: what the amounts of each small enough reservation can really be in whole servers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mast_opt.core.arrays import FloatArray
+from mast_opt.problems.server_assignment.problem import Ints
+from mast_opt.problems.server_assignment.ras.lagrangian.integer_subproblem import Claim, least_cost, tabulated
+from mast_opt.problems.server_assignment.ras.lagrangian.multiple_choice_knapsack import Knapsack
+from mast_opt.problems.server_assignment.ras.lagrangian.relaxation import Relaxed, SearchStopped
+from mast_opt.problems.server_assignment.ras.lagrangian.reservation_subproblem import ServerPrices
+from mast_opt.problems.server_assignment.ras.params import IntegerBoundParams
+from mast_opt.problems.server_assignment.verification.certificate import MOST_CELLS, Certificate, Prices
+
+
+def never(raised: float) -> bool:
+    """No rise of the bound is enough."""
+    return False
+
+
+def integer_bound(
+    r: Relaxed,
+    c: Prices,
+    solved: tuple[FloatArray, FloatArray],
+    servers: Ints,
+    params: IntegerBoundParams,
+    work: float = np.inf,
+    enough: Callable[[float], bool] = never,
+) -> tuple[FloatArray, Certificate]:
+    """[Q] the least cost at prices ``c`` with whole servers, where a reservation is small enough to try all amounts,
+    the others' in fractions; and what certifies it.
+
+    Reservations for which a plan pays most beyond their least come first: each level at the price of capacity that
+    makes it most expensive, and where that leaves something, the knapsack.
+
+    Args:
+        solved: in fractions, as ``Relaxed.solved`` gives it.
+        servers: [N] the plan's, in the order of the offers.
+        work: steps for one knapsack at most, and for all of them ``params.total_work`` times as many.
+        enough: is asked after each reservation, with the rise of the bound so far. What has been proven
+            when it is, or when the search is halted in the middle of a reservation, is kept.
+    """
+    counting = _Counting(r, c, *solved, params, work)
+    for phase in (counting.count, counting.solve):
+        wasted = r.wasted(c, counting.least, servers)
+        order = np.argsort(-wasted, kind="stable")
+        missing = np.cumsum(np.maximum(wasted[order], 0.0)[::-1])[::-1]
+        for q, rest in zip(order.tolist(), missing.tolist(), strict=True):
+            if phase == counting.solve and (rest <= params.least_waste * missing[0] or counting.left <= 0):
+                break
+            try:
+                phase(q, float(wasted[q]))
+            except SearchStopped:
+                return counting.least, counting.certificate()
+            if enough(counting.raised):
+                return counting.least, counting.certificate()
+    return counting.least, counting.certificate()
+
+
+class _Counting:
+    """Integer bounds of the reservations, one after another.
+
+    Up to a level ``top`` somewhat above the relaxed one all amounts are tried; beyond it, the relaxed cost is a bound.
+    """
+
+    def __init__(
+        self, r: Relaxed, c: Prices, least: FloatArray, level: FloatArray, params: IntegerBoundParams, work: float
+    ) -> None:
+        p, self.params = r.problem, params
+        self.r, self.c, self.least = r, c, least.copy()
+        self.unit = np.maximum(r.unit, 1)
+        reach = np.maximum(level, r.now.largest)
+        top = np.minimum(reach + params.margin * r.widest, params.cells * self.unit).astype(np.int64)
+        top = top // self.unit * self.unit
+        small = (r.limits.embedded > 0) & (r.unit > 0) & (top > reach) & ~r.worthless
+        self.top = np.where(small & (p.reservations.asked_mrru > 0) & (c.survive <= r.shortfall), top, 0)
+        self.uncharged = r.cost(c) + c.survive[r.reservation] * r.offers.worth
+        self.beyond, self.gain = self._beyond(0, len(top))
+        self.raised = 0.0
+        """Of the bound, so far."""
+        self.counted_to = np.zeros(len(top), np.int64)
+        self.others: list[tuple[int, float]] = []
+        self.exact: dict[int, float] = {}
+        self.work, self.left = work, params.total_work * work
+
+    def count(self, q: int, wasted: float) -> None:
+        """Every amount, and each level at the price of capacity that makes it most expensive."""
+        if self.top[q]:
+            gain, beyond = float(self.c.survive[q]), float(self.beyond[q])
+            best, gains = least_cost(self._base(q), self._claim(q), int(self.unit[q]), gain, beyond, self.params)
+            if self._raise(q, best):
+                self.counted_to[q] = self.top[q]
+                self.others += [(q, price) for price in (float(self.gain[q]), *gains)]
+
+    def solve(self, q: int, wasted: float) -> None:
+        """The least cost itself, of all plans that cost no more than what is ``wasted`` beyond the bound."""
+        if self.counted_to[q] and wasted > 0:
+            target = self._own(q) + wasted
+            self._reach(q, target)
+            target = min(target, float(self.beyond[q]))
+            knapsack = Knapsack.of(self._base(q), int(self.unit[q]), self._claim(q), self.params.bisections)
+            best, steps = knapsack.least_cost(target, min(self.work, self.left), self.r.look)
+            self.left -= steps
+            if self._raise(q, best):
+                self.exact[q] = best
+                self.counted_to[q] = self.top[q]
+                self.others.append((q, float(self.gain[q])))
+
+    def _reach(self, q: int, target: float) -> None:
+        """Try so many amounts that more must cost ``target``, if as many can be tried."""
+        lacking = target - float(self.beyond[q])
+        if lacking > 0:
+            unit = int(self.unit[q])
+            top = int(self.top[q]) + int(self.params.reach * lacking / self.r.buffer) if self.r.buffer else np.inf
+            self.top[q] = min(top, MOST_CELLS * unit) // unit * unit
+            (self.beyond[q],), (self.gain[q],) = self._beyond(q, q + 1)
+
+    def certificate(self) -> Certificate:
+        """Of ``least``."""
+        of, price = zip(*self.others, strict=True) if self.others else ((), ())
+        return Certificate(
+            self.c,
+            self.counted_to,
+            np.array(of, np.int64),
+            np.array(price, np.float64),
+            np.array(list(self.exact), np.int64),
+            np.array(list(self.exact.values()), np.float64),
+        )
+
+    def _own(self, q: int) -> float:
+        """The least cost so far, with what is asked at its price."""
+        return float(self.least[q] + self.c.survive[q] * self.r.problem.reservations.asked_mrru[q])
+
+    def _raise(self, q: int, cost: float) -> bool:
+        better = cost - float(self.c.survive[q] * self.r.problem.reservations.asked_mrru[q])
+        rise = better - float(self.least[q])
+        if rise <= 0:
+            return False
+        self.least[q] = better
+        self.raised += rise
+        return True
+
+    def _claim(self, q: int) -> Claim:
+        r, p = self.r, self.r.problem
+        return Claim(int(p.reservations.asked_mrru[q]), r.buffer, r.shortfall)
+
+    def _base(self, q: int) -> FloatArray:
+        """[boards, amounts] what each amount costs at least, capacity at no price."""
+        r, unit = self.r, self.unit[q]
+        base = np.empty((int(r.boards[q]), int(self.top[q] // unit) + 1))
+        tabulated(
+            r.offers,
+            r.offers.start[q],
+            r.offers.start[q + 1],
+            ServerPrices(self.uncharged, r.in_use, r.idle),
+            unit,
+            r.limits.limit[q],
+            r.limits.steep[q],
+            r.limits.cap[q],
+            base,
+        )
+        return base
+
+    def _beyond(self, begin: int, end: int) -> tuple[FloatArray, FloatArray]:
+        """What the reservations from ``begin`` to ``end`` cost at least at a level of ``top`` or more, what is asked
+        included; the price of capacity is another one there, found by a few steps up and down, and returned too."""
+        r, some = self.r, slice(begin, end)
+        survive, limits = self.c.survive.copy(), r.limits._replace(least=self.top)
+        best = np.full(end - begin, -np.inf)
+        pairs = slice(r.offers.start[begin], r.offers.start[end])
+        cost = np.empty_like(self.uncharged)
+        for factor in (1.0, *(turn for step in self.params.price_strides for turn in (1 + step, 1 / (1 + step)) * 2)):
+            tried = np.minimum(survive * factor, r.shortfall)
+            cost[pairs] = self.uncharged[pairs] - tried[r.reservation[pairs]] * r.offers.worth[pairs]
+            least, _ = r.cheapest_within(begin, end, limits, cost, r.buffer + tried)
+            value = least + (tried * r.problem.reservations.asked_mrru)[some]
+            survive[some] = np.where(value > best, tried[some], survive[some])
+            best = np.maximum(value, best)
+        return best, survive[some]

@@ -1,0 +1,260 @@
+"""Search of ras for one objective: prices for a bound, a plan by rounding, a few reservations solved exactly."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from mast_opt.core.arrays import FloatArray
+from mast_opt.core.solve_result import Limit, SolveParams, relative_gap
+from mast_opt.problems.kind.formulation import Formulation
+from mast_opt.problems.mip import Mip
+from mast_opt.problems.search.interface import SearchContext, SearchResult
+from mast_opt.problems.search.sub_mip import SubMip
+from mast_opt.problems.server_assignment.formulation.disaggregation import expand
+from mast_opt.problems.server_assignment.formulation.formulation import base
+from mast_opt.problems.server_assignment.formulation.index_sets import counted
+from mast_opt.problems.server_assignment.formulation.rack_phase import refined, worst_in_racks
+from mast_opt.problems.server_assignment.plan import Plan
+from mast_opt.problems.server_assignment.problem import Ints, ServerAssignment
+from mast_opt.problems.server_assignment.ras.initial_solution import round_relaxation
+from mast_opt.problems.server_assignment.ras.lagrangian.aggregated_lp_duals import aggregated_lp_duals
+from mast_opt.problems.server_assignment.ras.lagrangian.integer_bound import integer_bound
+from mast_opt.problems.server_assignment.ras.lagrangian.lp_duals import lp_duals
+from mast_opt.problems.server_assignment.ras.lagrangian.relaxation import Relaxed, SearchStopped
+from mast_opt.problems.server_assignment.ras.lagrangian.volume_algorithm import PriceSearch
+from mast_opt.problems.server_assignment.ras.local_search import LocalSearch
+from mast_opt.problems.server_assignment.ras.operators.delta_costs import cost
+from mast_opt.problems.server_assignment.ras.params import RasParams
+from mast_opt.problems.server_assignment.ras.state import RasState, infeasible_reservations, ras_arrays_of, state_of
+from mast_opt.problems.server_assignment.ras.strategy import choose_strategy
+from mast_opt.problems.server_assignment.ras.sub_mip import ReservationSubMip
+from mast_opt.problems.server_assignment.verification.certificate import Certificate
+from mast_opt.problems.server_assignment.verification.verifier import verify
+
+
+class RasSearch:
+    """Prices, plans and exact re-optimisations take turns; a plan must keep ``caps``, term → value of those before."""
+
+    def __init__(
+        self,
+        problem: ServerAssignment,
+        tools: SearchContext,
+        start: Plan | None,
+        weights: dict[str, float],
+        caps: dict[str, float],
+        params: RasParams,
+    ) -> None:
+        self.p, self.tools, self.watch = problem, tools, tools.watch
+        self.params, self.sub_mip = params, SubMip(tools, params.sub_mip)
+        self.weights, self.caps = weights, caps
+        self.earlier = params.lexicographic_weight * sum(caps.values())
+        """What the terms before contribute to the cost at most."""
+        self.until_s: float | None = None
+        self.relaxed = Relaxed(problem, weights, self._look)
+        self.fleet = ras_arrays_of(self.relaxed)
+        self.strategy = choose_strategy(len(self.fleet.stock), problem.objective, self.watch.stop, params)
+        if self.strategy != self.watch.strategy:  # one for all terms of a lexicographic objective
+            self.watch.chose(self.strategy)
+        self.size = problem.stocks.size
+        pairs, order = self.relaxed.pairs, self.relaxed.order
+        self.best, self.cost, self.shown = pairs.today[order], np.inf, np.inf
+        """``shown``: the cost without the terms before."""
+        today = cost(self.fleet, self.state(self.best))
+        self.fleet = self.fleet._replace(forbidden=max(self.fleet.forbidden, 2 * today))
+        self.passes = LocalSearch(self.fleet, tools.rng, self._stopped, params.local_search)
+        self._offer(self.state(self.best))
+        if start is not None:
+            self._offer(self.state(counted(problem, pairs, start.reservation)[order]))
+        self.prices: PriceSearch | None = None
+        self.bound: float | None = None
+        self.certificate: Certificate | None = None
+        self.whole_s, self.whole_at = 0.0, 0.0
+        self.work = params.integer_bound.first_work
+        self.slices: ReservationSubMip | None = None
+        self.formulation: Formulation[Plan] | None = None
+        self.limit: Limit | None = None
+
+    def run(self, until_s: float | None) -> None:
+        """Rounds of prices and plans until the time comes, or a limit or the gap is reached."""
+        self.until_s = until_s
+        share = None if self.watch.stop.time_limit_s is None else self.params.opening_share * self.watch.remaining_s
+        self._settle()
+        if self._stopped():
+            self.limit = self.watch.limit()
+            return
+        first = aggregated_lp_duals(self.relaxed, self.sub_mip, self._lp_limits(share))
+        self.prices = PriceSearch(self.relaxed, self.params.volume, first)
+        while not self.watch.done and not self._stopped():
+            try:
+                if self.strategy.linear_relaxation and self.watch.round == self.params.lp_round:
+                    self._exact()
+                self._price()
+            except SearchStopped:
+                break
+            if not self.watch.done:
+                self._plan()
+            sub_mips = self.strategy.sub_mips and self.watch.round >= self.params.sub_mip_round
+            if sub_mips and not self.watch.done:
+                self._slice()
+            self.watch.round += 1
+        self._bounded(self.prices.bound, Certificate.in_fractions(self.prices.best))
+        self.limit = self.watch.limit()
+
+    def found(self) -> SearchResult[Plan]:
+        """The plan, its racks chosen again where there is time."""
+        plan = self._named(self.best)
+        if self.limit is None and self.strategy.racks:
+            worst = worst_in_racks(self.p, plan, self.strategy.racks)
+            plan = refined(self.p, plan, worst, self.sub_mip, self._limits(self.params.rack_time_limit_s))
+        bound = None if self.bound is None else self._alone(self.bound)
+        return SearchResult(plan, bound, self.limit, f"{self.watch.round} rounds", self.certificate)
+
+    def _exact(self) -> None:
+        """Where the gap is wide, solve its linear relaxation: go on from its prices, and
+        round its plan."""
+        assert self.prices is not None
+        wide = self.watch.gap is None or self.watch.gap > self.params.lp_gap
+        if not wide:
+            return
+        mip, solver = self._program().minimise(self.weights), self.sub_mip
+        found = lp_duals(self.relaxed, mip, solver, self._lp_limits(self.params.lp_share * self.watch.remaining_s))
+        bound = -np.inf if found is None else self.relaxed.bound(found, self.relaxed.solved(found)[0])
+        if found is not None and bound > self.prices.bound:
+            self.prices = PriceSearch(self.relaxed, self.params.volume, found)
+            self._bounded(bound, Certificate.in_fractions(found))
+        best = self.prices.best
+        relaxed = replace(mip, integral=np.zeros_like(mip.integral))
+        result = solver(relaxed, self._limits(self.params.lp_share * self.watch.remaining_s))
+        if result.x is not None:
+            count = round_relaxation(self.fleet, self.size, result.x[: len(self.fleet.stock)][self.relaxed.order])
+            level = self.relaxed.solved(best)[1]
+            for _ in range(self.params.rounding_orders):
+                state = self.state(count)
+                for _ in range(self.params.rounding_passes):
+                    self._improve(state, level, best.once)
+
+    def _program(self) -> Mip:
+        """The whole program, built when it is first asked for."""
+        if self.formulation is None:
+            self.formulation = base(self.p)
+        return self.formulation.mip
+
+    def _price(self) -> None:
+        assert self.prices is not None
+        for number in range(1, self.params.price_steps + 1):
+            self.prices.step(self.cost)
+            if number % self.params.bound_interval == 0:
+                self._bounded(self.prices.bound, Certificate.in_fractions(self.prices.best))
+            if self._stopped() or self.watch.done:
+                return
+        waited_s, patience = self.watch.elapsed_s - self.whole_at, self.params.integer_bound.patience
+        if self.strategy.integer_bound == "every round" or waited_s >= patience * self.whole_s:
+            self._prove()
+
+    def _prove(self) -> None:
+        """The bound of the best prices with whole servers: of the reservations that cost most beyond their least first,
+        until the asked gap is proven."""
+        assert self.prices is not None
+        began, prices, relaxed = self.watch.elapsed_s, self.prices.best, self.prices.bound
+        solved, stop = self.relaxed.solved(prices), lambda raised: self._stopped() or self._enough(relaxed + raised)
+        params = self.params.integer_bound
+        least, certificate = integer_bound(self.relaxed, prices, solved, self.best, params, self.work, stop)
+        self.work = min(2 * self.work, params.most_work)
+        self._bounded(self.relaxed.bound(prices, least), certificate)
+        self.whole_at = self.watch.elapsed_s
+        self.whole_s = self.whole_at - began
+
+    def _enough(self, bound: float) -> bool:
+        """Whether the bound would prove the asked gap."""
+        gap = relative_gap(self.shown, self._alone(bound))
+        return gap is not None and gap <= self.watch.stop.gap * (1 - 1e-6)
+
+    def _alone(self, bound: float) -> float:
+        """What a bound of the cost proves without the terms before; every term is a penalty."""
+        return max(0.0, bound - self.earlier)
+
+    def _bounded(self, bound: float, certificate: Certificate) -> None:
+        if np.isfinite(bound) and (self.bound is None or bound > self.bound):
+            self.bound, self.certificate = bound, certificate
+            self.watch.report(bound=self._alone(bound))
+
+    def _look(self) -> None:
+        if self._stopped():
+            raise SearchStopped
+
+    def _stopped(self) -> bool:
+        late = self.until_s is not None and self.watch.elapsed_s >= self.until_s
+        return late or self.watch.limit() in (Limit.INTERRUPT, Limit.TIME)
+
+    def _plan(self) -> None:
+        """Round what the prices buy; let the best plan's reservations choose again too."""
+        assert self.prices is not None
+        hint, stocks = self.prices.level, self.prices.best.once
+        self._improve(self.state(round_relaxation(self.fleet, self.size, self.prices.servers)), hint, stocks)
+        self._improve(self.state(self.best), hint, stocks)
+
+    def _settle(self) -> None:
+        """What the best plan lacks or has too much, at the levels that it has; who is in trouble then chooses again."""
+        state = self.state(self.best)
+        self.passes.settle(state)
+        self._offer(state)
+        nothing = np.zeros(len(self.p.reservations))
+        self._improve(state, nothing, np.zeros(len(self.size)), infeasible_reservations(self.fleet, state))
+
+    def _improve(self, state: RasState, hint: FloatArray, stocks: FloatArray, who: Ints | None = None) -> None:
+        """Let reservations choose again; all, if ``who`` is not given."""
+        every = np.arange(len(self.p.reservations)) if who is None else who
+        self.passes.improve(state, every, hint, stocks, self.params.pass_tolerance * abs(self.cost))
+        self._offer(state)
+
+    def _slice(self) -> None:
+        """The reservations that cost most beyond what their prices say, and some others, solved exactly together."""
+        assert self.prices is not None
+        if self.slices is None:
+            self.slices = ReservationSubMip(self.p, self._program().minimise(self.weights))
+        assert self.formulation is not None
+        plan = self._named(self.best)
+        x = self.formulation.encode(plan)
+        width = np.diff(self.fleet.start)
+        order = self.tools.rng.permutation(len(self.p.reservations))
+        who = order[: max(2, int(np.searchsorted(np.cumsum(width[order]), self.params.sub_mip_pairs)))]
+        pool = self.p.pool
+        if pool is not None and pool not in who and (self.fleet.backed[who] > 0).any():
+            who = np.append(who, pool)
+        better = self.slices.solve(x, who, self.sub_mip, self._limits())
+        if better is not None:
+            found = counted(self.p, self.relaxed.pairs, self.formulation.decode(better).reservation)
+            self._offer(self.state(found[self.relaxed.order]))
+
+    def _offer(self, state: RasState) -> None:
+        value = cost(self.fleet, state)
+        if value >= min(self.cost, self.fleet.forbidden):
+            return
+        shown = value
+        if self.caps:
+            terms = verify(self.p, self._named(state.servers)).terms
+            if any(terms[name] > cap for name, cap in self.caps.items()):
+                return
+            shown = sum(weight * terms[name] for name, weight in self.weights.items() if name not in self.caps)
+        self.best, self.cost, self.shown = state.servers.copy(), value, shown
+        self.watch.report(objective=shown, plan=partial(self._named, self.best))
+
+    def _named(self, servers: Ints) -> Plan:
+        """Named servers for counts."""
+        count = np.empty_like(servers)
+        count[self.relaxed.order] = servers
+        return expand(self.p, self.relaxed.pairs, count)
+
+    def state(self, count: Ints) -> RasState:
+        """The search state of these counts [P]."""
+        return state_of(self.fleet, self.size, count)
+
+    def _lp_limits(self, at_most_s: float | None) -> SolveParams:
+        """Of a linear program for prices."""
+        return replace(self._limits(at_most_s), gap=self.params.lp_dual_gap)
+
+    def _limits(self, at_most_s: float | None = None) -> SolveParams:
+        return self.sub_mip.limits(seed=int(self.tools.rng.integers(2**31)), at_most_s=at_most_s)

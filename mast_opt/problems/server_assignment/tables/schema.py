@@ -1,0 +1,72 @@
+"""Table schemas of server-assignment instances and plans: what they mean, column by column."""
+
+from __future__ import annotations
+
+from mast_opt.core.units import MILLI
+from mast_opt.problems.kind.schema import Axis, Schema, Table, label, supply
+from mast_opt.problems.server_assignment.entities import Affinities, Reservations, Servers
+
+_TYPE, *_FURTHER = Servers.columns()
+
+SCHEMA = Schema(
+    axes=(
+        Axis("server", "servers"),
+        Axis("reservation", "reservations"),
+        Axis("type", offered="servers"),
+        Axis("rack"),
+        Axis("switchboard"),
+        Axis("datacenter"),
+    ),
+    tables=(
+        Table(
+            "servers",
+            (
+                label("server", "server"),
+                _TYPE,
+                label("rack", "rack", help="of a switchboard; two may name theirs alike"),
+                label("switchboard", "switchboard", help="the failure domain; it is in one datacenter"),
+                label("datacenter", "datacenter"),
+                *_FURTHER,
+            ),
+            key=("server",),
+            rows_required=True,
+            help="a machine that is handed to one reservation or to none",
+        ),
+        Table(
+            "reservations",
+            (label("reservation", "reservation"), *Reservations.columns()),
+            key=("reservation",),
+            rows_required=True,
+            help="a cluster's claim to capacity",
+        ),
+        Table(
+            "values",
+            (
+                label("reservation", "reservation"),
+                label("type", "type"),
+                supply("rru", MILLI, help="what such a server is worth to the reservation; no row = nothing"),
+            ),
+            key=("reservation", "type"),
+            help="what a server of each type is worth to each reservation",
+        ),
+        Table(
+            "affinity",
+            Affinities.columns(),
+            key=("reservation", "datacenter"),
+            required=False,
+            help="where a reservation should be, near its data for example",
+        ),
+    ),
+)
+
+PLAN_SCHEMA = Schema(
+    axes=SCHEMA.axes,
+    tables=(
+        Table(
+            "assignments",
+            (label("server", "server"), label("reservation", "reservation")),
+            key=("server",),
+            help="the reservation of each server; a server without a row is in none",
+        ),
+    ),
+)

@@ -1,0 +1,143 @@
+"""Certificate of a server-assignment lower bound: dual prices that can be checked without trusting the search.
+
+For any prices within their boxes the bound is the sum over reservations of what each costs at least at these prices,
+less the stocks at theirs (Lagrangian duality: rows that couple reservations, or a reservation's switchboards, are
+priced; what is left is minimised exactly).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.core.errors import Fault, PlanError
+from mast_opt.problems.kind.certificate_format import FILE, LARGEST_PRICE, ArrayFormat, array_faults, price
+from mast_opt.problems.server_assignment.problem import EMBEDDED, SHARE, Ints, ServerAssignment
+from mast_opt.problems.server_assignment.verification.measures import Measure
+
+Floats = NDArray[np.float64]
+
+EXACT = 1 + 1e-12
+"""Prices may exceed their boxes by what rounding does to them."""
+MOST_CELLS = 20_000
+"""Amounts at a switchboard up to which whole servers are counted, in units: what all worths are multiples of."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """On the rows of the formulation. ``docs/heuristics/ras.md`` derives the bound."""
+
+    once: Floats
+    """[stocks] of a server of each stock"""
+    survive: Floats
+    """[Q] of guaranteed capacity, per mrru"""
+    loss: Floats
+    """[B] of what the pool must stand in for, per mrru; 0 without a pool"""
+    affinity_most: Floats
+    """[A]"""
+    affinity_least: Floats
+    """[A]"""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """By name."""
+        return {item.name: getattr(self, item.name) for item in fields(self)}
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """Prices, and how far whole servers are counted at them."""
+
+    prices: Prices
+    counted_to: Ints
+    """[Q] mrru at a switchboard up to which a reservation's whole servers are counted; 0: fractions all the way"""
+    other_of: Ints
+    """[G] a reservation …"""
+    other_survive: Floats
+    """[G] … and another price of guaranteed capacity that its levels may choose"""
+    exact_of: Ints
+    """[E] a reservation, each at most once, …"""
+    exact_to: Floats
+    """[E] … and the cost up to which all that it can hold is tried: what it asks included at its price, what servers
+    of today save if they stay deducted"""
+
+    @classmethod
+    def in_fractions(cls, prices: Prices) -> Certificate:
+        """Of the bound in which no whole servers are counted."""
+        none, nothing = np.zeros(0, np.int64), np.zeros(0)
+        return cls(prices, np.zeros(len(prices.survive), np.int64), none, nothing, none, nothing)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What a file keeps."""
+        mine = ("counted_to", "other_of", "other_survive", "exact_of", "exact_to")
+        return self.prices.arrays() | {name: getattr(self, name) for name in mine}
+
+
+def read_certificate(problem: ServerAssignment, arrays: Mapping[str, NDArray[Any]]) -> Certificate:
+    """The certificate that a file's arrays are.
+
+    Raises:
+        PlanError: arrays lack, or have another type or length than the problem's.
+    """
+    p, affinities = problem, len(problem.affinities)
+    others, exact = (np.asarray(arrays.get(name, np.zeros(0))).size for name in ("other_of", "exact_of"))
+    reservations = len(p.reservations)
+    formats = {
+        "once": price(len(p.stocks)),
+        "survive": price(reservations),
+        "loss": price(len(p.switchboards)),
+        "affinity_most": price(affinities),
+        "affinity_least": price(affinities),
+        "counted_to": ArrayFormat("int64", (reservations,)),
+        "other_of": ArrayFormat("int64", (others,)),
+        "other_survive": price(others),
+        "exact_of": ArrayFormat("int64", (exact,)),
+        "exact_to": ArrayFormat("float64", (exact,), -LARGEST_PRICE, LARGEST_PRICE),
+    }
+    found = array_faults(arrays, formats)
+    if found:
+        raise PlanError(found)
+    own = {name: np.asarray(array) for name, array in arrays.items()}
+    prices = Prices(**{item.name: own[item.name] for item in fields(Prices)})
+    return Certificate(prices, *(own[item.name] for item in fields(Certificate)[1:]))
+
+
+def faults(
+    problem: ServerAssignment,
+    certificate: Certificate,
+    now: Measure,
+    shortfall: float,
+    buffer: float,
+    slack: Floats,
+) -> list[Fault]:
+    """Every price out of its box, and whole servers that cannot be counted.
+
+    Args:
+        now: what today's assignment holds.
+        shortfall, buffer: their prices, per mrru.
+        slack: [A] its price, per mrru.
+    """
+    p, c, found = problem, certificate.prices, []
+    if ((c.survive > shortfall * EXACT) & (now.short == 0)).any():
+        found.append(Fault(FILE, f"prices up to {shortfall:g}, that of shortfall", column="survive"))
+    allowed = 0.0 if p.pool is None else buffer + c.survive[p.pool]
+    if c.loss.sum() > allowed * EXACT:
+        found.append(Fault(FILE, "prices that add up to at most that of the pool's buffer", column="loss"))
+    if ((SHARE * (c.affinity_most + c.affinity_least) > slack * EXACT) & (now.slack_milli == 0)).any():
+        found.append(Fault(FILE, "prices up to that of slack", column="affinity_most"))
+    to, of = certificate.counted_to, certificate.other_of
+    unit = np.gcd.reduce(p.reservations.value_mrru, axis=1, initial=0)
+    if (to < 0).any() or (to > np.where(p.reservations.buffer == EMBEDDED, MOST_CELLS * unit, 0)).any():
+        words = f"amounts of up to {MOST_CELLS} units, 0 for who has no buffer of its own or no use for any server"
+        found.append(Fault(FILE, words, column="counted_to"))
+    for name, those in (("other_of", of), ("exact_of", certificate.exact_of)):
+        if len(those) and (those.min() < 0 or those.max() >= len(p.reservations)):
+            found.append(Fault(FILE, f"positions of reservations, 0 … {len(p.reservations) - 1}", column=name))
+    if len(np.unique(certificate.exact_of)) < len(certificate.exact_of):
+        found.append(Fault(FILE, "every reservation at most once", column="exact_of"))
+    if (certificate.other_survive > shortfall * EXACT).any():
+        found.append(Fault(FILE, f"prices up to {shortfall:g}, that of shortfall", column="other_survive"))
+    return found

@@ -1,0 +1,95 @@
+"""Registration record of task reassignment (``Kind``): the problem as the layers above see it."""
+
+from __future__ import annotations
+
+from mast_opt.problems.kind.analysis_hooks import AnalysisHooks
+from mast_opt.problems.kind.interfaces import (
+    AnalysisInterface,
+    FormulationInterface,
+    GenerateInterface,
+    MigrationInterface,
+    PresentationInterface,
+    SolverInterface,
+    TableInterface,
+    VerificationInterface,
+)
+from mast_opt.problems.kind.kind import Kind
+from mast_opt.problems.search.interface import HeuristicSolver, Pricing, Rehearsal, SearchContext, SearchResult
+from mast_opt.problems.task_reassignment.analysis.current_state import current_state
+from mast_opt.problems.task_reassignment.analysis.static_conflicts import conflicts
+from mast_opt.problems.task_reassignment.formulation.codec import FREEZING
+from mast_opt.problems.task_reassignment.formulation.formulation import base
+from mast_opt.problems.task_reassignment.formulation.size import size
+from mast_opt.problems.task_reassignment.generate import FAMILIES
+from mast_opt.problems.task_reassignment.migration.plan_rows import migration_plan
+from mast_opt.problems.task_reassignment.plan import Plan, check_plan, today
+from mast_opt.problems.task_reassignment.presentation.charts import charts
+from mast_opt.problems.task_reassignment.presentation.sections import sections
+from mast_opt.problems.task_reassignment.problem import TERMS, UNITS, TaskReassignment
+from mast_opt.problems.task_reassignment.tables.example import EXAMPLE
+from mast_opt.problems.task_reassignment.tables.input_warnings import warnings
+from mast_opt.problems.task_reassignment.tables.mathprog import write_dat
+from mast_opt.problems.task_reassignment.tables.plan_tables import plan_from_tables, plan_to_tables
+from mast_opt.problems.task_reassignment.tables.problem_tables import (
+    PLAN_SCHEMA,
+    SCHEMA,
+    problem_from_tables,
+    problem_to_tables,
+)
+from mast_opt.problems.task_reassignment.tables.roadef_writer import write_assignment, write_model
+from mast_opt.problems.task_reassignment.twine.params import TwineParams
+from mast_opt.problems.task_reassignment.verification.aggregate_bound import aggregate_bound
+from mast_opt.problems.task_reassignment.verification.verifier import verify
+
+
+def _twine(problem: TaskReassignment, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
+    from mast_opt.problems.task_reassignment.twine.solver import twine  # compiles kernels: only when asked for
+
+    return twine(problem, tools, start, tools.params_as(TwineParams))
+
+
+def _rehearsals(problem: TaskReassignment | None) -> tuple[Rehearsal, ...]:
+    from mast_opt.problems.task_reassignment.twine.kernel_rehearsals import rehearsals
+
+    return rehearsals()
+
+
+def _hooks() -> AnalysisHooks:
+    from mast_opt.problems.task_reassignment.analysis.hooks import QUESTIONS  # only when something is asked
+
+    return QUESTIONS
+
+
+_PRICED = ("load", "balance", "process_move", "service_move", "machine_move")
+"""Terms that ``twine`` takes into account."""
+
+KIND: Kind[TaskReassignment, Plan] = Kind(
+    name=TaskReassignment.kind,
+    title="Task reassignment: which machine runs which process",
+    problem_type=TaskReassignment,
+    plan_type=Plan,
+    terms=TERMS,
+    units=UNITS,
+    tables=TableInterface(
+        schema=SCHEMA,
+        plan_schema=PLAN_SCHEMA,
+        rules=(),
+        problem_from_tables=problem_from_tables,
+        problem_to_tables=problem_to_tables,
+        plan_from_tables=plan_from_tables,
+        plan_to_tables=plan_to_tables,
+        warnings=warnings,
+        exporters={".dat": write_dat, ".txt": write_model},
+        plan_exporters={".txt": write_assignment},
+        example=EXAMPLE,
+    ),
+    formulation=FormulationInterface({"base": base}, size=size, fixed_parts=FREEZING),
+    verification=VerificationInterface(verify, check_plan, instance_bound=aggregate_bound),
+    solvers=SolverInterface(
+        {"twine": HeuristicSolver(_twine, Pricing(frozenset(_PRICED)), TwineParams, rehearsals=_rehearsals)}
+    ),
+    generate=GenerateInterface(FAMILIES),
+    presentation=PresentationInterface(sections, charts),
+    analysis=AnalysisInterface(conflicts, current_state=current_state, current_plan=today, hooks=_hooks),
+    migration=MigrationInterface(migration_plan),
+)

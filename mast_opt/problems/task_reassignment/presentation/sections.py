@@ -1,0 +1,124 @@
+"""Report tables of a task-reassignment plan: what it costs, how full, who moves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.problems.kind.presentation import Form, Head, Section
+from mast_opt.problems.task_reassignment.plan import Plan
+from mast_opt.problems.task_reassignment.problem import Ints, TaskReassignment
+
+Cell = str | float | int | None
+
+
+def sections(problem: TaskReassignment, plan: Plan) -> tuple[Section, ...]:
+    """In the order of reading: resources, machines, moves between machines, services that move."""
+    before, after = problem.held, _use(problem, plan)
+    return (
+        _resources(problem, before, after),
+        _machines(problem, before, after),
+        _moves(problem, plan),
+        _services(problem, plan),
+    )
+
+
+def _use(problem: TaskReassignment, plan: Plan) -> Ints:
+    use = np.zeros_like(problem.machines.capacity)
+    np.add.at(use, plan.machine, problem.processes.need)
+    return use
+
+
+def _share(amount: float, of: float) -> float | None:
+    return float(amount / of) if of else None
+
+
+def _resources(problem: TaskReassignment, before: Ints, after: Ints) -> Section:
+    """A row per resource; the one furthest above its safety capacity first."""
+    p = problem
+    over = np.maximum(after - p.machines.safety, 0).sum(axis=0)
+    over_before = np.maximum(before - p.machines.safety, 0).sum(axis=0)
+    total, use = p.machines.capacity.sum(axis=0), after.sum(axis=0)
+    rows: list[tuple[Cell, ...]] = [
+        (
+            p.resources.labels[k],
+            float(total[k]),
+            _share(use[k], total[k]),
+            float(over_before[k]),
+            float(over[k]),
+            int((after[:, k] > p.machines.safety[:, k]).sum()),
+        )
+        for k in np.argsort(-over * p.resources.load_weight, kind="stable").tolist()
+    ]
+    heads = (
+        Head("resource"),
+        Head("capacity", Form.AMOUNT),
+        Head("used", Form.FILL),
+        Head("over safety before", Form.AMOUNT),
+        Head("over safety", Form.AMOUNT),
+        Head("machines over safety", Form.COUNT),
+    )
+    above = int((after > p.machines.safety).any(axis=1).sum())
+    note = f"{above} of {len(p.machines)} machines are above a safety capacity."
+    return Section("Resources", heads, tuple(rows), note)
+
+
+def _machines(problem: TaskReassignment, before: Ints, after: Ints) -> Section:
+    """A row per machine with its tightest resource; the one that costs most first."""
+    p = problem
+    has = p.machines.capacity > 0
+    fill = np.divide(after, p.machines.capacity, out=np.zeros(after.shape), where=has)
+    fill_before = np.divide(before, p.machines.capacity, out=np.zeros(after.shape), where=has)
+    tightest = fill.argmax(axis=1)
+    cost = np.maximum(after - p.machines.safety, 0) @ p.resources.load_weight
+    cost_before = np.maximum(before - p.machines.safety, 0) @ p.resources.load_weight
+    order = np.lexsort((-fill.max(axis=1), -cost))
+    rows: list[tuple[Cell, ...]] = [
+        (
+            p.machines.labels[m],
+            p.locations[p.machines.location[m]],
+            p.resources.labels[tightest[m]],
+            float(fill_before[m].max()),
+            float(fill[m].max()),
+            float(cost_before[m]),
+            float(cost[m]),
+        )
+        for m in order.tolist()
+    ]
+    heads = (
+        Head("machine"),
+        Head("location"),
+        Head("tightest resource"),
+        Head("fullest before", Form.FILL),
+        Head("fullest", Form.FILL),
+        Head("load cost before", Form.AMOUNT),
+        Head("load cost", Form.AMOUNT),
+    )
+    return Section("Machines", heads, tuple(rows))
+
+
+def _moves(problem: TaskReassignment, plan: Plan) -> Section:
+    """A row per pair of locations; the busiest first."""
+    p = problem
+    moved = np.flatnonzero(plan.machine != p.processes.initial)
+    places = len(p.locations)
+    pair = p.machines.location[p.processes.initial[moved]] * places + p.machines.location[plan.machine[moved]]
+    at, count = np.unique(pair, return_counts=True)
+    rows: list[tuple[Cell, ...]] = [
+        (p.locations[at[row] // places], p.locations[at[row] % places], int(count[row]))
+        for row in np.argsort(-count, kind="stable").tolist()
+    ]
+    heads = (Head("from location"), Head("to location"), Head("processes", Form.COUNT))
+    note = f"{len(moved)} of {len(p.processes)} processes move."
+    return Section("Moves", heads, tuple(rows), note)
+
+
+def _services(problem: TaskReassignment, plan: Plan) -> Section:
+    """A row per service that moves; the one with most moves first."""
+    p = problem
+    moved = np.bincount(p.processes.service[plan.machine != p.processes.initial], minlength=len(p.services))
+    order = np.argsort(-moved, kind="stable")
+    rows: list[tuple[Cell, ...]] = [
+        (p.services.labels[s], int(p.service_size[s]), int(moved[s])) for s in order[: int((moved > 0).sum())].tolist()
+    ]
+    heads = (Head("service"), Head("processes", Form.COUNT), Head("moved", Form.COUNT))
+    return Section("Services that move", heads, tuple(rows))

@@ -1,0 +1,103 @@
+"""The task-reassignment problem (Twine): which machine runs which process.
+
+It is the machine reassignment problem of the ROADEF/EURO challenge 2012, set by Google. Index letters,
+here and everywhere: p process, m machine, k resource, s service, b balance goal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from mast_opt.problems.kind.header import Objective
+from mast_opt.problems.kind.problem_data import Bools, GroupedProblem, Ints
+from mast_opt.problems.task_reassignment.entities import (
+    Balances,
+    Dependencies,
+    Machines,
+    MoveGroups,
+    Processes,
+    Resources,
+    Services,
+)
+
+if TYPE_CHECKING:
+    from mast_opt.problems.task_reassignment.plan import Plan  # noqa: F401 - named in a string below
+
+__all__ = ["TERMS", "UNITS", "Bools", "Ints", "TaskReassignment", "labels"]
+
+TERMS: Mapping[str, float] = {
+    "load": 1.0,
+    "balance": 1.0,
+    "process_move": 1.0,
+    "service_move": 10.0,
+    "machine_move": 100.0,
+}
+"""Objective term → its default weight. What each measures: ``docs/problems/task-reassignment.md``."""
+UNITS: Mapping[str, str] = {
+    "load": "resource units, weighted",
+    "balance": "resource units, weighted",
+    "process_move": "move cost",
+    "service_move": "processes",
+    "machine_move": "move cost",
+}
+"""Objective term → its unit. "weighted": by ``load_weight``, or by the weight of the balance."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TaskReassignment(GroupedProblem["Plan"]):
+    """One instance, validated and read-only.
+
+    Raises:
+        InstanceError: groups that do not fit one another; it lists every fault.
+    """
+
+    kind: ClassVar[str] = "task-reassignment"
+    WEIGHTS = TERMS
+    LABELS: ClassVar[Mapping[str, bool]] = {"locations": False, "neighbourhoods": False}
+    TYPES: ClassVar[Mapping[str, type]] = {
+        "name": str,
+        "resources": Resources,
+        "machines": Machines,
+        "move_groups": MoveGroups,
+        "services": Services,
+        "dependencies": Dependencies,
+        "processes": Processes,
+        "balances": Balances,
+        "objective": Objective,
+        "provenance": str,
+    }
+
+    name: str
+    resources: Resources
+    locations: tuple[str, ...]
+    neighbourhoods: tuple[str, ...]
+    move_groups: MoveGroups
+    machines: Machines
+    services: Services
+    dependencies: Dependencies
+    processes: Processes
+    balances: Balances
+    objective: Objective
+    provenance: str = ""
+
+    @cached_property
+    def service_size(self) -> Ints:
+        """[S] number of processes."""
+        return np.bincount(self.processes.service, minlength=len(self.services))
+
+    @cached_property
+    def held(self) -> Ints:
+        """[M, K] need of the processes that run on each machine today."""
+        total = np.zeros_like(self.machines.capacity)
+        np.add.at(total, self.processes.initial, self.processes.need)
+        return total
+
+
+def labels(letter: str, count: int) -> tuple[str, ...]:
+    """Names for things that have only a number: p0, p1, and so on."""
+    return tuple(f"{letter}{position}" for position in range(count))

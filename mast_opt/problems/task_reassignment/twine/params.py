@@ -1,0 +1,362 @@
+"""Parameters of twine (task reassignment): operators, cooling, prices of broken limits, and the schedule.
+
+Temperatures are in the unit of the cost. A cooling falls from the first temperature T0 to the last one; a *power* x
+between 0 and 1 means the temperature T0 · ``last_temperature`` ** x on the way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mast_opt.problems.search.params import Params, group, parameter
+
+
+@dataclass(frozen=True)
+class OperatorParams(Params):
+    """Shares of the operators among proposed changes, and the lists from which they draw."""
+
+    swaps: float = parameter(
+        0.5,
+        "Share of swaps of two processes; what swaps and ejections leave are shifts of one process.",
+        "Where capacities are nearly full, a process finds room elsewhere only if another makes it.",
+        low=0,
+        high=1,
+    )
+    same_service: float = parameter(
+        0.3,
+        "Share of swaps and ejections with a process of the same service.",
+        "Spread and dependencies stay as they are then.",
+        low=0,
+        high=1,
+    )
+    same_service_unlisted: float = parameter(
+        0.6,
+        "The same where similar processes are not listed.",
+        "Other swaps are rarely accepted then.",
+        low=0,
+        high=1,
+    )
+    ejections: float = parameter(
+        0.1,
+        "Share of ejections: a process takes the place of another, which goes to a third machine.",
+        "With a fiftieth, more coolings of a2_2 ended in a trap that only ejections leave.",
+        low=0,
+        high=1,
+    )
+    ways_home: float = parameter(
+        0.5,
+        "Share of ways home among the shifts and ejections of processes that are away from today's machine.",
+        "Room of transient resources is held on both machines, and would soon be spent on moves that are not worth it.",
+        low=0,
+        high=1,
+    )
+    similar_swaps: float = parameter(
+        0.8,
+        "Share of swaps and ejections with a process that needs almost the same, where such processes are listed.",
+        "Few others can change places where capacities are nearly full.",
+        low=0,
+        high=1,
+    )
+    similar_processes: int = parameter(
+        64, "Most similar processes that are listed for each.", "Nearer ones are drawn more often anyway.", low=1
+    )
+    similar_below: int = parameter(
+        10_000,
+        "Most processes of an instance for which similar ones are listed.",
+        "With more, the same time is better spent on twice as many changes.",
+        low=0,
+    )
+    listed_share: float = parameter(
+        0.25,
+        "Processes that fit on fewer machines than this share have them listed; others draw any machine.",
+        "Where most machines are possible, a random one is nearly as good and a list is larger.",
+        low=0,
+        high=1,
+    )
+    listed_pairs: int = parameter(
+        200_000_000,
+        "Most pairs of process and machine for which such lists are made.",
+        "A byte for each pair while they are made.",
+        low=0,
+    )
+    table_pairs: int = parameter(
+        1_000_000,
+        "Most such pairs of which a table is looked into for every change.",
+        "It has to stay in a processor's cache.",
+        low=0,
+    )
+    exchange_share: float = parameter(
+        0.1,
+        "Before a reheat, machines whose load causes more than this share of the cost exchange their largest process "
+        "for a set of others; 1 for never.",
+        "On containers, 100,000 x 1,000, one of ten seeds left a process on a machine too small for it: 99% of the "
+        "cost.",
+        low=0,
+        high=1,
+    )
+    exchange_targets: int = parameter(
+        8,
+        "Machines that are tried as the new place of such a process, those with most room first.",
+        "Set by hand.",
+        low=1,
+    )
+
+
+@dataclass(frozen=True)
+class CoolingParams(Params):
+    """Temperatures of a cooling, and which processes move at which."""
+
+    first_temperature: float = parameter(
+        1 / 6,
+        "First temperature, over the largest cost that a process alone can cause.",
+        "Set by hand: the largest processes still move freely.",
+        above=0,
+    )
+    last_temperature: float = parameter(
+        1e-6,
+        "Last temperature over the first; less where `finest_share` asks for it.",
+        "Below, nothing changes on the instances of the challenge.",
+        above=0,
+        high=0.5,
+    )
+    finest_share: float = parameter(
+        0.01,
+        "The last temperature is at most this share of what a process costs on average in the best assignment.",
+        "Where almost nothing is left but the moves themselves, each of them counts.",
+        above=0,
+    )
+    slow: float = parameter(
+        1.4,
+        "Power of the elapsed part of a cooling to which the temperature falls: above 1, it falls slowly at first.",
+        "Set by hand; what is decided while it is hot is not corrected later.",
+        above=0,
+    )
+    hot_end: float = parameter(
+        0.75,
+        "Power at which a cooling from hot ends.",
+        "What is left below, later coolings settle as well.",
+        above=0,
+        high=1,
+    )
+    movable: float = parameter(
+        2.0,
+        "Processes move that can cost at least this many temperatures.",
+        "The large ones find their places first, and small ones do not fill up transient room with moves that mean "
+        "nothing yet.",
+        low=0,
+    )
+    least_movable: int = parameter(10, "Processes that move however small they are.", "Some always have to.", low=1)
+    freeze_part: float = parameter(
+        0.1,
+        "A cooling ends early if over this part of it the cost has fallen by less than `freeze_share`.",
+        "The time is better spent on the next one.",
+        above=0,
+        high=1,
+    )
+    freeze_share: float = parameter(
+        1e-4, "Least fall of the cost over `freeze_part`, as a share of it.", "The default gap of a solve.", low=0
+    )
+
+
+@dataclass(frozen=True)
+class PriceParams(Params):
+    """Prices of what the search may break on the way: excess over capacities, missing locations and dependencies."""
+
+    excess_first: float = parameter(
+        3.0, "Price of a weighted unit of excess over capacities at the first temperature.", "Set by hand.", above=0
+    )
+    excess_last: float = parameter(
+        1e3, "Price of such a unit at the last temperature; it rises geometrically.", "Set by hand.", above=0
+    )
+    broken: float = parameter(
+        30.0,
+        "Price of a missing location or dependency at the first temperature, in temperatures; later it falls as the "
+        "square root of the temperature.",
+        "Set by hand: it is rarely broken while it is hot, and almost never later.",
+        above=0,
+    )
+    urgency: float = parameter(
+        60.0,
+        "In the colder half of a cooling, prices rise by e to this power for the whole of it while a rule is broken.",
+        "A cooling has to end with a plan.",
+        low=0,
+    )
+    most_urgency: float = parameter(1e6, "Factor up to which prices rise so.", "Sums stay exact.", low=1)
+    hopeless_urgency: float = parameter(
+        1e4,
+        "Factor on prices at which a cooling that is lost ends early.",
+        "Some coolings end with a process on a machine too small for it, however expensive that is.",
+        low=1,
+    )
+    lost_share: float = parameter(
+        0.05,
+        "A cooling that ends with a rule broken is lost if the best known plan costs more than this share above it.",
+        "Less may be the cost of the few changes that are still needed.",
+        low=0,
+        high=1,
+    )
+    stricter: float = parameter(
+        5.0,
+        "Factor on the price of excess while hot, after a cooling that was lost.",
+        "None of three coolings of a2_5 was lost so.",
+        low=1,
+    )
+    away: float = parameter(
+        3.0,
+        "Price of a process that is not on today's machine, in temperatures, where machines hold `away_processes`.",
+        "There a few large processes are enough to level everything, and the others had better stay.",
+        low=0,
+    )
+    away_processes: int = parameter(
+        80,
+        "Processes for each machine from which on `away` applies.",
+        "On b_5, with 400, and on containers a price made plans cheaper.",
+        low=0,
+    )
+
+
+@dataclass(frozen=True)
+class ScheduleParams(Params):
+    """How a search divides its time among coolings."""
+
+    near_share: float = parameter(
+        0.0,
+        "Share of the time that a cooling close to today's assignment takes, before all others; 0 for none.",
+        "Where today is nearly as cheap as can be, few moves are wanted (a1_3).",
+        low=0,
+        high=1,
+    )
+    hot_least: float = parameter(
+        0.8,
+        "Least share of the time that a cooling from hot takes; beyond it, it has `changes_per_process`.",
+        "As slow as possible: what it decides while hot is not corrected later.",
+        above=0,
+        high=1,
+    )
+    hot_most: float = parameter(
+        0.8, "Most share of the time that it takes.", "The rest is for reheats.", above=0, high=1
+    )
+    hot_until: float = parameter(
+        0.8, "Part of the search at which the second and later coolings from hot are over.", "As above.", low=0, high=1
+    )
+    reheat_share: float = parameter(
+        0.2,
+        "Share of the time of each further cooling, from the best assignment; less where it freezes early.",
+        "Once more, to polish.",
+        above=0,
+        high=1,
+    )
+    reheat_low: float = parameter(0.4, "Hottest power at which a reheat begins.", "Measured on a2_3.", low=0, high=1)
+    reheat_high: float = parameter(0.6, "Coldest power at which a reheat begins.", "Measured on a2_3.", low=0, high=1)
+    rare_ways_home: float = parameter(
+        1.0,
+        "Factor on the share of ways home in every second cooling; 1 makes all alike.",
+        "With many processes there is one cooling only.",
+        low=0,
+    )
+    race: bool = parameter(
+        False, "Whether coolings from hot are given up where they fall behind others.", "There is one only."
+    )
+
+
+@dataclass(frozen=True)
+class RaceParams(Params):
+    """Racing of coolings from hot: asynchronous successive halving (Li et al., MLSys 2020).
+
+    On the instances of the challenge with 1,000 processes what a cooling ends at is decided while large processes find
+    their places: among eight to fourteen coolings of an instance, cost at the last rung and at the end had a
+    correlation of 0.93 to 0.99, at the first rung one of about 0.7.
+    """
+
+    rungs: tuple[float, ...] = parameter(
+        (0.45, 0.6, 0.75),
+        "Parts of a cooling after which its energy is compared with that of others.",
+        "Ends correlate with what is reached there.",
+        above=0,
+        high=1,
+    )
+    survivors: tuple[float, ...] = parameter(
+        (1 / 2, 1 / 3, 0.0),
+        "Share of all coolings that came to a rung so far which goes on from it, at least the best.",
+        "Successive halving, and only the best is finished.",
+        low=0,
+        high=1,
+    )
+    window: float = parameter(
+        0.03, "Part of a cooling before a rung over which its energy is averaged.", "It fluctuates.", above=0, high=1
+    )
+    pace_parts: tuple[float, ...] = parameter(
+        (0.0, 0.8, 1.0),
+        "After these parts of a cooling that races it is where others are after `pace_at`.",
+        "It takes its time where large processes find their places.",
+        low=0,
+        high=1,
+    )
+    pace_at: tuple[float, ...] = parameter(
+        (0.12, 0.6, 1.0),
+        "Parts of the cooling that are done after `pace_parts` of its time.",
+        "Measured on a1_4 and a2_3.",
+        low=0,
+        high=1,
+    )
+    other_turn: int = parameter(
+        3,
+        "Every so-manieth cooling offers the way home as did not do best so far.",
+        "Of the instances of the challenge, a1_2 wants it rarely and a2_3 often.",
+        low=2,
+    )
+
+
+@dataclass(frozen=True)
+class TwineParams(Params):
+    """Parameters of the solver ``twine``."""
+
+    rounds: int = parameter(
+        400, "Rounds where neither a time limit nor a number of rounds is given.", "A few seconds.", low=1
+    )
+    changes_per_process: int = parameter(
+        300_000,
+        "Changes for each process in a cooling from hot, unless that takes less or more than its share of the time.",
+        "With more, several coolings gain more than a longer one.",
+        low=1,
+    )
+    near_low: float = parameter(
+        0.4,
+        "Hottest power at which a cooling close to today's assignment begins.",
+        "Half-way down, about.",
+        low=0,
+        high=1,
+    )
+    near_high: float = parameter(0.6, "Coldest power at which it begins.", "Half-way down, about.", low=0, high=1)
+    near_away: float = parameter(
+        6.0,
+        "Price of a process that is not on today's machine in such a cooling, in temperatures.",
+        "On a1_3 gaps were 0.0001% with 6, 0.0002% with 3 and 0.0027% without.",
+        low=0,
+    )
+    many_processes: int = parameter(
+        3_000,
+        "Processes from which on the schedule `many` holds, otherwise `few`.",
+        "Up to there coolings differ much, and several fit into the time.",
+        low=0,
+    )
+    few: ScheduleParams = group(
+        ScheduleParams(
+            near_share=0.02,
+            hot_least=0.15,
+            hot_until=0.65,
+            reheat_share=0.04,
+            reheat_low=0.2,
+            reheat_high=0.45,
+            rare_ways_home=0.1,
+            race=True,
+        ),
+        "Schedule with few processes: several coolings race, and some instances want ways home to be rare.",
+    )
+    many: ScheduleParams = group(
+        ScheduleParams(), "Schedule with many processes: one cooling as slow as possible, then once more to polish."
+    )
+    operators: OperatorParams = group(OperatorParams(), "Operators and their shares.")
+    cooling: CoolingParams = group(CoolingParams(), "Temperatures.")
+    prices: PriceParams = group(PriceParams(), "Limits as prices.")
+    racing: RaceParams = group(RaceParams(), "Racing.")

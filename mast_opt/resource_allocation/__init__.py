@@ -1,6 +1,0 @@
-"""Resource allocation: how much of which resources each running job gets in the next round."""
-
-from mast_opt.resource_allocation.plan import Plan
-from mast_opt.resource_allocation.problem import ResourceAllocation
-
-__all__ = ["Plan", "ResourceAllocation"]

@@ -1,6 +1,0 @@
-"""Server assignment (RAS): which servers form which cluster, surviving the loss of a failure domain."""
-
-from mast_opt.server_assignment.plan import Plan
-from mast_opt.server_assignment.problem import ServerAssignment
-
-__all__ = ["Plan", "ServerAssignment"]

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt import RasParams, backends
+from mast_opt import RasParams
+from mast_opt.problems import backends
 from mast_opt.problems.search.interface import MipSolver, SearchContext, SearchMonitor, StoppingCriteria
 from mast_opt.problems.search.sub_mip import SubMipParams
 from mast_opt.problems.server_assignment.ras.solver import ras

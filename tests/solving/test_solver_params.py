@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 import mast_opt
-from mast_opt import RasParams, UsageError, backends
+from mast_opt import RasParams, UsageError
 from mast_opt.core.errors import BackendUnavailable
+from mast_opt.problems import backends
 from mast_opt.problems.search.params import Params
 
 FLEET = mast_opt.generate("server-assignment", seed=1, servers=20, reservations=2)

@@ -58,7 +58,7 @@ def _ended(run: Run) -> Exit:
 
 
 def _words(error: BaseException, run: Run) -> str:
-    """What the user reads: what is wrong, and what to do next."""
+    """Message to the user: what is wrong, and what to do next."""
     if isinstance(error, KeyboardInterrupt):
         return "interrupted"
     if isinstance(error, MastOptError):

@@ -1,4 +1,4 @@
-"""What to do after a solve, in a sentence or two."""
+"""Advice after a solve, in a sentence or two."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WIDE = 0.05
 
 
 def next_step(path: Path, solution: Solution[Any], out: Path | None, *, interrupted: bool) -> str:
-    """Where the plan is, or why there is none, and what to do next."""
+    """A sentence that says where the plan is, or why there is none, and what to do next."""
     if solution.plan is not None:
         return _with_a_plan(path, solution, out, interrupted=interrupted)
     if solution.conflicts:

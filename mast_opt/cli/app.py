@@ -85,7 +85,7 @@ def build_app(tokens: Sequence[str] = ()) -> App:
 
 
 def command_line(run: Run) -> Callable[[], Answer] | None:
-    """What the tokens ask for; None if that was help or the version, which are shown at once.
+    """The call that the tokens ask for; None if that was help or the version, which are shown at once.
 
     Raises:
         UsageError: the tokens make no sense.

@@ -23,19 +23,19 @@ UNCHECKED = "the stated bound, and so the gap, is not checked: nothing in the pl
 
 @dataclass(frozen=True)
 class Proof:
-    """What can be proven of the objective, and whether that covers the stated bound."""
+    """Proven bound on the objective, and whether it covers the stated one."""
 
     bound: float | None = None
-    """On the objective, or on the first term of a lexicographic one; None where nothing is proven."""
+    """Proven bound on the objective, or on the first term of a lexicographic one; None where nothing is proven."""
     checked: bool | None = None
     """Is the stated bound proven? None where none is stated."""
     wrong: tuple[Violation, ...] = ()
     faults: tuple[str, ...] = ()
-    """Why the certificate proves nothing."""
+    """Reasons why the certificate proves nothing."""
     source: str = ""
-    """What proves ``bound``."""
+    """Source of the proof of ``bound``."""
     what: str = "objective"
-    """What ``bound`` is a bound on."""
+    """Name of the quantity that ``bound`` bounds."""
     sense: Sense = Sense.MIN
 
     @property

@@ -24,7 +24,7 @@ class EventLog:
         self._path = path
         self._file: TextIO | None = None
         self.failure: OSError | None = None
-        """Why the log ends early; None if it is complete."""
+        """The error that ended the log early; None if it is complete."""
 
     def __enter__(self) -> EventLog:
         if self._path is not None:

@@ -8,7 +8,7 @@ from mast_opt.core.errors import BackendUnavailable, InputError, Interrupted, Si
 
 
 class Exit(enum.IntEnum):
-    """What a command's exit code means."""
+    """Exit codes of commands."""
 
     OK = 0
     """Done; for ``solve``, a verified plan."""

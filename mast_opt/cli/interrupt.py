@@ -14,7 +14,8 @@ from mast_opt.core.solve_result import Status
 
 
 class Interrupt:
-    """While entered, the first SIGINT, SIGTERM or SIGHUP sets ``cancel``, and the next one ends the process.
+    """Signal handler that sets ``cancel`` on the first SIGINT, SIGTERM or SIGHUP while entered, and ends the process on
+    the next.
 
     A SIGHUP that is ignored, as under ``nohup``, stays ignored.
 

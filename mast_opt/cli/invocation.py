@@ -33,7 +33,7 @@ class Answer:
 
 
 class Run:
-    """What a command is given in addition to its options."""
+    """Context of a command in addition to its options: its record, its console and its clock."""
 
     def __init__(self, tokens: Sequence[str]) -> None:
         self._began = time.perf_counter()
@@ -42,7 +42,7 @@ class Run:
         self.json = "--json" in options
         self.stdout = OnlyResults()
         self.record: Record = blank()
-        """What ``--json`` prints; a command fills it in as it learns more."""
+        """Record that ``--json`` prints; a command fills it in as it learns more."""
 
     @property
     def elapsed_s(self) -> float:
@@ -70,7 +70,7 @@ class Run:
             self.record["runtime_s"][name] += time.perf_counter() - began
 
     def shown(self, words: str) -> AbstractContextManager[object]:
-        """In a terminal, show the words while the block takes long."""
+        """Show the words in a terminal while the block takes long."""
         if not words or sys.stderr is None or not sys.stderr.isatty():
             return nullcontext()
         from mast_opt.planner.report.terminal.progress import Progress

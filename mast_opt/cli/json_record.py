@@ -56,7 +56,7 @@ def blank() -> Record:
 
 
 def solution_keys(solution: Solution[Any]) -> Record:
-    """What a solve found; ``runtime_s`` is left to the caller, who also knows how long reading took."""
+    """Keys of a solution; ``runtime_s`` is left to the caller, who also knows how long reading took."""
     verdict = {} if solution.verdict is None else verdict_keys(solution.verdict)
     return {
         "kind": solution.kind,
@@ -98,7 +98,7 @@ def limit_keys(kind: Kind[Any, Any], problem: Problem[Any], plan: object) -> Rec
 
 
 def today_keys(state: CurrentState | None) -> Record | None:
-    """What the instance says of the present state; None where its kind has none."""
+    """Keys of the present state as the instance states it; None where its kind has none."""
     if state is None:
         return None
     return {
@@ -112,7 +112,7 @@ def today_keys(state: CurrentState | None) -> Record | None:
 
 
 def verdict_keys(verdict: Verdict) -> Record:
-    """What the verifier says."""
+    """Keys of a verdict."""
     return {
         "objective": verdict.objective,
         "terms": dict(verdict.terms),
@@ -340,12 +340,12 @@ def _outcome(one: Outcome[Any]) -> dict[str, Any]:
 
 
 def loss_keys(lost: Loss) -> Record:
-    """What a scenario destroys: ``lost_datasets``, ``lost_tb``, and ``lost_workloads`` or ``lost_jobs``."""
+    """Keys of what a scenario destroys: ``lost_datasets``, ``lost_tb``, and ``lost_workloads`` or ``lost_jobs``."""
     return {"lost_datasets": list(lost.datasets), "lost_tb": lost.tb, f"lost_{lost.noun}s": list(lost.work)}
 
 
 def _comparable(one: Outcome[Any], verdict: Verdict) -> float:
-    """What the base plan has where the new one has its objective: with a lexicographic one, the value of that term."""
+    """Value of the base plan in the new plan's objective: with a lexicographic one, the value of its term."""
     term = next((term for term in (one.solution.term, *one.problem.objective.order) if term), None)
     return verdict.objective if term is None else verdict.terms[term]
 

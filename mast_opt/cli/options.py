@@ -79,7 +79,7 @@ ParamFile = Annotated[Path | None, Parameter(help="A TOML file of such parameter
 BLOCK_WORKERS, BLOCK_RAY = "blocks.workers", "blocks.ray"
 """Parameters that --workers and --ray set, of solvers that have them."""
 WEIGHTED = "weighted"
-"""What --order says for a weighted sum."""
+"""Value of --order that asks for a weighted sum."""
 TheRun = Annotated[Run, Parameter(parse=False)]
 
 
@@ -90,7 +90,7 @@ def check_force(force: bool, out: Path | None) -> None:
 
 
 def numbers_by_name(option: str, texts: Sequence[str] | None, example: str) -> dict[str, float]:
-    """What a repeatable NAME=NUMBER option says. Raises UsageError for anything else, or a name twice."""
+    """Numbers by name from a repeatable NAME=NUMBER option. Raises UsageError for anything else, or a name twice."""
     found: dict[str, float] = {}
     for text in texts or ():
         name, equals, number = text.partition("=")
@@ -107,7 +107,7 @@ def numbers_by_name(option: str, texts: Sequence[str] | None, example: str) -> d
 
 
 def params_given(kind: Kind[Any, Any], solver: str, texts: Sequence[str] | None, file: Path | None) -> Params | None:
-    """What --param and --params say of a heuristic; None where neither is given.
+    """Parameters of a heuristic from --param and --params; None where neither is given.
 
     Raises:
         UsageError: the solver has no parameters, or a name or value does not fit.
@@ -124,7 +124,7 @@ def params_given(kind: Kind[Any, Any], solver: str, texts: Sequence[str] | None,
 
 
 def block_params(kind: Kind[Any, Any], solver: str, workers: str | None, ray: str | None) -> list[str]:
-    """What --workers and --ray say, as --param says it.
+    """Parameters in the form of --param that --workers and --ray stand for.
 
     Raises:
         UsageError: the solver does not divide instances, or what is given does not fit.
@@ -159,7 +159,7 @@ def _toml(file: Path) -> dict[str, Any]:
 def overrides_given(
     weights: Sequence[str] | None, order: str | None = None, limits: Sequence[str] | None = None
 ) -> Overrides:
-    """What --weight, --order and --limit say. Raises UsageError for anything that is not of their form."""
+    """Overrides from --weight, --order and --limit. Raises UsageError for anything that is not of their form."""
     names = None if order is None else tuple(name.strip() for name in order.split(","))
     return Overrides(
         weights=numbers_by_name("--weight", weights, "remote=500"),
@@ -184,7 +184,7 @@ HEAD = ["what", "name"]
 
 
 def parts_to_freeze(texts: Iterable[str]) -> dict[str, list[str]]:
-    """What (``region``, ``workload``, …) → names, of all mentions together.
+    """Names by kind of part (``region``, ``workload``, …), of all mentions together.
 
     Raises:
         UsageError: something that is neither WHAT=NAME nor a CSV file with the columns what and name.

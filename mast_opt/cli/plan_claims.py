@@ -1,4 +1,4 @@
-"""What a plan folder says about itself, compared with the verifier: its objective and bounds."""
+"""Claims of a plan folder about itself, compared with the verifier: its objective and bounds."""
 
 from __future__ import annotations
 
@@ -81,6 +81,6 @@ def number_in(fields: Mapping[str, Any], name: str) -> float | None:
 
 
 def text_in(fields: Mapping[str, Any], name: str) -> str | None:
-    """What ``plan.toml`` says under a name, as text, whatever its type is; None where there is no such line."""
+    """Text of a field of ``plan.toml``, whatever its type; None where there is no such line."""
     value = fields.get(name)
     return None if value is None else str(value)

@@ -27,6 +27,7 @@ def console(stream: TextIO) -> Console:
 
     class Plain(Console):
         def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+            """Segments of a renderable, with unsafe characters shown as escapes."""
             for segment in super().render(renderable, options):
                 if segment.control or not UNSAFE.search(segment.text.replace("\n", "")):
                     yield segment
@@ -55,7 +56,8 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
 
 
 class OnlyResults:
-    """While entered, what native solver code writes to file descriptor 1 goes to stderr, until ``release``."""
+    """Redirection to stderr of what native solver code writes to file descriptor 1, while entered, until
+    ``release``."""
 
     def __init__(self) -> None:
         self._kept: int | None = None
@@ -97,7 +99,7 @@ def to_stdout(write: Callable[[], None]) -> None:
 
 
 def _abandon_stdout() -> None:
-    """After a broken pipe: whatever is still buffered goes nowhere, without complaint."""
+    """Discard whatever is still buffered after a broken pipe, without complaint."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.close(nowhere)

@@ -37,7 +37,7 @@ _RANGE = re.compile(r"([0-9]{1,9})\.\.([0-9]{1,9})")
 
 @dataclass(frozen=True)
 class Grid:
-    """What a command line asks for."""
+    """Grid of simulations that a command line asks for."""
 
     policies: tuple[str, ...]
     loads: tuple[float, ...]

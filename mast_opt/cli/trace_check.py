@@ -20,7 +20,7 @@ DAY_MS = 86_400_000
 
 
 def check_trace(path: Path, run: Run, *, strict: bool) -> Answer:
-    """What a trace holds, and what in it was probably not meant.
+    """Show what a trace holds, and what in it was probably not meant.
 
     Raises:
         InstanceError: lists every fault of its files.

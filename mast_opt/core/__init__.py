@@ -1,1 +1,2 @@
-"""What every layer uses: errors, results, checked arrays, limits and compiled kernels. Imports nothing above it."""
+"""Parts that every layer uses: errors, results, checked arrays, limits and compiled kernels. Imports nothing above
+it."""

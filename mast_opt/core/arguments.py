@@ -1,4 +1,4 @@
-"""What callers of public functions hand in, checked before anything is done with it.
+"""Checks of the arguments of public functions, made before anything is done with them.
 
     @checked(path=a_path, force=a_flag)
     def write(problem, path, *, force=False, seed=0): ...
@@ -64,7 +64,7 @@ def anything(name: str, value: object) -> None:
 
 
 def a_text(name: str, value: object) -> None:
-    """Text."""
+    """Refuse anything but a str."""
     if not isinstance(value, str):
         raise refuse(name, value, "a str")
 
@@ -150,7 +150,7 @@ def a_price(name: str, value: object) -> None:
 
 
 def prices(name: str, value: object) -> None:
-    """As ``mapping_of(a_price)``, in less time for many of ``float``."""
+    """Prices by name, checked like ``mapping_of(a_price)`` but in less time for many of ``float``."""
     if isinstance(value, Mapping) and set(map(type, value)) <= {str} and set(map(type, value.values())) == {float}:
         numbers = value.values()
         if min(numbers) >= 0 and sum(numbers) >= 0:  # no sum of anything that is no number is at least 0

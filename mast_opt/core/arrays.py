@@ -35,7 +35,7 @@ MOST_KEY = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What one array field has to be."""
+    """Requirements of one array field."""
 
     name: str
     shape: Shape
@@ -67,7 +67,7 @@ def amounts(
 
 
 def flags(name: str, *shape: str | int) -> Column:
-    """Booleans."""
+    """A column of booleans."""
     return Column(name, shape, BOOLEANS, least=None)
 
 

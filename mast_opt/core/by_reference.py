@@ -43,7 +43,7 @@ class ByReference(types.Type):
 
     @property
     def mangling_args(self) -> tuple[str, tuple[()]]:
-        """What symbols of compiled functions say of the type: with all members they would fill pages."""
+        """Symbol of the type in names of compiled functions; with all members it would fill pages."""
         return self._symbol, ()
 
 

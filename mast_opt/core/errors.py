@@ -35,7 +35,7 @@ class MastOptError(Exception):
     """Root of every exception that mast-opt raises on purpose."""
 
     code: ClassVar[str] = "error"
-    """What happened, in a word that does not change; the message may."""
+    """Identifier of what happened, which does not change; the message may."""
 
     def details(self) -> dict[str, Any]:
         """Code, message and fields, ready for JSON."""
@@ -101,7 +101,7 @@ class Fault:
     file: str
     """File, sheet or key that holds the value, relative to the input's root."""
     expected: str
-    """What would have been right, in words."""
+    """Description of a value that would have been right."""
     row: int | None = None
     """1-based data row (the header does not count), or the row of an Excel sheet as Excel numbers it; None when the
     fault is not in one row."""
@@ -109,7 +109,7 @@ class Fault:
     value: str | None = None
     """The offending value as it was written; None when something is missing."""
     count: int = 1
-    """How many cells this stands for; more than 1 when they are counted instead of listed one by one."""
+    """Number of cells that this stands for; more than 1 when they are counted instead of listed one by one."""
 
     def __str__(self) -> str:
         where = shown(self.file)

@@ -37,16 +37,16 @@ THREADS, PROCESSES, RAY = "threads", "processes", "ray"
 EXECUTORS = (THREADS, PROCESSES, RAY)
 
 POLL_S = 0.05
-"""Between two looks at whether a call that is under way should stop."""
+"""Seconds between two looks at whether a running call should stop."""
 PATIENCE_S = 10.0
-"""What a process has to end its call in once it should stop; then it ends itself."""
+"""Seconds in which a process has to end its call once it should stop; then it ends itself."""
 RAY_PATIENCE_S = 10.0
-"""The same for a task of Ray."""
+"""Seconds in which a task of Ray has to end its call once it should stop."""
 
 _ADDRESS = re.compile(r"auto|(ray://)?[^\s/:]+:[0-9]{1,5}")
 
 _cancel = threading.Event()
-"""Of a worker process: set when its call should stop."""
+"""Event of a worker process, set when its call should stop."""
 
 
 class WorkerLost(Exception):
@@ -57,7 +57,7 @@ class Call(Protocol[GivenInT, FoundOutT]):
     """A function of a module (its name is what is sent)."""
 
     def __call__(self, given: GivenInT, cancel: threading.Event, /) -> FoundOutT:
-        """What is found; soon, once ``cancel`` is set."""
+        """Return the result; soon, once ``cancel`` is set."""
 
 
 class Shared(Protocol[SharedT]):
@@ -68,10 +68,10 @@ class Shared(Protocol[SharedT]):
 
 
 class Executor(Protocol):
-    """Where calls are made."""
+    """Interface of an executor: a place where calls are made."""
 
     size: int
-    """How many at a time."""
+    """Number of calls at a time."""
 
     def share(self, value: SharedInT) -> Shared[SharedInT]:
         """The value, for calls until the executor is closed.
@@ -81,7 +81,7 @@ class Executor(Protocol):
         """
 
     def run(self, call: Call[GivenT, FoundT], given: GivenT, stopped: Callable[[], bool]) -> FoundT:
-        """What the call finds.
+        """Make the call and return its result.
 
         Args:
             call: a function of a module.
@@ -148,6 +148,7 @@ class _Here(Generic[SharedT]):
     value: SharedT
 
     def get(self) -> SharedT:
+        """The value itself."""
         return self.value
 
 
@@ -158,6 +159,7 @@ class _InFile(Generic[SharedT]):
     path: Path
 
     def get(self) -> SharedT:
+        """The value, read from its file once in each process."""
         if _kept.path != self.path:
             _kept.path, _kept.value = None, None
             with self.path.open("rb") as file:
@@ -182,6 +184,7 @@ class _InStore(Generic[SharedT]):
     reference: Any
 
     def get(self) -> SharedT:
+        """The value, from the store of Ray."""
         import ray
 
         return cast(SharedT, ray.get(self.reference))
@@ -192,9 +195,11 @@ class _Threads:
         self.size, self._cancel = size, cancel
 
     def share(self, value: SharedInT) -> Shared[SharedInT]:
+        """Share a value among threads."""
         return _Here(value)
 
     def run(self, call: Call[GivenT, FoundT], given: GivenT, stopped: Callable[[], bool]) -> FoundT:
+        """Run a call in this thread."""
         return call(given, self._cancel)
 
 
@@ -217,6 +222,7 @@ class _Processes:
         return ProcessPoolExecutor(self.size, self._context, _begin_worker, (self._reader, PATIENCE_S))
 
     def run(self, call: Call[GivenT, FoundT], given: GivenT, stopped: Callable[[], bool]) -> FoundT:
+        """Run a call in a worker process."""
         if stopped():
             raise WorkerLost("stopped before it began")
         pool = self._pool
@@ -240,6 +246,7 @@ class _Processes:
                 self._pool = self._begun()
 
     def share(self, value: SharedInT) -> Shared[SharedInT]:
+        """Share a value among processes, as a file."""
         with self._lock:
             if self._folder is None:
                 self._folder = TemporaryDirectory(prefix="mast-opt-")
@@ -301,9 +308,11 @@ class _Ray:
         self.size = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
     def share(self, value: SharedInT) -> Shared[SharedInT]:
+        """Share a value among workers, in the store of Ray."""
         return _InStore(self._ray.put(value))
 
     def run(self, call: Call[GivenT, FoundT], given: GivenT, stopped: Callable[[], bool]) -> FoundT:
+        """Run a call as a task of Ray."""
         ray = self._ray
         if stopped():
             raise WorkerLost("stopped before it began")

@@ -15,7 +15,7 @@ from mast_opt.core.errors import UsageError
 
 @dataclass
 class _Process:
-    """What this process knows of the table library's threads."""
+    """State of the table library's threads in this process."""
 
     started: bool = False
     """Whether they have been started here."""

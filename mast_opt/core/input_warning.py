@@ -14,16 +14,16 @@ class InputWarning:
     file: str
     """File, sheet or key that holds the value, relative to the input's root; as in ``Fault``."""
     message: str
-    """What is odd about the value."""
+    """Description of what is odd about the value."""
     row: int | None = None
     """Row as in ``Fault``; None where the warning is about a whole column or file."""
     column: str | None = None
     value: str | None = None
     """The value as it is written in the file."""
     suggestion: str = ""
-    """What was perhaps meant, or what to do; empty where nothing can be guessed."""
+    """Guess of what was meant, or advice; empty where nothing can be guessed."""
     count: int = 1
-    """How many cells this stands for: the first of them is the one that is named."""
+    """Number of cells that this stands for; the first of them is the one that is named."""
 
     def __str__(self) -> str:
         where = shown(self.file)

@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept between processes.
+"""Cache of compiled kernels between processes.
 
 numba keeps them next to the source, or in the user's cache folder. A read-only installation used by an account without
 a home directory has neither. Then they go to a private folder among the temporary files. If there is no such folder
@@ -26,7 +26,7 @@ _setting_lock = threading.Lock()
 
 
 def cached_njit(signatures: Sequence[Any] = (), keep: bool = True, **options: Any) -> Callable[[FunctionT], FunctionT]:
-    """As ``numba.njit(signatures, cache=True, **options)``, but it never fails for lack of a folder.
+    """Decorator like ``numba.njit(signatures, cache=True, **options)`` that never fails for lack of a folder.
 
     Args:
         signatures: what to compile for at once; without any, each signature is compiled when it is first called.

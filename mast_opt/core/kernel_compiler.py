@@ -53,6 +53,7 @@ class _PartLibrary(_Library):
 
     @property
     def codegen(self) -> Any:
+        """Code generator that makes no environments."""
         return _WithoutEnvironments(self._codegen)
 
     def _optimize_final_module(self) -> None:

@@ -1,4 +1,4 @@
-"""What is read from a file at most, and how a file is opened.
+"""Limits on what is read from a file, and the opening of files.
 
 Each limit is checked before memory is allocated for what it limits. ``docs/security.md`` explains them.
 """
@@ -32,7 +32,7 @@ MOST_RESULTS_BYTES = 256 * MIB
 MOST_EVENTS_BYTES = 256 * MIB
 """Size of ``events.jsonl``."""
 MOST_RATIO = 100
-"""How many times larger unpacked content may be than its file, beyond ``FREE_BYTES``."""
+"""Ratio of unpacked content to the size of its file that is allowed at most, beyond ``FREE_BYTES``."""
 FREE_BYTES = 32 * MIB
 """Unpacked size up to which ``MOST_RATIO`` does not count."""
 MOST_COLUMNS = 1_000
@@ -97,7 +97,7 @@ def _read(file: IO[bytes] | gzip.GzipFile, most: int) -> bytes:
 
 
 def unzipped(data: bytes, most: int = MOST_FILE_BYTES) -> bytes:
-    """What gzip packed. Raises OSError, EOFError or zlib.error for a file that is damaged or too large."""
+    """Content of gzip data. Raises OSError, EOFError or zlib.error for a file that is damaged or too large."""
     most = most_unpacked(len(data), most)
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
         content = _read(file, most)

@@ -1,4 +1,4 @@
-"""How much memory there is left, as far as the system reports it."""
+"""Memory that is left, as far as the system reports it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GB = 10**9
 
 
 def available_bytes(root: Path = Path("/")) -> int | None:
-    """What this process may still take before the system ends it; None where the system does not report it.
+    """Bytes that this process may still take before the system ends it; None where the system does not report it.
 
     The least of what the machine has (free memory, caches that can be dropped, and swap), of what its control groups
     (containers, batch systems) leave it, and of what its limit on address space (``ulimit -v``) leaves it. Where a
@@ -59,7 +59,7 @@ def built_in_bytes() -> int | None:
 
 
 def _groups(root: Path) -> Iterator[int]:
-    """What each control group with a limit on memory leaves: those of this process and those around them.
+    """Bytes that each control group with a limit on memory leaves: those of this process and those around them.
 
     Pages of files count as use there, but are dropped before anything is ended.
     """

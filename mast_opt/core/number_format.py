@@ -10,7 +10,7 @@ ROUNDING = 1e-9
 
 
 def plain(value: float | None) -> str:
-    """About five significant digits, thousands apart, no exponent for everyday sizes."""
+    """A number with about five significant digits, thousands apart, no exponent for everyday sizes."""
     if value is None:
         return UNKNOWN
     if value != 0 and not 1e-4 <= abs(value) < 1e9:

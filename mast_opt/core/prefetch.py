@@ -35,7 +35,7 @@ def _line(context: Any, array: Any, row: Any, column: Any) -> Any:
 
 
 def _nothing(array: NDArray[Any], row: int, column: int) -> None:
-    """In the place of a prefetch where kernels are interpreted."""
+    """Do nothing, in the place of a prefetch where kernels are interpreted."""
 
 
 _settings: Any = config

@@ -20,9 +20,9 @@ class Quota:
 
     nominal: int
     borrowing: int | None = None
-    """How much more than the quota the node and those below it may use; None: as much as there is."""
+    """Amount beyond the quota that the node and those below it may use; None: as much as there is."""
     lending: int | None = None
-    """How much of the quota others may use; None: all of it."""
+    """Amount of the quota that others may use; None: all of it."""
 
 
 _NONE = Quota(0)
@@ -77,11 +77,11 @@ class QuotaTree(Generic[KeyT]):
         return self._use[node].get(key, 0)
 
     def available(self, node: str, key: KeyT) -> int:
-        """How much more a node can use now; negative where a quota was lowered under its use."""
+        """Amount that a node can use now in addition; negative where a quota was lowered under its use."""
         return self._available(node, key, empty=False)
 
     def most(self, node: str, key: KeyT) -> int:
-        """How much a node could use if nothing else ran."""
+        """Amount that a node could use if nothing else ran."""
         return self._available(node, key, empty=True)
 
     def _available(self, node: str, key: KeyT, *, empty: bool) -> int:
@@ -104,10 +104,10 @@ class QuotaTree(Generic[KeyT]):
             self.add(above, key, more)
 
     def _beyond(self, node: str, key: KeyT) -> int:
-        """What a node uses of its parent."""
+        """Amount of its parent's quota that a node uses."""
         return max(0, self.use(node, key) - self._kept(node, key))
 
     def _kept(self, node: str, key: KeyT) -> int:
-        """What a node does not lend."""
+        """Amount of its quota that a node does not lend."""
         limit = self.quota(node, key).lending
         return 0 if limit is None else max(0, self.owned(node, key) - limit)

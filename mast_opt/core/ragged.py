@@ -36,7 +36,7 @@ def joined(group: IntArray, start: IntArray, count: IntArray) -> tuple[IntArray,
 
 @cached_njit(nogil=True)
 def taken(values: NDArray[Any], at: IntArray) -> NDArray[Any]:
-    """values[at]."""
+    """``values[at]``, compiled."""
     out = np.empty(len(at), values.dtype)
     for e in range(len(at)):
         out[e] = values[at[e]]

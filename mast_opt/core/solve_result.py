@@ -1,4 +1,4 @@
-"""What is asked of a solver and what it answers."""
+"""Parameters and results of solvers."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Event:
     compiling: bool = False
     """True for the event which says that kernels are being compiled; the search begins afterwards."""
     sense: Sense = Sense.MIN
-    """Of the objective."""
+    """Direction of the objective."""
 
     @property
     def gap(self) -> float | None:
@@ -122,7 +122,7 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class SolveParams:
-    """What a caller asks of any solver. A field that a backend cannot honour raises UnsupportedOption."""
+    """Parameters that every solver takes. A field that a backend cannot honour raises UnsupportedOption."""
 
     time_limit_s: float | None = None
     gap: float = 1e-4
@@ -135,8 +135,8 @@ class SolveParams:
     start: NDArray[np.float64] | None = None
     """A value for every column, offered as a first incumbent."""
     basis: Basis | None = None
-    """Where to begin with a linear program. It changes no answer but the choice among several, so a backend that cannot
-    begin at a vertex begins elsewhere. One that does not fit is completed."""
+    """Basis from which a linear program starts. It changes no answer but the choice among several, so a backend that
+    cannot begin at a vertex begins elsewhere. One that does not fit is completed."""
     incumbents: Callable[[], NDArray[np.float64] | None] | None = None
     """Called now and then while the solver runs: a solution found elsewhere since the last call, a value for every
     column, or None. One that breaks a limit changes nothing. Only a backend that ``takes_incumbents`` can honour it."""
@@ -167,7 +167,7 @@ class SolveResult:
     """[rows] of a linear program solved to its optimum: by how much the minimum rises with a row's limit, per unit.
     None where the solver does not say; ``mast_opt.problems.mip.duality`` then finds them."""
     basis: Basis | None = None
-    """Of a linear program solved to its optimum, where the solver states it."""
+    """Basis of a linear program solved to its optimum, where the solver states it."""
 
     def __post_init__(self) -> None:
         if self.status.has_solution != (self.x is not None and self.objective is not None):

@@ -14,7 +14,7 @@ MOST_ROWS = 20
 
 @dataclass(frozen=True)
 class Summary:
-    """What a person wants to know of an object first."""
+    """Summary of an object: what a person wants to know of it first."""
 
     title: str
     facts: tuple[tuple[str, str], ...]
@@ -48,7 +48,7 @@ class Summarised(ABC):
 
     @abstractmethod
     def _summary(self) -> Summary:
-        """What this object shows."""
+        """Summary that this object shows."""
 
     def __repr__(self) -> str:
         return self._summary().line()

@@ -11,8 +11,8 @@ MICRO = 1_000_000
 """Millionths: of a dollar, a cost."""
 MB_PER_TB = 1_000_000
 HOURS_A_MONTH = 730
-"""Of the average month, 365 / 12 days, as cloud prices count them."""
+"""Hours of the average month, 365 / 12 days, as cloud prices count them."""
 MIB_PER_GIB = 1024
 
 MIB, GIB = 2**20, 2**30
-"""Bytes."""
+"""Bytes of a mebibyte and of a gibibyte."""

@@ -1,4 +1,4 @@
-"""What the verifier says about a plan."""
+"""Verdict of the verifier about a plan."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Violation:
     index: tuple[str, ...]
     """Labels of the row, as in ``storage[eu-west]``."""
     amount: float
-    """By how much the limit is missed, in the constraint's base unit, > 0."""
+    """Amount by which the limit is missed, in the constraint's base unit, > 0."""
     limit: float
     """The limit itself, in the same unit."""
     unit: str = ""
@@ -68,7 +68,7 @@ class Conflict:
     constraint: str
     index: tuple[str, ...]
     message: str
-    """In the words of the domain, with the numbers: what is asked, what there is."""
+    """Description in the words of the domain, with the numbers: what is asked, what there is."""
 
     def __str__(self) -> str:
         return self.message

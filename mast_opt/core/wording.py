@@ -64,7 +64,7 @@ def shown(text: str) -> str:
 
 
 def shown_lines(text: str) -> str:
-    """As ``shown``, with ends of lines kept."""
+    """Printable text like ``shown``, with ends of lines kept."""
     return _UNSAFE_IN_LINES.sub(_escape, text)
 
 

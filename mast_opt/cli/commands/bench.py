@@ -22,7 +22,7 @@ RESULTS = Path("out/bench")
 PAGE = Path("docs/benchmarks/results.md")
 PATIENCE_S = 120.0
 IMAGES = "images"
-"""Of the plots, in the folder that has the name of the page."""
+"""Folder of the plots, in the folder that has the name of the page."""
 
 
 def command(

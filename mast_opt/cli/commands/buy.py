@@ -63,7 +63,7 @@ def command(
     json: Json = False,
     run: TheRun,
 ) -> Answer:
-    """What to buy: the cheapest purchases with which no region is overloaded.
+    """Find the cheapest purchases with which no region is overloaded.
 
     The table 'candidates' of the instance says what is offered: GPUs of a type, storage, or capacity of a link, in
     which region, in which steps, at which price, after how many days. Every workload is served. A MIP solver decides

@@ -96,7 +96,7 @@ def _as_record(one: Decision) -> dict[str, Any]:
 
 
 def _printer(seen: dict[str, Decision]) -> Callable[[Sequence[Decision]], None]:
-    """What prints decisions that are new, as lines of JSON."""
+    """A function that prints new decisions as lines of JSON."""
     import datetime
     import json
 

@@ -82,7 +82,7 @@ def command(  # noqa: C901 - one branch for each sort of question
     json: Json = False,
     run: TheRun,
 ) -> Answer:
-    """Why there is no plan and what would help, or why a plan does what it does.
+    """Explain why there is no plan and what would help, or why a plan does what it does.
 
     Without --plan: limits that contradict one another, of which none can be left out, in words and with amounts, and
     the cheapest repairs, each of them tried out (exit code 3; 0 if there is a plan after all). With --plan: for each

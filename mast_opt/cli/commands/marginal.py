@@ -48,7 +48,7 @@ def command(
     json: Json = False,
     run: TheRun,
 ) -> Answer:
-    """What one more TB, core, GPU or TB a day is worth, region by region.
+    """Compute what one more TB, core, GPU or TB a day is worth, region by region.
 
     Each value is the difference of two solves: the instance as it is, and with so many units more in one place. It is
     stated for one unit, in units of the objective. Without --free every integer decision of the plan is fixed and the

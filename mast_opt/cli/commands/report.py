@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 CLAIMED = ("bound", "gap", "status", "stages")
-"""What ``plan.toml`` says that no verifier can see in the plan."""
+"""Claims of ``plan.toml`` that no verifier can see in the plan."""
 
 
 def command(
@@ -129,7 +129,7 @@ def _of_run(path: Path, out: Path, png: Path | None, force: bool, run: Run) -> A
 def _to_be_believed(
     problem: Problem[PlanT], verdict: Verdict, reading: PlanReading[PlanT], proof: Proof
 ) -> tuple[dict[str, Any], list[str]]:
-    """What ``plan.toml`` says, without a bound and a status that are another instance's or wrong; and why."""
+    """Fields of ``plan.toml`` without a bound and a status that are another instance's or wrong, and the reasons."""
     meant = objective_meant(problem, verdict, reading.fields)
     fields = {**reading.fields, "objective": meant}
     wrong = [*wrong_claims(problem, reading.plan, verdict, reading.fields), *proof.wrong]

@@ -268,7 +268,7 @@ def _kueue(host: str, fleet: Path | None, worker: list[str] | None) -> dict[str,
 
 
 def _spare_the_collector() -> None:
-    """What is there stays, and is not looked through again."""
+    """Freeze the objects that exist, so that the garbage collector does not look through them again."""
     gc.collect()
     gc.freeze()
 

@@ -248,7 +248,7 @@ def _option(text: str) -> tuple[str, OptionValue]:
 
 
 def _time_left(run: Run, time_limit: float | None, *, writes: bool) -> float | None:
-    """What is left for solving; a plan is taken to need as long to write as the instance took to read."""
+    """Seconds left for solving; a plan is taken to need as long to write as the instance took to read."""
     if time_limit is None:
         return None
     reserve = min(run.record["runtime_s"]["read"], 0.05 * time_limit) if writes else 0.0

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _figures(fields: Mapping[str, Any], bound_checked: bool | None) -> str:
-    """What holds of the figures that ``plan.toml`` states, where none is wrong."""
+    """Words on the figures that ``plan.toml`` states, where none is wrong."""
     stated = ", the stated objective is right" if fields.get("objective") is not None else ""
     if bound_checked is None:
         return stated

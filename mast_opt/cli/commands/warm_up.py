@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 SIMULATION = "simulation"
-"""What is no kind of problem, but compiled too."""
+"""Name of the simulation, which is no kind of problem but compiled too."""
 
 
 def command(*kinds: str, json: Json = False, run: TheRun) -> Answer:

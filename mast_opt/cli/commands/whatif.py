@@ -81,7 +81,7 @@ def command(
     json: Json = False,
     run: TheRun,
 ) -> Answer:
-    """What happens if something changes: a lost region, more demand, new hardware, other prices, a pin.
+    """Solve scenarios of change: a lost region, more demand, new hardware, other prices, a pin.
 
     Every scenario is planned again and compared with the base plan: terms, key figures, what has to be moved, and how
     many limits the base plan would break if nothing were done. Work that cannot be served is priced, never forbidden.
@@ -183,7 +183,8 @@ def command(
 
 
 def _where(out: Path, broken: Sequence[Violation]) -> str:
-    """Where the robust plan is, and that it breaks limits of the instance, in which nothing is priced."""
+    """A sentence that says where the robust plan is, and that it breaks limits of the instance, in which nothing is
+    priced."""
     if not broken:
         return f"The robust plan is in {out}."
     names = f"{broken[0].name}, …" if len(broken) > 1 else broken[0].name

@@ -51,7 +51,7 @@ THROUGHPUTS = Format(
 )
 FORMATS = (THROUGHPUTS, Format("Gavel, a line of a trace", LINE, Use.REFUSED))
 LARGEST = 1e12
-"""Of any number in a file."""
+"""Largest number that a file may hold."""
 MOST_JOB_TYPES = 1000
 MOST_PACKED = 4096
 """Jobs whose pairs are listed."""

@@ -26,7 +26,7 @@ from mast_opt.problems.resource_allocation import ResourceAllocation
 
 SettingsT = TypeVar("SettingsT")
 MOST_CONFIGURATIONS = 2_000_000
-"""Of an instance; a small file of AlloX or of pairs may stand for far more."""
+"""Largest number of configurations of an instance; a small file of AlloX or of pairs may stand for far more."""
 _JOB = label("job", "job", help="name of the job")
 
 

@@ -84,7 +84,7 @@ def solve(
 
 
 def tables(processing_s: ArrayLike, *, waited_s: ArrayLike = 0.0) -> Program:
-    """The same choice as a resource allocation: one configuration for each job, machine and place from the end.
+    """Tables of the choice as a resource allocation: one configuration for each job, machine and place from the end.
 
     The objective of the ``cost`` policy is the total without what the jobs have waited so far. J²·M configurations: for
     small instances and for comparisons.

@@ -19,7 +19,7 @@ from mast_opt.problems.mip import Mip, MipBuilder
 INTERIOR = SolveParams(threads=1, options=(("solver", "ipm"), ("run_crossover", "off"), ("presolve", "off")))
 """Interior point without crossover, so that the answer is no vertex; one thread, so that it is the same each time."""
 VERTEX = SolveParams(threads=1)
-"""For programs that interior point fails on."""
+"""Parameters for programs on which interior point fails."""
 TOLERANCE = 1e-3
 """Relative width at which the search for the least finish-time ratio ends."""
 
@@ -33,7 +33,7 @@ class Demand:
     need: FloatArray
     """[J, G] GPUs that it holds there."""
     gpus: FloatArray
-    """[G]"""
+    """GPUs of each type, [G]."""
     pairs: IntArray = field(default_factory=lambda: np.zeros((0, 2), np.int64))
     """[P, 2] jobs that may have the same GPUs; both need as many."""
     pair_rate: FloatArray = field(default_factory=lambda: np.zeros((0, 2, 0)))

@@ -31,7 +31,8 @@ def bind_with_copies(record: JobRecord, view: View, desk: Desk, loads: RegionLoa
 
 
 def _missing(record: JobRecord, region: str, view: View) -> list[str] | None:
-    """What has to be copied; None if some of it cannot be, as it is nowhere whole or its size is not known."""
+    """Datasets that have to be copied; None if some of them cannot be, as they are nowhere whole or their size is not
+    known."""
     data = view.datasets
     missing = [
         name

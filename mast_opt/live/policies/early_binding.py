@@ -71,7 +71,7 @@ class EarlyBinding:
         self._seen: tuple[int, Mapping[str, int], Mapping[str, int]] | None = None
 
     def begin(self, view: View) -> None:
-        """See ``Policy.begin``."""
+        """Take in the jobs that are bound already."""
         self._queues = {region: Queue(by_submission) for region in view.supply_mgpu}
         self._waiting, self._waiting_mgpu = {}, dict.fromkeys(view.supply_mgpu, 0)
         self._due, self._seen_growth, self._seen = set(self._queues), view.reclaimable.count, None
@@ -80,7 +80,7 @@ class EarlyBinding:
                 self._join(record)
 
     def decide(self, view: View, desk: Desk) -> None:
-        """See ``Policy.decide``."""
+        """Bind new jobs to a region, and let each region place what waits there."""
         for event in view.news:
             if isinstance(event, (ev.Placed, ev.Cancelled)):
                 self._leave(event.job)

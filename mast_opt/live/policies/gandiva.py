@@ -25,7 +25,7 @@ TURNS = 1.0
 
 @dataclass(frozen=True)
 class Packing:
-    """Who is on which GPU."""
+    """Pairs of jobs that share a GPU, and jobs that have one alone."""
 
     pairs: tuple[tuple[int, int], ...]
     """Jobs that share a GPU, packed or taking turns, in ascending order."""
@@ -84,7 +84,7 @@ def solve(worth: ArrayLike, gpus: int) -> Packing:
 
 
 def random_trials(worth: ArrayLike, gpus: int, rng: np.random.Generator, *, trials: int) -> Packing:
-    """What Gandiva's own way finds: a random start, and random exchanges of two jobs wherever that is worth no less.
+    """Packing by Gandiva's own way: a random start, and random exchanges of two jobs wherever that is worth no less.
 
     Args:
         worth, gpus: as in ``solve``.
@@ -132,7 +132,8 @@ def greedy(worth: ArrayLike, gpus: int) -> Packing:
 
 
 def tables(worth: ArrayLike, gpus: int) -> Program:
-    """The same choice as a resource allocation with whole shares: a configuration for each job alone and each pair."""
+    """Tables of the choice as a resource allocation with whole shares: a configuration for each job alone and each
+    pair."""
     value = np.maximum(_symmetric(worth), TURNS)
     jobs = names("j", len(value))
     first, second = np.triu_indices(len(value), 1)

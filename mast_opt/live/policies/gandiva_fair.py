@@ -34,7 +34,7 @@ class Trade:
     gpus: FloatArray | None
     """[U, G]"""
     value: FloatArray | None
-    """[U]"""
+    """Value that each user has, [U]."""
     gpu_price: FloatArray | None
     """[G] total value of one GPU more; the ratio of two of them is the price of one type in GPUs of the other."""
     share_price: FloatArray | None
@@ -96,7 +96,8 @@ def solve(
 
 
 def tables(value: ArrayLike, gpus: ArrayLike, *, tickets: ArrayLike = 1.0, demand: ArrayLike | None = None) -> Program:
-    """The same trade as a resource allocation: a share is a part of the user's demand, held in GPUs of one type."""
+    """Tables of the trade as a resource allocation: a share is a part of the user's demand, held in GPUs of one
+    type."""
     worth, supply, wanted, fair = _inputs(value, gpus, tickets, demand)
     users, types = names("u", len(worth)), names("g", len(supply))
     label = [f"{user}-{kind}" for user in users for kind in types]

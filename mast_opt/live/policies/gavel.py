@@ -50,7 +50,7 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class Jobs:
-    """What Gavel knows of the jobs. Arrays are checked and copied; a single number stands for all jobs.
+    """Jobs as Gavel knows them. Arrays are checked and copied; a single number stands for all jobs.
 
     Raises:
         UsageError: arrays of other shapes, or numbers that they cannot hold.
@@ -75,7 +75,7 @@ class Jobs:
     entity: IntArray | None = None
     """[J] position of the entity that the job belongs to, for hierarchical policies."""
     entity_weight: FloatArray = field(default_factory=lambda: np.zeros(0))
-    """[E]"""
+    """Weight of each entity, [E]."""
     pairs: Pairs | None = None
     names: Sequence[str] | None = None
     """[J] labels; j0, j1, … unless given."""
@@ -125,7 +125,7 @@ class Shares:
 
     status: Status
     objective: float | None
-    """In the unit and sense of the policy: a rate over the fair one, seconds, …"""
+    """Objective in the unit and sense of the policy: a rate over the fair one, seconds, …"""
     bound: float | None
     share: FloatArray | None
     """[J, G] of the time that each job has on each type, alone."""
@@ -136,7 +136,7 @@ class Shares:
     kept: FloatArray | None
     """[J] part of its rate that each job keeps; below 1 only under ``strategy-proof``."""
     conflicts: tuple[Conflict, ...] = ()
-    """Why there is no solution, where that shows before solving."""
+    """Reasons why there is no solution, where that shows before solving."""
 
 
 def equal_mix(rate: ArrayLike, gpus: ArrayLike) -> FloatArray:

@@ -24,17 +24,17 @@ from mast_opt.core.errors import UsageError
 
 @dataclass(frozen=True)
 class Goodput:
-    """What is measured of one job. Raises UsageError for sizes that contradict one another."""
+    """Measurements of one job. Raises UsageError for sizes that contradict one another."""
 
     compute_s: float
     """Fixed seconds of a step."""
     compute_s_per_sample: float
     latency_s: tuple[float, float]
-    """Of an exchange inside a node, and between nodes."""
+    """Seconds of an exchange inside a node, and between nodes."""
     latency_s_per_replica: tuple[float, float]
-    """For each replica beyond two; inside a node, and between nodes."""
+    """Further seconds for each replica beyond two; inside a node, and between nodes."""
     overlap: float
-    """From 1, where computing and exchanging take turns, upwards."""
+    """Exponent of the overlap of computing and exchanging: 1 where they take turns, larger the more they overlap."""
     gradient_squared: float
     """Squared norm of the gradient."""
     gradient_variance: float
@@ -42,9 +42,9 @@ class Goodput:
     """Samples of the batch that the job was tuned for."""
     largest_batch: int
     least_samples: int = 1
-    """Of a replica in one step."""
+    """Least samples of a replica in one step."""
     most_samples: int | None = None
-    """Of a replica in one step; the largest batch unless given."""
+    """Most samples of a replica in one step; the largest batch unless given."""
     accumulates: bool = False
     """May steps be added up before they are exchanged?"""
 

@@ -1,5 +1,5 @@
-"""Which groups of servers, those of one cluster and GPU type, could have room for so many tasks of some size at most:
-a bound from above, kept up to date server by server, by which searches that must fail are left out."""
+"""Bounds on the groups of servers, those of one cluster and GPU type, that could have room for so many tasks of some
+size at most: a bound from above, kept up to date server by server, by which searches that must fail are left out."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ EVERYWHERE = -1
 
 
 class Size(NamedTuple):
-    """What a job asks of the servers of a group."""
+    """Request of a job to the servers of a group."""
 
     tier: int
     mgpu: int
-    """Of a task."""
+    """Milli-GPUs of a task."""
     tasks: int
     within: str = "cluster"
     cpu_mcores: int = 0
-    """Of a task, like memory; only GPUs are counted here."""
+    """Millicores of a task, like its memory; only GPUs are counted here."""
     memory_mib: int = 0
 
     @property
@@ -133,5 +133,5 @@ class GroupRoom:
 
 
 def _most(server: str, tier: int, view: View) -> int:
-    """What a server could give to work of a tier; less than nothing where more is held than there is."""
+    """Milli-GPUs that a server could give to work of a tier; 0 where more is held than there is."""
     return max(0, view.reclaimable.most(server, tier))

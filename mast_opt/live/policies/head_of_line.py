@@ -90,14 +90,14 @@ class HeadOfLine:
         self._queue = Queue(ORDERS[name])
 
     def begin(self, view: View) -> None:
-        """See ``Policy.begin``."""
+        """Queue the jobs that wait."""
         self._queue = Queue(ORDERS[self.name])
         for record in view.jobs.values():
             if record.waits:
                 self._queue.push(record)
 
     def decide(self, view: View, desk: Desk) -> None:
-        """See ``Policy.decide``."""
+        """Queue new jobs, and serve the queue in order."""
         for event in view.news:
             if isinstance(event, ARRIVALS) and event.job in view.jobs:
                 self._queue.push(view.jobs[event.job])

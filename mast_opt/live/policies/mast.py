@@ -88,7 +88,7 @@ class Mast:
         self._loads = RegionLoads(self.params.age_s * SECOND_MS)
 
     def begin(self, view: View) -> None:
-        """See ``Policy.begin``."""
+        """Queue the jobs that wait."""
         self._loads.begin(view)
         self._waiting = WaitingClasses(view, home=self.params.scope == "region")
         self._due, self._regions = {}, frozenset(view.supply_mgpu)
@@ -98,7 +98,7 @@ class Mast:
                 self._join(record, view)
 
     def decide(self, view: View, desk: Desk) -> None:
-        """See ``Policy.decide``."""
+        """Take in the news, and serve the queues by rank or by age."""
         self._loads.take_in(view)
         self._take_in(view, desk)
         before_round = self._seen_growth
@@ -173,7 +173,8 @@ class Mast:
                 self._join(view.jobs[event.job], view)
 
     def _take_in_data(self, view: View, desk: Desk) -> None:
-        """As ``begin``, for the jobs that may have other regions than before: all others were refused."""
+        """Take in news of data like ``begin``, for the jobs that may have other regions than before: all others were
+        refused."""
         changed = {record.name: record for record in self._let_go(view, desk)}
         unbound = [] if self.params.bind == LATE else [one for one in view.jobs.values() if one.waits and not one.bound]
         self._bind_all(unbound, view, desk)

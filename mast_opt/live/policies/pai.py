@@ -53,14 +53,14 @@ class Pai:
         self._types: tuple[str, ...] = ()
 
     def begin(self, view: View) -> None:
-        """See ``Policy.begin``."""
+        """Queue the jobs that wait."""
         self._queue = []
         for record in view.jobs.values():
             if record.waits:
                 heapq.heappush(self._queue, (record.submitted_ms, record.number, record.name))
 
     def decide(self, view: View, desk: Desk) -> None:
-        """See ``Policy.decide``. A job like one that was refused in this turn is not searched for again."""
+        """Place jobs in order of submission. A job like one that was refused in this turn is not searched for again."""
         self._rank_types(view)
         for event in view.news:
             if isinstance(event, (ev.CopyEnded, ev.DatasetCreated)):

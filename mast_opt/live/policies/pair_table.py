@@ -132,7 +132,7 @@ class SharedPace:
         """Job → attempt, ms × millionths of the reference speed."""
 
     def note(self, now_ms: int, sharing: Iterator[tuple[JobRecord, JobRecord, str]]) -> None:
-        """Who shares GPUs from now on, with the type. Until now, it was those of the last call."""
+        """Note the pairs that share GPUs from now on, with the type. Until now, it was those of the last call."""
         elapsed = now_ms - self._now_ms
         for one, other, kind in self._sharing:
             for job, mate in ((one, other), (other, one)):
@@ -141,6 +141,6 @@ class SharedPace:
         self._now_ms, self._sharing = now_ms, list(sharing)
 
     def missed(self, record: JobRecord) -> int:
-        """In ms × millionths of the reference speed."""
+        """Work that the job missed by sharing, in ms × millionths of the reference speed."""
         attempt, work = self._missed.get(record.name, (0, 0))
         return work if attempt == record.attempt else 0

@@ -50,7 +50,7 @@ class Objective:
         self._policy = policy
 
     def shares(self, jobs: Competing) -> FloatArray:
-        """See ``ShareRule.shares``."""
+        """Shares that a policy of Gavel gives."""
         demand = jobs.demand
         users = sorted(set(jobs.user))
         known = gavel.Jobs(
@@ -82,7 +82,7 @@ class Themis:
         self._fairness = fairness
 
     def shares(self, jobs: Competing) -> FloatArray:
-        """See ``ShareRule.shares``."""
+        """Shares by Themis' finish-time fairness."""
         demand = jobs.demand
         left = np.maximum(np.nan_to_num(jobs.left_s, nan=DAY_S), LEAST_S)
         alone = np.maximum(left + jobs.ran_s, LEAST_S) * np.maximum(
@@ -108,7 +108,7 @@ class Tiresias:
         self._rule, self._promote = tiresias.queues(thresholds_gpu_s), promote
 
     def shares(self, jobs: Competing) -> FloatArray:
-        """See ``ShareRule.shares``."""
+        """Shares in the order of Tiresias."""
         attained = jobs.attained_s
         if self._promote:
             waited = np.where(jobs.runs_on >= 0, 0.0, np.maximum(jobs.elapsed_s - jobs.ran_s, 0.0))
@@ -130,7 +130,7 @@ class TimeSlices:
         """Each of two jobs in a pair → the other."""
 
     def shares(self, jobs: Competing) -> FloatArray:
-        """See ``ShareRule.shares``."""
+        """Shares by time slices."""
         demand = jobs.demand
         count, need = len(demand.need), demand.need.max(axis=1)
         short = len(demand.pairs) > 0 and need.sum() > demand.gpus.sum()
@@ -170,7 +170,7 @@ class Trades:
     every_round = False
 
     def shares(self, jobs: Competing) -> FloatArray:
-        """See ``ShareRule.shares``."""
+        """Shares after the trades of Gandiva Fair."""
         demand = jobs.demand
         users = sorted(set(jobs.user))
         member: BoolArray = np.array([[user == one for one in users] for user in jobs.user])
@@ -209,7 +209,7 @@ class Goodput:
     every_round = False
 
     def shares(self, jobs: Competing) -> FloatArray:
-        """See ``ShareRule.shares``."""
+        """Shares that maximise goodput."""
         demand = jobs.demand
         able, need = demand.rate > 0, demand.need.max(axis=1)
         rate = demand.rate if self.typed else np.where(able, 1.0, 0.0)
@@ -255,7 +255,7 @@ class ServiceLevels:
     every_round = False
 
     def shares(self, jobs: Competing) -> FloatArray:
-        """See ``ShareRule.shares``."""
+        """Shares by service levels."""
         demand = jobs.demand
         need = demand.need.max(axis=1)
         whole = np.maximum(1.0, np.ceil(need))

@@ -100,7 +100,7 @@ class ServiceParams(RoundLength):
 
 SIA_POWER, SIA_WAITING = -0.5, 1.1
 WEIGHTS = (3.0, 2.0, 1.0)
-"""Of a GPU for tiers 0, 1 and others."""
+"""Weights of a GPU for tiers 0, 1 and others."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Preset:
 
     params_type: type[Any]
     rule: Callable[[Any], ShareRule]
-    """From its parameters."""
+    """Function that makes the rule from its parameters."""
 
 
 PRESETS: Mapping[str, Preset] = {

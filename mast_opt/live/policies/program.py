@@ -19,7 +19,7 @@ _TOKEN = re.compile(r"(?<![A-Za-z0-9])[a-z][0-9]+(?![A-Za-z0-9])")
 
 @dataclass(frozen=True)
 class Allocation:
-    """What solving a program gives. C counts configurations, J jobs, in the order of the tables.
+    """Solution of a program. C counts configurations, J jobs, in the order of the tables.
 
     ``share``, ``rate`` and ``kept`` are None exactly when there is no allocation: ``status`` and ``conflicts`` say why.
     """
@@ -35,8 +35,8 @@ class Allocation:
     kept: FloatArray | None
     """[J] the part of its rate that a mechanism leaves to each job; 1 without one."""
     prices: Mapping[str, FloatArray] | None = None
-    """Of limits, where they prove the bound: ``resource_price`` [K], ``floor_price`` [J], …; ``mast-opt verify`` checks
-    such a certificate."""
+    """Prices of limits, where they prove the bound: ``resource_price`` [K], ``floor_price`` [J], …; ``mast-opt verify``
+    checks such a certificate."""
     conflicts: tuple[Conflict, ...] = ()
     """Limits seen to contradict one another before a solver ran."""
 

@@ -1,4 +1,4 @@
-"""What has been asked of each region by the jobs that are bound to it, now or as of some time ago."""
+"""GPUs that jobs bound to each region have asked for, now or as of some time ago."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Who runs in a round, and where: each GPU type in turn gives its GPUs to the jobs, and pairs, with the highest share
-over time received there (Gavel, OSDI'20, section 5)."""
+"""Choice of the jobs that run in a round, and where: each GPU type in turn gives its GPUs to the jobs, and pairs, with
+the highest share over time received there (Gavel, OSDI'20, section 5)."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Choice:
                 self.chosen.update(dict.fromkeys(names, (region, kind)))
 
     def _most_left(self, kind: int) -> int:
-        """What the region has left that has most of a type."""
+        """Largest number of GPUs of a type that a region has left."""
         return max((left for (_, of), left in self._left.items() if of == kind), default=0)
 
     def _by_priority(self, kind: int, *, only_shared: bool) -> tuple[IntArray, int]:
@@ -95,7 +95,7 @@ class Choice:
         return found, int(table.need[found[:, 0], kind].min()) if len(found) else 0
 
     def _region_of(self, names: tuple[str, ...], need: int, kind: int) -> str | None:
-        """Where a job, or a pair, would run on a type: where it does, else where least is left over."""
+        """Region where a job, or a pair, would run on a type: where it does, else where least is left over."""
         for name in names:
             region, at = self._target.get(name, ("", -1))
             stays = at == kind and self._left.get((region, kind), 0) >= need

@@ -48,7 +48,7 @@ class Turns:
     amount: FloatArray
     """[C, K] of each resource while it runs."""
     capacity: FloatArray
-    """[K]"""
+    """Capacity of each GPU type, [K]."""
     member: tuple[IntArray, IntArray]
     """Configurations [M] and jobs [M] that run in them, pair by pair."""
 
@@ -99,7 +99,7 @@ class Turns:
 
 @dataclass(frozen=True, eq=False)
 class Progress:
-    """What the configurations have had so far, [C] each."""
+    """Time that the configurations have had so far, [C] each."""
 
     received: FloatArray
     """Rounds in which each has run."""

@@ -34,7 +34,7 @@ class Competing:
     ran_s: FloatArray = field(default_factory=lambda: np.zeros(0))
     """[J] seconds for which it has held its GPUs."""
     tier: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
-    """[J]"""
+    """Tier of each job, [J]."""
     user: tuple[str, ...] = ()
     """[J] tenant, or else namespace."""
     runs_on: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -42,7 +42,7 @@ class Competing:
 
 
 class ShareRule(Protocol):
-    """What decides on shares. It may remember what it said before."""
+    """Interface of a rule that computes shares. It may remember what it said before."""
 
     only_shared: bool
     """Whether a job without a share does not run even where GPUs are left over."""
@@ -72,7 +72,7 @@ class MaxMin:
     every_round = False
 
     def shares(self, jobs: Competing) -> FloatArray:
-        """See ``ShareRule.shares``."""
+        """Shares by max-min fairness of the rates."""
         demand = jobs.demand
         mixed = demand.rate @ (demand.gpus / demand.gpus.sum())
         return largest_fraction(demand, mixed / demand.need.max(axis=1))
@@ -85,7 +85,7 @@ class Makespan:
     every_round = False
 
     def shares(self, jobs: Competing) -> FloatArray:
-        """See ``ShareRule.shares``."""
+        """Shares with the least makespan."""
         return largest_fraction(jobs.demand, _known(jobs))
 
 
@@ -102,7 +102,7 @@ class FinishTime:
         """Job → work left, and rate with an equal part, when it was last seen."""
 
     def shares(self, jobs: Competing) -> FloatArray:
-        """See ``ShareRule.shares``."""
+        """Shares with the least finish-time ratio."""
         demand, left = jobs.demand, _known(jobs)
         part = demand.gpus / (len(left) * demand.need.max(axis=1)[:, None])
         alone = (demand.rate * part / np.maximum(part.sum(axis=1, keepdims=True), 1.0)).sum(axis=1)
@@ -135,7 +135,7 @@ class Fifo:
         self._type: dict[str, int] = {}
 
     def shares(self, jobs: Competing) -> FloatArray:
-        """See ``ShareRule.shares``."""
+        """Shares in order of submission."""
         demand = jobs.demand
         kept = {} if self._aware else {name: self._type[name] for name in jobs.names if name in self._type}
         left, rates, needs = demand.gpus.tolist(), demand.rate.tolist(), demand.need.tolist()
@@ -172,7 +172,7 @@ class AlloX:
         self._type: dict[str, int] = {}
 
     def shares(self, jobs: Competing) -> FloatArray:
-        """See ``ShareRule.shares``. Raises UsageError for a gang."""
+        """Shares by AlloX. Raises UsageError for a gang."""
         demand, left = jobs.demand, _known(jobs)
         gangs = np.flatnonzero(((demand.need > 0) & (demand.need != 1)).any(axis=1))
         if len(gangs):

@@ -67,20 +67,20 @@ class Rounds:
         self._pace = SharedPace(self._speeds)
         self._new: list[str] = []
         self._target: dict[str, Cell] = {}
-        """Who runs in this round, and where."""
+        """Cell in which each job runs in this round."""
         self._mates: dict[str, str] = {}
-        """Who has the same GPUs in this round: each of two jobs → the other."""
+        """Jobs that share GPUs in this round: each of two jobs → the other."""
         self._began_ms = 0
         self._ends_ms: int | None = None
         self._shared_ms: int | None = None
-        """When the shares were last computed."""
+        """Time when the shares were last computed."""
         self._stale = True
         """Whether jobs have come or gone since."""
         self._ended = False
         """Whether jobs have gone since the table was last up to date."""
 
     def begin(self, view: View) -> None:
-        """See ``Policy.begin``."""
+        """Take over the jobs that run as a round in progress."""
         self._clear()
         self._count_servers(view)
         self._new = list(view.jobs)
@@ -92,7 +92,7 @@ class Rounds:
                 self._mates[name] = record.partner
 
     def decide(self, view: View, desk: Desk) -> None:
-        """See ``Policy.decide``."""
+        """Begin a round when the last one has ended, and place what it chose."""
         self._take_in(view)
         self._note_pace(view)
         if self._ends_ms is None or view.now_ms >= self._ends_ms or not self._target:
@@ -153,8 +153,8 @@ class Rounds:
         self._place(view, desk)
 
     def _staying(self, chosen: Mapping[str, Cell], mates: Mapping[str, str], view: View) -> set[str]:
-        """Who goes on: where it is, with the same mate, or as the first of two that are to have or have had the same
-        GPUs."""
+        """Jobs that go on: where they are, with the same mate, or as the first of two that are to have or have had the
+        same GPUs."""
         staying: set[str] = set()
         for name, cell in chosen.items():
             record = view.jobs[name]
@@ -171,7 +171,7 @@ class Rounds:
         return last is None or not self._target or now_ms - last >= self.params.reset_s * SECOND_MS
 
     def _end_of_round(self, now_ms: int, chosen: Mapping[str, Cell]) -> int | None:
-        """When a round that begins now ends; None if there is nothing to come back for."""
+        """End of a round that begins now; None if there is nothing to come back for."""
         return now_ms + self.params.round_s * SECOND_MS if len(self._table) else None
 
     def _credit(self, view: View) -> None:
@@ -257,7 +257,7 @@ class Rounds:
         self._pairs.replace(names, positions, share[kept], self.params.round_s * SECOND_MS / 2)
 
     def _history(self, records: Sequence[JobRecord], now_ms: int) -> dict[str, Any]:
-        """What jobs have had, whose they are, and where they run."""
+        """Arrays of what jobs have had, whose they are, and where they run."""
         ran_ms = [record.work_ms + (now_ms - record.since_ms if record.shares else 0) for record in records]
         held = [record.attained_mgpu_ms + record.mgpu * (now_ms - record.since_ms) for record in records]
         return {
@@ -289,7 +289,7 @@ class Rounds:
         return np.argsort(-rate.mean(axis=0), kind="stable").tolist() if len(rate) else range(len(self._types))
 
     def _choose(self, view: View) -> tuple[dict[str, Cell], dict[str, str]]:
-        """Who runs in this round and where, and who has the same GPUs."""
+        """Cells of the jobs that run in this round, and the pairs that share GPUs."""
         fixed = {
             name: cell
             for name, cell in self._target.items()
@@ -307,7 +307,7 @@ class Rounds:
         return True
 
     def _regions(self, name: str, view: View) -> tuple[str, ...]:
-        """Where a job may run."""
+        """Regions where a job may run."""
         regions = self._table.regions.get(name)
         if regions is None:
             regions = self._table.regions[name] = view.admissible(view.jobs[name])

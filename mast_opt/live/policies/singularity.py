@@ -34,9 +34,9 @@ class Sized:
     gpus: FloatArray | None
     """[J] on average over time, in GPUs that work for the job."""
     share: tuple[tuple[tuple[int, float], ...], ...] | None
-    """For each job, (GPUs, part of the time) of the sizes above 0 that it has."""
+    """Shares of each job: (GPUs, part of the time) of the sizes above 0 that it has."""
     conflicts: tuple[Conflict, ...] = ()
-    """Why there is no solution, where that shows before solving."""
+    """Reasons why there is no solution, where that shows before solving."""
 
 
 def halves(demand: int) -> list[int]:

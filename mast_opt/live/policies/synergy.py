@@ -34,7 +34,7 @@ class Points:
     share: FloatArray | None
     """[J, P] of each point; 0 or 1 where shares are whole."""
     rate: FloatArray | None
-    """[J]"""
+    """Rate of each job, [J]."""
 
     @property
     def split(self) -> int | None:
@@ -44,11 +44,11 @@ class Points:
 
 @dataclass(frozen=True)
 class Servers:
-    """Where jobs run; what is solved for is None where the needs cannot be met even by splitting jobs."""
+    """Servers of the jobs; what is solved for is None where the needs cannot be met even by splitting jobs."""
 
     status: Status
     server: IntArray | None
-    """[J]"""
+    """Server of each job, [J]."""
     split: int | None
     """Jobs that the linear program spread over several servers; they were rounded."""
     overuse: FloatArray | None

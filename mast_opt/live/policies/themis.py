@@ -22,7 +22,7 @@ from mast_opt.problems.resource_allocation.arrays import names
 
 @dataclass(frozen=True)
 class Auction:
-    """What the apps win; None where no division gives every app a value above 0."""
+    """Result of an auction among apps; None where no division gives every app a value above 0."""
 
     status: Status
     gpus: IntArray | None

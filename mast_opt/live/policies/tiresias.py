@@ -20,7 +20,7 @@ from mast_opt.live.policies.arguments import numbers
 
 @dataclass(frozen=True)
 class Waiting:
-    """What an order may look at, [J] each; a quantity that nobody knows is infinite."""
+    """Quantities of the jobs that an order may look at, [J] each; a quantity that nobody knows is infinite."""
 
     gpus: FloatArray
     """GPUs that the job holds while it runs."""

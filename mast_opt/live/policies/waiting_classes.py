@@ -20,11 +20,11 @@ class WaitingClass:
 
     key: Key
     tier: int
-    """Before quotas."""
+    """Tier before quotas."""
     regions: tuple[str, ...]
     tenant: str
     task_mgpu: int
-    """What a task takes at least."""
+    """Milli-GPUs that a task takes at least."""
     places: tuple[tuple[int, int], ...]
     """Number of the size that it asks of groups, and these groups; several where tasks take more on some types."""
     number: int
@@ -98,7 +98,7 @@ class WaitingClasses:
         """Job → the class in whose queue it is."""
         self._in_region: dict[str, dict[Key, WaitingClass]] = {region: {} for region in view.supply_mgpu}
         self._orders: list[SizeOrder] = []
-        """By size."""
+        """Classes by size."""
         self._readers: dict[str, dict[str, None]] = {}
         """Dataset → the jobs that read it, in the order in which they came; some may not wait."""
 
@@ -182,8 +182,8 @@ class WaitingClasses:
         return any(self._room.able[size] & groups for size, groups in waiting.places)
 
     def first_that_may_fit(self, view: View) -> WaitingClass | None:
-        """Of the classes that could have room in a group that has grown since their size was refused there, the one
-        whose head goes first by tier and submission; None if there is none."""
+        """The class, of those that could have room in a group that has grown since their size was refused there, the
+        one whose head goes first by tier and submission; None if there is none."""
         while True:
             first: tuple[int, int, int, WaitingClass] | None = None
             for able, order in zip(self._room.able, self._orders):

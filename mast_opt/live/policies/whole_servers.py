@@ -13,8 +13,8 @@ from mast_opt.problems.job_placement.live_fleet.types import Server
 from mast_opt.problems.job_placement.units import WHOLE
 
 PACKINGS = (NEVER, SAME_TIER, ALWAYS) = ("never", "same-tier", "always")
-"""When a job keeps away from whole servers if there is room elsewhere: never; if that stops no more important work than
-it would otherwise; always."""
+"""Choices when a job keeps away from whole servers if there is room elsewhere: never; if that stops no more important
+work than it would otherwise; always."""
 
 
 def packed_bid(record: JobRecord, regions: tuple[str, ...] | None, packing: str, view: View, desk: Desk) -> Bid | None:

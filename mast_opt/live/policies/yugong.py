@@ -33,11 +33,11 @@ MOST_CELLS = 500_000_000
 
 @dataclass(frozen=True)
 class Placement:
-    """Where projects are; what is solved for is None where there is no placement."""
+    """Datacenters of the projects; what is solved for is None where there is no placement."""
 
     status: Status
     datacenter: IntArray | None
-    """[P]"""
+    """Datacenter of each project, [P]."""
     traffic_tb: float | None
     """Read from other datacenters, TB a day."""
     bound_tb: float | None
@@ -48,7 +48,7 @@ class Placement:
 
 @dataclass(frozen=True)
 class Lifespans:
-    """How long a datacenter keeps replicas of the tables of others."""
+    """Time for which a datacenter keeps replicas of the tables of others."""
 
     status: Status
     choice: IntArray
@@ -220,7 +220,7 @@ def replication_tables(size: ArrayLike, net: ArrayLike, storage: float) -> Progr
 
 
 def replicate_exactly(size: ArrayLike, net: ArrayLike, storage: int) -> Lifespans:
-    """The same by dynamic programming over tables and units of storage (Dudzinski & Walukiewicz, 1987).
+    """Lifespans by dynamic programming over tables and units of storage (Dudzinski & Walukiewicz, 1987).
 
     Raises:
         UsageError: sizes or storage that are no whole numbers, or too many of them (``MOST_CELLS``).
@@ -301,7 +301,7 @@ def _pairs(reader: IntArray, owner: IntArray, volume: FloatArray) -> tuple[IntAr
 
 
 def _units(amount: FloatArray, units: int, rounded: Callable[[FloatArray], FloatArray]) -> IntArray:
-    """In whole units, rounded but for what is an error of arithmetic."""
+    """Amounts in whole units, rounded but for what is an error of arithmetic."""
     return rounded(np.round(amount * units, 3)).astype(np.int64)
 
 

@@ -11,7 +11,7 @@ from mast_opt.live.reports.content import flat_metrics
 from mast_opt.live.simulation.run_folder import StoredRun
 
 JOB_FIELDS = ("tasks", "mgpu", "duration_ms", "tier")
-"""What has to be equal of a job for two runs to be of the same work."""
+"""Fields of a job that have to be equal in two runs of the same work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Pair:
 
     @property
     def by(self) -> float | None:
-        """How much larger it is in the second run."""
+        """Amount by which it is larger in the second run."""
         return None if self.first is None or self.second is None else self.second - self.first
 
 
@@ -34,20 +34,20 @@ class JobPair:
     job: str
     tier: int
     mgpu: int
-    """Of all its tasks."""
+    """Milli-GPUs of all its tasks."""
     regions: tuple[str, str]
-    """Where it waited last; empty where that is not known."""
+    """Regions where it waited last in each run; empty where that is not known."""
     waited_ms: tuple[int, int]
 
     @property
     def by_ms(self) -> int:
-        """How much longer it waited in the second run."""
+        """Milliseconds that it waited longer in the second run."""
         return self.waited_ms[1] - self.waited_ms[0]
 
 
 @dataclass(frozen=True)
 class RunDiff:
-    """What differs between two runs."""
+    """Differences between two runs."""
 
     metrics: Mapping[str, Pair]
     jobs: tuple[JobPair, ...]
@@ -59,7 +59,7 @@ class RunDiff:
 
 
 def compare(first: StoredRun, second: StoredRun) -> RunDiff:
-    """What differs between two runs of the same jobs.
+    """Compare two runs of the same jobs.
 
     Raises:
         UsageError: they are of different jobs; says which.

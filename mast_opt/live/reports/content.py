@@ -1,4 +1,4 @@
-"""What the page of a run shows: figures, pictures, who waited longest and why, waits by region and tier."""
+"""Content of the page of a run: figures, pictures, who waited longest and why, waits by region and tier."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ WORDS = {
 }
 """Metrics whose names say too little to people who have not read what they are."""
 SPREAD = ("mean", "p95")
-"""What is shown of a metric that is a spread."""
+"""Fields that are shown of a metric that is a spread."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class RunReport:
     kind: str
     kind_title: str
     violations: tuple[Violation, ...]
-    """What is wrong with the log."""
+    """Faults of the log."""
     notes: tuple[str, ...]
     figures: tuple[tuple[str, str], ...]
     metrics: tuple[tuple[str, float | None], ...]
@@ -74,7 +74,7 @@ class RunReport:
 
 
 def run_report(run: StoredRun) -> RunReport:
-    """What there is to show of a run.
+    """Content of the report on a run.
 
     Raises:
         LogError: the log has faults.
@@ -136,7 +136,7 @@ def metric_text(name: str, value: float | None) -> str:
 
 
 def metric_words(name: str) -> str:
-    """What a metric is called, with its unit."""
+    """Name of a metric in words, with its unit."""
     return WORDS.get(name) or in_words(name)
 
 
@@ -151,7 +151,7 @@ def tiles(report: RunReport) -> list[dict[str, str]]:
 
 
 def versions() -> str:
-    """What the page was made with."""
+    """Version that made the page."""
     return f"mast-opt {version('mast-opt')}"
 
 

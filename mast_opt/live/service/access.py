@@ -29,7 +29,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 @dataclass(frozen=True)
 class Principal:
-    """Who asks."""
+    """Client that a token stands for."""
 
     name: str
     scopes: frozenset[str]
@@ -53,7 +53,7 @@ class _Bucket:
 
 @dataclass
 class Access:
-    """Who may do what.
+    """Tokens of the service: who may do what.
 
     Args:
         path: a file of tokens; it need not exist.
@@ -116,7 +116,7 @@ class Access:
         return hashlib.blake2b(token.encode(), key=self._salt, digest_size=32).hexdigest()
 
     def principal(self, header: str | None) -> Principal:
-        """Who shows a token. Raises Problem: 401, and 429 if it asks too often."""
+        """Client that shows a token. Raises Problem: 401, and 429 if it asks too often."""
         who = EVERYBODY
         if self._tokens:
             kind, _, token = (header or "").partition(" ")

@@ -16,7 +16,7 @@ _STEPS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5)
 
 
 class Figures:
-    """What a service counts, and what its loop is like at the moment.
+    """Metrics of the service: counters, and the present state of its loop.
 
     Args:
         live: the loop.
@@ -38,7 +38,7 @@ class Figures:
         return ()
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """What the loop is like now."""
+        """Gauges of the loop's present state."""
         jobs = GaugeMetricFamily("mast_opt_jobs", "Jobs whose end is not known", labels=["state"])
         supply = GaugeMetricFamily("mast_opt_gpus", "GPUs of servers in service", labels=["region"])
         used = GaugeMetricFamily("mast_opt_gpus_used", "GPUs of jobs that start and run", labels=["region"])

@@ -18,7 +18,7 @@ _PLACE = ("region", "cluster", "rack", "gpu_type")
 
 
 def server_event(state: State, name: str, one: Mapping[str, Any]) -> tuple[ev.Event, list[str]]:
-    """What a server is to be, and the jobs whose end that waits for. Raises Problem."""
+    """Event that makes a server what is asked, and the jobs whose end that waits for. Raises Problem."""
     inventory = state.inventory
     known, moves_to = inventory.server_of.get(name), inventory.moving.get(name)
     now = inventory.shrinking.get(name, known)
@@ -79,7 +79,7 @@ def _check_place(state: State, new: Server) -> None:
 
 
 def dataset_events(state: State, name: str, one: Mapping[str, Any]) -> tuple[ev.Event, ...]:
-    """What a dataset is to be. Raises Problem."""
+    """Events that make a dataset what is asked. Raises Problem."""
     regions, known = tuple(dict.fromkeys(one["regions"])), state.datasets.replicas.get(name)
     for region in regions:
         if region not in state.inventory.supply_mgpu:

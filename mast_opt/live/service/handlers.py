@@ -1,4 +1,4 @@
-"""What the handlers of all routes need: who asks, what is sent, and an answer once it is in the log."""
+"""Code that the handlers of all routes share: authentication, bodies, and an answer once it is in the log."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Handlers:
         self.live, self.store, self.access, self.streams = live, store, access, streams
 
     def who(self, asked: Asked, scope: str) -> Principal:
-        """Who asks. Raises Problem: 401, 403, 429."""
+        """Client of a request. Raises Problem: 401, 403, 429."""
         who = self.access.principal(asked.headers.get("authorization"))
         who.check(scope)
         return who

@@ -40,10 +40,10 @@ class Leading(threading.Thread):
         self.led = False
         """Whether the loop has begun."""
         self.error: Exception | None = None
-        """Why it has ended, unless it was stopped."""
+        """Error that ended the thread; None while it runs and where it was stopped."""
 
     def run(self) -> None:
-        """See ``Thread``."""
+        """Body of the thread: lead whenever the store allows it, until it is stopped."""
         try:
             self._prepare()
             self.led = lead(self._live, self._stop_asked, self._on_wait)

@@ -99,7 +99,7 @@ class Live:
         self._stored: list[Callable[[int], object]] = []
         self.epoch = 0
         self.problem = "starting"
-        """Why nothing is taken in; empty while everything is."""
+        """Reason why nothing is taken in; empty while everything is."""
         self.recent: deque[ev.Stored] = deque(maxlen=RECENT)
         self.turn_s: deque[float] = deque(maxlen=1000)
         self._snapshot_seq = 0
@@ -108,7 +108,7 @@ class Live:
         self._last_ms = 0
         """Time of the last event."""
         self._reports: list[ev.Event] = []
-        """Of the host, not yet in the log."""
+        """Reports of the host that are not yet in the log."""
         self._next_wake: int | None = None
         self._renewed = 0.0
         self._cleared = 0.0
@@ -126,7 +126,8 @@ class Live:
         self._thread.start()
 
     def begin(self) -> None:
-        """As ``start``, for who calls ``step`` instead of having a thread do so."""
+        """Take the lead and recover, like ``start``, for a caller that calls ``step`` itself instead of starting a
+        thread."""
         self.epoch = self._store.take_lead(self._params.holder, self._params.ttl_s)
         self._renewed = self._looked = self._ticks()
         self._recover(first=True)

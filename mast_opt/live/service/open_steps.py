@@ -48,7 +48,7 @@ class OpenSteps:
         return list(self._done)
 
     def written(self) -> None:
-        """What was settled is in the store."""
+        """Forget what was settled: it is in the store."""
         self._done.clear()
 
 

@@ -1,4 +1,4 @@
-"""What there is under /v1 as a document (OpenAPI 3.1)."""
+"""OpenAPI 3.1 document of everything under /v1."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _QUERY: Mapping[str, dict[str, Any]] = {
     "event": {"type": "integer", "minimum": 0, "maximum": 10**18 - 1},
     "limit": {"type": "integer", "minimum": 1, "maximum": MOST_LIMIT},
 }
-"""What a parameter of the query is → its schema."""
+"""Schemas of the parameters of a query, by name."""
 _KEY = {
     "name": "Idempotency-Key",
     "in": "header",

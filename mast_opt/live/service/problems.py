@@ -48,7 +48,7 @@ class Problem(Exception):
         self.headers = dict(headers or {})
 
     def body(self) -> str:
-        """The document."""
+        """JSON document of the problem (RFC 9457)."""
         found: dict[str, object] = {
             "type": f"urn:mast-opt:{self.code}",
             "title": TITLES.get(self.status, "Error"),
@@ -60,5 +60,5 @@ class Problem(Exception):
         return json.dumps(found)
 
     def response(self) -> Response:
-        """As an answer."""
+        """HTTP response that states the problem."""
         return Response(self.body(), self.status, {"Cache-Control": "no-store", **self.headers}, PROBLEM)

@@ -1,4 +1,4 @@
-"""What clients send, and what of it is wrong."""
+"""Requests of clients, decoded and checked."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MOST = 10**9
 
 
 def _type(column: Column) -> Any:  # noqa: ANN401 - a type for msgspec
-    """What JSON may have in place of a cell."""
+    """Type that a cell's JSON value has to have."""
     if column.type is ColumnType.LABEL:
         return NoName
     if column.type is ColumnType.CHOICE:
@@ -80,7 +80,7 @@ def _request(name: str, words: str, *fields: tuple[Any, ...]) -> type[Struct]:
 
 _JOB_DEFAULTS = {"tier": 3, "tasks": 1, "gpus": 1.0}
 _JOB_LIMITS = {"tier": (TIERS[0], TIERS[-1]), "tasks": (1, 1_000_000), "duration_s": (0, MOST_MS)}
-"""Where a live loop takes less than a trace, or a job that ends at once."""
+"""Limits of columns where a live loop takes less than a trace, or a job that ends at once."""
 _NOT_ASKED = ("job", "submitted_s", "home_region", "min_tasks", "max_tasks", "model", "steps")
 JOB_COLUMNS = tuple(
     replace(column, minimum=_JOB_LIMITS[column.name][0], maximum=_JOB_LIMITS[column.name][1])
@@ -130,7 +130,7 @@ class SolveRequest(Struct, forbid_unknown_fields=True, frozen=True):
 
     path: Literal["data", "servers"]
     solver: Literal["auto", "tetris", "ras", "highs", "cpsat"] | None = None
-    """Unless given, the one of the path: ``tetris`` or ``ras``."""
+    """Solver; unless given, the one of the path: ``tetris`` or ``ras``."""
     time_limit_s: Annotated[float, Meta(ge=1, le=86_400)] = 300.0
     gap: Annotated[float, Meta(ge=0, le=1)] = 1e-4
     seed: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
@@ -210,7 +210,7 @@ def jobs_in(body: bytes) -> tuple[list[tuple[str, JobSpec]], bool]:
 
 
 def spec_of(asked: Mapping[str, Any]) -> JobSpec:
-    """What a job asks for. Raises Problem."""
+    """Specification of the job that a request describes. Raises Problem."""
     found: dict[str, Any] = {}
     for column in JOB_COLUMNS:
         value = asked[column.name]
@@ -228,7 +228,7 @@ def spec_of(asked: Mapping[str, Any]) -> JobSpec:
 
 
 def as_job(name: str, spec: JobSpec) -> Job:
-    """What the fleet is asked for. Raises UsageError."""
+    """The job as the fleet takes it. Raises UsageError."""
     return Job(
         name=name, tier=spec.tier, tasks=spec.tasks, mgpu=spec.mgpu, cpu_mcores=spec.cpu_mcores,
         memory_mib=spec.memory_mib, gpu_types=spec.gpu_types, datasets=spec.datasets, within=spec.within,

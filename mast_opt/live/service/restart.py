@@ -1,5 +1,5 @@
-"""What a loop finds when it begins: the servers of its log, its state, commands without an answer, and what differs
-from what the host runs."""
+"""State that a loop finds when it begins: the servers of its log, its state, commands without an answer, and what
+differs from what the host runs."""
 
 from __future__ import annotations
 
@@ -28,29 +28,30 @@ _KINDS: Mapping[str, type[Start | Stop | Copy | Drop | Move]] = {
 
 @dataclass(frozen=True)
 class Found:
-    """What a store leads to."""
+    """State and commands that a store leads to."""
 
     state: State
     snapshot_seq: int
     """The event after which events were read; 0 without a snapshot."""
     commands: tuple[Command, ...]
-    """Without an answer, to be given again."""
+    """Commands without an answer, to be given again."""
     settled: tuple[str, ...]
     """Commands that are not given again, by id."""
 
 
 @dataclass(frozen=True)
 class Differences:
-    """Between a state and what a host runs."""
+    """Differences between a state and what a host runs."""
 
     events: tuple[ev.Event, ...]
-    """That the host has not reported."""
+    """Events that the host has not reported."""
     commands: tuple[Command, ...]
-    """For what it has not done, and for what it runs and nobody knows."""
+    """Commands for what it has not done, and for what it runs and nobody knows."""
 
 
 def opening_of(store: Store, servers: Iterable[Server] = ()) -> Callable[[], State]:
-    """What makes the state before the first event: the servers that the log begins with; for an empty log, these.
+    """Function that makes the state before the first event: with the servers that the log begins with; for an empty
+    log, with these.
 
     Raises:
         UsageError: the log is empty, and there are no servers.
@@ -88,7 +89,7 @@ def _command(one: OpenCommand) -> Command | None:
 def differences(
     state: State, runs: Collection[Attempt], reports: Sequence[ev.Event], commands: Sequence[Command]
 ) -> Differences:
-    """What a state and a host differ in.
+    """Compare a state with a host.
 
     Args:
         runs: attempts that the host runs.
@@ -116,7 +117,7 @@ class Reconciliation:
         self._before: set[tuple[str, int, JobState | None, bool]] = set()
 
     def look(self, state: State, runs: Collection[Attempt], reports: Sequence[ev.Event]) -> Differences:
-        """What a state and a host differ in.
+        """Compare a state with a host.
 
         Args:
             runs: attempts that the host runs.
@@ -146,7 +147,7 @@ class Reconciliation:
 
 
 def _way_out(record: JobRecord, *, there: bool) -> ev.Event | Start | Stop:
-    """What is to be done about an attempt that the host runs, or does not, against what the state has."""
+    """Event or command that settles an attempt that the host runs, or does not, against what the state has."""
     if record.state is JobState.STARTING:
         started = ev.Started(record.name, record.attempt)
         return started if there else Start(record.name, record.attempt, record.shares, record.partner)
@@ -156,7 +157,7 @@ def _way_out(record: JobRecord, *, there: bool) -> ev.Event | Start | Stop:
 
 
 def early_starts(host: Host, state: State, events: Sequence[ev.Stored]) -> list[Start]:
-    """Of a host that makes room itself: starts of jobs that were placed just now where others have to stop first. They
+    """Starts, on a host that makes room itself, of jobs that were placed just now where others have to stop first. They
     are not kept as commands without an answer: the state says which jobs are to start."""
     if Can.MAKE_ROOM not in host.can:
         return []

@@ -1,4 +1,4 @@
-"""What there is under /v1."""
+"""Handlers of the routes under /v1."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class Api(Handlers):
         return await self.submitted(asked, who, b"", (ev.Cancelled(name),), respond)
 
     def explain(self, asked: Asked) -> Response:
-        """Where a waiting job could start, and what rules every other cluster out."""
+        """Explain where a waiting job could start, and what rules every other cluster out."""
         self.who(asked, "read")
         name = name_in(asked.path_params, "job")
         with self.live.state() as state:
@@ -146,7 +146,7 @@ class Api(Handlers):
         return json_of({**found, "why": views.why_waiting(self.store.of_job(name))})
 
     async def what_if(self, asked: Asked) -> Response:
-        """Where a job could start if it came now; nothing changes."""
+        """Explain where a job could start if it came now; nothing changes."""
         self.who(asked, "read")
         one = fields_in(await body_of(asked), JobRequest)
         job = as_job(f"what if: {one['job']}", spec_of(one))
@@ -184,7 +184,7 @@ class Api(Handlers):
         return await self.submitted(asked, who, body, (event,), _done({"tenant": name, "gpus": gpus}))
 
     async def region(self, asked: Asked) -> Response:
-        """What a region can store."""
+        """Set what a region can store."""
         who = self.who(asked, "operate")
         name, body = name_in(asked.path_params, "region"), await body_of(asked)
         storage_tb = fields_in(body, RegionRequest)["storage_tb"]

@@ -6,9 +6,9 @@ import hashlib
 from pathlib import Path
 
 INSTANCE, SETTINGS, ASKED = "instance.json", "settings.json", "asked.json"
-"""What is to be solved, how, and who asked."""
+"""Files of a request: what is to be solved, how, and who asked."""
 PLAN, OUTCOME, ERRORS = "plan", "outcome.json", "errors.txt"
-"""What the process leaves, with the events of the solve."""
+"""Files that the process leaves, with the events of the solve."""
 ALIVE = "alive"
 """Locked as long as the process lives."""
 FAILED, LOST = "FAILED", "LOST"
@@ -16,7 +16,7 @@ FAILED, LOST = "FAILED", "LOST"
 
 
 def files_checksum(folder: Path) -> str:
-    """The same for folders whose files have the same names and contents. Raises OSError."""
+    """Checksum of a folder's files: equal for equal names and contents. Raises OSError."""
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(folder.iterdir()):
         content = path.read_bytes()

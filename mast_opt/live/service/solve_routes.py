@@ -1,4 +1,4 @@
-"""What there is under /v1/solves and /v1/plans."""
+"""Handlers of the routes under /v1/solves and /v1/plans."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from mast_opt.live.store.records import StoredPlan
 from mast_opt.planner.io.events import EVENTS
 
 LOOK_S = 0.5
-"""Between two looks at the incumbents of a solve."""
+"""Seconds between two looks at the incumbents of a solve."""
 _NEEDED = {ev.COPY: Can.COPY, ev.DROP: Can.COPY, ev.MOVE: Can.MOVE_SERVERS}
 HOST, PEOPLE = "host", "people"
 
@@ -86,7 +86,7 @@ class SolveApi(Handlers):
         return json_of({"solves": [solve_object(solve) for solve in self.solves.all()]})
 
     def one(self, asked: Asked) -> Response:
-        """One solve."""
+        """Answer a request for one solve."""
         self.who(asked, "read")
         return json_of(solve_object(self.solves.one(name_in(asked.path_params, "solve"))))
 

@@ -54,7 +54,7 @@ from mast_opt.planner.io import read, read_plan, write
 
 MOST_AT_ONCE = 2
 STOP_S = 60.0
-"""How long the end of a service waits for its solves; one that takes longer leaves its plan to the next service."""
+"""Seconds that the end of a service waits for its solves; one that takes longer leaves its plan to the next service."""
 RUNNING, STOPPING = "RUNNING", "STOPPING"
 """States of a solve before its end."""
 ERROR_CHARACTERS = 1000
@@ -78,9 +78,9 @@ class Solve:
     path: str
     solver: str
     by: str
-    """Who asked."""
+    """Client that asked for it."""
     checksum: str
-    """Of its instance."""
+    """Checksum of its instance."""
     asked_ms: int
     status: str = RUNNING
     objective: float | None = None
@@ -143,7 +143,7 @@ class Solves:
             return self._solves[name]
 
     def folder_of(self, solve: Solve) -> Path:
-        """Where its files are."""
+        """Folder of its files."""
         return self._root() / solve.id
 
     def prepare(self, asked: SolveRequest, by: str) -> Solve:

@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from mast_opt.live.service.problems import Problem
 
 PAUSE_S = 15.0
-"""After which a stream says that it is alive."""
+"""Seconds of silence after which a stream says that it is alive."""
 MOST_STREAMS = 100
 ALIVE = ": alive\n\n"
 

@@ -46,7 +46,7 @@ class Unavailable(MastOptError):
 
 
 class KeyReused(MastOptError):
-    """The same key came with another request before."""
+    """Raised for a key that came with another request before."""
 
     code = "key-reused"
 
@@ -101,7 +101,7 @@ def known_keys(store: Store, taken: Sequence[Request]) -> tuple[list[tuple[Reque
 
 
 def verdicts_on(state: State, store: Store, requests: Sequence[Request]) -> tuple[list[list[str]], list[ev.Event]]:
-    """What becomes of every event, and those that are taken in."""
+    """Verdict on every event of the requests, and the events that are taken in."""
     asked = [
         event.job for request in requests for event in request.events
         if isinstance(event, ev.Submitted) and event.job not in state.jobs

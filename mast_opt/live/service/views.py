@@ -1,4 +1,4 @@
-"""What a state, a log and a fleet look like in JSON."""
+"""JSON views of a state, a log and a fleet."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def fleet_object(state: State) -> dict[str, Any]:
 
 
 def answer_object(fleet: Fleet, job: Job) -> dict[str, Any]:
-    """Where a job could start now, the best place first, and what rules every other cluster out."""
+    """Places where a job could start now, the best first, and what rules every other cluster out."""
     return {
         "job": job.name,
         "bids": [bid_object(bid) for bid in fleet.bids(job)],
@@ -115,7 +115,7 @@ def bid_object(bid: Bid) -> dict[str, Any]:
 
 
 def why_not_now(fleet: Fleet, job: Job) -> str:
-    """What rules out every cluster, each reason once; empty where it could start now."""
+    """Reasons that rule out every cluster, each once; empty where the job could start now."""
     clusters = fleet.explain(job)
     if any(one.fits for one in clusters):
         return ""

@@ -28,7 +28,7 @@ class Foresight:
         self._spans = {of: np.array(rows, np.int64) for of, rows in spans.items()}
 
     def __call__(self, view: View, of: DemandClass) -> int:
-        """See ``Forecast``."""
+        """Milli-GPUs that jobs of the class will really use, on average over the span."""
         begin, end, mgpu = self._spans[of].T
         till = view.now_ms + self._span_ms
         return int((np.clip(np.minimum(end, till) - np.maximum(begin, view.now_ms), 0, None) * mgpu).sum()) // (

@@ -57,7 +57,7 @@ class GavelFifo:
         self._number: dict[str, int] = {}
 
     def shares(self, jobs: Competing) -> FloatArray:
-        """See ``ShareRule.shares``. Types are in the order of their names, as in Gavel."""
+        """Shares in order of submission as Gavel gives them. Types are in the order of their names, as in Gavel."""
         need, rate = jobs.demand.need.max(axis=1), jobs.demand.rate
         for name in jobs.names:
             self._number.setdefault(name, len(self._number))
@@ -98,10 +98,10 @@ class GavelMakespan:
     only_shared = False
     every_round = False
     first_s = (100.0, 1e6)
-    """Between which it begins to look."""
+    """Seconds between which the search for the makespan begins."""
 
     def shares(self, jobs: Competing) -> FloatArray:
-        """See ``ShareRule.shares``."""
+        """Shares with the least makespan as Gavel finds it."""
         low, high = self.first_s
         found = None
         while found is None:
@@ -131,13 +131,13 @@ class GavelRounds(Rounds):
         self._arrivals, self._arrived = arrivals, 0
         self._host_rounds = host_rounds
         self._before_ms = 0
-        """When the round before this one ended."""
+        """End of the round before this one."""
         self._ran = False
         """Whether anything was chosen for this one."""
         self._rng = random.Random(params.seed + TYPE_SEED)
 
     def decide(self, view: View, desk: Desk) -> None:
-        """See ``Policy.decide``."""
+        """Decide like ``Rounds``, with the end of a round where Gavel's simulator has it."""
         self._arrived += sum(isinstance(event, ev.Submitted) for event in view.news)
         if self._host_rounds and any(isinstance(event, ev.Timer) for event in view.news):
             self._ends_ms = view.now_ms
@@ -214,7 +214,7 @@ class StepHost(SimulatedHost):
         self._at_once: list[ev.Event] = []
         self._now_s = 0.0
         self._plan: list[tuple[float, str, float]] = []
-        """Of this round: end, job and steps of each, first to last; empty before it has been made."""
+        """Plan of this round: end, job and steps of each, first to last; empty before it has been made."""
 
     def _reference(self, name: str) -> float:
         return max(self._speeds.runs[self._of[name]].values()) / MICRO
@@ -226,7 +226,7 @@ class StepHost(SimulatedHost):
         return int(steps) if steps % 1 < speed / SECOND_MS else steps
 
     def next_ms(self) -> int | None:
-        """See ``SimulatedHost.next_ms``."""
+        """Time of the next answer, which is the end of a job or of the round."""
         if self._at_once:
             return round(self._now_s * SECOND_MS)
         if not self._attempts:
@@ -240,7 +240,7 @@ class StepHost(SimulatedHost):
         return round(min(next(ends, math.inf), self._plan[-1][0]) * SECOND_MS)
 
     def answers(self, now_ms: int) -> list[ev.Event]:
-        """See ``SimulatedHost.answers``."""
+        """Answers that are due, with the jobs that end in this round."""
         found, self._at_once = self._at_once, []
         for end, name, steps in self._plan:
             if round(end * SECOND_MS) <= now_ms and name in self._attempts and steps == self._left[name]:
@@ -255,7 +255,7 @@ class StepHost(SimulatedHost):
         return found
 
     def carry_out(self, now_ms: int, command: Command) -> None:
-        """See ``SimulatedHost.carry_out``."""
+        """Carry out a command, in steps of training instead of time."""
         if not self._attempts and not self._plan and round(self._now_s * SECOND_MS) < now_ms:
             self._now_s = now_ms / SECOND_MS  # nothing ran
         self._plan = []

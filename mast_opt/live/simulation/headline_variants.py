@@ -13,7 +13,7 @@ class Variant:
 
     name: str
     says: str
-    """What differs, in words."""
+    """Difference from the other variants, in words."""
     policy: str = "mast"
     params: Mapping[str, str] = field(default_factory=dict)
     slow: tuple[str, ...] = ("data",)

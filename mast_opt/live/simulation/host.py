@@ -24,10 +24,10 @@ Rate = Callable[[str, str, str], int]
 
 @dataclass(frozen=True)
 class Work:
-    """What a host knows of a job: how long it takes alone, and what it takes to stop and to start again."""
+    """Facts that a host knows of a job: how long it takes alone, and what it takes to stop and to start again."""
 
     duration_ms: int
-    """At its reference speed."""
+    """Duration at the job's reference speed."""
     checkpoint_ms: int
     """Time between two checkpoints; 0: work is saved whenever the job is stopped."""
     restart_ms: int = 0
@@ -41,7 +41,7 @@ class _Attempt:
     number: int
     work: Work
     began_ms: int
-    """When it begins to work, after its restart."""
+    """Time when it begins to work, after its restart."""
     done: int
     """Work saved by earlier attempts."""
     servers: frozenset[str]
@@ -51,7 +51,7 @@ class _Attempt:
     """The job on the same GPUs; empty for none."""
     stopping: bool = False
     ends_ms: int = 0
-    """When all its work is done at the rate of now."""
+    """Time when all its work is done at the present rate."""
 
     def work_at(self, at_ms: int) -> int:
         """Work at a time, that of earlier attempts included."""
@@ -60,7 +60,7 @@ class _Attempt:
         return self.done + sum(max(0, min(end, at_ms) - start) * rate for (start, rate), end in spans)
 
     def set_rate(self, now_ms: int, rate: int) -> None:
-        """From now on it works at another rate."""
+        """Change the rate at which it works from now on."""
         at = max(now_ms, self.began_ms)
         if self.rates and self.rates[-1][0] == at:
             self.rates.pop()
@@ -103,7 +103,7 @@ class SimulatedHost:
         self._count = 0
 
     def next_ms(self) -> int | None:
-        """When the next answer is due; None if none is."""
+        """Time when the next answer is due; None if none is."""
         times = [self._answers[0][0]] if self._answers else []
         for part in (self._network, self._solver):
             time = None if part is None else part.next_ms()
@@ -155,7 +155,7 @@ class SimulatedHost:
         return {(name, attempt.number) for name, attempt in self._running.items()}
 
     def reported(self, now_ms: int, event: ev.Event) -> list[ev.Event]:
-        """What is reported when something happens to servers; other events as they are."""
+        """Reports of the host when something happens to servers; other events as they are."""
         if isinstance(event, ev.ServerDown):
             return self._server_down(now_ms, event)
         if isinstance(event, ev.ServerUp):
@@ -245,7 +245,7 @@ class SimulatedHost:
         self._saved[stopped.job] = attempt.work_at(attempt.began_ms + time_ms)
 
     def _account(self, now_ms: int, name: str, attempt: _Attempt) -> ev.Stopped:
-        """What an attempt that stops now has done: what its checkpoints have saved, and what is lost."""
+        """Account of an attempt that stops now: what its checkpoints have saved, and what is lost."""
         worked_ms = max(0, now_ms - attempt.began_ms)
         every = attempt.work.checkpoint_ms
         lost_ms = worked_ms % every if every else 0

@@ -37,10 +37,10 @@ TIRESIAS_THRESHOLDS_GPU_MS = (8 * 3600 * 1000,)
 
 @dataclass(frozen=True)
 class Habits:
-    """What simulators differ in where jobs are stopped."""
+    """Habits in which simulators differ where jobs are stopped."""
 
     tick_ms: int = 0
-    """How long it takes to notice that a job has ended."""
+    """Milliseconds that it takes to notice that a job has ended."""
     carried: bool = False
     """A restart that was cut short is finished by the next attempt, in addition to that one's own."""
     in_vain: bool = False
@@ -63,7 +63,7 @@ class Replayed:
     placed_shares: NDArray[np.int32]
     """[placement]: on how many servers the job is."""
     share_server: NDArray[np.int32]
-    """Of all placements, one after another."""
+    """Servers of the shares of all placements, one after another."""
     share_gpus: NDArray[np.int32]
     stop_work: Ints
     """[stop]: ms of work that is kept."""
@@ -115,7 +115,7 @@ class _Queue:
         self.log = _log(0, 0, 0)
 
     def fixed(self, policy: str) -> Callable[[int], bool]:
-        """What goes on with a replay in which nobody is stopped."""
+        """Steps of a replay in which no job is stopped."""
         size = len(self.jobs.submitted)
         by_rank = np.arange(size) if policy == "fifo" else np.argsort(self.jobs.duration, kind="stable")
         rank = np.empty(size, np.int64)
@@ -131,7 +131,7 @@ class _Queue:
         return step
 
     def preemptive(self, las: bool, thresholds: tuple[int, ...], habits: Habits) -> Callable[[int], bool]:
-        """What goes on with a replay in which jobs are stopped."""
+        """Steps of a replay in which jobs are stopped."""
         size = len(self.jobs.submitted)
         lists = {name: np.zeros(size, np.int64) for name in Order._fields}
         order = Order(**{**lists, "thresholds": np.array(thresholds if las else (), np.int64)})

@@ -43,7 +43,7 @@ class SimulatedNetwork:
         self._at_ms = 0
 
     def next_ms(self) -> int | None:
-        """When the next report is due; None if none is."""
+        """Time when the next report is due; None if none is."""
         ends = [
             self._at_ms + (0 if transfer.rate_mb_per_day is None else -(-transfer.left // transfer.rate_mb_per_day))
             for transfer in self._transfers

@@ -45,7 +45,7 @@ class OrderOnlyLog:
     share_end: Ints
     """[row PLACED]: where its shares end; they begin where those of the one before end."""
     share_server: Ints
-    """Of all placements: position of the server in the trace."""
+    """Position in the trace of each share's server, for all placements."""
     share_gpus: Ints
 
     def __len__(self) -> int:

@@ -43,13 +43,14 @@ NEVER = 2**62
 
 @by_reference
 class Order(NamedTuple):
-    """Who waits and who runs. Each list has the first in the policy's order at its end, where most come and go."""
+    """Lists of the jobs that wait and that run. Each list has the first in the policy's order at its end, where most
+    come and go."""
 
     wait_key: Ints
-    """For SRTF ms until the job would end, for LAS its level and its number."""
+    """Key of a waiting job: for SRTF ms until it would end, for LAS its level and its number."""
     wait_job: Ints
     run_key: Ints
-    """For SRTF the ms at which the job ends, for LAS as above."""
+    """Key of a running job: for SRTF the ms at which it ends, for LAS its level and its number."""
     run_job: Ints
     claims: Ints
     """Room for the waiting jobs that have a claim, in order; for each, its place in the list."""
@@ -94,7 +95,7 @@ def _remove(keys: Ints, jobs: Ints, size: int, places: Ints, count: int) -> int:
 
 @kernel
 def _level(thresholds: Ints, attained: int) -> int:
-    """How many thresholds a job has passed."""
+    """Number of thresholds that a job has passed."""
     level = 0
     while level < thresholds.size and thresholds[level] <= attained:
         level += 1
@@ -103,14 +104,14 @@ def _level(thresholds: Ints, attained: int) -> int:
 
 @kernel
 def _falls_at(thresholds: Ints, attained: int, need: int, started: int) -> int:
-    """When a job that holds that many GPUs from ``started`` on passes its next threshold."""
+    """Time when a job that holds that many GPUs from ``started`` on passes its next threshold."""
     level = _level(thresholds, attained)
     return NEVER if level == thresholds.size else started + (thresholds[level] - attained + need - 1) // need
 
 
 @kernel
 def _next_time(jobs: QueueJobs, attempts: Attempts, order: Order, at: Ints, las: bool, tick: int) -> int:
-    """When something happens next."""
+    """Time of the next event."""
     now = jobs.submitted[at[COME]] if at[COME] < jobs.submitted.size else NEVER
     if not las:
         return min(now, order.run_key[at[RUNNING] - 1] + tick) if at[RUNNING] > 0 else now

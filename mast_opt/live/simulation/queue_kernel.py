@@ -31,7 +31,7 @@ from mast_opt.live.simulation.server_levels import Ints, Servers
 
 @by_reference
 class Heaps(NamedTuple):
-    """Who waits and who runs."""
+    """Heaps of the jobs that wait and that run."""
 
     rank: Ints
     """[job]: its place in the order of the queue."""

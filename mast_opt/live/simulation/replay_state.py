@@ -1,4 +1,4 @@
-"""What a compiled replay works on: jobs, attempts, queues and the log, as arrays that kernels get by reference."""
+"""State of a compiled replay: jobs, attempts, queues and the log, as arrays that kernels get by reference."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class QueueJobs(NamedTuple):
     """The jobs of one queue, in the order of their submission."""
 
     submitted: Ints
-    """ms."""
+    """Time of submission, in ms."""
     duration: Ints
-    """ms."""
+    """Duration, in ms."""
     need: Ints
-    """GPUs."""
+    """Number of GPUs."""
     checkpoint: Ints
     """ms between two checkpoints; 0: work is saved whenever the job is stopped."""
     restart: Ints
@@ -39,11 +39,11 @@ class Attempts(NamedTuple):
     """The last attempt of every job."""
 
     first_share: Ints
-    """Where its shares begin in the log."""
+    """Position in the log where its shares begin."""
     next_share: Ints
-    """Where they end."""
+    """Position in the log where its shares end."""
     started: Ints
-    """ms."""
+    """Time of the start, in ms."""
     ends: Ints
     """ms, if it is not stopped."""
     falls: Ints
@@ -64,10 +64,10 @@ class Log(NamedTuple):
     kind: NDArray[np.int8]
     job: NDArray[np.int32]
     share_server: NDArray[np.int32]
-    """Of all placements, one after another."""
+    """Servers of the shares of all placements, one after another."""
     share_gpus: NDArray[np.int32]
     placed_shares: NDArray[np.int32]
-    """How many shares each placement has."""
+    """Number of shares of each placement."""
     stop_work: Ints
     """ms of work that each stop kept."""
     stop_lost: Ints

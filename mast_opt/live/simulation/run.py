@@ -51,7 +51,7 @@ TICK = "tick_s"
 
 @dataclass(frozen=True, eq=False)
 class SimulatedRun:
-    """What came of a trace under a policy."""
+    """Events of a trace under a policy."""
 
     policy: str
     params: Mapping[str, Any]

@@ -25,12 +25,12 @@ _EXPECTED = "the figures of a run, as mast-opt simulate --out writes them"
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What a run is of."""
+    """Facts about a run: its trace, load and window."""
 
     trace: str
     """Name of the trace."""
     load: float = 1.0
-    """How many times as fast jobs come as in the trace."""
+    """Factor by which jobs come faster than in the trace."""
     seed: int = 0
     """0: they come as in the trace; otherwise in another order."""
     warm_up_s: float = 0.0
@@ -95,7 +95,7 @@ def write_run(
 
 
 def figures(done: SimulatedRun, facts: RunFacts, found: Metrics, places: PlaceMetrics | None = None) -> dict[str, Any]:
-    """What ``metrics.json`` says."""
+    """Figures for ``metrics.json``."""
     return {
         "policy": done.policy,
         "params": dict(done.params),

@@ -34,7 +34,7 @@ class Servers(NamedTuple):
     counts: Ints
     """[free GPUs]: how many servers have that many."""
     free: Ints
-    """[server]"""
+    """Free GPUs of each server, [server]."""
 
 
 def empty_servers(number: int, gpus: int) -> Servers:

@@ -77,7 +77,7 @@ class ServersRunParams(ServersPathParams):
 
 @dataclass(frozen=True, eq=False)
 class SlowRun:
-    """What a run with slow paths needs."""
+    """Slow paths of a run, with their simulated solver and network."""
 
     paths: Sequence[SlowPath] = ()
     solver: SimulatedSolver | None = None

@@ -54,7 +54,7 @@ class SimulatedSolver:
         self._plans: dict[str, Planned] = {}
 
     def next_ms(self) -> int | None:
-        """When the next answer is due; None if none is."""
+        """Time when the next answer is due; None if none is."""
         return self._answers[0][0] if self._answers else None
 
     def begin(self, now_ms: int, command: Solve) -> None:
@@ -84,5 +84,5 @@ class SimulatedSolver:
         return due
 
     def plan(self, reference: str) -> Planned:
-        """What ``SolveEnded.plan`` refers to; it is needed once."""
+        """Plan to which ``SolveEnded.plan`` refers; it is needed once."""
         return self._plans.pop(reference)

@@ -31,7 +31,7 @@ SECOND_MS = 1000
 
 @dataclass(frozen=True)
 class Window:
-    """What of a run counts."""
+    """Window of time in which a run counts."""
 
     warm_up_s: float = 0.0
     until_s: float | None = None
@@ -105,7 +105,7 @@ def _params_of(policy: str, seed: int, given: Mapping[str, str]) -> tuple[tuple[
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """What a worker needs; it can be pickled."""
+    """Arguments of a worker; it can be pickled."""
 
     trace: JobTrace
     cell: Cell

@@ -26,7 +26,7 @@ class Row:
     load: float
     metric: str
     seeds: int
-    """For which the figure is there."""
+    """Number of seeds for which there is a figure."""
     mean: float
     low: float | None
     """None for a single seed, which says nothing about the interval."""

@@ -86,7 +86,7 @@ class DataPath:
         self._origins = dict(origins or {}) if self.params.keep_origin else {}
 
     def ask(self, view: View) -> Question | None:
-        """See ``SlowPath.ask``."""
+        """Instance for the placement of data, made from the state."""
         if (view.now_ms // self.every_ms - 1) % self.params.plan_each:
             return None
         copies = 1 if view.plans.failed(NAME) else self.params.copies_min
@@ -107,7 +107,7 @@ class DataPath:
         return None if problem is None else Question(problem, checksum(problem))
 
     def carry_out(self, view: View, planned: Planned) -> CarriedOut:
-        """See ``SlowPath.carry_out``."""
+        """Steps of the plan that still fit the state, and those that are dropped."""
         problem, plan = planned.problem, planned.plan
         assert isinstance(problem, DataPlacement)
         assert isinstance(plan, Plan)
@@ -164,7 +164,7 @@ def planned_ratios(problem: DataPlacement, plan: Plan) -> dict[int, float]:
 
 
 def _stale(view: View, step: PlanStep) -> str:
-    """Why a step of a plan of some hours ago will not fit any more; empty if it may."""
+    """Reason why a step of a plan of some hours ago will not fit any more; empty if it may."""
     if not view.supply_mgpu.get(step.target):
         return "the region has no server in service"
     if step.does == COPY and step.target in view.datasets.whole_in(step.name):

@@ -14,7 +14,7 @@ from mast_opt.live.loop.policy import View
 
 
 class Forecast(Protocol):
-    """What jobs of a class will ask for in the next days."""
+    """Interface of a forecast of what jobs of a class will ask for in the next days."""
 
     def __call__(self, view: View, of: DemandClass) -> int:
         """Milli-GPUs on average."""
@@ -45,7 +45,7 @@ class WithErrors:
             raise UsageError(f"the error of a forecast is {self.sigma}; expected 0 to 5")
 
     def __call__(self, view: View, of: DemandClass) -> int:
-        """See ``Forecast``."""
+        """The forecast times a random error that is drawn for each class and day."""
         key = zlib.crc32(repr(tuple(of)).encode())
         rng = np.random.Generator(np.random.PCG64([self.seed, key, view.now_ms // DAY_MS]))
         return round(self.forecast(view, of) * float(rng.lognormal(-(self.sigma**2) / 2, self.sigma)))

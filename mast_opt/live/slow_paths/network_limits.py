@@ -1,4 +1,4 @@
-"""What the network of regions carries in a day."""
+"""Limits of the network of regions for a day."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class NetworkLimits:
     links: Mapping[tuple[str, str], int] | None = None
 
     def total_mb_per_day(self, regions: tuple[str, ...]) -> int | None:
-        """What all regions together can take in; None if there is no limit."""
+        """Volume that all regions together can take in a day; None if there is no limit."""
         if self.links is not None:
             return sum(self.links.values())
         if any(region not in self.ingress_mb_per_day for region in regions):

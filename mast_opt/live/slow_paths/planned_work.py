@@ -22,7 +22,7 @@ class PlannedWork:
     """Empty for any."""
     datasets: tuple[str, ...]
     largest_mgpu: int
-    """What the largest job of it asks for; a region with less is none for it."""
+    """Request of the largest job of it; a region with less is none for it."""
     splittable: bool
     """Whether parts may run in several regions: it is more than one job."""
 

@@ -27,7 +27,7 @@ from mast_opt.problems.server_assignment.problem import TERMS, ServerAssignment
 
 NAME = "servers"
 SEPARATOR = " \N{RIGHTWARDS ARROW} "
-"""Between cluster and GPU type in the label of a reservation."""
+"""Separator of cluster and GPU type in the label of a reservation."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,12 @@ class ServersPath:
         self._switchboards = switchboards
 
     def ask(self, view: View) -> Question | None:
-        """See ``SlowPath.ask``."""
+        """Instance for the assignment of servers, made from the state."""
         problem = server_instance(view, self._switchboards)
         return None if problem is None else Question(problem, checksum(problem))
 
     def carry_out(self, view: View, planned: Planned) -> CarriedOut:
-        """See ``SlowPath.carry_out``."""
+        """Steps of the plan that still fit the state, and those that are dropped."""
         problem, plan = planned.problem, planned.plan
         assert isinstance(problem, ServerAssignment)
         assert isinstance(plan, Plan)

@@ -1,4 +1,4 @@
-"""Where a live loop keeps its log: what was acknowledged is there, whatever ends the process.
+"""Storage of a live loop's log: what was acknowledged is there, whatever ends the process.
 
 records      what a store keeps in addition to events: open commands, answers to clients, snapshots
 errors       what can go wrong

@@ -68,7 +68,7 @@ def _stated(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any event
 
 
 def chained(before: bytes, at_ms: int, kind: str, body: str) -> bytes:
-    """What follows in the chain: it depends on every event before."""
+    """Next link of the chain: it depends on every event before."""
     text = f"{at_ms} {kind} {body}"
     return hashlib.blake2b(text.encode(), digest_size=CHAIN_BYTES, key=before).digest()
 

@@ -1,4 +1,4 @@
-"""What a store needs of a database."""
+"""Interface of a database under a store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Database(Protocol):
         ...
 
     def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """Add rows."""
+        """Add rows to a table."""
         ...
 
     def has_table(self, name: str) -> bool:
@@ -43,11 +43,11 @@ class Database(Protocol):
         ...
 
     def damage(self) -> str:
-        """What is wrong with the files of the database, after a look at all of them; empty if nothing is."""
+        """Damage of the database's files, after a look at all of them; empty if there is none."""
         ...
 
     def types(self) -> dict[str, str]:
-        """What BYTES and BIGINT are called here."""
+        """Names of BYTES and BIGINT in this database."""
         ...
 
     def close(self) -> None:

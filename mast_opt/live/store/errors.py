@@ -1,4 +1,4 @@
-"""What can go wrong with a store.
+"""Errors of a store.
 
 StoreError           nothing was written; the message says why
 ├── Conflict         other events are there already
@@ -51,6 +51,6 @@ class LeadHeld(Fenced):
 
 
 class CorruptStore(StoreError):
-    """What is stored is not what was written."""
+    """Raised when what is stored is not what was written."""
 
     code = "corrupt-store"

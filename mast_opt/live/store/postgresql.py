@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     Connection: TypeAlias = psycopg.Connection[Any]
 
 PATIENCE_S = 10
-"""How long a transaction waits for that of another process, and after which the server ends one that does nothing."""
+"""Seconds that a transaction waits for that of another process, and after which the server ends one that does
+nothing."""
 LEADER, WRITER = 1, 2
 """Second keys of advisory locks; the first one is that of the schema."""
 _SETTINGS = (
@@ -40,7 +41,7 @@ def open_postgresql(url: str) -> SqlStore:
 
 
 class PostgresqlDatabase:
-    """See ``Database``. A lost connection is made again at the next use."""
+    """Database in PostgreSQL. A lost connection is made again at the next use."""
 
     def __init__(self, url: str) -> None:
         try:
@@ -64,19 +65,19 @@ class PostgresqlDatabase:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """See ``Database``."""
+        """Transaction that holds the writer's advisory lock."""
         with self._explained("nothing was written"), self._connection().transaction():
             self.execute(f"SELECT pg_advisory_xact_lock(hashtext(current_schema()), {WRITER})")
             yield
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
-        """See ``Database``."""
+        """Execute a statement, and return its rows."""
         with self._explained("the statement failed"):
             cursor = self._connection().execute(statement.replace("?", "%s").encode(), values)
             return cursor.fetchall() if cursor.description is not None else []
 
     def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """See ``Database``."""
+        """Insert rows with COPY."""
         statement = f"COPY {table} ({', '.join(columns)}) FROM STDIN".encode()
         with (
             self._explained("nothing was written"),
@@ -87,33 +88,33 @@ class PostgresqlDatabase:
                 copy.write_row(row)
 
     def has_table(self, name: str) -> bool:
-        """See ``Database``."""
+        """Whether there is such a table."""
         return bool(self.execute("SELECT 1 WHERE to_regclass(?) IS NOT NULL", (name,)))
 
     def hold_lock(self) -> bool:
-        """See ``Database``. It is the session's, and ends with it."""
+        """Take the leader's advisory lock. It is the session's, and ends with it."""
         if not self._locked:
             statement = f"SELECT pg_try_advisory_lock(hashtext(current_schema()), {LEADER})"
             self._locked = bool(self.execute(statement)[0][0])
         return self._locked
 
     def confirm(self, seq: int) -> None:
-        """See ``Database``: the server has checksums of its own for the end of its log."""
+        """Do nothing: the server has checksums of its own for the end of its log."""
 
     def confirmed(self) -> int:
-        """See ``Database``."""
+        """Return 0: nothing is confirmed here."""
         return 0
 
     def damage(self) -> str:
-        """See ``Database``: checked by the server's own tools."""
+        """Return an empty text: the server's own tools check its files."""
         return ""
 
     def types(self) -> dict[str, str]:
-        """See ``Database``."""
+        """Names of the types that differ in PostgreSQL."""
         return {"BYTES": "BYTEA"}
 
     def close(self) -> None:
-        """See ``Database``."""
+        """Close the connection."""
         if self._open is not None:
             self._open.close()
 

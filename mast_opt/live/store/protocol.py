@@ -1,4 +1,4 @@
-"""What a live loop needs of a store."""
+"""Interface of a store of a live loop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Store(Protocol):
     """A log, and what belongs to it. Every method may raise StoreError."""
 
     def lead(self) -> Lead | None:
-        """Who leads; None if nobody ever has."""
+        """The present leader; None if there never was one."""
         ...
 
     def take_lead(self, holder: str, ttl_s: float) -> int:
@@ -46,7 +46,7 @@ class Store(Protocol):
         ...
 
     def append_soon(self, epoch: int, batch: Batch) -> Future[int]:
-        """As ``append``, without waiting. Batches that come together are committed together."""
+        """Append a batch like ``append``, without waiting. Batches that come together are committed together."""
         ...
 
     def last_seq(self) -> int:
@@ -74,7 +74,7 @@ class Store(Protocol):
         ...
 
     def answer(self, principal: str, key: str) -> Answer | None:
-        """What a request was answered; None if it is not known."""
+        """The stored answer to a request; None if it is not known."""
         ...
 
     def save_plan(self, epoch: int, plan: StoredPlan) -> None:
@@ -90,7 +90,7 @@ class Store(Protocol):
         ...
 
     def snapshots(self) -> list[Snapshot]:
-        """What is kept, the newest first; damaged ones are left out."""
+        """Snapshots, the newest first; damaged ones are left out."""
         ...
 
     def retain(self, epoch: int, *, events_from: int, answers_from_ms: int) -> Mapping[str, int]:

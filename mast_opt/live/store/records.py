@@ -1,4 +1,4 @@
-"""What a store keeps in addition to events."""
+"""Records that a store keeps in addition to events."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class OpenCommand:
 
     @classmethod
     def of(cls, command: Command) -> OpenCommand:
-        """As it is stored. The problem of a solve is not kept."""
+        """The record of a command. The problem of a solve is not kept."""
         fields = (
             {"seq": command.seq, "path": command.path, "checksum": command.checksum}
             if isinstance(command, Solve)
@@ -33,14 +33,14 @@ class OpenCommand:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a client was answered, so that a repeated request gets the same."""
+    """Answer to a client, kept so that a repeated request gets the same."""
 
     principal: str
-    """Whose request it was."""
+    """Client that made the request."""
     key: str
     """The client's own name for the request."""
     digest: str
-    """Of the request."""
+    """Digest of the request."""
     status: int
     body: str
     at_ms: int
@@ -53,7 +53,7 @@ class Snapshot:
     seq: int
     """Number of its last event."""
     digest: str
-    """Of the state."""
+    """Digest of the state."""
     blob: bytes
 
 
@@ -65,9 +65,9 @@ class StoredPlan:
     path: str
     """The slow path that it is for."""
     folder: str
-    """Of its files, relative to the folder of all plans."""
+    """Folder of its files, relative to the folder of all plans."""
     checksum: str
-    """Of its files."""
+    """Checksum of its files."""
     instance: str
     """Checksum of the instance that it is for."""
     status: str
@@ -78,7 +78,7 @@ class StoredPlan:
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """Who leads."""
+    """Leader of a store and its epoch."""
 
     holder: str
     epoch: int
@@ -90,7 +90,7 @@ class Lead:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What is written together, all of it or nothing."""
+    """Records that are written together, all of them or none."""
 
     after_seq: int
     """Number of the last event before it."""

@@ -31,7 +31,7 @@ class Recovered:
     snapshot_seq: int
     """The event after which events were read; 0 without a snapshot."""
     events: int
-    """How many were read."""
+    """Number of events that were read."""
 
 
 def recovered(store: Store, opening: Callable[[], State]) -> Recovered:

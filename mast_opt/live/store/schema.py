@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 LOG_FORMAT = 1
-"""Of the bodies of events that are written; the 1 of ``mast-opt-log/1``."""
+"""Format of the bodies of events that are written; the 1 of ``mast-opt-log/1``."""
 
 MIGRATIONS: Sequence[Sequence[str]] = (
     (

@@ -21,13 +21,13 @@ CHUNK = 5000
 MOST_NAMES = 400
 """Names that one statement asks for."""
 SNAPSHOTS = 2
-"""How many are kept."""
+"""Number of snapshots that are kept."""
 PLAN_COLUMNS = ("id", "path", "folder", "checksum", "instance", "status", "objective", "bound", "at_ms", "digest")
 EVENT_COLUMNS = ("seq", "at_ms", "epoch", "format", "kind", "job", "body", "chain")
 
 
 class SqlStore:
-    """See ``Store``.
+    """Store in an SQL database.
 
     Args:
         clock: seconds that never go back, to see whether a leader is alive.
@@ -99,13 +99,13 @@ class SqlStore:
     # --- lead ---
 
     def lead(self) -> Lead | None:
-        """See ``Store``."""
+        """The present leader; None if there never was one."""
         with self._mutex:
             rows = self._db.execute("SELECT holder, epoch, renewals, released FROM lead WHERE one = 1")
         return Lead(rows[0][0], rows[0][1], rows[0][2], bool(rows[0][3])) if rows else None
 
     def take_lead(self, holder: str, ttl_s: float) -> int:
-        """See ``Store``."""
+        """Take the lead, and return its epoch. Raises LeadHeld while another process leads."""
         with self._mutex, self._db.transaction():
             lead, locked = self.lead(), self._db.hold_lock()
             if lead is None:
@@ -127,14 +127,14 @@ class SqlStore:
         return now - self._seen[2] >= ttl_s
 
     def renew_lead(self, epoch: int) -> None:
-        """See ``Store``."""
+        """Renew the lead. Raises Fenced if another process has taken it."""
         with self._mutex, self._db.transaction():
             self._fence(epoch)
             self._db.hold_lock()
             self._db.execute("UPDATE lead SET renewals = renewals + 1 WHERE one = 1")
 
     def release_lead(self, epoch: int) -> None:
-        """See ``Store``."""
+        """Release the lead, so that another process can take it at once."""
         with self._mutex, self._db.transaction():
             self._fence(epoch)
             self._db.execute("UPDATE lead SET released = 1 WHERE one = 1")
@@ -147,11 +147,11 @@ class SqlStore:
     # --- writing ---
 
     def append(self, epoch: int, batch: Batch) -> int:
-        """See ``Store``."""
+        """Append a batch, and return the number of the last event once it is committed."""
         return self.append_soon(epoch, batch).result()
 
     def append_soon(self, epoch: int, batch: Batch) -> Future[int]:
-        """See ``Store``."""
+        """Append a batch without waiting; batches that come together are committed together."""
         return self._writer.put(epoch, batch)
 
     def _commit(self, group: Sequence[Waiting]) -> None:
@@ -205,17 +205,17 @@ class SqlStore:
     # --- reading ---
 
     def last_seq(self) -> int:
-        """See ``Store``."""
+        """Number of the last event; 0 for an empty log."""
         with self._mutex:
             return self._last()[0]
 
     def first_seq(self) -> int:
-        """See ``Store``."""
+        """Number of the first event that is kept."""
         with self._mutex:
             return self._base()[0] + 1
 
     def read(self, after_seq: int = 0, to_seq: int | None = None) -> Iterator[Stored]:
-        """See ``Store``."""
+        """Read events in order. Raises CorruptStore where the chain is broken."""
         chain = self._chain_at(after_seq)
         at = after_seq
         while True:
@@ -252,7 +252,7 @@ class SqlStore:
         return bytes(rows[0][0])
 
     def of_job(self, job: str) -> list[Stored]:
-        """See ``Store``."""
+        """Read the events of a job, in order."""
         with self._mutex:
             rows = self._db.execute(
                 "SELECT seq, at_ms, format, kind, body FROM events WHERE job = ? AND job IS NOT NULL ORDER BY seq",
@@ -261,7 +261,7 @@ class SqlStore:
         return [event_from(row) for row in rows]
 
     def known_jobs(self, names: Collection[str]) -> set[str]:
-        """See ``Store``."""
+        """Names among these of jobs that the log knows."""
         asked = list(names)
         known: set[str] = set()
         for first in range(0, len(asked), MOST_NAMES):
@@ -275,7 +275,7 @@ class SqlStore:
         return known
 
     def open_commands(self) -> list[OpenCommand]:
-        """See ``Store``."""
+        """Commands without an answer, in order."""
         with self._mutex:
             rows = self._db.execute("SELECT id, seq, kind, body, digest FROM commands ORDER BY seq, id")
         for row in rows:
@@ -284,7 +284,7 @@ class SqlStore:
         return [OpenCommand(row[0], row[2], json.loads(row[3])) for row in rows]
 
     def answer(self, principal: str, key: str) -> Answer | None:
-        """See ``Store``."""
+        """The stored answer to a request; None if it is not known."""
         with self._mutex:
             rows = self._db.execute(
                 "SELECT principal, key, request, status, body, at_ms, digest FROM answers "
@@ -300,7 +300,7 @@ class SqlStore:
     # --- plans, snapshots, retention ---
 
     def save_plan(self, epoch: int, plan: StoredPlan) -> None:
-        """See ``Store``."""
+        """Save the record of a plan."""
         bound = None if plan.bound is None else repr(plan.bound)
         row = (*(getattr(plan, name) for name in PLAN_COLUMNS[:6]), repr(plan.objective), bound, plan.at_ms)
         with self._mutex, self._db.transaction():
@@ -309,7 +309,7 @@ class SqlStore:
             self._db.insert("plans", PLAN_COLUMNS, [(*row, digest_of(*row))])
 
     def plans(self) -> list[StoredPlan]:
-        """See ``Store``."""
+        """Records of all plans."""
         with self._mutex:
             rows = self._db.execute(f"SELECT {', '.join(PLAN_COLUMNS)} FROM plans ORDER BY at_ms DESC, id")
         for row in rows:
@@ -322,7 +322,7 @@ class SqlStore:
         return found
 
     def save_snapshot(self, epoch: int, snapshot: Snapshot) -> None:
-        """See ``Store``."""
+        """Save a snapshot, and delete old ones."""
         with self._mutex, self._db.transaction():
             self._fence(epoch)
             chain = self._chain_at(snapshot.seq)
@@ -334,7 +334,7 @@ class SqlStore:
             self._db.execute("DELETE FROM snapshots WHERE seq < ?", (kept[-1][0],))
 
     def snapshots(self) -> list[Snapshot]:
-        """See ``Store``."""
+        """Snapshots, the newest first; damaged ones are left out."""
         with self._mutex:
             rows = self._db.execute("SELECT seq, state, blob, chain, digest FROM snapshots ORDER BY seq DESC")
             last = self.last_seq()
@@ -347,7 +347,7 @@ class SqlStore:
         return found
 
     def retain(self, epoch: int, *, events_from: int, answers_from_ms: int) -> Mapping[str, int]:
-        """See ``Store``."""
+        """Delete old events and answers, and return how many of each."""
         with self._mutex, self._db.transaction():
             self._fence(epoch)
             base, last = self._base()[0], min(events_from - 1, self._last()[0])
@@ -366,7 +366,7 @@ class SqlStore:
         return {"events": max(0, last - base), "answers": old}
 
     def check(self) -> int:
-        """See ``Store``."""
+        """Check every event, and return their number. Raises CorruptStore."""
         first = self.first_seq()
         count = sum(1 for _ in self.read(first - 1))
         self.open_commands()
@@ -381,14 +381,14 @@ class SqlStore:
         return count
 
     def close(self) -> None:
-        """See ``Store``."""
+        """Close the store after all batches are written."""
         self._writer.close()
         with self._mutex:
             self._db.close()
 
 
 def _misfit(waiting: Waiting, epoch: int | None, last: int) -> StoreError | None:
-    """Why a batch may not be written after this event."""
+    """Reason why a batch may not be written after this event."""
     batch = waiting.batch
     if waiting.epoch != epoch:
         return Fenced(f"epoch {waiting.epoch} is over; epoch {epoch} has begun")

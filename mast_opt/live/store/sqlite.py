@@ -16,7 +16,7 @@ from mast_opt.live.store.sql_store import SqlStore
 DATABASE, HEAD, LOCK = "mast-opt.sqlite", "head", "leader.lock"
 """Files of a folder: the log; how far it was confirmed; and what the leading process locks."""
 BUSY_S = 10.0
-"""How long a transaction waits for that of another process."""
+"""Seconds that a transaction waits for that of another process."""
 _DAMAGE = ("malformed", "not a database", "disk image", "corrupt")
 
 
@@ -31,7 +31,7 @@ def open_sqlite(folder: Path) -> SqlStore:
 
 
 class SqliteDatabase:
-    """See ``Database``.
+    """Database in a file of SQLite.
 
     SQLite takes a damaged end of its write-ahead log for a transaction that was not finished, and leaves it out. The
     file ``head`` says how far the log had come, so that this is noticed.
@@ -56,7 +56,7 @@ class SqliteDatabase:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """See ``Database``."""
+        """Transaction that holds the only writer's place."""
         with _explained("nothing was written"):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -71,22 +71,22 @@ class SqliteDatabase:
         self._connection.execute("COMMIT")
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
-        """See ``Database``."""
+        """Execute a statement, and return its rows."""
         with _explained("the store cannot be read"):
             return self._connection.execute(statement, values).fetchall()
 
     def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """See ``Database``."""
+        """Insert rows into a table."""
         places = ", ".join("?" * len(columns))
         with _explained("nothing was written"):
             self._connection.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})", rows)
 
     def has_table(self, name: str) -> bool:
-        """See ``Database``."""
+        """Whether there is such a table."""
         return bool(self.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)))
 
     def hold_lock(self) -> bool:
-        """See ``Database``."""
+        """Take the leader's lock on a file."""
         import fcntl
 
         if self._lock is not None:
@@ -101,7 +101,8 @@ class SqliteDatabase:
         return True
 
     def confirm(self, seq: int) -> None:
-        """See ``Database``. It is not flushed: a head that lags behind does no harm."""
+        """Write the number of the last event beside the log. It is not flushed: a head that lags behind does no
+        harm."""
         text = f"{seq:020d}"
         try:
             assert self._head is not None
@@ -110,7 +111,7 @@ class SqliteDatabase:
             raise StoreError(f"{self._folder / HEAD} cannot be written: {error.strerror}") from error
 
     def confirmed(self) -> int:
-        """See ``Database``."""
+        """Number of the last event that was confirmed."""
         assert self._head is not None
         found = os.pread(self._head, 64, 0)
         if not found:
@@ -124,16 +125,16 @@ class SqliteDatabase:
         return int(text)
 
     def damage(self) -> str:
-        """See ``Database``."""
+        """Damage that SQLite's own check finds; empty if there is none."""
         words = str(self.execute("PRAGMA integrity_check(1)")[0][0])
         return "" if words == "ok" else words
 
     def types(self) -> dict[str, str]:
-        """See ``Database``."""
+        """Names of the types that differ in SQLite."""
         return {"BYTES": "BLOB", "BIGINT": "INTEGER"}
 
     def close(self) -> None:
-        """See ``Database``."""
+        """Close the connection and its locks."""
         self._connection.close()
         for descriptor in (self._head, self._lock):
             if descriptor is not None:

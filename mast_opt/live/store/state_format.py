@@ -78,7 +78,7 @@ def _slots(cls: type) -> tuple[str, ...]:
 
 
 def fingerprint() -> bytes:
-    """The same for versions that read each other's states."""
+    """Fingerprint of the state's classes: equal for versions that read each other's states."""
     shape = [(name, _slots(cls)) for name, cls in sorted(CLASSES.items())]
     return hashlib.blake2b(repr((FLEET_VERSION, shape)).encode(), digest_size=DIGEST).digest()
 
@@ -112,6 +112,7 @@ class _Encoder:
         self._alive: list[object] = []
 
     def encoded(self, value: Any) -> Any:  # noqa: ANN401 - any part of a state
+        """JSON form of a value of the state."""
         if type(value) in _PLAIN:
             return value
         if type(value) is JobState:
@@ -181,6 +182,7 @@ class _Decoder:
         }
 
     def decoded(self, found: Any) -> Any:  # noqa: ANN401 - any part of a state
+        """Value of the state from its JSON form."""
         return self._read[found[0]](found) if type(found) is list else found
 
     def _known(self, value: Any) -> Any:  # noqa: ANN401

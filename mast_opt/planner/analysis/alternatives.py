@@ -24,20 +24,20 @@ class Option:
     """Something else that could be done with one thing, everything else left as it is."""
 
     words: str
-    """What would be done: "in west on A100, with copies of its data"."""
+    """The change, in words: "in west on A100, with copies of its data"."""
     place: str
     change: float | None
-    """Of the weighted objective, or of the term that ``decides``; above 0 is worse where less is better. None where no
-    such plan can be stated."""
+    """Change of the weighted objective, or of the term that ``decides``; above 0 is worse where less is better. None
+    where no such plan can be stated."""
     terms: Mapping[str, float]
     """Change of each term that changes, unweighted."""
     forbidden: tuple[str, ...]
     """The limits that forbid it, in words; empty where it is possible."""
     parts: Mapping[str, float] = field(default_factory=dict)
-    """What each term with a weight contributes to ``change``: they add up to it. Empty where the objective is
+    """Contribution of each term with a weight to ``change``; they add up to it. Empty where the objective is
     lexicographic or has a policy."""
     decides: str | None = None
-    """Of a lexicographic objective, the first term that changes by more than a later one may cost it; None where none
+    """The first term of a lexicographic objective that changes by more than a later one may cost it; None where none
     does, and with a weighted objective."""
 
 
@@ -47,14 +47,14 @@ class Reasons:
 
     name: str
     now: str
-    """In words, verb included: "runs in east on A100"."""
+    """The present choice in words, verb included: "runs in east on A100"."""
     options: tuple[Option, ...]
     sense: Sense = Sense.MIN
-    """Of the objective."""
+    """Direction of the objective."""
 
     @property
     def sentence(self) -> str:
-        """Why it is where it is."""
+        """One sentence that says why it is where it is."""
         possible = [option for option in self.options if not option.forbidden]
         if not possible:
             return f"{self.name} {self.now}: limits forbid every alternative while all else stays."
@@ -97,7 +97,7 @@ def reasons(kind: Kind[Any, PlanT], choices: Decisions, problem: Problem[PlanT],
 def _ranked(
     kind: Kind[Any, Any], choices: Decisions, problem: Problem[Any], before: Verdict, alternative: Alternative
 ) -> tuple[tuple[float, ...], Option]:
-    """How much worse the option is, in the objective or in each of its terms in order; and the option."""
+    """The option with its rank: how much worse it is, in the objective or in each of its terms in order."""
     if alternative.plan is None:
         return (math.inf,), Option(alternative.words, alternative.place, None, {}, (alternative.why_not,))
     after = kind.verification.verify(problem, alternative.plan)

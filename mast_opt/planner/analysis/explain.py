@@ -49,17 +49,17 @@ class Explanation(Summarised):
     conflict: tuple[str, ...] = ()
     """Limits that contradict one another, in the words of the domain."""
     limits: Mapping[str, tuple[int, ...]] | None = None
-    """The same as positions by kind of limit, for programs; None where only ``seen`` is known."""
+    """Positions by kind of limit, for programs; None where only ``seen`` is known."""
     minimal: bool = False
     """Is it proven that without any one of these limits the others can be kept?"""
     proven: int = 0
-    """Of how many of these limits that is proven."""
+    """Number of these limits for which that is proven."""
     seen: tuple[Conflict, ...] = ()
     """Conflicts that show without solving."""
     repairs: tuple[Repair, ...] = ()
     """The cheapest first; each leaves the limits of the earlier ones alone."""
     reasons: tuple[Reasons, ...] = ()
-    """With a plan: one for each thing that was asked about."""
+    """Reasons for each thing that was asked about; empty without a plan."""
     solves: int = 0
     """Programs that were solved to find the conflict."""
 
@@ -90,7 +90,7 @@ def explain(
     threads: int | None = 1,
     cancel: threading.Event | None = None,
 ) -> Explanation:
-    """Why an instance has no plan, or why a plan does what it does.
+    """Explain why an instance has no plan, or why a plan does what it does.
 
     Without a plan: an irreducible set of limits that contradict one another (each was left out once, and a plan for
     the others was found), and the cheapest repairs. A repair pays for every limit that it moves or gives up: enlarging

@@ -37,16 +37,16 @@ NOTHING = 1e-9
 
 @dataclass(frozen=True)
 class Marginal:
-    """What more of one resource in one place is worth."""
+    """Value of more of one resource in one place."""
 
     resource: str
     unit: str
     place: str
     value: float | None
-    """By how much one more unit improves the objective, on average over ``units``; None if not found in time."""
+    """Improvement of the objective per further unit, on average over ``units``; None if not found in time."""
     low: float | None
     high: float | None
-    """What is proven of it; equal to ``value`` where the integers are fixed."""
+    """Proven upper limit of the value; equal to ``value`` where the integers are fixed."""
     usd: float | None = None
     """``value`` in dollars; None where no term in dollars has a weight."""
 
@@ -59,7 +59,7 @@ class Marginals(Summarised):
     integers: str
     units: int
     objective: float | None
-    """Of the plan (integers fixed) or of the best plan known (integers free); None where none was found."""
+    """Objective of the plan (integers fixed) or of the best plan known (integers free); None where none was found."""
     values: tuple[Marginal, ...]
     """Empty without an objective."""
     status: Status = Status.FEASIBLE
@@ -100,7 +100,7 @@ def marginal_values(  # noqa: PLR0913 - one question, with the limits of its sol
     jobs: int = 1,
     cancel: threading.Event | None = None,
 ) -> Marginals:
-    """What one more TB, core, GPU, … is worth in each place, in units of the weighted objective.
+    """Compute what one more TB, core, GPU, … is worth in each place, in units of the weighted objective.
 
     Where a term in dollars has a weight, each value is also stated in dollars: divided by that weight.
 
@@ -179,7 +179,7 @@ def marginal_values(  # noqa: PLR0913 - one question, with the limits of its sol
 
 
 def _in_dollars(kind: Kind[Any, Any], problem: Problem[Any], answer: Marginals) -> Marginals:
-    """The same with what each value is in dollars: over the weight of the first term in dollars that has one."""
+    """The answer with each value in dollars: divided by the weight of the first term in dollars that has one."""
     weights = {} if problem.objective.lexicographic else problem.objective.weights
     term = next((term for term, unit in kind.units.items() if unit.startswith("USD") and weights.get(term)), None)
     if term is None:

@@ -197,25 +197,25 @@ def _checked(
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
-    """What a frontier by a MIP solver is of; it can be pickled."""
+    """Parts of a question about a frontier that a MIP solver answers; it can be pickled."""
 
     problem: Problem[Any]
     formulation: str
     terms: tuple[str, str]
     caps: Mapping[str, float]
-    """Of all points."""
+    """Upper limits of terms at all points."""
     solver: str
 
 
 @dataclass(frozen=True, eq=False)
 class _Between:
-    """What a worker needs for a point between the ends."""
+    """Arguments of a worker for a point between the ends."""
 
     asked: _Asked
     cap: float
     start: Any
     limits: Mapping[str, Any]
-    """Of ``SolveParams``."""
+    """Fields of ``SolveParams``."""
     time_limit_s: float | None
 
 

@@ -27,10 +27,10 @@ class Period(Generic[PlanT]):
 
     name: str
     instance: Problem[PlanT]
-    """With the changes up to this period, and the plan of the one before as its present state."""
+    """The instance with the changes up to this period, and the plan of the one before as its present state."""
     solution: Solution[PlanT]
     moved: Mapping[str, float]
-    """What moves from the plan before (or from today), by unit; empty where one of them is not known."""
+    """Amounts that move from the plan before (or from today), by unit; empty where one of them is not known."""
     prepares: bool = False
     """Whether this plan was made again, so that the next period has one."""
 
@@ -42,7 +42,7 @@ class Periods(Generic[PlanT]):
     kind: str
     periods: tuple[Period[PlanT], ...]
     planned: int
-    """How many periods were asked for."""
+    """Number of periods that were asked for."""
 
     @property
     def complete(self) -> bool:
@@ -56,7 +56,7 @@ class Periods(Generic[PlanT]):
 
     @property
     def moved(self) -> dict[str, float]:
-        """What moves in all periods together."""
+        """Amounts that move in all periods together, by unit."""
         total: dict[str, float] = {}
         for period in self.periods:
             for unit, amount in period.moved.items():

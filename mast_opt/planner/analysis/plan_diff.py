@@ -60,7 +60,7 @@ class Change:
 
 @dataclass(frozen=True, repr=False)
 class Diff(Summarised):
-    """What changed between two plans."""
+    """Differences between two plans."""
 
     kind: str
     tables: tuple[TableDiff, ...]
@@ -72,11 +72,11 @@ class Diff(Summarised):
     terms: Mapping[str, Change]
     metrics: Mapping[str, Change]
     violations: tuple[int, int]
-    """How many limits each plan breaks."""
+    """Numbers of limits that each plan breaks."""
     from_today: bool = False
     """Is the first plan the present state?"""
     today: CurrentState | None = None
-    """What the first plan's instance states of the present state; None where its kind has none."""
+    """The present state as the first plan's instance states it; None where its kind has none."""
 
     @property
     def differs(self) -> bool:
@@ -106,7 +106,7 @@ class Diff(Summarised):
 def diff(
     problem: Problem[PlanT], before: PlanT | None, after: PlanT, *, problem_before: Problem[PlanT] | None = None
 ) -> Diff:
-    """What changed from one plan to another.
+    """Compare two plans, of one instance or of two.
 
     Args:
         problem: the instance of the second plan.

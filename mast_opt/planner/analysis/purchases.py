@@ -78,14 +78,14 @@ STRICTER = (Fraction(1), Fraction(9, 10))
 
 @dataclass(frozen=True)
 class Purchase:
-    """What is bought of one offer."""
+    """Steps bought of one offer."""
 
     offer: Offer
     steps: int
 
     @property
     def amount(self) -> float:
-        """In units of the offer."""
+        """Amount bought, in units of the offer."""
         return self.offer.step * self.steps
 
     @property
@@ -105,7 +105,7 @@ class Purchases(Summarised, Generic[PlanT]):
     target: Fraction
     budget_usd: Fraction | None
     bought: tuple[Purchase, ...]
-    """What to order, the most expensive first."""
+    """Purchases to make, the most expensive first."""
     usd: Fraction | None
     """Price of it all; None without a plan."""
     bound_usd: float | None
@@ -122,7 +122,7 @@ class Purchases(Summarised, Generic[PlanT]):
     """A plan of that instance at the target."""
     message: str = ""
     params: BuyParams = field(default_factory=BuyParams)
-    """What the question was answered with."""
+    """Parameters with which the question was answered."""
 
     def _summary(self) -> Summary:
         facts = (
@@ -215,7 +215,7 @@ def _params(given: BuyParams | Mapping[str, object] | None) -> BuyParams:
 
 
 class _Question:
-    """What is asked, and the steps that may be bought."""
+    """A question about purchases: the target, and the steps that may be bought."""
 
     def __init__(
         self,
@@ -410,7 +410,7 @@ def _heuristic(question: _Question, solver: str, params: SolveParams, start: obj
 def _given_back(
     question: _Question, solver: str, params: SolveParams, best: tuple[Steps, Any], clock: Clock
 ) -> tuple[Steps, Any]:
-    """The same without steps, the most expensive offers first, that a plan at the target does without."""
+    """The best purchase less the steps, the most expensive offers first, that a plan at the target does without."""
     q = question
     for at in sorted(range(len(q.offers)), key=lambda one: -q.offers[one].usd):
         while best[0][at] > 0 and not params.cancel.is_set() and clock.remaining_s > 0:

@@ -10,7 +10,7 @@ from mast_opt.problems.registry import check_plan
 
 
 def risk(problem: Problem[PlanT], plan: PlanT | None = None) -> Risk:
-    """Which data has a single copy, and what each region would take with it.
+    """Find the data that has a single copy, and what each region would take with it.
 
     Args:
         problem: an instance.

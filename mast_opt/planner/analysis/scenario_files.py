@@ -33,7 +33,7 @@ class Scenario:
     changes: Mapping[str, Any] = field(default_factory=dict)
     """Key → value, in the order in which they are made; the keys are those of the kind."""
     weight: float = 1.0
-    """For a plan that is robust on average."""
+    """Weight in the average of a robust plan."""
 
     def __post_init__(self) -> None:
         a_text("name", self.name)

@@ -22,7 +22,7 @@ FoundT = TypeVar("FoundT")
 
 @dataclass(frozen=True, eq=False)
 class _Given:
-    """What a worker needs for a solve; it can be pickled."""
+    """Arguments of a worker for a solve; it can be pickled."""
 
     solver: str
     limits: Mapping[str, Any]
@@ -32,13 +32,13 @@ class _Given:
 
 @dataclass(frozen=True, eq=False)
 class Workers:
-    """Where the calls of an analysis are made."""
+    """Executor and cancellation that the calls of an analysis share."""
 
     executor: Executor
     cancel: threading.Event
 
     def run(self, call: Call[GivenT, FoundT], given: GivenT) -> FoundT:
-        """What a function of a module finds; made here if its worker is lost."""
+        """Run a function of a module in a worker; it is run here if the worker is lost."""
         try:
             return self.executor.run(call, given, self.cancel.is_set)
         except WorkerLost:

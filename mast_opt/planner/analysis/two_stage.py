@@ -37,16 +37,16 @@ class Robust(Generic[PlanT]):
     objective_kind: str
     """``worst`` or ``weighted``."""
     decided: str
-    """What is the same in all scenarios."""
+    """Words for the decisions that are the same in all scenarios."""
     status: Status
     plan: PlanT | None
-    """For the instance as it is; None if none was found in time."""
+    """Plan of the instance as it is; None if none was found in time."""
     objective: float | None
     """Largest or mean objective of the plan over the scenarios, from the verified solutions."""
     bound: float | None
     """Proven: no plan has less."""
     base_objective: float | None
-    """The same of the base plan."""
+    """Objective of the base plan in the same sense."""
     robust: Mapping[str, Solution[PlanT]]
     """Scenario → the rest decided again with what this plan decides."""
     base: Mapping[str, Solution[PlanT]]
@@ -164,7 +164,7 @@ class RobustSearch(Generic[PlanT]):
     params: SolveParams
     clock: Clock
     workers: Workers
-    """Where the rest is decided again; the joint program is solved here."""
+    """Workers that decide the rest again; the joint program is solved here."""
 
     def plan(self, before: PlanT) -> Robust[PlanT]:
         """The robust plan next to the base plan; a start for the search is the base plan with the best recourse."""

@@ -40,10 +40,10 @@ class Outcome(Generic[PlanT]):
 
     name: str
     problem: Any
-    """Of the same type as the base: the instance after the scenario, with work that cannot be served priced."""
+    """The instance after the scenario, of the base's type, with work that cannot be served priced."""
     solution: Solution[PlanT]
     moved: Mapping[str, float]
-    """What has to be moved from the base plan to this one."""
+    """Amounts to move from the base plan to this one, by unit."""
     base_verdict: Verdict | None
     """The base plan under the scenario, nothing planned again: its violations are what would break. None without a
     base plan."""

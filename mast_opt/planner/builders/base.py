@@ -111,6 +111,7 @@ class _Pending:
         self._rows: list[tuple[str, Mapping[str, Any], tuple[str | None, ...], dict[str, str]]] = []
 
     def add(self, table: Table, cells: Mapping[str, Any]) -> None:
+        """Check a row of a table, and note it for ``keep``."""
         known = [column.name for column in table.columns]
         given = {name: cell for name, cell in cells.items() if cell is not None}
         row = len(self._builder._rows[table.name]) + sum(name == table.name for name, *_ in self._rows) + 1
@@ -156,6 +157,7 @@ class _Pending:
             self._faults.add(table.name, f"a label that {home} has by now{hint}", row, column.name, text)
 
     def keep(self) -> None:
+        """Add the noted rows to the builder, now that all of them are sound."""
         builder = self._builder
         for table, cells, key, new in self._rows:
             builder._rows[table].append(cells)

@@ -1,4 +1,4 @@
-"""What an importer is: public data in, a problem out, with named inputs and settings."""
+"""Interface of importers: public data in, a problem out, with named inputs and settings."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ class Importer(Generic[SettingsT]):
     """Kind of the problem that it builds."""
     help: str
     inputs: tuple[Input, ...]
-    """In the order in which ``build`` takes their paths."""
+    """Inputs in the order in which ``build`` takes their paths."""
     settings_type: type[SettingsT]
     """A frozen dataclass whose fields are ``setting``s; it may check them and raise UsageError."""
     build: Callable[[Sequence[Path], SettingsT, np.random.Generator], Any]
     """build(paths, settings, rng) → problem. Raises SourceError for files that are not what they should be."""
     formats: tuple[Format, ...] = ()
-    """What it does with each field of its inputs; the page of importers is made from it."""
+    """Treatment of each field of the inputs; the page of importers is made from it."""
     preview: Callable[[Sequence[Path]], list[str]] | None = None
     """Lines that say what will be done with the paths, shown before it is; None where there is nothing to say."""
 

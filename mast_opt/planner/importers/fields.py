@@ -11,7 +11,7 @@ from mast_opt.problems.kind.schema import Column
 
 
 class Use(enum.Enum):
-    """What becomes of a field."""
+    """Use that an importer makes of a field."""
 
     READ = "read"
     WARNED = "ignored, with a warning"
@@ -43,7 +43,7 @@ class Format:
     title: str
     fields: tuple[Field, ...]
     rest: Use
-    """What becomes of all fields that are not listed."""
+    """Use of all fields that are not listed."""
     tried: tuple[Tried, ...] = ()
 
 
@@ -69,7 +69,7 @@ def read(**fields: str) -> tuple[Field, ...]:
 
 
 def values_at(found: Any, path: str) -> Iterator[Any]:  # noqa: ANN401 - a part of an object
-    """What lies at a path, once for each item of the lists on the way."""
+    """Values at a path, once for each item of the lists on the way."""
     name, _, rest = path.partition(".")
     value = found.get(name.removesuffix("[]")) if isinstance(found, Mapping) else None
     for one in (value if isinstance(value, list) else ()) if name.endswith("[]") else (value,):

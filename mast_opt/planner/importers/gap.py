@@ -30,7 +30,7 @@ from mast_opt.problems.kind.header import Objective
 
 Ints = NDArray[np.int64]
 LARGEST = 10**9
-"""Of any number in a file; sums stay exact in 64 bits."""
+"""Largest number that a file may hold; sums stay exact in 64 bits."""
 MOST_DIGITS = 20
 """Leading zeros among them; Python refuses to read a number of thousands."""
 
@@ -51,7 +51,7 @@ class Gap:
     weight: Ints
     """[m, n]"""
     capacity: Ints
-    """[m]"""
+    """Capacity of each agent, [m]."""
 
 
 def read_gap(path: Path) -> Gap:
@@ -88,7 +88,7 @@ def _numbers(file: str, tokens: Sequence[bytes], faults: Faults) -> Ints:
 
 
 def job_placement(gap: Gap, name: str) -> JobPlacement:
-    """The same problem as job placement: an optimal plan that admits every job costs the optimum."""
+    """The problem as job placement: an optimal plan that admits every job costs the optimum."""
     agents, items = gap.cost.shape
     names = labels("agent", agents)
     each = np.arange(agents)
@@ -125,7 +125,7 @@ def job_placement(gap: Gap, name: str) -> JobPlacement:
 
 
 def penalty(gap: Gap) -> int:
-    """What a rejected job has to cost so that no plan gains by rejecting one.
+    """Cost of a rejected job with which no plan gains by rejecting one.
 
     Any plan costs at least Σ of the least costs of the jobs that it admits. So one that rejects a job j pays more
     than a plan that admits all of them at U if the price is above U − Σ_j least_j + max_j least_j. U is the cost of

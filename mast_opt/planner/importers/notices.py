@@ -48,7 +48,7 @@ def issue(found: InputWarning) -> None:
 
 
 def with_warnings(run: Callable[[], FoundT]) -> tuple[FoundT, list[InputWarning]]:
-    """What a function returns, and the warnings of importers that it has issued; others are issued again."""
+    """Result of a function, and the warnings of importers that it has issued; others are issued again."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = run()

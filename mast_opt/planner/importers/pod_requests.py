@@ -1,4 +1,4 @@
-"""What a pod of Kubernetes asks for, as its scheduler counts it, and amounts as Kubernetes writes them.
+"""Requests of a pod of Kubernetes, as its scheduler counts them, and amounts as Kubernetes writes them.
 
 Every reader of pods and pod templates uses ``pod_requests``: the source ``kubectl`` and the adapter of Kueue.
 """
@@ -82,7 +82,7 @@ def is_other_device(resource: str) -> bool:
 
 
 def _container(container: Mapping[str, Any], status: Mapping[str, Any] | None, statuses: str) -> Amounts:
-    """What a container asks for: its requests, and its limits where it states none."""
+    """Requests of a container; its limits where it states none."""
     resources = _mapping(container, "resources")
     stated = {**_mapping(resources, "limits"), **_mapping(resources, "requests")}
     asked = _amounts(stated, "a request")
@@ -107,7 +107,7 @@ def _cannot_be_resized(status: Mapping[str, Any]) -> bool:
 
 
 def _of_the_pod(spec: Mapping[str, Any], containers: Amounts) -> Amounts:
-    """What the pod as a whole asks for; its limit where neither it nor its containers state a request."""
+    """Requests of the pod as a whole; its limits where neither it nor its containers state a request."""
     resources = _mapping(spec, "resources")
     requests = _amounts(_mapping(resources, "requests"), "a request of the pod")
     limits = _amounts(_mapping(resources, "limits"), "a limit of the pod")

@@ -89,7 +89,8 @@ def node_in(item: Mapping[str, Any]) -> list[SlurmNode]:
 
 
 def _node(item: Mapping[str, Any]) -> SlurmNode:
-    """Of ``scontrol``, and of ``sinfo`` 22.05. Later versions say what is left of the CPUs for jobs."""
+    """A node from an item of ``scontrol`` or of ``sinfo`` 22.05. Later versions say what is left of the CPUs for
+    jobs."""
     cpus = _count(item["cpus"])
     reserved = _count(item.get("specialized_cores")) * max(1, _count(item.get("threads")))
     listed = _cpus_in(item.get("specialized_cpus"))

@@ -11,11 +11,11 @@ from mast_opt.core.errors import InputError, InstanceError, PlanError
 ResultT = TypeVar("ResultT")
 
 ATTEMPTS = 20
-"""How often an input is read that keeps being replaced."""
+"""Number of attempts to read an input that keeps being replaced."""
 
 
 def read_undisturbed(path: Path, header_file: str, read: Callable[[], ResultT]) -> ResultT:
-    """What ``read`` returns or raises, from files that all belong to one version of the input.
+    """Return what ``read`` returns, or raise what it raises, from files that all belong to one version of the input.
 
     Writers of this package replace a file or a whole folder. If the path names another file or folder after the read
     than before, the result may mix two versions, so it is dropped and the input is read again.

@@ -18,7 +18,7 @@ EVENTS = "events.jsonl"
 LONGEST = 1000
 """Bytes that a line is at most."""
 NO_EVENT = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
-"""What a line that is none can raise."""
+"""Exceptions that a line can raise that is no event."""
 
 
 def event_line(event: Event) -> str:

@@ -209,6 +209,7 @@ class _Fields:
         self.fields, self.file, self.faults, self.path = fields, file, faults, path
 
     def fault(self, key: str, expected: str, value: object = None) -> None:
+        """Note a fault of a key in the header."""
         self.faults.add(f"{self.file}: {self.path}{key}", expected, value=value)
 
     def refuse_unknown(self, known: Iterable[str]) -> None:
@@ -218,6 +219,7 @@ class _Fields:
                 self.fault(key, f"one of the keys {one_of(known)}{did_you_mean(key, known)}", key)
 
     def inner(self, key: str) -> _Fields:
+        """Fields of a table inside the header."""
         value = self.fields.get(key, {})
         if not isinstance(value, Mapping):
             self.fault(key, f"a table, [{self.path}{key}]", value)
@@ -225,6 +227,7 @@ class _Fields:
         return _Fields(value, self.file, self.faults, f"{self.path}{key}.")
 
     def text(self, key: str, default: str | None) -> str:
+        """Text of a key in the header."""
         value = self.fields.get(key, default)
         if isinstance(value, str) and value != whole_letters(value):
             self.fault(key, "text without halves of surrogate pairs", whole_letters(value))
@@ -247,6 +250,7 @@ class _Fields:
         return self.text("name", None)
 
     def choice(self, key: str, choices: tuple[str, ...], default: str | None) -> str | None:
+        """Word of a key in the header, of those that are allowed."""
         value = self.fields.get(key, default)
         if isinstance(value, str) and value in choices:
             return str(value)
@@ -255,6 +259,7 @@ class _Fields:
         return None
 
     def weight(self, key: str, default: float) -> float:
+        """Weight of a key in the header, at least 0."""
         value = self.fields.get(key, default)
         typed = isinstance(value, (int, float, Decimal, Untyped)) and not isinstance(value, bool)
         try:

@@ -15,7 +15,7 @@ _KEYS = ("order", "weights", "limits")
 
 
 def overrides_in(fields: Mapping[str, Any], problem: Problem[Any]) -> tuple[Overrides, Problem[Any]]:
-    """What the fields of a plan override, and the instance with it.
+    """Overrides that the fields of a plan state, and the instance with them.
 
     Raises:
         PlanError: something that this instance cannot have.

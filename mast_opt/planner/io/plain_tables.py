@@ -27,7 +27,7 @@ BuiltT = TypeVar("BuiltT")
 def read_tables(
     path: str | PathLike[str], kind: str, schema: Schema, build: Callable[[str, str, Tables], BuiltT]
 ) -> BuiltT:
-    """What the tables at a path hold.
+    """Build a problem from the tables at a path.
 
     Args:
         path: a folder with ``instance.toml``, an .xlsx workbook or a .json file.

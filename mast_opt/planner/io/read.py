@@ -1,4 +1,4 @@
-"""From files to problems and plans."""
+"""Readers of problems and plans from files."""
 
 from __future__ import annotations
 
@@ -85,13 +85,13 @@ class PlanReading(Generic[PlanT]):
 
     plan: PlanT
     fields: Mapping[str, Any]
-    """What ``plan.toml`` says; empty if there is none."""
+    """Fields of ``plan.toml``; empty if there is none."""
     same_instance: bool | None
     """Whether the plan was made for exactly this instance; None if it does not say."""
     foreign: str = ""
     """A sentence where it was made for another one; empty otherwise."""
     overrides: Overrides = field(default_factory=Overrides)
-    """What the plan was solved with instead of what its instance says; ``problem`` has it."""
+    """Overrides with which the plan was solved instead of what its instance says; ``problem`` has them."""
     problem: Any = None
     """The instance with these overrides: what the figures of ``plan.toml`` are about."""
 
@@ -112,7 +112,7 @@ def read(path: str | PathLike[str]) -> Any:  # noqa: ANN401 - the file says of w
 
 
 def reading_of(path: str | PathLike[str]) -> Reading:
-    """As ``read``, with warnings, rounded cells, row counts, missing tables and conflicts."""
+    """Read an instance like ``read``, with warnings, rounded cells, row counts, missing tables and conflicts."""
     _a_path_of_files("path", path)
     use_tables("read an instance")
     started = time.perf_counter()
@@ -191,7 +191,8 @@ def read_plan(problem: Problem[PlanT], path: str | PathLike[str]) -> PlanT:
 
 
 def read_plan_of(problem: Problem[PlanT], path: str | PathLike[str]) -> PlanReading[PlanT]:
-    """As ``read_plan``, with what ``plan.toml`` says. Tables without a ``plan.toml`` are a plan too."""
+    """Read a plan like ``read_plan``, with the fields of ``plan.toml``. Tables without a ``plan.toml`` are a plan
+    too."""
     a_path("path", path)
     use_tables("read a plan")
     return read_undisturbed(Path(path), "plan.toml", lambda: _read_plan_of(problem, Path(path)))
@@ -297,7 +298,7 @@ PlaceT = TypeVar("PlaceT", Fault, InputWarning)
 
 
 def placed(found: PlaceT, source: Source, checked: Checked) -> PlaceT:
-    """What names a table and a row counted from 1, with the name of the file and the row's number there."""
+    """A finding that names a table and a row counted from 1, with the name of the file and the row's number there."""
     row, numbers = found.row, checked.row_numbers.get(found.file)
     if row is not None and numbers is not None:
         row = int(numbers[row - 1])

@@ -48,7 +48,7 @@ class Planned(Protocol[PlanT_co]):
 
 
 class HeaderFields(TypedDict, total=False):
-    """What ``instance.toml`` says besides format and kind; see ``from_tables``."""
+    """Fields of ``instance.toml`` besides format and kind; see ``from_tables``."""
 
     name: str
     rules: Mapping[str, Any] | None
@@ -108,7 +108,7 @@ def from_tables(kind: KindName, tables: Mapping[str, Any], **header: Unpack[Head
 def from_tables_with_warnings(
     kind: str, tables: Mapping[str, Any], header: Mapping[str, Any]
 ) -> tuple[Any, tuple[InputWarning, ...]]:
-    """As ``from_tables``, with the warnings instead of warning of them."""
+    """Build a problem like ``from_tables``, but return the warnings instead of issuing them."""
     use_tables("read an instance")
     mapping_of(anything)("tables", tables)
     stated: dict[str, Any] = {"format": FORMAT, "kind": kind, "name": "instance"}

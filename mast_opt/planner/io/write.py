@@ -1,4 +1,4 @@
-"""From problems and plans to files."""
+"""Writers of problems and plans to files."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from mast_opt.problems.kind.schema import Schema
 from mast_opt.problems.registry import check_plan, kind_of
 
 FORMATS = ("csv", "parquet", "xlsx", "json")
-"""What ``write`` can write; the first two are folders."""
+"""Formats that ``write`` can write; the first two are folders."""
 
 _FILE_WRITERS = {"xlsx": write_excel, "json": write_json}
 RESERVED = ("format", "kind", "instance", "checksum")
-"""What ``plan.toml`` says of the instance that a plan is for."""
+"""Fields of ``plan.toml`` on the instance that a plan is for."""
 
 
 @checked(path=a_path, format=optional(a_text), force=a_flag)
@@ -120,7 +120,7 @@ def write_plan(
 
 
 def stated_fields(problem: Problem[Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """What ``plan.toml`` says: these fields, and which instance the plan is for.
+    """Fields of ``plan.toml``: these fields, and the instance that the plan is for.
 
     Raises UsageError where ``fields`` state that already.
     """

@@ -1,1 +1,1 @@
-"""What a person looks at: a solution in the terminal, and the progress towards it."""
+"""Output for people: a solution in the terminal, and the progress towards it."""

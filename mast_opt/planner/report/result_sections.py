@@ -59,7 +59,8 @@ def _both(before: str | None, after: str | None) -> str | None:
 
 
 def explanation_sections(answer: Explanation) -> tuple[Section, ...]:
-    """Of a plan: each alternative of each thing that was questioned. Without one: the conflict and its repairs."""
+    """Sections on a plan: each alternative of each thing that was questioned. Without a plan: the conflict and its
+    repairs."""
     heads = (
         Head("name"),
         Head("now"),
@@ -102,7 +103,7 @@ def order_sections(order: Order) -> tuple[Section, ...]:
 
 
 def stuck_section(order: Order) -> Section:
-    """What does not get where the plan wants it."""
+    """Section of what does not get where the plan wants it."""
     heads = (Head("stuck"), Head("should go to"), Head("why"))
     return Section("What is left", heads, tuple((one.what, one.target, one.reason) for one in order.stuck))
 

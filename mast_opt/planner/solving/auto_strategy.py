@@ -15,7 +15,7 @@ AUTO = "auto"
 EXACT = "highs"
 """The exact solver that is installed with mast-opt."""
 DEFAULT_SOLVER: Literal["auto"] = "auto"
-"""Who solves where nobody is named; where only an exact solver can answer, ``auto`` is ``EXACT``."""
+"""Solver where none is named; where only an exact solver can answer, ``auto`` is ``EXACT``."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Portfolio(Strategy):
     """Empty for none."""
     heuristic_threads: int
     head_start_s: float
-    """Of the exact solver."""
+    """Seconds that the exact solver runs before the heuristic begins."""
     in_turn: bool = False
     """Whether the exact solver stops at the end of its head start, so that the heuristic has the thread."""
 
@@ -72,7 +72,7 @@ class Portfolio(Strategy):
 def choose_strategy(
     columns: int | None, heuristic: str, threads: int, params: AutoParams, time_limit_s: float | None = None
 ) -> Portfolio:
-    """Who solves an instance.
+    """Choose the solvers of an instance.
 
     Args:
         columns: of the program; None where that is not known beforehand.

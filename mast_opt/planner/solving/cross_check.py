@@ -17,7 +17,8 @@ from mast_opt.planner.solving.solution import CrossCheck, Solution
 from mast_opt.problems import backends
 
 RELATIVE, ABSOLUTE = 1e-5, 1e-7
-"""By how much a bound may lie beyond the value of a plan: solvers allow as much, and a wrong proof is off by more."""
+"""Tolerances by which a bound may lie beyond the value of a plan: solvers allow as much, and a wrong proof is off by
+more."""
 SHARE = 0.5
 """Part of a time limit that the first solver has; the second has the rest."""
 
@@ -92,7 +93,7 @@ def contradiction(found: Sequence[tuple[str, Solution[Any]]], sense: Sense) -> s
 
 
 def _compared(known: Solution[Any], other: Solution[Any]) -> tuple[str, float | None, float | None]:
-    """What both are solved for before anything else: its name, what the one's plan has of it, what the other proves."""
+    """First objective of both solves: its name, the value of the one's plan, and the bound that the other proves."""
     if known.verdict is None or bool(known.stages) != bool(other.stages):
         return "", None, None
     if not other.stages:

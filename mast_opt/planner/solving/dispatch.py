@@ -368,7 +368,7 @@ def _compile(kind: Kind[Any, Any], solver: str, problem: Problem[Any], params: S
 
 
 def _unsolved(kind: Kind[Any, PlanT], problem: Problem[PlanT], start: PlanT | None, words: str, clock: Clock) -> Answer:
-    """What is known before there was a search: the start, if it is valid."""
+    """Answer before there was a search: the start, if it is valid."""
     with clock.phase("verify"):
         verdict = None if start is None else kind.verification.verify(problem, start)
     if verdict is None or not verdict.ok:

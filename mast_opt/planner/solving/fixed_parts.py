@@ -31,12 +31,12 @@ class Frozen:
     problem: Problem[Any]
     plan: Any
     parts: Mapping[str, tuple[str, ...]]
-    """What (``region``, ``workload``, …) → names."""
+    """Names by kind of part (``region``, ``workload``, …)."""
     positions: Mapping[str, Positions]
-    """What → positions of the names on its axis, or among its groups."""
+    """Positions of the names on their axis, or among its groups, by kind of part."""
 
     def formulation(self, formulation: Formulation[Any]) -> Formulation[Any]:
-        """The same with every column of the part fixed at the plan's value.
+        """The formulation with every column of the part fixed at the plan's value.
 
         Raises:
             UsageError: the part breaks a rule of its own.
@@ -72,7 +72,7 @@ class Frozen:
         return block.ids[member]
 
     def _belongs(self, what: str, axis: str | None, wanted: Positions, size: int) -> NDArray[np.bool_] | None:
-        """Which of the positions of an axis the part has; None where it does not speak of that axis."""
+        """Mask of the positions of an axis that the part has; None where it does not speak of that axis."""
         if axis is None:
             return None
         if what == axis:

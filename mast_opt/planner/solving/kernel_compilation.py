@@ -166,7 +166,7 @@ class _Compiler:
 
     @contextmanager
     def followed(self) -> Iterator[None]:
-        """Within the block, look at each kernel and each step of the compiler in the calling thread."""
+        """Follow each kernel and each step of the compiler in the calling thread within the block."""
         from numba.core import event
 
         own, outer = threading.get_ident(), self
@@ -228,7 +228,7 @@ def _ended(child: subprocess.Popen[bytes]) -> None:
 
 
 def help_out(kind_name: str, names: Sequence[str]) -> None:
-    """What a helping process does: run these rehearsals, in this order, until it is asked to end.
+    """Run these rehearsals in a helping process, in this order, until it is asked to end.
 
     It is asked by SIGTERM, or by the end of its standard input: then its parent is gone. It does not end while it
     writes to the cache: numba writes the index first, and an entry without its file would be compiled again.
@@ -287,7 +287,7 @@ def _helpers(kind: Kind[Any, Any], names: list[str]) -> Iterator[subprocess.Pope
 
 
 def _tools() -> SearchContext:
-    """What a heuristic is given in a rehearsal: one round on one thread."""
+    """Context of a heuristic in a rehearsal: one round on one thread."""
     return SearchContext(
         np.random.default_rng(0),
         SearchMonitor(StoppingCriteria(iterations=1)),

@@ -36,12 +36,12 @@ LAST_REPAIR_S = 2.0
 FIRST_SHARE = 0.8
 """Share of the time for the continuous program where rounding its shares may take more."""
 FAILURES = (BackendError, VerificationError, MemoryError)
-"""What a solve may end in without costing a plan that there is already."""
+"""Failures in which a solve may end without costing a plan that there is already."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the exact route found."""
+    """Answer of the exact route."""
 
     status: Status
     plan: Any | None
@@ -52,7 +52,7 @@ class Answer:
     message: str
     stages: tuple[Stage, ...] = ()
     term: str | None = None
-    """With a lexicographic objective, the term that ``objective`` and ``bound`` are of."""
+    """The term of a lexicographic objective that ``objective`` and ``bound`` are of."""
 
 
 @dataclass(frozen=True)
@@ -291,7 +291,7 @@ class ExactSolve:
 
 
 def _despite_interrupt(params: SolveParams) -> SolveParams:
-    """The same for a short repair, where the solve has been interrupted: the interrupt is to keep what was found."""
+    """Parameters of a short repair where the solve has been interrupted: the interrupt is to keep what was found."""
     if not params.cancel.is_set():
         return params
     left_s = LAST_REPAIR_S if params.time_limit_s is None else min(LAST_REPAIR_S, params.time_limit_s)
@@ -308,7 +308,7 @@ def _offered(exchange: PlanExchange, formulation: Formulation[Any]) -> FloatArra
 
 
 def _with_bound(checked: _Checked, bound: float | None) -> _Checked:
-    """The same plan with a bound that holds for the whole program; OPTIMAL is for ``_answer`` to say again."""
+    """The plan with a bound that holds for the whole program; OPTIMAL is for ``_answer`` to say again."""
     result = checked.result
     if bound is not None and result.objective is not None:
         bound = min(bound, result.objective)
@@ -316,7 +316,7 @@ def _with_bound(checked: _Checked, bound: float | None) -> _Checked:
 
 
 def _kept_s(params: SolveParams, clock: Clock) -> float:
-    """What the caller's limit leaves of the time for others."""
+    """Seconds that the caller's limit leaves for others."""
     return 0.0 if params.time_limit_s is None else max(0.0, clock.remaining_s - params.time_limit_s)
 
 

@@ -31,7 +31,7 @@ from mast_opt.problems.search.strategy import LOG
 
 
 def portfolio_of(kind: Kind[Any, Any], request: Request[Any], params: AutoParams) -> Portfolio:
-    """Who solves the problem for ``auto``.
+    """Choose the solvers that ``auto`` runs on a problem.
 
     Raises:
         UsageError: options of a solver are given, or there is no backend of the name that ``params`` states.
@@ -74,6 +74,7 @@ class _Member(threading.Thread):
         self._run_it = run
 
     def run(self) -> None:
+        """Solve as this member, and keep the solution or the error."""
         try:
             self.outcome.set_result(self._run_it())
         except BaseException as error:
@@ -81,12 +82,12 @@ class _Member(threading.Thread):
 
     @property
     def failure(self) -> BaseException | None:
-        """What it failed with; None where it did not, or has not ended."""
+        """Error with which it failed; None where it did not, or has not ended."""
         return self.outcome.exception() if self.outcome.done() else None
 
     @property
     def solution(self) -> Solution[Any] | None:
-        """What it found; None where it failed or has not ended."""
+        """Solution that it found; None where it failed or has not ended."""
         return self.outcome.result() if self.outcome.done() and self.outcome.exception() is None else None
 
     @property
@@ -99,7 +100,7 @@ class _Member(threading.Thread):
 
 
 class _Board:
-    """What the members say: the best incumbent, which nobody has verified, and what each has proven."""
+    """Board of what the members say: the best incumbent, which nobody has verified, and what each has proven."""
 
     def __init__(
         self,
@@ -120,7 +121,7 @@ class _Board:
         """The member that found the incumbent."""
         self.bound: float | None = None
         self.failure: BaseException | None = None
-        """What the caller's ``on_event`` has raised."""
+        """Error that the caller's ``on_event`` has raised."""
 
     def hear(self, name: str, event: Event) -> None:
         """Take note of an event of a member; pass it on where it is news to all."""

@@ -49,10 +49,10 @@ class Outcomes:
     failures: list[tuple[str, BaseException]]
     kept: list[KeptPlan]
     finder: str
-    """Who stated the best incumbent first."""
+    """Name of the member that stated the best incumbent first."""
     events: tuple[Event, ...]
     interrupted: bool
-    """By the caller."""
+    """True if the caller interrupted the solve."""
 
 
 def refuses(error: BaseException | None) -> bool:
@@ -147,7 +147,8 @@ def _ties(one: Solution[Any], best: Solution[Any]) -> bool:
 
 
 def _tightest(found: list[tuple[str, Solution[Any]]], best: Solution[Any], sense: Sense) -> tuple[str, float | None]:
-    """Who proved most of the objective of the best plan, and what; a term's bound is that of the plan's own solve."""
+    """Member that proved most of the objective of the best plan, and its bound; a term's bound is that of the plan's
+    own solve."""
     if best.term is not None:
         return next(name for name, known in found if known is best), best.bound
     proofs = [(name, known.bound) for name, known in found if known.bound is not None and known.term is None]

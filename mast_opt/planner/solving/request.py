@@ -1,4 +1,5 @@
-"""What can be asked of a solver: names, options and terms that it does not take are refused before anything runs."""
+"""Checks of what is asked of a solver: names, options and terms that it does not take are refused before anything
+runs."""
 
 from __future__ import annotations
 
@@ -20,22 +21,22 @@ from mast_opt.problems.search.params import Params
 
 @dataclass(frozen=True)
 class Request(Generic[PlanT]):
-    """What is asked of one solver."""
+    """Request to one solver."""
 
     problem: Problem[PlanT]
-    """With the objective and limits that are to be solved for."""
+    """The problem with the objective and limits that are to be solved for."""
     solver: str
     params: Params | None
-    """Of the solver; None where it has none."""
+    """Parameters of the solver; None where it has none."""
     asked: SolveParams
     iterations: int | None
     start: PlanT | None
     formulation: str
     freeze: Mapping[str, Collection[str]] | None
     offers: PlanExchange | None = None
-    """Where the solver leaves the plans that it finds while it works; None where nobody wants them."""
+    """Exchange where the solver leaves the plans that it finds while it works; None where nobody wants them."""
     others: PlanExchange | None = None
-    """Where it takes those of a solver that works on the instance at the same time; None for no other."""
+    """Exchange from which it takes those of a solver that works on the instance at the same time; None for no other."""
 
 
 def solver_names(kind: Kind[Any, Any]) -> tuple[str, ...]:

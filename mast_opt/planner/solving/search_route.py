@@ -49,7 +49,7 @@ def search_context(
     grid_limits: str = "",
     offers: PlanExchange | None = None,
 ) -> SearchContext:
-    """What a search is given.
+    """Context for a search.
 
     Args:
         backend: that of a kind's own method, None for a heuristic.
@@ -166,7 +166,7 @@ def _by_name(name: str, *asked: Any) -> _AsAsked:  # noqa: ANN401 - the other fi
 
 
 def _unguided(order: tuple[str, ...], found: SearchResult[Any]) -> SearchResult[Any]:
-    """What was found by weights, stated term by term; of terms that were not searched for, 0 is the bound."""
+    """A result found by weights, stated term by term; of terms that were not searched for, 0 is the bound."""
     words = f"{found.message}; searched by weights, not in the order {', '.join(order)}".removeprefix("; ")
     stages = () if found.plan is None else tuple(StageBound(term, 0.0) for term in order)
     return replace(found, bound=None, message=words, stages=stages)

@@ -43,7 +43,7 @@ UNIMPROVED = "no better than the plan that the search began with"
 
 @dataclass(frozen=True)
 class CrossCheck:
-    """What a second exact solver says of a solution."""
+    """Result of a second exact solver, compared with a solution."""
 
     solver: str
     outcome: str
@@ -63,7 +63,7 @@ class CrossCheck:
         return f"{self.outcome} by {self.solver}: {', '.join(word for word in said if word)}"
 
     def fields(self) -> dict[str, Any]:
-        """What ``plan.toml`` and ``--json`` say of it."""
+        """Fields for ``plan.toml`` and ``--json``."""
         return {**asdict(self), "status": None if self.status is None else self.status.value}
 
 
@@ -93,13 +93,14 @@ class Solution(Summarised, Generic[PlanT]):
     versions: Mapping[str, str] = field(default_factory=dict)
     stages: tuple[Stage, ...] = ()
     term: str | None = None
-    """With a lexicographic objective, the term that ``objective`` and ``bound`` are of."""
+    """The term of a lexicographic objective that ``objective`` and ``bound`` are of."""
     conflicts: tuple[Conflict, ...] = ()
     """Limits seen to contradict one another before any solver ran."""
     events: tuple[Event, ...] = ()
     """Incumbent and bound over time."""
     certificate: Certificate | None = None
-    """What makes a heuristic's bound checkable; a plan folder keeps it, and ``mast-opt verify`` checks it."""
+    """Certificate that makes a heuristic's bound checkable; a plan folder keeps it, and ``mast-opt verify`` checks
+    it."""
     frozen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The part of the start that was frozen; bound and status are those of the rest."""
     overrides: Overrides = field(default_factory=Overrides)
@@ -109,13 +110,13 @@ class Solution(Summarised, Generic[PlanT]):
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The labels of the instance's axes. The plan holds positions on them."""
     strategy: Mapping[str, Value] = field(default_factory=dict)
-    """What the solver decided to do on this instance, where it says so."""
+    """Decisions of the solver about this instance, where it states them."""
     unimproved: bool = False
     """Is the plan neither proven nor better than the one that the search began with?"""
     sense: Sense = Sense.MIN
     """Whether the objective is minimised or maximised; ``bound`` lies on the other side of it."""
     cross_check: CrossCheck | None = None
-    """What a second solver says, where one was asked for."""
+    """Result of a second solver, where one was asked for."""
 
     @property
     def outcome(self) -> str:
@@ -210,7 +211,7 @@ def _known(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def plan_fields(solution: Solution[Any]) -> dict[str, Any]:
-    """What ``plan.toml`` says in addition to the instance that the plan is for."""
+    """Fields for ``plan.toml``, in addition to those on the instance that the plan is for."""
     stages = [
         {"term": stage.term, "objective": stage.objective, "bound": stage.bound}
         for stage in solution.stages

@@ -18,11 +18,11 @@ class SolverInfo:
     exact: bool
     """A MIP backend, which proves an optimum if it has time enough; False for a heuristic of mast-opt."""
     package: str | None = None
-    """What ``pip install`` needs; None where nothing is to be installed or that is not known."""
+    """Name for ``pip install``; None where nothing is to be installed or that is not known."""
     version: str | None = None
-    """Of the backend's library; None for a heuristic and for a backend that cannot be used."""
+    """Version of the backend's library; None for a heuristic and for a backend that cannot be used."""
     reason: str | None = None
-    """Why the backend cannot be used here, and how to install it; None if it can."""
+    """Reason why the backend cannot be used here, and how to install it; None if it can."""
 
     @property
     def available(self) -> bool:

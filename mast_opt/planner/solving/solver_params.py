@@ -35,7 +35,7 @@ def params_class(kind: Kind[Any, Any], solver: str) -> type[Params]:
 
 
 def solver_params(kind: Kind[Any, Any], solver: str, given: Params | Mapping[str, object] | None) -> Params | None:
-    """What a heuristic or a kind's own method is run with; None where it has no parameters.
+    """Parameters with which a heuristic or a kind's own method is run; None where it has none.
 
     Raises:
         UsageError: parameters of another solver, a name that there is not, or a value that does not fit.

@@ -37,11 +37,11 @@ class Description:
 
     name: str
     package: str | None
-    """What ``pip install`` needs; None for another package's backend that cannot be loaded."""
+    """Name for ``pip install``; None for another package's backend that cannot be loaded."""
     version: str | None
     """None if it cannot be used."""
     reason: str | None
-    """Why it cannot be used, and how to install it; None if it can."""
+    """The reason why it cannot be used, and how to install it; None if it can."""
 
 
 def names() -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What a backend is, and what backends share while their solver runs."""
+"""The interface of a backend, and code that backends share while their solver runs."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ OPEN_SOLVERS = "highs, cpsat, scip or cbc"
 
 WATCH_INTERVAL_S = 0.05
 PATIENCE = 2
-"""How often Ctrl-C is taken as a wish to stop in good order."""
+"""Number of times that Ctrl-C is taken as a wish to stop in good order."""
 GRACE_S = 1.0
-"""How long a solver that was asked to stop is waited for where nothing is lost by leaving it behind."""
+"""Seconds to wait for a solver that was asked to stop, where nothing is lost by leaving it behind."""
 SOLVER_THREAD = "mast-opt-solver"
 
 
@@ -39,7 +39,7 @@ class Backend(Protocol):
 
     name: str
     package: str
-    """What ``pip install`` needs, shown when the library is missing."""
+    """Name for ``pip install``, shown when the library is missing."""
 
     def version(self) -> str:
         """The solver's version. Raises BackendUnavailable if it cannot be used here."""
@@ -106,7 +106,7 @@ def solver_left_behind() -> bool:
 
 @contextmanager
 def cancelling(cancel: threading.Event) -> Iterator[None]:
-    """While the block runs in the main thread, Ctrl-C sets ``cancel``; the third one raises.
+    """Set ``cancel`` on Ctrl-C while the block runs in the main thread; the third Ctrl-C raises.
 
     A handler that the caller installed for SIGINT is left in charge.
     """

@@ -43,7 +43,7 @@ GOVERNED = {
 NODE_LIMIT = "maxNodes"
 PREPROCESS = "preprocess"
 GRACE_S = 10.0
-"""How long CBC may take to write its answer after it was asked to stop; then it is killed."""
+"""Seconds that CBC may take to write its answer after it was asked to stop; then it is killed."""
 SPAWNING = {"start_new_session": True} if os.name == "posix" else {}
 """A process group of its own, so that Ctrl-C in a terminal reaches us alone."""
 
@@ -133,6 +133,7 @@ class _Run:
         self._command = [path, *self._arguments()]
 
     def outcome(self) -> Outcome:
+        """Run CBC, and return its outcome."""
         try:
             process, output = _spawn(self._command, self._folder)
         except OSError as error:
@@ -267,7 +268,8 @@ def _spawn(command: list[str], folder: Path) -> tuple[subprocess.Popen[bytes], G
 
 @cache
 def _tied() -> tuple[str, ...]:
-    """What runs a command that ends with its parent: ``setpriv`` of util-linux 2.33 or later; nothing elsewhere."""
+    """Command prefix for a child that ends with its parent: ``setpriv`` of util-linux 2.33 or later; empty
+    elsewhere."""
     setpriv = shutil.which("setpriv")
     if setpriv is None:
         return ()

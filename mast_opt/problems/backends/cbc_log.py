@@ -1,4 +1,4 @@
-"""What CBC prints while it runs: incumbents, bounds, and the options that it did not understand."""
+"""Parser of CBC's log: incumbents, bounds, and the options that it did not understand."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MISUNDERSTOOD = re.compile(
     r"No match for|is illegal for|Possible options for|was provided for .* valid range|ambiguous"
 )
 NONE = 1e49
-"""From here on CBC means: none."""
+"""Value from which on CBC means that there is none."""
 KEPT_LINES = 15
 
 

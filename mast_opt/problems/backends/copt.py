@@ -70,7 +70,8 @@ class Copt:
 
 @contextmanager
 def _stdout_to_stderr() -> Iterator[None]:
-    """Without a licence COPT says so on standard output, whatever its options; our own output must stay clean."""
+    """Send standard output to stderr: without a licence COPT writes to it whatever its options, and ours must stay
+    clean."""
     with _REDIRECTING:
         sys.stdout.flush()
         saved = os.dup(1)
@@ -96,6 +97,7 @@ class _Run:
         self._scaled = scale(mip)
 
     def outcome(self) -> Outcome:
+        """Run COPT, and return its outcome."""
         model, copt, integral = self._model, self._copt, bool(self._mip.integral.any())
         self._configure()
         self._load()
@@ -161,6 +163,8 @@ class _Run:
 
         class Listener(self._coptpy.CallbackBase):  # type: ignore[name-defined, misc]
             def callback(self) -> None:
+                """Report incumbent and bound to the solve."""
+
                 def report() -> None:
                     best = self.getInfo(info.BestObj) if self.getInfo(info.HasIncumbent) else None
                     bound = self.getInfo(info.BestBnd)

@@ -65,6 +65,7 @@ class _Run:
         self._scaled = scale(mip)
 
     def outcome(self) -> Outcome:
+        """Run CPLEX, and return its outcome."""
         solver, integral = self._solver, bool(self._mip.integral.any())
         for silence in ("log", "results", "warning", "error"):
             getattr(solver, f"set_{silence}_stream")(None)

@@ -129,6 +129,7 @@ class _Run:
             chosen.max_time_in_seconds = remaining
 
     def outcome(self) -> Outcome:
+        """Run CP-SAT, and return its outcome."""
         integers, relay = self._integers, self._relay
         solver = self._solver
 

@@ -33,7 +33,7 @@ class Foreign:
         self.package = self._text("package", lambda: backend.package)
 
     def version(self) -> str:
-        """Its version.
+        """Version of the other package's library.
 
         Raises:
             BackendError: it failed, or the version is not text.
@@ -41,7 +41,7 @@ class Foreign:
         return self._text("version", self._backend.version)
 
     def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
-        """Its result.
+        """Result of the other package's backend, checked.
 
         Raises:
             BackendError: it failed, or what it returned is no result for this program.

@@ -76,6 +76,7 @@ class _Run:
         self._x: Any = None
 
     def outcome(self) -> Outcome:
+        """Run Gurobi, and return its outcome."""
         model, grb = self._model, self._grb
         self._configure()
         self._load()

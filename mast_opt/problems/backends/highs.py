@@ -123,6 +123,7 @@ class _Run:
             self._begin(params.basis)
 
     def outcome(self) -> Outcome:
+        """Run HiGHS, and return its outcome."""
         remaining = self._progress.remaining_s(self._params.time_limit_s)
         if remaining is not None:
             self._set("time_limit", remaining)
@@ -280,6 +281,7 @@ def quiet(highspy: Any) -> Any:
 
     class Quiet(highspy.Highs):  # type: ignore[misc]
         def enableCallbacks(self) -> None:
+            """Start the threads of callbacks without a message on the console."""
             self.setOptionValue("log_to_console", False)
             super().enableCallbacks()
 

@@ -1,4 +1,4 @@
-"""What is kept an eye on while a solver runs: progress, cancellation, the clock, failures of callbacks."""
+"""Watch over a running solver: progress, cancellation, the clock, failures of callbacks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mast_opt.core.solve_result import Event, Limit, SolveParams
 
 INTERVAL_S = 0.05
 LENIENCE_S, LENIENCE = 0.25, 0.02
-"""By how much, and by what share, a solver may overrun its time limit before it is interrupted."""
+"""Seconds, and share of the limit, by which a solver may overrun its time limit before it is interrupted."""
 
 
 class Progress:
@@ -43,7 +43,7 @@ class Progress:
         return self._clock() - self._began
 
     def remaining_s(self, time_limit_s: float | None) -> float | None:
-        """What is left of a time limit: 0 when it has passed, None when there is none."""
+        """The rest of a time limit: 0 when it has passed, None when there is none."""
         return None if time_limit_s is None else max(0.0, time_limit_s - self.elapsed_s)
 
     def update(
@@ -64,7 +64,7 @@ class Progress:
                 self._on_event(Event(self.elapsed_s, self.incumbent, self.bound))
 
     def close(self) -> None:
-        """From now on whatever a solver reports is no news."""
+        """Ignore whatever a solver reports from now on."""
         with self._lock:
             self._over = True
 
@@ -84,7 +84,7 @@ class Relay:
 
     @property
     def limit(self) -> Limit:
-        """What an interruption is to be put down to."""
+        """The limit to which an interruption is attributed."""
         return Limit.TIME if self._overdue and not self._params.cancel.is_set() else Limit.INTERRUPT
 
     def call(self, action: Callable[[], None]) -> None:
@@ -108,7 +108,7 @@ class Relay:
 
 @contextmanager
 def watching(relay: Relay, interrupt: Callable[[], object]) -> Iterator[None]:
-    """While the block runs, call ``interrupt`` from another thread, again and again, once ``relay`` says stop."""
+    """Call ``interrupt`` from another thread, repeatedly, once ``relay`` says stop while the block runs."""
     done = threading.Event()
 
     def watch() -> None:

@@ -79,6 +79,7 @@ class _Run:
         self._listen(pyscipopt)
 
     def outcome(self) -> Outcome:
+        """Run SCIP, and return its outcome."""
         model = self._model
         remaining = self._progress.remaining_s(self._params.time_limit_s)
         if remaining is not None:
@@ -138,10 +139,12 @@ class _Run:
 
         class Listener(pyscipopt.Eventhdlr):  # type: ignore[misc]
             def eventinit(self) -> None:
+                """Subscribe to new incumbents and bounds."""
                 self.model.catchEvent(kinds.BESTSOLFOUND, self)
                 self.model.catchEvent(kinds.DUALBOUNDIMPROVED, self)
 
             def eventexec(self, event: Any) -> None:
+                """Report an event to the solve, and interrupt it if it should stop."""
                 run._relay.call(run._report)
                 if run._relay.stop:
                     run._interrupt()

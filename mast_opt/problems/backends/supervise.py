@@ -22,16 +22,16 @@ from mast_opt.problems.backends.progress import Progress
 from mast_opt.problems.mip import Mip, scale
 
 FEASIBILITY_TOLERANCE = 1e-6
-"""By how much a scaled row, or an integer column, may be off in a start; what solvers allow by default."""
+"""Tolerance of a scaled row or an integer column in a start, as solvers have it by default."""
 WRONG = 1e-4
-"""The same, beyond which a solver's solution is not one."""
+"""Tolerance of a scaled row beyond which a solver's solution is refused."""
 ROUND_OFF = 1e-9
-"""By how much the limit of an integer column may be off a whole number and still mean it."""
+"""Distance from a whole number at which the limit of an integer column still means that number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a solver says, in our words, before it is checked against the program."""
+    """Answer of a solver, in our words, before it is checked against the program."""
 
     status: Status
     x: FloatArray | None = None
@@ -67,7 +67,8 @@ def supervised(minimise: Callable[[Mip, SolveParams, Progress], Outcome], mip: M
 
 
 def _without_waiting(progress: Progress) -> Outcome | None:
-    """What is known of a solve that does not stop; None while the incumbent's columns are not, or are just written."""
+    """The known state of a solve that does not stop; None while the incumbent's columns are not known, or are just
+    written."""
     if progress.answering or (progress.incumbent is not None and progress.x is None):
         return None
     status = Status.NO_SOLUTION if progress.x is None else Status.FEASIBLE
@@ -151,7 +152,7 @@ def _feasible(mip: Mip, start: FloatArray) -> FloatArray | None:
 
 
 def _missed(mip: Mip, x: FloatArray) -> FloatArray:
-    """By how much each row is missed, at the scale at which solvers see it; negative if it is not."""
+    """Amounts by which rows are missed, at the scale at which solvers see them; negative where they hold."""
     activity = mip.activity(x)
     return np.asarray(np.maximum(mip.row_lower - activity, activity - mip.row_upper) * scale(mip).row_factor)
 

@@ -78,6 +78,7 @@ class _Run:
         self._problem.addCheckTimeCallback(self._on_event, None, 0)
 
     def outcome(self) -> Outcome:
+        """Run Xpress, and return its outcome."""
         xpress, problem = self._xpress, self._problem
         remaining = self._progress.remaining_s(self._params.time_limit_s)
         if remaining is not None:

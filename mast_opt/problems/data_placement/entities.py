@@ -1,4 +1,4 @@
-"""What a data-placement problem is made of: its groups of arrays, one class for each entity or relation.
+"""Entities of data placement: groups of arrays, one class for each entity or relation.
 
 I, W, R, K count datasets, workloads, regions, GPU types; O, N, C, Q, L count options, reads, current runs, quotas,
 links.
@@ -15,7 +15,7 @@ from mast_opt.problems.kind.schema import Column, boolean, choice, integer, labe
 from mast_opt.problems.kind.stated_columns import stated
 
 RESOURCES = ("gpus", "storage", "link")
-"""What a candidate may be."""
+"""Resources that a candidate may have."""
 GPUS, STORAGE, LINK = range(3)
 SHARE = 1000
 """Shares (of a workload, of a read, of a copy) are integers out of this many."""
@@ -152,7 +152,7 @@ class Options(Relation):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reads(Relation):
-    """What workloads read, by workload."""
+    """Reads of datasets, sorted by workload."""
 
     AXIS = "reads"
     KEY = ("workload", "dataset")
@@ -167,7 +167,7 @@ class Reads(Relation):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CurrentRuns(Relation):
-    """Where work runs today."""
+    """Present runs of the workloads."""
 
     AXIS = "current_runs"
     KEY = ("workload", "region", "gpu_type")
@@ -205,7 +205,7 @@ class CpuQuotas(Relation):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Candidates(Entities):
-    """What may be bought, in whole steps: GPUs of a type, storage, or capacity of a link."""
+    """Candidates for purchase, in whole steps: GPUs of a type, storage, or capacity of a link."""
 
     AXIS = "candidates"
 

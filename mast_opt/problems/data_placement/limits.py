@@ -28,4 +28,4 @@ LIMITS: Mapping[str, LimitName] = {
     "moved_workloads": LimitName("workloads", "workloads", "workloads that leave a region, by their shares"),
     "moves": LimitName("moves", "moves", "new replicas and moved workloads together"),
 }
-"""What ``[limits]`` and ``--limit`` may name."""
+"""Limits that ``[limits]`` and ``--limit`` may name."""

@@ -134,7 +134,7 @@ class DataPlacement(GroupedProblem["Plan"]):
     """The most that a whole plan may have of something (``LIMITS``), each in its own unit: hard limits."""
 
     candidates: Candidates | None = None
-    """What may be bought to bring the worst ratio down; None: nothing is offered."""
+    """Candidates for purchase that would bring the worst ratio down; None: nothing is offered."""
 
     def with_limits(self, limits: Mapping[str, float | str | Fraction | None]) -> Self:  # noqa: D102 - see the base
         values: dict[str, Fraction | None] = {}
@@ -270,6 +270,6 @@ class DataPlacement(GroupedProblem["Plan"]):
 
 
 def read_only(array: ArrayT) -> ArrayT:
-    """The same array, closed to writing."""
+    """The array itself, closed to writing."""
     array.setflags(write=False)
     return array

@@ -15,7 +15,7 @@ MANY = 2**53
 
 
 def tasks_that_fit(room: Ints, mgpu: Ints | int, mcores: Ints | int, mib: Ints | int) -> Ints:
-    """How many equal tasks empty servers hold; the arguments broadcast, ``room`` has a last axis of resources."""
+    """Number of equal tasks that empty servers hold; the arguments broadcast, ``room`` has a last axis of resources."""
     devices = room[..., GPU] // WHOLE
     whole = devices // np.maximum(mgpu // WHOLE, 1)
     shared = devices * (WHOLE // np.maximum(mgpu, 1))
@@ -72,13 +72,13 @@ def _fewest(problem: JobPlacement, in_rack: Ints, jobs: Ints, best: Ints) -> Non
 
 
 def remote_mb_price(problem: JobPlacement) -> float:
-    """What a MB a day from another region adds to the objective."""
+    """Contribution to the objective of one MB a day from another region."""
     return problem.objective.weights["remote"] / max(int(problem.reads.mb_per_day.sum()), 1)
 
 
 @dataclass(frozen=True, eq=False)
 class WholeServerTasks:
-    """For servers of each type and size, the commonest pending task that takes all GPUs of one."""
+    """The commonest pending task that takes all GPUs of a server, for servers of each type and size."""
 
     servers: Ints
     """[N] servers for which there is such a task; ascending."""
@@ -113,7 +113,7 @@ def whole_server_tasks(problem: JobPlacement) -> WholeServerTasks:
 
 
 PAIRS_AT_ONCE = 1 << 20
-"""Of jobs and classes, looked at together; bounds the memory that this takes."""
+"""Number of pairs of a job and a class that are looked at together; bounds the memory that this takes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,9 +121,9 @@ class ServerClasses:
     """Servers that agree in cluster, GPU type and supply; E classes, by cluster, then type."""
 
     cluster: Ints
-    """[E]"""
+    """Cluster of each class, [E]."""
     type: Ints
-    """[E]"""
+    """GPU type of each class, [E]."""
     supply: Ints
     """[E, 3]"""
     size: Ints

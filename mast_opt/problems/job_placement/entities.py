@@ -1,4 +1,4 @@
-"""What a job-placement problem is made of: its groups of arrays, one class for each entity or relation.
+"""Entities of job placement: groups of arrays, one class for each entity or relation.
 
 J, V, R, C, B, S, K, P count pending jobs, running jobs, regions, clusters, racks, servers, types, tiers.
 """
@@ -185,7 +185,7 @@ class Options(Relation):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reads(Relation):
-    """What jobs read, by job."""
+    """Reads of datasets, sorted by job."""
 
     AXIS = "reads"
     KEY = ("job", "dataset")
@@ -237,7 +237,7 @@ class RunningJobs(Entities):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Allocations(Relation):
-    """What running jobs hold: equal tasks on one server."""
+    """Allocations of running jobs: equal tasks on one server."""
 
     AXIS = "allocations"
     COLUMNS = (
@@ -269,7 +269,7 @@ class Allocations(Relation):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RunningParts(Relation):
-    """Of which part of a running job of several parts an allocation is."""
+    """Parts of running jobs of several parts to which allocations belong."""
 
     AXIS = "running_parts"
     KEY = ("allocation",)
@@ -343,7 +343,7 @@ class TenantQuotas(Relation):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Costs(Relation):
-    """What jobs cost in clusters; 0 for pairs that are not listed."""
+    """Costs of jobs in clusters; 0 for pairs that are not listed."""
 
     AXIS = "costs"
     KEY = ("job", "cluster")

@@ -33,7 +33,7 @@ class MovableJobs:
     running: Ints
     """[M] running job of each."""
     restart_mgpu_hours: Ints
-    """[M]"""
+    """GPU-hours that a restart loses, in thousandths, [M]."""
 
     @property
     def first(self) -> int:

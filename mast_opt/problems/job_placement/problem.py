@@ -150,9 +150,9 @@ class JobPlacement(GroupedProblem["Plan"]):
     move_limits: MoveLimits = NO_MOVE_LIMITS
     multipart_jobs: MultipartJobs = NO_MULTIPART_JOBS
     parts: Parts = NO_PARTS
-    """Which rows of ``jobs`` are parts of a job; every other row is a job of its own."""
+    """Rows of ``jobs`` that are parts of a job; every other row is a job of its own."""
     part_names: tuple[str, ...] = ()
-    """Of the parts of running jobs."""
+    """Names of the parts of running jobs."""
     running_parts: RunningParts = NO_RUNNING_PARTS
 
     def _check_rows(self, check: Arrays) -> None:
@@ -279,7 +279,7 @@ class JobPlacement(GroupedProblem["Plan"]):
 
     @cached_property
     def held_devices(self) -> Devices:
-        """Which GPUs the running jobs hold."""
+        """GPUs that the running jobs hold."""
         return read_devices(
             self.servers.supply[:, GPU],
             self.allocations.server,

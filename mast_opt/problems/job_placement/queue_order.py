@@ -19,7 +19,7 @@ def rank(tier: Ints, credit_milli: Ints, submitted_ms: Ints) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Quotas:
-    """How many GPUs each tenant may use before its work drops to the lowest tier; T tenants, K types."""
+    """GPUs that each tenant may use before its work drops to the lowest tier; T tenants, K types."""
 
     total_mgpu: Ints
     """[T] for all types together; −1 where there is no such quota."""
@@ -28,7 +28,7 @@ class Quotas:
 
     @classmethod
     def of(cls, tenants: int, types: int, tenant: Ints, kind: Ints, typed: Bools, mgpu: Ints) -> Quotas:
-        """From the rows of the ``quotas`` table."""
+        """Build quotas from the rows of the ``quotas`` table."""
         total = np.full(tenants, -1, np.int64)
         total[tenant[~typed]] = mgpu[~typed]
         per_type = np.full((tenants, types), -1, np.int64)
@@ -41,7 +41,7 @@ class Quotas:
         return (self.total_mgpu >= 0) | (self.typed_mgpu >= 0).any(axis=1)
 
     def left(self, tenant: int, used_mgpu: Ints) -> QuotasLeft:
-        """What a tenant may still use, which uses ``used_mgpu`` [K] already."""
+        """Rest of the quotas of a tenant that uses ``used_mgpu`` [K] already."""
         total, typed = self.total_mgpu[tenant], self.typed_mgpu[tenant]
         limits = [math.inf if quota < 0 else quota - used for quota, used in zip(typed.tolist(), used_mgpu.tolist())]
         return QuotasLeft(math.inf if total < 0 else int(total - used_mgpu.sum()), limits)

@@ -18,7 +18,7 @@ class Allocations:
     first: Ints
     """[V + 1] the first row of each job."""
     server: Ints
-    """[A]"""
+    """Server of each allocation, [A]."""
     tasks: Ints
     amount: Ints
     """[A, 3] of all tasks together."""

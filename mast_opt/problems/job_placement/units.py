@@ -23,12 +23,12 @@ MOST_POOLED = 2_000_000
 MOST_TASKS = 10**9
 """Tasks of a job; sums over many jobs stay exact."""
 LEVELS = ("server", "rack", "cluster")
-"""What a gang may stay within, closest first."""
+"""Levels within which a gang may stay, closest first."""
 SERVER, RACK, CLUSTER, REGION = range(4)
 WHOLE_JOB_LEVELS = (*LEVELS, "region")
-"""What a job of several parts may stay within as a whole, closest first."""
+"""Levels within which a job of several parts may stay as a whole, closest first."""
 MOVE_LIMITS = ("moves", "restart_gpu_hours")
-"""What a limit on all moves together may be on."""
+"""Quantities of all moves together that a limit may be on."""
 MOVES, RESTART_GPU_HOURS = range(2)
 NO_GPU = "none"
 """Label of the type of servers that have no GPU and name no type."""

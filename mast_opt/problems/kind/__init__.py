@@ -1,1 +1,1 @@
-"""What a problem declares about itself, so that the layers above need not name it."""
+"""Declarations of a problem about itself, so that the layers above need not name it."""

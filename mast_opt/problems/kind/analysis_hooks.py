@@ -129,15 +129,15 @@ class ElasticProgram:
 
 @dataclass(frozen=True)
 class Alternative:
-    """What could be done instead with one workload, job, process or reservation, all else left as it is."""
+    """An alternative for one workload, job, process or reservation, all else left as it is."""
 
     words: str
     place: str
-    """Where it would run."""
+    """Place where it would run."""
     plan: Any | None
     """The plan with that change made; it may break limits. None where no such plan can be stated."""
     why_not: str = ""
-    """What keeps it from being stated."""
+    """Reason why it cannot be stated."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class Decisions:
     phrase: Callable[[Any, Violation], str]
     """(problem, violation) → the broken limit in the words of the domain."""
     verb: str = "runs"
-    """Between the name and what ``now`` says."""
+    """Verb between the name and what ``now`` says."""
     lasting: Callable[[Violation], bool] = lambda violation: True
     """Does the limit hold whatever is bought? Such limits, pins and bans, are described before those of capacity."""
 
@@ -168,7 +168,7 @@ class Resource:
     name: str
     unit: str
     places: Callable[[Any], tuple[str, ...]]
-    """Where there can be more of it."""
+    """Places where there can be more of it."""
     add: Callable[[Any, int, int], Any]
     """(problem, position in ``places``, units) → the problem with so much more there."""
 
@@ -184,7 +184,7 @@ class Change:
     apply: Callable[[Any, Any], Any]
     """(problem, value) → problem. Raises UsageError that says what is wrong with the value and what is expected."""
     example: str
-    """As it may stand in a file of scenarios."""
+    """Example of an entry in a file of scenarios."""
     help: str
     plausible: tuple[float, float] | None = None
     """Smallest and largest factor that is likely to be meant as a factor; None for a change by no factor."""
@@ -192,7 +192,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Loss:
-    """What a scenario destroys: data of which nothing is left, and the work that cannot run without it."""
+    """Losses of a scenario: data of which nothing is left, and the work that cannot run without it."""
 
     datasets: tuple[str, ...] = ()
     tb: float | None = 0.0
@@ -200,7 +200,7 @@ class Loss:
     work: tuple[str, ...] = ()
     """The workloads or jobs that read any of them."""
     noun: str = "workload"
-    """What ``work`` consists of: ``workload`` or ``job``."""
+    """Noun for the items of ``work``: ``workload`` or ``job``."""
     unavoidable: Mapping[str, float] = field(default_factory=dict, compare=False)
     """Term → what that work alone costs of it, whatever the plan."""
 
@@ -220,7 +220,7 @@ class SingleCopy:
 
 @dataclass(frozen=True)
 class RegionRisk:
-    """What depends on one region."""
+    """Work and data that depend on one region."""
 
     region: str
     running: tuple[str, ...] | None
@@ -228,14 +228,14 @@ class RegionRisk:
     running_gpus: float | None
     """GPUs that they use there."""
     loss: Loss
-    """What would be lost with the region."""
+    """Losses if the region failed."""
     lost_gpus: float
     """The fewest GPUs that the lost workloads accept together."""
 
 
 @dataclass(frozen=True)
 class Risk:
-    """Which data has a single copy, and what depends on each region."""
+    """Data with a single copy, and what depends on each region."""
 
     of: str
     """``plan`` or ``today``."""
@@ -252,7 +252,7 @@ class TwoStage:
     """How one plan can be made for several scenarios: what is decided before it is known which one comes."""
 
     decided: str
-    """What every scenario shares: "replicas"."""
+    """Words for what every scenario shares: "replicas"."""
     formulate: Callable[[Any], Any]
     """Scenario → its Formulation once the shared columns are decided."""
     shared: Callable[[Mip], IntArray]
@@ -273,7 +273,7 @@ class Offer:
     place: str
     unit: str
     step: float
-    """What one step brings, in units."""
+    """Amount that one step brings, in units."""
     usd: Fraction
     """Price of one step."""
     most_steps: int
@@ -289,7 +289,7 @@ class PurchaseProgram(Protocol):
 
     @property
     def mip(self) -> Mip:
-        """Minimises USD."""
+        """Program that minimises the dollars spent."""
 
     @property
     def buy(self) -> IntArray:

@@ -21,7 +21,7 @@ TEXT = "text"
 
 @dataclass(frozen=True, slots=True)
 class ArrayFormat:
-    """What an array has to be."""
+    """Requirements of an array."""
 
     dtype: str
     """Name of the numpy type, or ``TEXT``."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Known:
-    """How much of something is known to run somewhere today."""
+    """Share of something that is known to run somewhere today."""
 
     what: str
     """``workloads``, ``GPUs``, ``cores``, …"""
@@ -29,7 +29,7 @@ class BrokenLimit:
     index: tuple[str, ...]
     """Labels that say where."""
     message: str
-    """In the words of the domain, with amounts."""
+    """Description in the words of the domain, with amounts."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class CurrentState:
     known: tuple[Known, ...]
     broken: tuple[BrokenLimit, ...]
     notes: tuple[str, ...] = ()
-    """What is assumed where the tables leave it open."""
+    """Assumptions made where the tables leave it open."""
 
     @property
     def complete(self) -> bool:

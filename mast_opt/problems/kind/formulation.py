@@ -26,8 +26,8 @@ class Formulation(Generic[PlanT]):
     encode: Callable[[PlanT], FloatArray]
     """A value for every column; ``decode(encode(plan))`` is the plan."""
     exact: Callable[[], Formulation[PlanT]] | None = None
-    """The same program with every share an integer number of thousandths; where ``decode`` rounds shares,
-    this is what a plan that rounding made infeasible is repaired with. None where nothing is rounded."""
+    """Program with every share an integer number of thousandths; where ``decode`` rounds shares, this is what a plan
+    that rounding made infeasible is repaired with. None where nothing is rounded."""
 
 
 @dataclass(frozen=True)

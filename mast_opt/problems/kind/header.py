@@ -27,8 +27,8 @@ class Policy:
 
 @dataclass(frozen=True)
 class Objective:
-    """What is minimised: a weighted sum of terms, or the terms of ``order`` one after another; or a ``policy``, which
-    has a sense of its own and no terms.
+    """Objective to minimise: a weighted sum of terms, or the terms of ``order`` one after another; or a ``policy``,
+    which has a sense of its own and no terms.
 
     Raises:
         UsageError: a weight is not a number from 0 to ``MOST_WEIGHT``, or a name is not of its type.
@@ -43,7 +43,7 @@ class Objective:
     policy: str = ""
     """One of the policies of the kind; empty for a kind that has terms."""
     mechanism: str = ""
-    """What is put on top of the policy; empty for nothing."""
+    """Mechanism on top of the policy; empty for none."""
     inside: str = ""
     """The policy inside of groups; empty where the policy has none."""
 

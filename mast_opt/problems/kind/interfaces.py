@@ -119,16 +119,16 @@ class SolverInterface:
     """Solvers of the problem's own."""
 
     heuristics: Mapping[str, HeuristicSolver]
-    """By name."""
+    """Heuristics by name."""
     live: Callable[[], tuple[Rehearsal, ...]] = tuple
-    """What compiles the kernels of live objects, such as ``Fleet``, that no heuristic needs."""
+    """Rehearsals that compile the kernels of live objects, such as ``Fleet``, that no heuristic needs."""
     method: Heuristic | None = None
     """How a MIP backend, the ``mip_solver`` of the context, solves a problem of a kind whose objective is no single
     program; the formulations are then for export. None: the backend gets the formulation."""
     method_params: type[Params] | None = None
     """The class of the method's parameters, which every backend takes then."""
     grid_limits: str = ""
-    """What the method's programs are that a backend with a grid for fractions, such as CP-SAT, can solve."""
+    """Description of the method's programs that a backend with a grid for fractions, such as CP-SAT, can solve."""
 
     @property
     def constructive(self) -> frozenset[str]:
@@ -146,25 +146,26 @@ class GenerateInterface(Generic[ProblemT]):
     """Generated instances."""
 
     families: Mapping[str, Family[ProblemT]]
-    """By name; the first one is the default."""
+    """Families of generated instances by name; the first one is the default."""
     sizes_help: str = ""
-    """What the sizes of the families count, where their names do not say it."""
+    """Explanation of what the sizes of the families count, where their names do not say it."""
 
 
 @dataclass(frozen=True)
 class AnalysisInterface(Generic[ProblemT, PlanT]):
-    """What can be said about an instance and about changes of it."""
+    """Analyses of an instance and of changes of it."""
 
     conflicts: Callable[[ProblemT], tuple[Conflict, ...]] = _no_conflicts
     """Limits that contradict one another, as far as can be seen without solving. A kind whose every instance has a
     plan has none."""
     current_state: Callable[[ProblemT], CurrentState | None] = _unknown
-    """How much of the present state the instance states, and which limits that breaks; None where there is none."""
+    """Function that finds how much of the present state the instance states, and which limits that breaks; None where
+    there is none."""
     current_plan: Callable[[ProblemT], PlanT | None] = _unknown
     """The present state as a plan, or None where the instance does not give it. It may break rules; where it breaks
     none, an exact solve begins there, so that no plan is ever worse than changing nothing."""
     hooks: Callable[[], AnalysisHooks] = AnalysisHooks
-    """What ``mast_opt.planner.analysis`` may ask of it; loaded when something is asked."""
+    """Hooks for ``mast_opt.planner.analysis``; loaded when something is asked."""
 
 
 @dataclass(frozen=True)
@@ -184,6 +185,6 @@ class PresentationInterface(Generic[ProblemT, PlanT]):
     charts: Callable[[ProblemT, PlanT], tuple[Chart, ...]] = _no_charts
     """Pictures of the plan, in the order of reading."""
     answers: Callable[[ProblemT, PlanT], tuple[Answer, ...]] = _no_charts
-    """What is asked first, for the top of a report."""
+    """Answers to the first questions of a reader, for the top of a report."""
     details: Callable[[ProblemT, PlanT], tuple[Section, ...]] = _no_charts
     """Long tables for reports and workbooks only: what moves, what binds."""

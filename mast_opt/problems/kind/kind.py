@@ -50,7 +50,8 @@ class Kind(Generic[ProblemT, PlanT]):
     analysis: AnalysisInterface[ProblemT, PlanT] = field(default_factory=AnalysisInterface)
     migration: MigrationInterface[ProblemT, PlanT] = field(default_factory=MigrationInterface)
     limits: Mapping[str, LimitName] = field(default_factory=dict)
-    """What ``[limits]`` of an instance may name; empty for a kind whose plans are limited by their tables alone."""
+    """Limits that ``[limits]`` of an instance may name; empty for a kind whose plans are limited by their tables
+    alone."""
     policies: Mapping[str, Policy] = field(default_factory=dict)
     """The policies of which ``[objective]`` names one; empty for a kind whose objective has weighted terms."""
 

@@ -20,7 +20,7 @@ class LimitName:
     """Something that a limit may be put on."""
 
     unit: str
-    """In words, after a number; empty for a share."""
+    """Unit in words, after a number; empty for a share."""
     base: str
     """The unit in which programs and violations count it."""
     help: str

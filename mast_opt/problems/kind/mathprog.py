@@ -39,7 +39,7 @@ def symbols(labels: Sequence[str], reserved: Iterable[str] = ()) -> tuple[str, .
 
 
 def with_symbols(problem: ProblemT, axes: Mapping[str, Iterable[str]]) -> ProblemT:
-    """The same problem with the labels of its axes replaced by symbols.
+    """The problem with the labels of its axes replaced by symbols.
 
     Args:
         axes: name of each axis, and symbols that its labels must not take.

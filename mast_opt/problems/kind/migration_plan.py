@@ -21,30 +21,30 @@ class Move:
     source: str | None
     target: str | None
     amount: float | None = None
-    """In ``unit``; of a copy over several days, the volume of each day."""
+    """Amount in ``unit``; for a copy over several days, the volume of each day."""
     day: int | None = None
     """0, 1, …; None where steps take no time that counts."""
     days: int = 1
-    """How many days on end, from ``day`` on."""
+    """Number of days in a row, from ``day`` on."""
     hop: bool = False
     """True: the target is a stopover that the plan does not name."""
     unit: str = ""
-    """Of the amount; empty where steps have no amount."""
+    """Unit of the amount; empty where steps have no amount."""
     share: float | None = None
-    """Of a workload that moves, stops or starts: how much of it, up to 1."""
+    """Share of the workload that moves, stops or starts, up to 1."""
     gpu_type: str | None = None
-    """Of such a workload: what it runs on afterwards, or ran on before a stop; None for work without GPUs."""
+    """GPU type on which such a workload runs afterwards, or ran before a stop; None for work without GPUs."""
     from_type: str | None = None
-    """Of work that moves: what it ran on before; None for work without GPUs."""
+    """GPU type on which work that moves ran before; None for work without GPUs."""
 
     @property
     def origin(self) -> str | None:
-        """Where it comes from, in words: with the GPU type of work that runs there."""
+        """Origin in words, with the GPU type of work that runs there."""
         return self._place(self.source, self.gpu_type if self.target is None else self.from_type)
 
     @property
     def destination(self) -> str | None:
-        """Where it goes, in words: with the GPU type of work that will run there."""
+        """Destination in words, with the GPU type of work that will run there."""
         return self._place(self.target, self.gpu_type)
 
     def _place(self, place: str | None, gpu_type: str | None) -> str | None:
@@ -68,13 +68,13 @@ class Stopped:
 
     what: str
     share: float
-    """How much of it, up to 1."""
+    """Share that stops, up to 1."""
     gpus: float
-    """What it uses today."""
+    """GPUs that it uses today."""
     day: int
     """0, 1, …"""
     days: int
-    """Until it starts again; 0 within a day."""
+    """Days until it starts again; 0 within a day."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,17 +83,17 @@ class Order(Summarised):
 
     moves: tuple[Move, ...]
     stuck: tuple[Stuck, ...] = ()
-    """What is left when nothing can move any more; empty where the moves lead to the plan."""
+    """Moves that are left when nothing can move any more; empty where the moves lead to the plan."""
     relief: tuple[str, ...] = ()
-    """What would resolve, or did resolve, the deadlock of the plan's own moves: sentences."""
+    """Sentences on what would resolve, or did resolve, the deadlock of the plan's own moves."""
     unit: str = ""
-    """Of the amounts of most moves."""
+    """Unit of the amounts of most moves."""
     proven: bool = True
     """False: a further search may find an order where this one is stuck, or a smaller relief."""
     stopped: tuple[Stopped, ...] = ()
     """Work that stops and starts again on the way."""
     notes: tuple[str, ...] = ()
-    """What the reader should know of how the order was made: sentences."""
+    """Sentences on how the order was made that the reader should know."""
 
     def _summary(self) -> Summary:
         facts = [("moves", f"{len(self.moves):,}"), ("waves", f"{self.waves:,}")]

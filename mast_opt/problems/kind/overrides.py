@@ -13,7 +13,7 @@ from mast_opt.problems.kind.limits import limit_value, plain_number
 from mast_opt.problems.kind.problem import ProblemT
 
 NONE = "none"
-"""What stands for no limit."""
+"""Word that stands for no limit."""
 
 
 def stated_limit(name: str, value: object) -> Fraction | None:
@@ -28,7 +28,7 @@ def stated_limit(name: str, value: object) -> Fraction | None:
 
 @dataclass(frozen=True)
 class Overrides:
-    """What a solve states differently from its instance; empty unless asked for."""
+    """Statements of a solve that differ from its instance; empty unless asked for."""
 
     weights: Mapping[str, float] = field(default_factory=dict)
     """Term → weight, for the terms whose weight is another one."""
@@ -72,7 +72,7 @@ class Overrides:
         return ", ".join(parts)
 
     def fields(self) -> dict[str, Any]:
-        """The same as ``plan.toml`` and the JSON output state it; empty where nothing is overridden."""
+        """Fields of ``plan.toml`` and the JSON output; empty where nothing is overridden."""
         order = None if self.order is None else list(self.order)
         weights = {term: float(weight) for term, weight in self.weights.items()}
         limits = {name: NONE if most is None else plain_number(most) for name, most in self.limits.items()}

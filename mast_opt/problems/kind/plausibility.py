@@ -129,7 +129,7 @@ class Plausibility:
 
 
 def thousandfold(values: Ints) -> tuple[Bools, Bools]:
-    """Which values are about a thousand times as large, and as small, as most of the others.
+    """Masks of the values that are about a thousand times as large, and as small, as most of the others.
 
     The comparison is one of logarithms. An outlier is ``FAR_FROM_MEDIAN`` and ``DEVIATIONS`` robust standard deviations
     away from the median, no value lies in the stretch of ``EMPTY_BETWEEN`` before it, and a thousandth of it (or a
@@ -144,7 +144,7 @@ def thousandfold(values: Ints) -> tuple[Bools, Bools]:
 
 
 def _far_above(logs: NDArray[np.float64]) -> Bools:
-    """Which of some decimal logarithms are about 3 above the others."""
+    """Mask of the decimal logarithms that are about 3 above the others."""
     none = np.zeros(len(logs), np.bool_)
     if len(logs) <= FEWEST:
         return none
@@ -214,7 +214,7 @@ def _one_off(first: str, second: str) -> bool:
 
 
 def _unit(column: str) -> str:
-    """What to look at, by the unit in the column's name."""
+    """Advice on what to check, by the unit in the column's name."""
     units = {"_tb": "is it in GB? The column is in TB", "_gb": "is it in MB? The column is in GiB"}
     ending = next((words for end, words in units.items() if column.endswith(end)), "")
     return ending or "check its unit"

@@ -14,7 +14,7 @@ Values = tuple[float | None, ...]
 
 
 class Scale(enum.Enum):
-    """What the numbers of a chart are."""
+    """Scale of the numbers of a chart."""
 
     RATIO = "demand over supply; above 1 is too much"
     FILL = "the used share of something that cannot be exceeded"
@@ -36,7 +36,7 @@ class HeatMap:
     scale: Scale = Scale.RATIO
     note: str = ""
     after_name: str = "after"
-    """What ``after`` is called."""
+    """Name of ``after`` in the chart."""
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,12 @@ class Lines:
 
 @dataclass(frozen=True)
 class Spans:
-    """When each of several things is done: a Gantt chart."""
+    """Gantt chart of when each of several things is done."""
 
     title: str
     row_name: str
     unit: str
-    """Of the time: "day"."""
+    """Unit of the time: "day"."""
     rows: tuple[tuple[str, tuple[tuple[float, float, str, str], ...]], ...]
     """(name, (begin, end, words, sort) by begin), the first to begin first; each sort has a colour of its own."""
     note: str = ""
@@ -107,7 +107,7 @@ def grid(values: Sequence[Sequence[float | None]]) -> tuple[Values, ...]:
 
 
 class Form(enum.Enum):
-    """What the cells of a section's column are, so that a report knows how to show them."""
+    """Form of the cells of a section's column, which says how a report shows them."""
 
     TEXT = "text"
     COUNT = "a number of things"
@@ -131,7 +131,7 @@ class Answer:
     topic: str
     """"Overload", "Cost"."""
     value: str
-    """With its unit; before and after where both are known."""
+    """Value with its unit; before and after where both are known."""
     detail: str
     """One sentence."""
     more: str = ""

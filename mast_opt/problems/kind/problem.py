@@ -31,7 +31,7 @@ class Problem(Generic[PlanT]):
     name: str
     objective: Objective
     provenance: str
-    """Where the data is from."""
+    """Source of the data."""
 
     @property
     def sense(self) -> Sense:
@@ -40,7 +40,7 @@ class Problem(Generic[PlanT]):
 
     @property
     def gap_scale(self) -> float:
-        """What a gap is relative to where the objective is closer to 0; 0 for objectives that only nothing makes 0."""
+        """Denominator of the gap where the objective is closer to 0; 0 for objectives that only nothing makes 0."""
         return 0.0
 
     def with_objective(self, weights: Mapping[str, float] | None = None, order: Sequence[str] | None = None) -> Self:

@@ -63,7 +63,7 @@ class Group(Frozen, ABC):
     AXIS: ClassVar[str]
     """The rows; also the field of the problem."""
     COLUMNS: ClassVar[tuple[Column, ...]]
-    """What each array has to be; a subclass names those that no column states."""
+    """Requirements of each array; a subclass names those that no column states."""
     STATED: ClassVar[tuple[Stated, ...]] = ()
     """The fields that a column of the group's table states."""
 
@@ -303,7 +303,7 @@ class GroupedProblem(Summarised, Frozen, Problem[PlanT]):
         return int(np.flatnonzero(same)[0])
 
     def _entry(self, place: str, column: Column, now: NDArray[Any], value: object) -> object:
-        """What goes into one row of a column."""
+        """Value for one row of a column."""
         if len(column.shape) == 1:
             return self._value(place, column, value)
         if not isinstance(value, Mapping):

@@ -17,11 +17,11 @@ class Stage:
 
     problem: Any
     mip: Mip
-    """Of the period alone."""
+    """Program of the period alone."""
     columns: IntArray
-    """Where its columns are in the program of all."""
+    """Positions of its columns in the joint program."""
     first_row: int
-    """Where its rows begin there."""
+    """Position of its first row in the joint program."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Link:
 
     extension: Extension
     cost: FloatArray
-    """Of the new columns."""
+    """Costs of the new columns."""
     values: Callable[[FloatArray], FloatArray]
     """Values of the columns so far → those of the new columns, as cheap as they can be."""
 

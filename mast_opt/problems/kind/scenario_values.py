@@ -78,7 +78,7 @@ def grown(key: str, values: NDArray[np.int64], times: NDArray[np.float64]) -> ND
 
 
 def _fraction(times: float) -> Fraction:
-    """What a factor means: 6/5 for 1.2, and 5/3 for the nearest floating-point numbers."""
+    """Exact value of a factor: 6/5 for 1.2, and 5/3 for the nearest floating-point numbers."""
     simple = Fraction(times).limit_denominator(1_000_000)
     return simple if math.isclose(simple, times, rel_tol=1e-15) else Fraction(str(times))
 

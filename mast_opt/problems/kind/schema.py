@@ -21,7 +21,7 @@ LARGEST = int(np.iinfo(np.int64).max)
 
 
 class ColumnType(enum.Enum):
-    """What the cells of a column are; the value says so in words."""
+    """Type of the cells of a column; the value says so in words."""
 
     LABEL = "text"
     INTEGER = "a whole number"
@@ -32,7 +32,7 @@ class ColumnType(enum.Enum):
 
 
 class Role(enum.Enum):
-    """Which way a quantity finer than its base unit is rounded: never in favour of feasibility."""
+    """Direction in which a quantity finer than its base unit is rounded: never in favour of feasibility."""
 
     NEED = "up"
     SUPPLY = "down"
@@ -45,16 +45,16 @@ class Column:
     name: str
     type: ColumnType
     axis: str | None = None
-    """For labels: the axis that the label is a position on."""
+    """Axis on which a label is a position; None for other columns."""
     scale: int = 1
-    """For quantities: base units per unit in the file (1 TB = 1,000,000 MB)."""
+    """Base units of a quantity per unit in the file (1 TB = 1,000,000 MB)."""
     role: Role = Role.NEED
     choices: tuple[str, ...] = ()
     minimum: float = 0
     """Smallest value allowed, in base units."""
     maximum: float | None = None
     above: bool = False
-    """For reals: is the minimum itself not allowed?"""
+    """True where a real has to be above its minimum."""
     required: bool = True
     """False: the column may be missing and its cells empty."""
     default: float | bool | None = None
@@ -107,7 +107,7 @@ def integer(
 
 
 class Amount(TypedDict, total=False):
-    """What may be said of a quantity in addition to its scale; see ``Column``."""
+    """Keywords of a quantity in addition to its scale; see ``Column``."""
 
     minimum: int
     maximum: int | None
@@ -174,7 +174,7 @@ class Table:
     rows_required: bool = False
     """True: a table without rows is a fault."""
     missing: str = "reads as empty"
-    """What it means that an optional table is not there, in words."""
+    """Meaning, in words, of the absence of an optional table."""
     later: bool = False
     """True: the table was added to the format later. A checksum does not mention it where it is missing, so that
     checksums from before still hold."""
@@ -198,7 +198,7 @@ class Axis:
     name: str
     table: str | None = None
     offered: str | None = None
-    """For an axis without a table: the table whose labels a template offers where other tables mention the axis."""
+    """Table whose labels a template offers where other tables mention an axis that has no table."""
     later: bool = False
     """True: the axis was added to the format later. A checksum does not mention it where it has no labels."""
 
@@ -237,6 +237,6 @@ class Tables:
         return self.values[table][column]
 
     def has(self, table: str, column: str) -> NDArray[np.bool_]:
-        """Which rows hold a value in this column."""
+        """Mask of the rows that hold a value in this column."""
         mask = self.present.get(table, {}).get(column)
         return np.ones(self.rows(table), np.bool_) if mask is None else mask

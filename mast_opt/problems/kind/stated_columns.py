@@ -35,7 +35,7 @@ class Stated:
         return not (self.column.required or self.array.into)
 
     def default(self, rows: int) -> NDArray[Any]:
-        """What the array is where nothing is stated."""
+        """Array where nothing is stated."""
         return np.full(rows, self.column.default or 0, np.bool_ if self.array.content == arrays.BOOLEANS else np.int64)
 
 

@@ -102,7 +102,8 @@ def inverse_power(magnitude: float) -> float:
 
 
 VISIBLE = 2.0**-10
-"""What scaling down leaves of a row's least coefficient, limit or range: far above a solver's tolerance of 1e-6."""
+"""Least size to which scaling takes a row's least coefficient, limit or range: far above a solver's tolerance of
+1e-6."""
 
 
 @cached_njit([types.float64(types.float64, types.float64)], nogil=True)

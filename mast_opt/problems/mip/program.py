@@ -105,7 +105,7 @@ class Mip:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(rows, columns)."""
+        """Numbers of rows and columns of the program."""
         return len(self.row_lower), len(self.cost)
 
     def column_names(self) -> Iterator[str]:
@@ -138,7 +138,7 @@ class Mip:
         return np.asarray(matrix @ x)
 
     def minimise(self, weights: Mapping[str, float]) -> Mip:
-        """The same program with the objective Σ weight · term.
+        """The program with the objective Σ weight · term.
 
         Raises:
             UsageError: there is no such term, or the objective is not finite.
@@ -157,7 +157,7 @@ class Mip:
         return derived
 
     def limit_term(self, name: str, upper: float) -> Mip:
-        """The same program with one more row, ``term ≤ upper`` (lexicographic stages, ε-constraints)."""
+        """The program with one more row, ``term ≤ upper`` (lexicographic stages, ε-constraints)."""
         self._known([name])
         term = self.terms[name]
         columns, at = np.unique(term.columns, return_inverse=True)
@@ -180,7 +180,7 @@ class Mip:
                 raise UsageError(f"program {self.name!r} has no term called {name!r}; expected one of: {known}")
 
     def tighten(self, slack: Mapping[str, float]) -> Mip:
-        """The same program with the named rows' limits pulled in by the given amounts, on every side that has one.
+        """The program with the named rows' limits pulled in by the given amounts, on every side that has one.
 
         Raises:
             KeyError: there is no row of that name.
@@ -200,7 +200,7 @@ class Mip:
         return self._with_limits(row_lower=frozen(lower), row_upper=frozen(upper))
 
     def fix(self, columns: IntArray, values: FloatArray) -> Mip:
-        """The same program with the given columns held at the given values."""
+        """The program with the given columns held at the given values."""
         lower, upper = self.col_lower.copy(), self.col_upper.copy()
         lower[columns] = upper[columns] = values
         return self._with_limits(col_lower=frozen(lower), col_upper=frozen(upper))
@@ -211,7 +211,7 @@ class Mip:
         return derived
 
     def _derived(self, **changes: FloatArray | float) -> Mip:
-        """The same program with other values of some fields, which the caller checks; the others are checked already.
+        """The program with other values of some fields, which the caller checks; the others are checked already.
 
         ``dataclasses.replace`` would check the matrix again (30 ms where it has 4 million entries).
         """
@@ -229,6 +229,6 @@ def _name(blocks: Sequence[Block], at: int) -> str:
 
 
 def frozen(array: ArrayT) -> ArrayT:
-    """The same array, made read-only."""
+    """The array itself, made read-only."""
     array.setflags(write=False)
     return array

@@ -6,17 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 BYTES_A_COLUMN, BYTES_A_ROW, BYTES_AN_ENTRY = 100, 50, 28
-"""Of the index sets of a problem, the builder's lists and the finished arrays together. Measured on programs of all
-kinds, up to 10 million entries: the peak was 0.4 to 1.02 times what these three say."""
+"""Bytes of the index sets of a problem, the builder's lists and the finished arrays together. Measured on programs of
+all kinds, up to 10 million entries: the peak was 0.4 to 1.02 times what these three say."""
 SOLVER_BYTES_AN_ENTRY = 100
-"""What a solver takes in addition to that before its first iteration. Measured on a job placement of 7.6 million
-entries: HiGHS 1.13 took 101 bytes an entry, CP-SAT 9.15 111, PySCIPOpt 6.3 330; in the course of a solve it becomes
-more."""
+"""Bytes that a solver takes in addition before its first iteration. Measured on a job placement of 7.6 million entries:
+HiGHS 1.13 took 101 bytes an entry, CP-SAT 9.15 111, PySCIPOpt 6.3 330; in the course of a solve it becomes more."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """How many columns, rows and entries; a problem counts them without laying them out."""
+    """Numbers of columns, rows and entries; a problem counts them without laying them out."""
 
     columns: int
     rows: int

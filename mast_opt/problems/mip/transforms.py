@@ -19,7 +19,7 @@ class Extension:
     new ones are counted on from the old."""
 
     name: str
-    """Of the new blocks, whose members are numbered."""
+    """Name of the new blocks, whose members are numbered."""
     columns: int = 0
     col_lower: ArrayLike = 0.0
     col_upper: ArrayLike = np.inf

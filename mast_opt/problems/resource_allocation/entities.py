@@ -1,4 +1,4 @@
-"""What a resource-allocation problem is made of: its groups of arrays, one class for each entity or relation.
+"""Entities of resource allocation: groups of arrays, one class for each entity or relation.
 
 K, G, J, C count resources, groups, jobs and configurations. Unlike in the other kinds, all quantities are floats: rates
 are in steps a second (or any other unit of progress), amounts in the resource's own unit.
@@ -18,7 +18,7 @@ ABOVE_0 = "a number above 0"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Resources(Entities):
-    """What configurations use together: GPUs of a type, cores, memory, tickets."""
+    """Resources that configurations use together: GPUs of a type, cores, memory, tickets."""
 
     AXIS = "resources"
     COLUMNS = (reals("amount", "resources", most=LARGEST),)
@@ -108,7 +108,7 @@ class Members(Relation):
     )
 
     configuration: Ints
-    """[M]"""
+    """Configuration of each member, [M]."""
     job: Ints
     """[M] runs in that configuration …"""
     rate: Floats
@@ -128,8 +128,8 @@ class Uses(Relation):
     )
 
     configuration: Ints
-    """[U]"""
+    """Configuration of each use, [U]."""
     resource: Ints
-    """[U]"""
+    """Resource of each use, [U]."""
     amount: Floats
     """[U] of the resource, while the configuration runs."""

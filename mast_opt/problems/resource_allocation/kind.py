@@ -36,7 +36,7 @@ ON_A_GRID = (
     "whole shares under total-rate, rate-per-cost, cost, nash and harmonic; no fractional shares, and no level or "
     "worst job (max-min, makespan, finish-time-fairness), which are fractions"
 )
-"""What a backend solves that places fractions on a grid."""
+"""Objectives that a backend solves that places fractions on a grid."""
 
 
 def _hooks() -> AnalysisHooks:

@@ -172,7 +172,7 @@ class ResourceAllocation(GroupedProblem["Plan"]):
 
     @property
     def gap_scale(self) -> float:
-        """What the gap is relative to where the objective is closer to 0.
+        """Denominator of the gap where the objective is closer to 0.
 
         Of nash the sum of weights: a sum of logarithms may be 0, and gap · Σ weight is the gap of the mean. Of a level,
         which is 0 where some job cannot run, a part of the fastest job's.

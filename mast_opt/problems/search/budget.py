@@ -37,7 +37,7 @@ class TimeBudget:
 
     @property
     def done(self) -> float:
-        """How much of the search is over, 0 to 1."""
+        """Share of the search that is over, 0 to 1."""
         timed = self._watch.stop.time_limit_s is not None
         shares = [(self._watch.elapsed_s - self._begin_s) / self._budget_s if timed else 0.0]
         if self.counted or not timed:
@@ -82,6 +82,7 @@ class _Remainder(TimeBudget):
 
     @property
     def done(self) -> float:
+        """Share of what is left that is over, 0 to 1."""
         return max(0.0, (super().done - self._begin) / (1 - self._begin))
 
     def in_all(self, round_s: float) -> float:

@@ -30,7 +30,7 @@ class MipSolver(Protocol):
 
 @dataclass(frozen=True)
 class StoppingCriteria:
-    """When a search ends: time, gap, iterations or a request, whichever comes first."""
+    """Conditions that end a search: time, gap, iterations or a request, whichever comes first."""
 
     time_limit_s: float | None = None
     gap: float = 1e-4
@@ -46,7 +46,7 @@ def _always(problem: object, params: Params | None) -> Mapping[str, str]:
 
 @dataclass(frozen=True)
 class Pricing:
-    """Which terms of the objective a heuristic takes into account."""
+    """Terms of the objective that a heuristic takes into account."""
 
     terms: frozenset[str]
     unless: Callable[[Any, Any], Mapping[str, str]] = _always
@@ -169,16 +169,16 @@ class StageBound:
 
 
 class Certificate(Protocol):
-    """What makes a bound checkable without trusting the search."""
+    """Interface of data that makes a bound checkable without trusting the search."""
 
     def arrays(self) -> Mapping[str, NDArray[Any]]:
-        """What a file keeps, by name; the kind's ``certified_bound`` computes the bound from it."""
+        """Arrays to be kept in a file, by name; the kind's ``certified_bound`` computes the bound from them."""
         ...
 
 
 @dataclass(frozen=True)
 class SearchResult(Generic[PlanT]):
-    """What a heuristic returns."""
+    """Result of a heuristic."""
 
     plan: PlanT | None
     bound: float | None
@@ -186,18 +186,18 @@ class SearchResult(Generic[PlanT]):
     limit: Limit | None
     message: str
     certificate: Certificate | None = None
-    """Of ``bound``; None where there is none."""
+    """Certificate of ``bound``; None where there is none."""
     stages: tuple[StageBound, ...] = ()
     """One for each term that was minimised, where the objective is lexicographic; ``bound`` is then the first's."""
     status: Status | None = None
-    """What is proven where there is no plan, such as INFEASIBLE; None where nothing is."""
+    """Proven status where there is no plan, such as INFEASIBLE; None where nothing is proven."""
     finished: bool = True
     """Is all that the objective asks for proven once the bound proves its value? Not where later levels are open."""
 
 
 @dataclass(frozen=True)
 class SearchContext:
-    """What a heuristic is given in addition to the problem."""
+    """Arguments of a heuristic in addition to the problem."""
 
     rng: np.random.Generator
     watch: SearchMonitor

@@ -19,7 +19,7 @@ def with_slack(value: float) -> float:
 
 @dataclass(frozen=True)
 class SearchStage(Generic[PlanT]):
-    """What one search of a lexicographic objective minimises."""
+    """Objective of one search of a lexicographic solve."""
 
     weights: dict[str, float]
     """1 for the term of the stage, much more for those before, 0 for the others."""

@@ -38,12 +38,12 @@ class Parameter:
     """One parameter of a solver: what people may set, and to what."""
 
     name: str
-    """With the names of the groups around it: ``sub_mip.gap``."""
+    """Name with those of the groups around it: ``sub_mip.gap``."""
     default: Value
     effect: str
-    """What it decides, and what a larger value does."""
+    """Effect of the parameter: what it decides, and what a larger value does."""
     reason: str
-    """Why the default is what it is."""
+    """Reason for the default."""
     low: float | None = None
     high: float | None = None
     above: float | None = None
@@ -272,7 +272,7 @@ def _flattened(values: Mapping[str, object], before: str) -> Iterator[tuple[str,
 
 
 def _instead(name: str, known: Iterable[str]) -> str:
-    """What was probably meant, or all that there are."""
+    """Suggestion of what was probably meant, or a list of all that there are."""
     known = list(known)
     return did_you_mean(name, known) or f"; there are: {', '.join(known)}"
 

@@ -31,7 +31,7 @@ NO_NODE_LIMIT = 2**31 - 1
 
 @dataclass(frozen=True)
 class SubMipParams(Params):
-    """Which exact solver solves the sub-problems of a heuristic, and under which limits."""
+    """Exact solver of the sub-problems of a heuristic, and its limits."""
 
     solver: str = parameter(
         "highs",

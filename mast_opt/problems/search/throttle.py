@@ -23,7 +23,7 @@ class Throttle:
 
     @contextmanager
     def doing(self) -> Iterator[None]:
-        """Around what is done."""
+        """Measure the block, and let a multiple of its time pass before the next."""
         began = time.perf_counter()
         yield
         ended = time.perf_counter()

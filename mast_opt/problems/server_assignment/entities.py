@@ -1,4 +1,4 @@
-"""What a server-assignment problem is made of: its groups of arrays, one class for each entity or relation.
+"""Entities of server assignment: groups of arrays, one class for each entity or relation.
 
 S, T, R, B, D, Q count servers, types, racks, switchboards, datacenters, reservations. Capacity is in thousandths of a
 relative resource unit (mrru).

@@ -1,4 +1,4 @@
-"""What a task-reassignment problem is made of: its groups of arrays, one class for each entity or relation.
+"""Entities of task reassignment: groups of arrays, one class for each entity or relation.
 
 P, M, K, S, G count processes, machines, resources, services, move groups. Amounts of a resource are integers in
 whatever unit the instance uses for it.
@@ -16,7 +16,7 @@ from mast_opt.problems.kind.stated_columns import stated
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Resources(Entities):
-    """What processes need and machines have: cores, memory, disk and so on."""
+    """Resources that processes need and machines have: cores, memory, disk and so on."""
 
     AXIS = "resources"
 

@@ -119,7 +119,7 @@ def _paced(
 
 
 def _fresh(rng: np.random.Generator, made: Structure, n: int, day: float) -> tuple[int, ...]:
-    """What first-time work reads: some of the hot partitions that there are."""
+    """Partitions that first-time work reads: some of the hot ones that there are."""
 
     def hot(namespace: int) -> Ints:
         own = made.partitions(namespace)

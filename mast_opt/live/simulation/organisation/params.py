@@ -12,8 +12,8 @@ TIER_LOADS = (0.95, 0.03, 0.0665, 0.2244, 0.0291)
 
 @dataclass(frozen=True)
 class OrganisationParams:
-    """What is generated. Published for MAST: the ratio before, the loads, the share of first-time work, the region with
-    almost no GPUs. The rest is our own choice.
+    """Settings of the generator. Published for MAST: the ratio before, the loads, the share of first-time work, the
+    region with almost no GPUs. The rest is our own choice.
 
     Args:
         seed: of every draw.

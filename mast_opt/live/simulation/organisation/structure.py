@@ -1,4 +1,4 @@
-"""What an organisation is before anybody submits anything: teams, data, targets of demand, servers."""
+"""Structure of an organisation before anybody submits anything: teams, data, targets of demand, servers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 GPU_TYPES = ("a100", "h100", "v100")
 GPUS_PER_SERVER = 8
 SUPPLY_ALPHA = 3.0
-"""Of the Dirichlet distribution of GPUs over regions."""
+"""Concentration of the Dirichlet distribution of GPUs over regions."""
 WEEKLY_CHANGE = 0.2
 """σ of the change of a namespace's popularity from week to week, in logarithms."""
 HOT_SHARE = 0.5
@@ -44,11 +44,11 @@ class Structure:
     partner: Ints
     """[N] another namespace of the same team; itself where there is none."""
     size_mb: Ints
-    """[I]"""
+    """Size of each dataset, [I]."""
     created_day: Floats
     """[I] 0 for what is there from the start."""
     hot: NDArray[np.bool_]
-    """[I]"""
+    """Mask of the hot datasets, [I]."""
     target: Floats
     """[N, P, W] GPUs that the work of a namespace and tier takes on average."""
     nominal: Ints

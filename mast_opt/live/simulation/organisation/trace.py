@@ -16,7 +16,7 @@ from mast_opt.problems.data_placement.generate import distributions as draws
 from mast_opt.problems.job_placement.units import WHOLE
 
 SWITCHBOARDS = 4
-"""Of each region."""
+"""Number of switchboards in each region."""
 SECOND_MS = 1000
 
 

@@ -34,8 +34,8 @@ def jobs_that_fit_nowhere(trace: JobTrace) -> Mapping[str, str]:
 
 
 def warnings_of(trace: JobTrace) -> list[InputWarning]:
-    """What is allowed in a trace and was probably not meant: a warning for each reason why jobs fit nowhere, and for
-    jobs of which nobody knows how long they run."""
+    """Warnings of what is allowed in a trace and was probably not meant: one for each reason why jobs fit nowhere, and
+    for jobs of which nobody knows how long they run."""
     by_reason: dict[str, list[str]] = {}
     for name, why in jobs_that_fit_nowhere(trace).items():
         by_reason.setdefault(why, []).append(name)
@@ -64,7 +64,7 @@ def _shape(spec: JobSpec) -> tuple[object, ...]:
 
 
 def _why(fleet: Fleet, spec: JobSpec, tier: int) -> str:
-    """Why a job fits nowhere; empty if it fits."""
+    """Reason why a job fits nowhere; empty if it fits."""
     job = Job(
         "a",
         tier,

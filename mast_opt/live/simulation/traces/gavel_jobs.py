@@ -28,7 +28,7 @@ FAMILIES = (
     ("Recommendation", (512, 1024, 2048, 4096, 8192)),
 )
 MODELS = (*(f"{family} (batch size {size})" for family, sizes in FAMILIES for size in sizes), "A3C", "CycleGAN")
-"""In the order of Gavel's table, from which one is drawn."""
+"""Models in the order of Gavel's table, from which one is drawn."""
 TYPES = ("v100", "p100", "k80")
 DURATION_TYPE = "v100"
 """Type on which durations are drawn."""
@@ -46,7 +46,7 @@ class DrawnJob:
 
     arrival_s: float
     duration_s: float
-    """On a V100."""
+    """Duration on a V100."""
     model: str
 
 
@@ -134,6 +134,6 @@ def gavel_jobs(speeds: Speeds, *, rate_per_h: float, jobs: int, seed: int, gpus:
 
 
 def _reference_ms(job: DrawnJob, speeds: Speeds) -> int:
-    """How long a job runs on the type on which it is fastest."""
+    """Duration of a job on the type on which it is fastest, in ms."""
     steps_per_s = speeds.runs[job.model, 1]
     return round(job.duration_s * MILLI * steps_per_s[DURATION_TYPE] / max(steps_per_s.values()))

@@ -19,10 +19,10 @@ from mast_opt.problems.job_placement.units import WHOLE
 MINUTE_MS = 60_000
 GPUS_PER_SERVER = 4
 SERVERS = 2
-"""Of each region and type."""
+"""Number of servers of each region and type."""
 NAMESPACES = 12
 DATASETS = 3
-"""Of each namespace."""
+"""Number of datasets of each namespace."""
 LONG_SHARE = 0.2
 SHORT, LONG = (1.5, 3.0), (3.0, 4.0)
 """Logarithms to base 10 of the minutes of jobs, between which they are uniform."""

@@ -34,7 +34,7 @@ simulator."""
 
 @dataclass(frozen=True)
 class PhillySettings:
-    """What the trace is cut to."""
+    """Part of the trace to import."""
 
     since: str = setting("2017-10-01 00:00:00", "first submission that counts; time 0 of the trace")
     until: str = setting("2017-11-30 23:59:00", "last submission that counts")

@@ -16,7 +16,7 @@ MOST_MS = MOST_S * MILLI
 CHECKPOINT_S, RESTART_S = 3600, 60
 QUOTA = "quota"
 HAPPENINGS = ("server_down", "server_up", "switchboard_down", "switchboard_up", "region_down", "region_up", QUOTA)
-"""What may happen in a trace, apart from submissions."""
+"""Kinds of happenings in a trace, apart from submissions."""
 MICRO = 10**6
 MOST_STEPS = 10**12
 FASTEST = 10**9 * MICRO

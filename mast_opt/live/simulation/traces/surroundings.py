@@ -1,4 +1,4 @@
-"""What surrounds the jobs of a trace: datasets, storage and network of regions, switchboards, and what happens."""
+"""Surroundings of the jobs of a trace: datasets, storage and network of regions, switchboards, and what happens."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Dataset:
 
     size_mb: int
     namespace: str = ""
-    """Whose data it is; empty where the trace does not say."""
+    """Namespace of the data; empty where the trace does not say."""
     created_ms: int = 0
 
 
@@ -32,7 +32,7 @@ class Happening:
     name: str
     """The server, switchboard, region or tenant."""
     mgpu: int | None = None
-    """Of a quota; None: there is no limit any more."""
+    """Milli-GPUs of a quota; None: there is no limit any more."""
 
     @property
     def of(self) -> str:
@@ -59,7 +59,7 @@ class Surroundings:
     switchboards: Mapping[str, str] = field(default_factory=dict)
     """Server → switchboard that it hangs from."""
     happenings: tuple[Happening, ...] = ()
-    """In ascending order of time."""
+    """Happenings in ascending order of time."""
 
 
 def surroundings_of(tables: Tables) -> Surroundings:

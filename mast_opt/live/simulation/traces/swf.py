@@ -98,7 +98,7 @@ class SwfSettings:
 
 @dataclass(frozen=True, eq=False)
 class _Log:
-    """What a file says."""
+    """Content of a log file."""
 
     file: str
     header: Mapping[str, str]
@@ -108,10 +108,12 @@ class _Log:
     """[jobs, 18]"""
 
     def column(self, name: str) -> Floats:
+        """Values of a field in every line of the log."""
         found: Floats = self.numbers[:, _AT[name]]
         return found
 
     def only(self, rows: NDArray[np.bool_]) -> _Log:
+        """The log with these lines alone."""
         return _Log(self.file, self.header, self.lines[rows], self.numbers[rows])
 
 
@@ -216,7 +218,7 @@ class _Machine:
     nodes: int
     processors: int
     memory_mib: int
-    """Of a node; 0 where it does not count."""
+    """Memory of a node; 0 where it does not count."""
 
     @property
     def each(self) -> int:
@@ -294,7 +296,7 @@ def _labels(log: _Log, field: str, word: str) -> list[str]:
 
 
 def _warn(log: _Log, whole: _Log) -> None:
-    """What the file says and a trace does not hold."""
+    """Warn of what the file says and a trace does not hold."""
     say = partial(warn, log.file)
     for field in FIELDS:
         values = whole.column(field.name)

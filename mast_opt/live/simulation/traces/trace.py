@@ -70,7 +70,7 @@ class Submissions:
         return self.tasks * self.mgpu
 
     def spec(self, j: int) -> JobSpec:
-        """What the j-th job asks for, as its event says it."""
+        """Specification of the j-th job, as its event states it."""
         duration, least, most = (int(column[j]) for column in (self.duration_ms, self.min_tasks, self.max_tasks))
         return JobSpec(
             tier=int(self.tier[j]),
@@ -98,7 +98,8 @@ class Submissions:
 
 @dataclass(frozen=True, eq=False)
 class JobTrace:
-    """Who submits what and when, and on which servers. It is no optimisation problem: nothing in it is decided."""
+    """Jobs with their times of submission, and the servers on which they run. It is no optimisation problem: nothing in
+    it is decided."""
 
     name: str
     regions: tuple[str, ...]

@@ -1,1 +1,1 @@
-"""Why an instance has no plan: irreducible conflicts of limits, and the cheapest repairs."""
+"""Reasons why an instance has no plan: irreducible conflicts of limits, and the cheapest repairs."""

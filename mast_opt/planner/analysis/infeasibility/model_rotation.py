@@ -17,7 +17,7 @@ from mast_opt.problems.backends.base import Backend
 from mast_opt.problems.mip import Mip, unnamed
 
 TOLERANCE = 1e-6
-"""By which solvers may miss a bound."""
+"""Tolerance by which solvers may miss a bound."""
 
 
 class ModelRotation:
@@ -54,7 +54,7 @@ class ModelRotation:
 
     @cached_property
     def _places(self) -> list[tuple[list[IntArray], list[IntArray]]]:
-        """For each sort: rows by member, columns by member."""
+        """Rows by member and columns by member, for each sort of limit."""
         return [
             (_by_member(one.row_member, one.row, one.count), _by_member(one.column_member, one.column, one.count))
             for one in self._elastic.relief.limits

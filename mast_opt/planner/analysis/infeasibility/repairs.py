@@ -20,8 +20,8 @@ from mast_opt.problems.kind.analysis_hooks import ElasticLimits, ElasticProgram
 
 TOUCHED = 1e-7
 RAISES = (0.0, 1e-6, 2e-6, 0.01, 0.1, 1.0, 3.0)
-"""By how much of itself an amount is raised, one try after another: a little for what a solver rounds, then more for
-shares of work, which are whole thousandths in a plan and any number to the solver."""
+"""Shares of itself by which an amount is raised, one try after another: a little for what a solver rounds, then more
+for shares of work, which are whole thousandths in a plan and any number to the solver."""
 ROUNDING = 1e-5
 """A raise up to here is no more than rounding."""
 SLIVER = 1e-6
@@ -37,7 +37,7 @@ class Repair:
     changes: tuple[str, ...]
     """Advice in words, with amounts rounded up to what can be ordered: "raise storage of R2 by 5 TB"."""
     exact: tuple[str, ...]
-    """The same with the amounts that the program needs, not rounded up: "raise storage of R2 by 4.25 TB"."""
+    """The repairs with the amounts that the program needs, not rounded up: "raise storage of R2 by 4.25 TB"."""
     price: float
     """Σ exact amount · price; see ``explain`` for the prices."""
     cheapest: bool
@@ -156,7 +156,7 @@ class RepairSearch:
 
 
 def _amount(one: ElasticLimits, slack: float, more: float) -> float:
-    """What the limit is moved by, without a solver's rounding; raised by a share ``more`` of itself."""
+    """The amount by which the limit is moved, without a solver's rounding; raised by a share ``more`` of itself."""
     if one.per_unit is None:
         return 1.0
     if one.whole:

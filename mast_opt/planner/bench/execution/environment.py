@@ -1,4 +1,4 @@
-"""On what, and with what, a run was made."""
+"""Machine, versions and commit with which a run was made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a suite has come: a line a run for the log, and in a terminal a bar with the time that is left."""
+"""Progress of a suite: a line a run for the log, and in a terminal a bar with the time that is left."""
 
 from __future__ import annotations
 

@@ -29,13 +29,13 @@ Outcomes = Generator[Outcome, None, None]
 
 @dataclass(frozen=True)
 class RunPlan:
-    """What is to be run, and what need not be."""
+    """Runs of a suite that are still to be made, and those that are done."""
 
     suite: Suite
     file: Path
-    """Where the results go."""
+    """File of the results."""
     todo: tuple[tuple[str, Trial], ...]
-    """With their keys."""
+    """Trials still to run, with their keys."""
     done: int
     """Trials that have a result under the same key from this machine; one whose solver was missing counts as none."""
     machine: dict[str, Any]
@@ -54,11 +54,11 @@ class FinishedRun:
     left_s: float
     """Expected for the others: their limits, scaled by how long the runs so far took for theirs."""
     best_known: str
-    """What became of the plan, where best-known plans are kept; otherwise empty."""
+    """Fate of the plan where best-known plans are kept; otherwise empty."""
 
 
 def plan(suite: Suite, folder: Path, filter: str = "", *, again: bool = False) -> RunPlan:
-    """What of a suite is left to do.
+    """Find out which runs of a suite are still to be made.
 
     Args:
         suite: the suite.

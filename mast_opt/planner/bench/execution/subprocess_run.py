@@ -20,7 +20,7 @@ from mast_opt.planner.bench.results.store import Ended
 from mast_opt.planner.bench.suites.suite import Trial
 
 PATIENCE_S = 120.0
-"""For starting, reading and whatever a solver does after its time limit, before the process is killed."""
+"""Seconds for starting, reading and whatever a solver does after its time limit, before the process is killed."""
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS")
 
 
@@ -71,7 +71,7 @@ def run_child(
 
 
 def _record_in(file: Path) -> dict[str, Any] | None:
-    """What the run wrote; None where it ended before it had written all of it."""
+    """The record that the run wrote; None where it ended before it had written all of it."""
     try:
         written: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
@@ -93,7 +93,7 @@ def _wait(process: subprocess.Popen[bytes], limit_s: float) -> bool:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """With everything that it started."""
+    """Kill the process with everything that it started."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -37,7 +37,7 @@ from mast_opt.problems.kind.problem import Problem
 from mast_opt.problems.registry import kind_of
 
 SLOT = 1.05
-"""Of the events within one slot of time only the last is kept; a slot ends 5% later than it begins."""
+"""Factor between the end and the beginning of a slot of time; only the last event within a slot is kept."""
 
 
 def main(arguments: Sequence[str]) -> int:

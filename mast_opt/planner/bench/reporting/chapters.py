@@ -1,4 +1,4 @@
-"""From result files to chapters: the suite of each file, its latest results, the best plans kept."""
+"""Chapters of the report, made from result files: the suite of each file, its latest results, the best plans kept."""
 
 from __future__ import annotations
 

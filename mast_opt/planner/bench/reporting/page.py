@@ -19,7 +19,7 @@ from mast_opt.planner.bench.suites.toml_reader import FOLDER
 from mast_opt.problems.registry import kind_named
 
 GENERATED = "Generated from the results under `benchmarks/results/` by:"
-"""What the second paragraph of every page says."""
+"""Second paragraph of every page."""
 METHOD = """\
 Every row is the work of one command and can be run again. Each run is a process of its own, pinned to as many
 processors as it has threads; runs follow one another. The time limit covers formulating, solving and
@@ -154,7 +154,7 @@ def _circumstances(results: Sequence[Result]) -> Iterator[str]:
 
 
 def _failures(results: Sequence[Result]) -> Iterator[str]:
-    """What ended in no status of a solver, counted by contestant and words."""
+    """Lines on the runs that ended in no status of a solver, counted by contestant and words."""
     ends = {status.value for status in Ended} - {Ended.MEASURED.value}
     counted = Counter(
         (figures.contestant(result), result["status"], result.get("error") or "")

@@ -37,7 +37,7 @@ COLOURS = {
 }
 """A contestant has the same colour in every plot."""
 OTHER_COLOURS = ("#6c757d", "#b08900", "#3d5a80", "#a5a58d", "#cc6fa3", "#0aa")
-"""Of contestants whose names are not known beforehand."""
+"""Colours of contestants whose names are not known beforehand."""
 
 
 def draw(
@@ -203,7 +203,7 @@ PLOTS: Mapping[str, Callable[[Any, Sequence[Result], Mapping[Instance, float]], 
     "over-time": over_time,
     "scaling": scaling,
 }
-"""What a suite may ask for."""
+"""Plots that a suite may ask for."""
 TITLES = {
     "profile": "Performance profile: the share of runs within 1% of the best known value, by how much longer than the "
     "quickest run on the instance that took",

@@ -83,7 +83,7 @@ def rows(results: Sequence[Result], best: Mapping[Instance, float]) -> str:
 
 
 def seeds(results: Sequence[Result]) -> str:
-    """How many seeds each instance was run with, or from how many to how many."""
+    """Number of seeds with which each instance was run, or the range of these numbers."""
     fewest, most = figures.seeds_of(results)
     return str(most) if fewest == most else f"{fewest} to {most}"
 

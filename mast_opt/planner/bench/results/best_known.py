@@ -19,7 +19,7 @@ TOLERANCE = 1e-9
 
 
 def folder_of(instance: Path) -> Path:
-    """Where the best-known plan of an instance lies."""
+    """Folder of the best-known plan of an instance."""
     name = instance.name if instance.is_dir() else instance.stem
     return instance.parent / FOLDER / name
 

@@ -1,4 +1,4 @@
-"""From results to figures: what was solved, means, gaps, profiles, times to a target."""
+"""Figures computed from results: what was solved, means, gaps, profiles, times to a target."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Result = Mapping[str, Any]
 Floats = NDArray[np.float64]
 
 SHIFT_S = 1.0
-"""Of the shifted geometric mean of times: differences far below it hardly count."""
+"""Shift of the shifted geometric mean of times: differences far below it hardly count."""
 SAME = 1e-6
 """Relative; objectives that differ by less are equal."""
 TARGETS = (0.1, 0.01)
 """Gaps to the best known value whose first moment is looked for."""
 
 Instance = tuple[str, str]
-"""Where it is from and its label: what different contestants have in common, in whatever entries of a suite."""
+"""Source and label of an instance: what different contestants have in common, in whatever entries of a suite."""
 
 
 def contestant(result: Result) -> str:
@@ -55,7 +55,7 @@ def order(result: Result) -> tuple[str, ...]:
 
 
 def with_orders(results: Sequence[Result]) -> list[Result]:
-    """The same results, those that do not know sense and order of their instance's objective with what others know.
+    """The results, with sense and order of an instance's objective filled in where only other results know them.
 
     A run that ended without an answer does not.
     """
@@ -71,17 +71,17 @@ def objective(result: Result) -> float | None:
 
 
 def bound(result: Result) -> float | None:
-    """What is proven of ``objective``; None where nothing is."""
+    """Proven bound on ``objective``; None where nothing is proven."""
     return None if order(result) else result.get("bound")
 
 
 def gap(result: Result) -> float | None:
-    """Between ``objective`` and ``bound``; None where either is unknown."""
+    """Gap between ``objective`` and ``bound``; None where either is unknown."""
     return None if order(result) else result.get("gap")
 
 
 def values(result: Result) -> tuple[float, ...]:
-    """What plans are compared by, the first difference deciding: the objective, or the terms in their order."""
+    """Values by which plans are compared, the first difference deciding: the objective, or the terms in their order."""
     return tuple(result["terms"][term] for term in order(result)) or (result["objective"],)
 
 
@@ -104,7 +104,7 @@ def leader(results: Sequence[Result]) -> Result:
 
 
 def winners(mine: Iterable[Result], everyone: Iterable[Result], best: Mapping[Instance, float]) -> int:
-    """How many of the first results have the best value known of their instance.
+    """Number of the first results that have the best value known of their instance.
 
     Where terms are minimised one by one, that is a plan that no other of the results goes before.
     """
@@ -133,7 +133,7 @@ def solved(result: Result) -> bool:
 
 
 def time_s(result: Result) -> float:
-    """What formulating, solving and verifying took; the limit where the run did not come to its end."""
+    """Seconds that formulating, solving and verifying took; the limit where the run did not come to its end."""
     if result["status"] not in {status.value for status in Status}:
         return float(result["time_limit_s"])
     spent = result["runtime_s"]
@@ -223,7 +223,8 @@ def target_of(best: float, gap: float, sense: Sense = Sense.MIN) -> float:
 
 
 def performance_profile(costs: Mapping[str, Mapping[Any, Sequence[float]]]) -> dict[str, tuple[Floats, Floats]]:
-    """For each contestant the share of its runs that do their task within a factor of the quickest run of any.
+    """Performance profile: for each contestant the share of its runs that do their task within a factor of the quickest
+    run of any.
 
     After Dolan and Moré, Benchmarking optimization software with performance profiles, Mathematical Programming
     91, 2002, with several runs of a task where a contestant has several seeds. Tasks that nobody does count for none.

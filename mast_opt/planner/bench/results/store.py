@@ -17,14 +17,14 @@ from mast_opt.problems import backends
 
 
 class Ended(enum.Enum):
-    """What a result says where no solver's status applies."""
+    """Endings of a run to which no solver's status applies."""
 
     MEASURED = "MEASURED"
     """A program printed its figures."""
     UNAVAILABLE = "UNAVAILABLE"
     """The solver is not installed or has no licence."""
     TOO_LARGE = "TOO_LARGE"
-    """Over the size that the solver's licence allows, or that the memory holds."""
+    """The instance is over the size that the solver's licence allows, or that the memory holds."""
     REJECTED = "REJECTED"
     """The verifier rejects the plan that the solver gave."""
     ERROR = "ERROR"
@@ -39,7 +39,7 @@ class Ended(enum.Enum):
 
 _EXPECTED = (Ended.MEASURED, Ended.UNAVAILABLE, Ended.TOO_LARGE)
 BROKEN = frozenset(ended.value for ended in Ended if ended not in _EXPECTED)
-"""What no run should end in, as results say it."""
+"""Endings that no run should have, as results state them."""
 
 
 Result = dict[str, Any]
@@ -49,14 +49,14 @@ INSIDE = ("highs", "cpsat")
 
 
 def key_of(trial: Trial, versions: Mapping[str, str], commit: str | None) -> str:
-    """What makes two runs the same: the trial, the versions that it uses, and the commit."""
+    """Key of a run: runs of the same trial, versions and commit have the same."""
     used = {name: versions.get(name) for name in used_by(trial)}
     facts = json.dumps([trial.facts, used, commit], sort_keys=True)
     return hashlib.sha256(facts.encode()).hexdigest()[:16]
 
 
 def used_by(trial: Trial) -> tuple[str, ...]:
-    """What a run uses whose version may decide its result; for a solver of our own also the backends inside."""
+    """Packages whose version may decide the result of a run; for a solver of our own also the backends inside."""
     solver = trial.contestant.solver
     own = () if solver is None or solver in backends.names() else INSIDE
     inside = [name for name in map(str, _leaves(trial.contestant.params)) if name in backends.names()]

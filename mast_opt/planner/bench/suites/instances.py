@@ -1,4 +1,4 @@
-"""Where the work of a run comes from: a generator, a file, public data through an importer, or a program of its own.
+"""Sources of the work of a run: a generator, a file, public data through an importer, or a program of its own.
 
 Each has a ``label``, its short name, unique within an entry of a suite, and ``facts``, what decides it as a JSON
 object. An instance has a ``kind``, and ``load`` gives the problem, any number of times the same, or raises InputError
@@ -29,9 +29,9 @@ class Generated:
     sizes: Mapping[str, int]
     seed: int
     objective: Mapping[str, Any] = field(default_factory=dict)
-    """In the place of the family's, as in ``[objective]`` of ``instance.toml``; the family's unless given."""
+    """Objective in the place of the family's, as in ``[objective]`` of ``instance.toml``."""
     rules: Mapping[str, Any] = field(default_factory=dict)
-    """The same for ``[rules]``."""
+    """Rules in the place of the family's, as in ``[rules]`` of ``instance.toml``."""
 
     @property
     def label(self) -> str:
@@ -42,7 +42,7 @@ class Generated:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What decides the instance, as a JSON object."""
+        """Facts that decide the instance, as a JSON object."""
         header = {name: dict(stated) for name in ("objective", "rules") if (stated := getattr(self, name))}
         return {"kind": self.kind, "family": self.family, "sizes": dict(self.sizes), "seed": self.seed, **header}
 
@@ -80,7 +80,7 @@ class Stored:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What decides the instance, as a JSON object with a digest of the files."""
+        """Facts that decide the instance, as a JSON object with a digest of the files."""
         files = [self.path] if self.path.is_file() else sorted(file for file in self.path.iterdir() if file.is_file())
         return {"kind": self.kind, "instance": self.label, "content": digest(files)}
 
@@ -110,7 +110,7 @@ class Imported:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What decides the instance, as a JSON object with a digest of the files."""
+        """Facts that decide the instance, as a JSON object with a digest of the files."""
         files = {"files": [path.name for path in self.paths], "content": digest(self.paths)}
         return {"kind": self.kind, "importer": self.importer, **files, "settings": dict(self.settings)}
 
@@ -140,7 +140,7 @@ class Program:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What decides the work, as a JSON object with a digest of the script and its data."""
+        """Facts that decide the work, as a JSON object with a digest of the script and its data."""
         stated: dict[str, Any] = {"program": self.path.name, "arguments": dict(self.arguments)}
         if self.data is None:
             return stated | {"content": digest([self.path])}

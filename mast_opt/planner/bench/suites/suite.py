@@ -1,4 +1,4 @@
-"""What a suite is: instances × contestants × limits × seeds, and what is known to go wrong."""
+"""A benchmark suite: instances × contestants × limits × seeds, and what is known to go wrong."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ class Contestant:
     """A backend or heuristic by name; None for a peer and for a program's own methods."""
     formulation: str = "base"
     options: tuple[tuple[str, OptionValue], ...] = ()
-    """For a backend, by its own names."""
+    """Options of a backend, by its own names."""
     params: Mapping[str, Any] = field(default_factory=dict)
-    """Of a heuristic: those that are not at their defaults, by name."""
+    """Parameters of a heuristic that are not at their defaults, by name."""
     iterations: int | None = None
     """Rounds of a heuristic."""
     threads: int | None = None
-    """For a solver that has no choice; those of the entry unless given."""
+    """Threads of a solver that has no choice; those of the entry unless given."""
     seeds: tuple[int, ...] | None = None
-    """For a randomised solver among deterministic ones; those of the entry unless given."""
+    """Seeds of a randomised solver among deterministic ones; those of the entry unless given."""
     peer: Path | None = None
     """The adapter of a solver that has an environment of its own (``bench.execution.external_solver``)."""
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What distinguishes it, for keys and results."""
+        """Facts that distinguish the contestant, for keys and results."""
         stated = {
             "solver": self.solver,
             "formulation": None if self.formulation == "base" else self.formulation,
@@ -56,7 +56,7 @@ class Trial:
     source: Source
     contestant: Contestant
     time_limit_s: float
-    """For formulating, solving and verifying; reading or generating comes before."""
+    """Time limit of formulating, solving and verifying; reading or generating comes before."""
     gap: float
     seed: int
     threads: int
@@ -65,7 +65,7 @@ class Trial:
 
     @property
     def label(self) -> str:
-        """What a person calls it, and what ``--filter`` looks at."""
+        """Name of the trial for people, and for ``--filter``."""
         return f"{self.entry}/{self.source.label}/{self.contestant.name}/{self.time_limit_s:g}s/seed{self.seed}"
 
     @property
@@ -103,9 +103,9 @@ class Suite:
     title: str
     about: str
     trials: tuple[Trial, ...]
-    """In the order in which they are run: all contestants on an instance before the next instance."""
+    """Trials in the order in which they are run: all contestants on an instance before the next instance."""
     known_issues: tuple[KnownIssue, ...] = ()
     plots: tuple[str, ...] = ()
-    """What a report draws: some of ``mast_opt.planner.bench.reporting.plots.PLOTS``."""
+    """Plots of the report: some of ``mast_opt.planner.bench.reporting.plots.PLOTS``."""
     skipped: tuple[str, ...] = ()
     """Entries left out because their data were not given."""

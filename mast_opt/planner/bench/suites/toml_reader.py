@@ -110,6 +110,7 @@ class _Reader:
         self._skipped: list[str] = []
 
     def suite(self) -> Suite:
+        """Suite that the file states."""
         self._known("", self._stated, _TOP)
         contestants = {name: self._contestant(name, given) for name, given in self._table("contestants").items()}
         references = self._references()

@@ -1,4 +1,4 @@
-"""What each key of a suite's file may hold, checked before anything is made of it."""
+"""Shapes of the keys of a suite's file, checked before anything is made of it."""
 
 from __future__ import annotations
 
@@ -103,7 +103,8 @@ def check_shapes(file: str, stated: Mapping[str, Any], faults: Faults) -> None:
 
 
 def _parts(file: str, stated: Mapping[str, Any]) -> Iterator[tuple[str, Any, Mapping[str, Shape]]]:
-    """Where, what is stated there, and what may be; parts that are no tables are the fault of the part around."""
+    """Parts of the file, each with its place and its allowed keys; parts that are no tables are the fault of the part
+    around."""
     yield file, stated, _TOP
     for position, entry in enumerate(stated.get("entry", []) if TABLES[0](stated.get("entry")) else []):
         yield f"{file}, entry {entry.get('name', position + 1)!r}", entry, _ENTRY

@@ -1,4 +1,5 @@
-"""What the traces lack, drawn from published distributions: datasets, who reads them, and where all of it is today."""
+"""Data that the traces lack, drawn from published distributions: datasets, who reads them, and where all of it is
+today."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ OWN_READS = 0.4
 """Share of a dataset's readers that belong to the group that owns it, where the rest is drawn from everyone; about 60%
 of reads cross projects at Alibaba."""
 FULL_TODAY = 0.9
-"""What is at home today fills a region at most so far; the rest is elsewhere."""
+"""Share of a region that the data at home there fills at most today; the rest is elsewhere."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +30,7 @@ class CloudData:
     owner: Ints
     """[I] the group it belongs to."""
     size_mb: Ints
-    """[I]"""
+    """Size of each dataset, [I]."""
     read_workload: Ints
     read_dataset: Ints
     read_mb_per_day: Ints

@@ -54,7 +54,7 @@ LOAD = 1.05
 TB_PER_DAY = 86_400 / 8 / 1000
 """TB a day through 1 Gbit/s."""
 READS = {"mixed": datasets_and_readers, "teams": datasets_of_teams}
-"""Who reads a dataset → what draws the datasets and their readers."""
+"""Functions that draw the datasets and their readers, by name of the kind of readers."""
 POINT_PER_USD = 1e-6
 """Weight of the term egress: a million USD a day costs one point."""
 
@@ -193,7 +193,7 @@ def _options(work: CloudWork) -> dict[str, Any]:
 
 
 def _ingress(regions: CloudRegions, settings: Settings) -> dict[str, Any]:
-    """What so many machines in each region receive at the mean measured throughput from the other regions."""
+    """Ingress of each region: what so many machines receive at the mean measured throughput from the other regions."""
     count = len(regions.names)
     others = ~np.eye(count, dtype=np.bool_)
     gbps = (regions.gbps * others).sum(axis=0) / (count - 1)

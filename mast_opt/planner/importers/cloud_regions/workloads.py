@@ -27,17 +27,17 @@ class CloudWork:
     groups: tuple[str, ...]
     names: tuple[str, ...]
     group: Ints
-    """[W]"""
+    """Group of each workload, [W]."""
     tier: Ints
     """[W] as a number, 0 first."""
     gpus: Ints
     """[W] 0 for CPU-only work."""
     cpu_mcores: Ints
-    """[W]"""
+    """Millicores of each workload, [W]."""
     accepts: Bools
     """[W, K] GPU models that will do, in the order of ``models``; none for CPU-only work."""
     replay: float
-    """How many times over the job list runs at once, to fill the fleet."""
+    """Number of times that the job list runs at once, to fill the fleet."""
 
 
 def recurring_work(
@@ -83,7 +83,7 @@ def _gangs(job: JobClass, replay: float) -> int:
 
 
 def _replay(classes: tuple[JobClass, ...], demand: int) -> float:
-    """How many times over the job list must run to hold ``demand`` GPUs, by bisection."""
+    """Number of times that the job list must run to hold ``demand`` GPUs, by bisection."""
     low, high = 0.0, 2.0 * demand / sum(job.mean_gpus for job in classes)
     for _ in range(60):
         middle = (low + high) / 2

@@ -37,7 +37,7 @@ GANG_TIERS, GANG_TIER_SHARE = (0, 1, 2), (0.1, 0.4, 0.5)
 HOURS_AT_RISK = 4.0
 """Best-effort pods lose the work of a time drawn evenly up to this."""
 REPLAYS = 4
-"""How often the pod list may be gone through to fill the fleet."""
+"""Number of times that the pod list may be gone through to fill the fleet."""
 WIDEST = 8
 """GPUs of the largest task of a gang."""
 

@@ -1,4 +1,4 @@
-"""What is read of the dumps of cluster tools, field by field."""
+"""Fields that are read of the dumps of cluster tools."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _TOP = ("kind", "name", "rules", "objective", "sources", "tables")
 
 @dataclass(frozen=True)
 class MappedColumn:
-    """Where the cells of a column come from: a column of the query times a factor, or one value for all rows."""
+    """Source of the cells of a column: a column of the query times a factor, or one value for all rows."""
 
     column: str | None
     times: float = 1.0
@@ -44,7 +44,7 @@ class MappedTable:
 
 @dataclass(frozen=True)
 class MappingFile:
-    """What a mapping file says."""
+    """Content of a mapping file."""
 
     kind: str
     name: str

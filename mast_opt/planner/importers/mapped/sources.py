@@ -26,7 +26,7 @@ KEYS = (*FILES, *DUMPS, *DATABASES)
 
 
 class Sources:
-    """What the queries of a mapping may ask."""
+    """Sources that the queries of a mapping may read."""
 
     def __init__(self, folder: Path, faults: Faults) -> None:
         self._folder, self._faults = folder, faults

@@ -41,7 +41,7 @@ class GpuNodes:
     cpu_mcores: Ints
     memory_mib: Ints
     source: str
-    """For the provenance."""
+    """Description of the source for the provenance."""
 
     def part(self, at: Ints) -> GpuNodes:
         """The machines at these positions."""

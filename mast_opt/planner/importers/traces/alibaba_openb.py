@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 NODES = "openb_node_list_all_node.csv"
 PODS = "openb_pod_list_default.csv"
 SPEC_PODS = "openb_pod_list_gpuspec33.csv"
-"""The same trace resampled so that a third of the pods name the GPU models that they accept."""
+"""File of the trace resampled so that a third of the pods name the GPU models that they accept."""
 WHOLE_GPU = 1000
 """``gpu_milli`` of a pod that does not share its GPU."""
 TIER_OF = {"Guaranteed": 0, "LS": 0, "Burstable": 1, "BE": 2}

@@ -31,9 +31,9 @@ class SourceTable:
     file: str
     labels: dict[str, pl.Series]
     numbers: dict[str, NDArray[Any]]
-    """In base units; 0 where the cell is empty."""
+    """Numbers in base units; 0 where the cell is empty."""
     filled: dict[str, NDArray[np.bool_]]
-    """Which cells are not empty."""
+    """Masks of the cells that are not empty."""
 
 
 def read_table(

@@ -1,4 +1,4 @@
-"""What is read of public traces and of benchmark files, field by field."""
+"""Fields that are read of public traces and of benchmark files."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class JobClass:
 
     cluster: str
     gpus: int
-    """Of one job."""
+    """GPUs of one job."""
     length: str
     jobs: int
     mean_gpus: float
@@ -52,11 +52,11 @@ class Jobs:
     duration_s: NDArray[np.int64]
     """Rounded up."""
     submitted_s: NDArray[np.int64]
-    """Since 1970."""
+    """Seconds of submission since 1970."""
 
     @property
     def span_s(self) -> float:
-        """From the first submission to the last."""
+        """Seconds from the first submission to the last."""
         return float(self.submitted_s.max() - self.submitted_s.min())
 
     def classes(self) -> tuple[JobClass, ...]:

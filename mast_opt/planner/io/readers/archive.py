@@ -1,4 +1,4 @@
-"""What is inside a zip archive (.xlsx, .npz), measured before anybody unpacks it."""
+"""Checks of a zip archive (.xlsx, .npz) that measure its content before it is unpacked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the three shapes of input have in common."""
+"""Code that the readers of all three shapes of input share."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from mast_opt.planner.io.readers.base import Untyped, read_bytes
 from mast_opt.planner.io.readers.formulas import Calculator, HeldCells, NotComputed, Place, cell_name, held_cells
 
 Cell = Any
-"""What calamine makes of a cell: str (empty for an empty cell), float, bool, or a date."""
+"""Types that calamine makes of a cell: str (empty for an empty cell), float, bool, or a date."""
 
 Failed = dict[Place, tuple[str, str, str]]
 """Cell → what is there, what was expected, and more about it."""
@@ -221,4 +221,4 @@ _DAMAGE = (
     RuntimeError,
     ValueError,
 )
-"""What a damaged archive makes the standard library raise."""
+"""Exceptions that a damaged archive makes the standard library raise."""

@@ -152,7 +152,7 @@ class Calculator:
         self._steps = 0
 
     def value(self, sheet: str, place: Place) -> Value | None:
-        """What a cell holds, None for nothing. Raises NotComputed."""
+        """Value of a cell, None for an empty one. Raises NotComputed."""
         if sheet not in self._held:
             raise NotComputed(f"there is no sheet {sheet!r}")
         formula = self._held[sheet].formulas.get(place)

@@ -1,4 +1,4 @@
-"""Which shape an input has, by its path."""
+"""Choice of the reader for an input, by its path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Parquet file says about its size: the footer and the headers of its pages, without unpacking anything.
+"""Size of a Parquet file as its footer and the headers of its pages declare it, without unpacking anything.
 
 The structures are those of ``parquet.thrift`` in Thrift's compact protocol. Numbers in brackets are its field numbers.
 """
@@ -56,7 +56,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Footer:
-    """What the end of a Parquet file declares."""
+    """Footer of a Parquet file."""
 
     rows: int
     """The larger of the number for the whole table and of the sum over its groups."""

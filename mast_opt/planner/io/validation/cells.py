@@ -57,7 +57,7 @@ _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """What a column holds."""
+    """Content of a column."""
 
     good: Bools
     """Cells without a fault: a proper value, or empty where that is allowed."""
@@ -66,7 +66,7 @@ class Cells:
     values: Values | None
     """Integers in base units, floats, positions of choices, or truth values, defaults filled in; None for labels."""
     text: pl.Series | None = None
-    """For labels: the text."""
+    """Text of labels."""
     rounded: int = 0
     """Quantities that were finer than the base unit."""
 
@@ -94,7 +94,8 @@ def absent(column: Column, rows: int) -> Cells:
 
 
 def faulty_labels(text: pl.Series) -> Bools:
-    """Which labels would not survive a file, or mislead a reader: blanks around, control characters, empty."""
+    """Mask of the labels that would not survive a file, or mislead a reader: blanks around, control characters,
+    empty."""
     return (text.str.contains(_BAD_LABEL).fill_null(False) | (text == "").fill_null(False)).to_numpy()
 
 
@@ -135,20 +136,23 @@ class _Reader:
         self.faults.cells(self.raw.file, self.column.name, self.raw.numbers(indices), value, expected, detail)
 
     def labels(self) -> Cells:
+        """Cells of a column of labels."""
         if self.raw.partial:  # a garbled label has its fault already
             self.good &= ~self.text.str.contains(_REPLACEMENT, literal=True).fill_null(False).to_numpy()
         self.refuse(self.good & self.filled & faulty_labels(self.text), LABEL_EXPECTED)
         return Cells(self.good, self.filled, None, self.text)
 
     def booleans(self) -> Cells:
+        """Cells of a column of booleans."""
         place = self._place(("false", "true"), self.text.str.strip_chars().str.to_lowercase())
         return self._done(place.astype(np.bool_))
 
     def choices(self) -> Cells:
+        """Cells of a column of words, as positions among its choices."""
         return self._done(self._place(self.column.choices, self.text.str.strip_chars()))
 
     def _place(self, words: tuple[str, ...], text: pl.Series) -> Ints:
-        """Which of the words each cell is; 0 (and a fault) for any other."""
+        """Position of each cell among the words; 0 (and a fault) for any other."""
         place = text.replace_strict(list(words), range(len(words)), default=None, return_dtype=pl.Int64)
         known = place.is_not_null().to_numpy()
         truth = self.column.type is ColumnType.BOOLEAN
@@ -161,6 +165,7 @@ class _Reader:
         return place.fill_null(0).to_numpy()
 
     def numbers(self) -> Cells:
+        """Cells of a column of quantities or whole numbers, in base units."""
         column = self.column
         text = self.text if self.filled.all() else self.text.fill_null("0")
         found = to_base(text, column.scale, column.role)
@@ -186,6 +191,7 @@ class _Reader:
         return self._done(values, rounded)
 
     def reals(self) -> Cells:
+        """Cells of a column of real numbers."""
         column = self.column
         noun = "a number" + self.meaning
         text = self.text if self.filled.all() else self.text.fill_null("0")

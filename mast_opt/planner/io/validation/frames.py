@@ -74,7 +74,7 @@ def is_number(column: Column) -> bool:
 
 
 def digits(text: pl.Series) -> pl.Series:
-    """How many significant digits each decimal has, at most."""
+    """Number of significant digits of each decimal, at most."""
     return text.str.replace_all(r"[-.]", "").str.strip_chars_start("0").str.len_bytes().fill_null(0).cast(pl.Int64)
 
 

@@ -1,4 +1,4 @@
-"""Between the decimal text of a quantity and whole base units, exactly.
+"""Exact conversion between the decimal text of a quantity and whole base units.
 
 0.1 TB is 100,000 MB, not the binary fraction nearest to 0.1 times a million. What is finer than the base unit
 is rounded against the planner: needs up, supplies down.

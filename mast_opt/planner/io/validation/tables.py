@@ -71,6 +71,7 @@ class _Checker:
         self.missing: set[str] = set()
 
     def read(self, others: Collection[str]) -> None:
+        """Read the tables of the source, and note what is missing or unknown."""
         there = {name: file for name, file in self.source.tables().items() if not is_note(name) and name not in others}
         names = [table.name for table in self.schema.tables]
         for name, file in there.items():
@@ -111,6 +112,7 @@ class _Checker:
         return found
 
     def resolved(self, given: Mapping[str, tuple[str, ...]] | None) -> Checked:
+        """Tables with labels resolved to positions on their axes."""
         whole = {name for name, raw in self.raws.items() if not raw.partial}
         labels = {
             axis.name: axis_labels(axis, self.schema, self.cells, whole)

@@ -116,7 +116,7 @@ class _Book:
         sheet.freeze_panes(1, 0)
 
     def _check(self, table: Table, at: int, column: Column) -> dict[str, Any] | None:
-        """What Excel allows in the column; None where anything goes."""
+        """Data validation of the column in Excel; None where anything goes."""
         if column.type is ColumnType.BOOLEAN:
             return _listed(["TRUE", "FALSE"])
         if column.type is ColumnType.CHOICE:
@@ -194,7 +194,7 @@ def _about(table: Table) -> str:
 
 
 def _words(table: Table, column: Column) -> str:
-    """What a column means, what it takes, and what an empty cell stands for."""
+    """Comment of a column: its meaning, the values that it takes, and what an empty cell stands for."""
     words = [column.help] if column.help else []
     if column.type is ColumnType.LABEL:
         words.append("a name")

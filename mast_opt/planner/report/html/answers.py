@@ -21,11 +21,11 @@ REGIONS = "What is lost with each region"
 
 @dataclass(frozen=True)
 class Story:
-    """What a page says beyond charts and tables of the plan itself."""
+    """Content of a page beyond charts and tables of the plan itself."""
 
     answers: tuple[Answer, ...]
     calendar: Spans | None
-    """When what is copied and moved; None where steps take no days, or no order was made."""
+    """Calendar of copies and moves; None where steps take no days, or no order was made."""
     sections: tuple[Section, ...]
     """Long tables: what moves, what binds, what is at risk."""
 

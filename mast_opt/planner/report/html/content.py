@@ -116,28 +116,28 @@ class Report:
     verdict: Verdict
     """Every figure of the plan, by the verifier."""
     before: Verdict | None
-    """The same of the present state; None where the instance states only a part of it, or nothing."""
+    """Verdict of the present state; None where the instance states only a part of it, or nothing."""
     weights: Mapping[str, float]
     order: tuple[str, ...]
     """The terms that are minimised one after another; empty where they are weighed."""
     fields: Mapping[str, Any]
-    """What ``plan.toml`` says: solver, bound, versions, …"""
+    """Fields of ``plan.toml``: solver, bound, versions, …"""
     pictures: tuple[tuple[Picture, Section], ...]
     """Each with the table behind it."""
     sections: tuple[Section, ...]
     """Further tables of the plan."""
     provenance: str
     notes: tuple[str, ...] = ()
-    """What a reader should know before the figures."""
+    """Notes that a reader should know before the figures."""
     bound_checked: bool | None = None
     """Was the bound in ``fields`` computed again? None where that is not known, or there is none."""
     sense: Sense = Sense.MIN
     policy: str = ""
-    """Of a kind whose objective has a name instead of terms."""
+    """Name of the policy, for a kind whose objective has a name instead of terms."""
     units: Mapping[str, str] = field(default_factory=dict)
     """Term → its unit."""
     answers: tuple[Answer, ...] = ()
-    """What is asked first, above all else."""
+    """Answers to the first questions of a reader, above all else."""
 
 
 def report(
@@ -149,7 +149,7 @@ def report(
     notes: Iterable[str] = (),
     bound_checked: bool | None = None,
 ) -> Report:
-    """What there is to show of a plan.
+    """Content of the report on a plan.
 
     Args:
         problem: the instance.
@@ -194,7 +194,7 @@ def report(
 
 
 def headline(report: Report) -> list[tuple[str, str | float | None]]:
-    """What was reached, and what is proven: (name, text or number); a gap is in percent."""
+    """Key figures of what was reached and proven: (name, text or number); a gap is in percent."""
     fields = report.fields
     bound, objective = fields.get("bound"), fields.get("objective")
     stated: list[tuple[str, str | float | None]] = [

@@ -94,7 +94,7 @@ def heat(value: float, scale: Scale) -> int:
 
 
 def heat_legend(scale: Scale) -> tuple[str, ...]:
-    """What each step of heat stands for."""
+    """Legend of the steps of heat."""
     ends = [f"{end:.0%}" if scale is Scale.FILL else f"{end:g}" for end in _STEPS[scale]]
     return (f"≤ {ends[0]}", *(f"≤ {end}" for end in ends[1:]), f"> {ends[-1]}")
 

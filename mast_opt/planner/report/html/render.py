@@ -36,7 +36,7 @@ class Picture:
     legend: tuple[tuple[str, str], ...]
     """(colour, what it stands for)"""
     left_out: str
-    """What the drawing does not show, and where it is; empty if it shows all."""
+    """Words on what the drawing leaves out, and where it is; empty if it shows all."""
 
 
 def draw(chart: Chart) -> Picture:

@@ -14,7 +14,7 @@ MOST_FLOWS = 60
 GAP, NODE = 15.0, 12.0
 """Pixels between nodes (room for a label, however thin they are), and their width."""
 POINTS = 16
-"""Of a ribbon's edge."""
+"""Number of points of a ribbon's edge."""
 
 
 def ribbons(chart: Flows, width: int) -> Spec:
@@ -58,7 +58,7 @@ def _totals(amounts: Iterable[tuple[str, float]]) -> dict[str, float]:
 
 
 def _stack(totals: Mapping[str, float], scale: float) -> dict[str, float]:
-    """Where each node begins, from the top."""
+    """Position of each node, from the top."""
     place, top = {}, GAP / 2
     for name, amount in totals.items():
         place[name] = top

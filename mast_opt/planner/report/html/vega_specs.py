@@ -224,7 +224,7 @@ def label_axis(names: Sequence[str], width: int) -> Spec:
 
 
 def text_width(text: str, size: int) -> float:
-    """About how wide a text is, in pixels."""
+    """Approximate width of a text, in pixels."""
     return CHARACTER * size * len(text)
 
 

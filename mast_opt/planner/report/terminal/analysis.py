@@ -54,7 +54,7 @@ def show_explanation(console: Console, name: str, answer: Explanation, *, full: 
 
 
 def _minimality(answer: Explanation) -> str:
-    """How many of the limits are known to be needed, in words."""
+    """Sentence on how many of the limits are known to be needed."""
     if answer.minimal:
         return "Dropping any one of these makes the rest feasible (each was tested)."
     if answer.proven and answer.limits is not None:
@@ -174,7 +174,7 @@ def _show_losses(console: Console, outcomes: Sequence[Outcome[Any]]) -> None:
 
 
 def loss_words(lost: Loss) -> str:
-    """What is lost, by name: "clicks is lost (4 TB), and with it the workloads rank and spam"."""
+    """Losses by name: "clicks is lost (4 TB), and with it the workloads rank and spam"."""
     size = "" if lost.tb is None else f" ({plain(lost.tb)} TB)"
     verb = "is" if len(lost.datasets) == 1 else "are"
     them = "it" if len(lost.datasets) == 1 else "them"

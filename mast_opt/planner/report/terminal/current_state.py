@@ -8,7 +8,7 @@ from mast_opt.problems.kind.presentation import Form, Head, Section
 
 
 def today_section(state: CurrentState) -> Section:
-    """How much of today is known, and a row for each limit that it breaks."""
+    """Section on how much of today is known, with a row for each limit that it breaks."""
     parts = [f"{one.known:,.6g} of {one.of:,.6g} {one.what} ({one.share:.0%})" for one in state.known]
     breaks = f"It breaks {counted(len(state.broken), 'limit')}." if state.broken else "It breaks no limit."
     partial = "" if state.complete else " Figures of today count this part only."

@@ -1,4 +1,4 @@
-"""What changed between two plans, and the way to a plan, for a person."""
+"""Terminal output of what changed between two plans, and of the way to a plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the reports in the terminal are made of: light tables and sentences."""
+"""Parts of the reports in the terminal: light tables and sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command is busy with, in one live line on stderr; silent where nobody watches."""
+"""Progress of a command in one live line on stderr; silent where nobody watches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mast_opt.core.number_format import percent, plain
 from mast_opt.core.solve_result import Event
 
 PATIENCE_S = 1.0
-"""What is over sooner needs no progress line."""
+"""Seconds within which a command needs no progress line."""
 
 
 class Progress:
@@ -84,7 +84,7 @@ class Progress:
         return self._spinner
 
     def line(self) -> Text:
-        """What is known now, within 80 columns."""
+        """Words on what is known now, within 80 columns."""
         if self._compiling_since is not None:
             seconds = f"{time.perf_counter() - self._compiling_since:.0f}"
             return Text.assemble((self._title, "bold"), f" compiling, once {seconds} s")

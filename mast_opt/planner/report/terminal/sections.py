@@ -92,7 +92,7 @@ def _print_part(console: Console, heads: Sequence[Head], columns: Sequence[list[
 
 
 def _width(head: Head, cells: list[Text], label: int) -> int:
-    """What a column needs: its widest number, or the widest word of its head. A label may fold after so many
+    """Width that a column needs: its widest number, or the widest word of its head. A label may fold after so many
     characters."""
     word = max(map(cell_len, head.title.split()), default=0)
     widest = max(cell_len(cell.plain) for cell in cells)

@@ -1,4 +1,4 @@
-"""What was read and what the verifier says, for a person."""
+"""Terminal output of what was read and of the verifier's verdict."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def _order(problem: Problem[PlanT], plan: PlanT) -> tuple[Section, ...]:
 
 
 def _summary(content: Report) -> list[Section]:
-    """What was reached and proven, before and after, and what the objective is made of."""
+    """Sections of the first sheet: what was reached and proven, before and after, and the parts of the objective."""
     figures = [("kind", content.kind), *headline(content)]
     unchecked = [UNCHECKED] if content.bound_checked is False else []
     stated = content.fields.get("bound") is not None and content.bound_checked is not True

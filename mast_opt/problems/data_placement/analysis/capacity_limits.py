@@ -20,8 +20,8 @@ from mast_opt.problems.data_placement.wording import copies, cores, days, quanti
 from mast_opt.problems.kind.analysis_hooks import ElasticLimits, row_limits
 
 COPY = 1.0
-"""What a repair pays for a copy more or less; making a region's storage, cores, quota, ingress or a link larger by that
-of an average one is 1."""
+"""Cost of a copy more or less in a repair, where making a region's storage, cores, quota, ingress or a link larger by
+that of an average one costs 1."""
 
 SEVERAL = 4
 """Limits of which the sum is stated as well."""

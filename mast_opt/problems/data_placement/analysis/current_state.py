@@ -22,7 +22,7 @@ _UNKNOWN_READS = ("local", "remote", "link", "sourced", "copy", "copied")
 
 
 def current_state(problem: DataPlacement) -> CurrentState:
-    """How much of the work is known, and every limit that today's replicas and runs break."""
+    """Share of the work whose present state is known, and every limit that today's replicas and runs break."""
     plan = today(problem) or _without_runs(problem)
     words = _Words(problem, plan)
     broken = [one for one in map(words.broken, verify(problem, plan).violations) if one is not None]

@@ -41,7 +41,8 @@ def raised(values: Ints, members: Ints, amounts: Amounts, per_unit: float) -> In
 
 
 def more_storage(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
-    """So much more usable storage: what headroom keeps free comes on top, and a headroom of everything is given up."""
+    """The problem with more usable storage: what headroom keeps free comes on top, and a headroom of everything is
+    given up."""
     storage, headroom = problem.regions.storage_mb.copy(), problem.regions.headroom_milli.copy()
     for r, amount in amounts.items():
         more = base_units(amount, MB_PER_TB)
@@ -54,7 +55,7 @@ def more_storage(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
 
 
 def bought_storage(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
-    """So much more storage, of which the region's headroom keeps its share free."""
+    """The problem with more storage, of which the region's headroom keeps its share free."""
     every = np.arange(len(problem.regions))
     return problem.with_columns({"regions.storage_mb": raised(problem.regions.storage_mb, every, amounts, MB_PER_TB)})
 

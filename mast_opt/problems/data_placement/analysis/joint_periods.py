@@ -38,7 +38,7 @@ def fresh(problem: DataPlacement) -> DataPlacement:
 
 
 def refusal(instances: Iterable[DataPlacement], changes: Iterable[str]) -> str:
-    """Why the periods cannot be stated together; empty where they can."""
+    """Reason why the periods cannot be stated together; empty where they can."""
     every = tuple(instances)
     counted = sorted({name for one in every for name in one.limits if name in _OF_MOVES})
     reasons = {
@@ -117,7 +117,7 @@ def _block(stage: Stage, name: str) -> Block:
 
 
 def _costs(p: DataPlacement) -> FloatArray:
-    """Of the columns of a link, in the objective of the later period."""
+    """Costs of the columns of a link, in the objective of the later period."""
     weights, size = p.objective.weights, p.datasets.size_mb[:, None]
     copied = weights["copy"] * size / max(int(p.datasets.size_mb.sum()), 1)
     usd = weights["migration_cost"] * size / MB_PER_TB * p.regions.copy_price_micro / MICRO

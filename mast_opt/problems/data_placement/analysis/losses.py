@@ -51,7 +51,7 @@ def settle_loss(
 
 
 def _unavoidable(p: DataPlacement, readers: Bools) -> dict[str, float]:
-    """What work that runs nowhere costs of the terms: its demand is not served, and it leaves where it runs today."""
+    """Costs, by term, of work that runs nowhere: its demand is not served, and it leaves where it runs today."""
     weight = p.tier_weight[p.workloads.tier] * p.demand_mgpu
     gone = readers[p.current_runs.workload]
     left = p.demand_mgpu[p.current_runs.workload[gone]] * p.current_runs.share[gone] / SHARE
@@ -111,7 +111,7 @@ def loss_of(problem: DataPlacement, lost: Bools) -> Loss:
 
 
 def adapted(scenario: DataPlacement, plan: Plan) -> Plan:
-    """The same decisions as a plan of the scenario: what is stored there already needs no copy."""
+    """The plan's decisions as a plan of the scenario: what is stored there already needs no copy."""
     needed = ~scenario.datasets.stored[plan.copy_dataset, plan.copy_target]
     return replace(
         plan,

@@ -1,4 +1,4 @@
-"""What may be bought for data placement, and what a purchase does to the worst ratio."""
+"""Offers of data placement, and what a purchase does to the worst ratio."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from mast_opt.problems.kind.analysis_hooks import RegionRisk, Risk, SingleCopy
 
 
 def risk(problem: DataPlacement, plan: Plan | None) -> Risk:
-    """What each region holds alone, under a plan or (without one) today."""
+    """Find what each region holds alone, under a plan or (without one) today."""
     p = problem
     place = p.datasets.stored if plan is None else plan.place
     runs = today(p) if plan is None else plan

@@ -16,8 +16,8 @@ from mast_opt.problems.data_placement.wording import cores, quantity, tb
 from mast_opt.problems.kind.analysis_hooks import ElasticLimits
 
 RULE, REMOTE, NEW_TYPE, WORK = 1.0, 5.0, 5.0, 10.0
-"""What a repair pays for giving up a rule, for allowing remote reads, for a GPU type where there is none, and for
-leaving out a workload."""
+"""Costs in a repair of giving up a rule, of allowing remote reads, of a GPU type where there is none, and of leaving
+out a workload."""
 
 
 def rules(view: View) -> tuple[ElasticLimits, ...]:

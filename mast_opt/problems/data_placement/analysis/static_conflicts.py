@@ -19,7 +19,7 @@ from mast_opt.problems.data_placement.wording import copies, cores, days, tb
 
 
 def conflicts(problem: DataPlacement) -> tuple[Conflict, ...]:
-    """What keeps every plan from being feasible: datasets, then regions, workloads and totals."""
+    """Conflicts that keep every plan from being feasible: datasets, then regions, workloads and totals."""
     view = ReducedDomains(problem)
     found = [*_of_datasets(view), *_of_regions(view)]
     if not problem.may_refuse:
@@ -81,7 +81,7 @@ def _of_datasets(view: ReducedDomains) -> Iterator[Conflict]:
 
 
 def _why_not_held(view: ReducedDomains, i: int) -> list[tuple[str, int]]:
-    """How many regions fail for each reason; a region counts for the first one that applies."""
+    """Number of regions that fail for each reason; a region counts for the first one that applies."""
     open_to = ~view.p.closed[i]
     reasons = []
     for words, met in (

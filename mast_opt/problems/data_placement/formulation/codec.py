@@ -185,7 +185,7 @@ class Codec:
 
 
 def _lookup(cells: tuple[IntArray, ...], listed: tuple[Ints, ...], values: FloatArray) -> FloatArray:
-    """For each cell, the value listed for it, or 0."""
+    """Values listed for the cells, 0 where none is."""
     inside = np.logical_and.reduce([positions >= 0 for positions in listed])
     listed = tuple(positions[inside] for positions in listed)
     shape = tuple(

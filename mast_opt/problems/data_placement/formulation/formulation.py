@@ -22,7 +22,7 @@ def base(problem: DataPlacement) -> Formulation[Plan]:
 
 
 def exact_shares(problem: DataPlacement) -> Formulation[Plan]:
-    """The same with every share an integer number of thousandths, as plans state them."""
+    """Formulation with every share an integer number of thousandths, as plans state them."""
     return in_parts(problem, SHARE)
 
 
@@ -221,9 +221,9 @@ class Statement:
         ingress.add(at, self.place[dataset, limited[at]], p.datasets.size_mb[dataset])
 
     def network(self) -> None:
-        """With links. sourced: Σ_{w,r} remote_from[w,i,q,r] ≤ readers[i]·place[i,q];
-        copied: Σ_q copy[i,q,r] ≥ place[i,r] where r holds none of i and another region does;
-        link: remote volume · days + copied volume ≤ capacity · days."""
+        """Rows of links. sourced: Σ_{w,r} remote_from[w,i,q,r] ≤ readers[i]·place[i,q]; copied: Σ_q copy[i,q,r] ≥
+        place[i,r] where r holds none of i and another region does; link: remote volume · days + copied volume ≤
+        capacity · days."""
         p, m, c = self.p, self.m, self.cells
         m.term("egress")
         if p.links is None:
@@ -389,7 +389,7 @@ class Statement:
 
 
 def limit_scale(problem: DataPlacement, name: str) -> float:
-    """How many base units, in which the program counts it, one unit of a limit is."""
+    """Number of base units, in which the program counts it, in one unit of a limit."""
     p = problem
     if name in ("copied_tb", "stored_tb", "remote_tb_per_day"):
         return MB_PER_TB

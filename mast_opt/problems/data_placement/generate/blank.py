@@ -12,7 +12,7 @@ from mast_opt.problems.data_placement.problem import TERMS, DataPlacement, Ints
 from mast_opt.problems.kind.header import Objective
 
 WEIGHTS = {**TERMS, "remote": 5.0, "moved_work": 0.0, "unserved": 1000.0}
-"""Of the families whose readers are drawn from all work alike, where much has to be read remotely."""
+"""Weights of the families whose readers are drawn from all work alike, where much has to be read remotely."""
 
 
 def plain(*, work_tier: Ints, columns: Mapping[str, Any]) -> DataPlacement:

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from mast_opt.problems.data_placement.problem import Bools, Ints
 
 GB = 1000
-"""Megabytes."""
+"""Megabytes of a gigabyte."""
 GPU = 1000
-"""Milli-GPUs."""
+"""Milli-GPUs of a GPU."""
 DECICORE = 100
-"""Millicores."""
+"""Millicores of a tenth of a core."""
 MEDIAN_SIZE_MB = 10_000_000
 MEDIAN_CPU_MCORES = 32_000
 
@@ -58,7 +58,7 @@ def distinct_readers(rng: np.random.Generator, counts: Ints, workloads: int) -> 
 
 
 def by_workload(workload: Ints, dataset: Ints, datasets: int) -> tuple[Ints, Ints]:
-    """The same reads, each once, sorted by workload and then dataset."""
+    """The reads, each once, sorted by workload and then dataset."""
     key = np.sort(workload * datasets + dataset)
     if len(key):
         key = key[np.concatenate([[True], key[1:] != key[:-1]])]

@@ -129,7 +129,7 @@ def _storage(rng: np.random.Generator, problem: DataPlacement, region: Ints) -> 
 
 
 def _current_runs(rng: np.random.Generator, problem: DataPlacement, region: Ints) -> dict[str, Any]:
-    """Where four fifths of the work runs today: here or there, some of it in two places, some on a type not stated."""
+    """Present runs of four fifths of the work: here or there, some of it in two places, some on a type not stated."""
     regions, types = len(problem.regions), len(problem.gpu_types)
     running = np.flatnonzero(_some(rng, 0.8, len(region)))
     moved = rng.random(len(running)) < 0.3

@@ -41,7 +41,7 @@ class Work:
     """Recurring workloads, then the forecasts of tier 0 by namespace, then those of the low tier."""
 
     namespace: Ints
-    """[W]"""
+    """Namespace of each workload, [W]."""
     gpus: Ints
     """[W] 0 for CPU-only work."""
     tier: Ints
@@ -51,7 +51,7 @@ class Work:
     accepts: Bools
     """[W, K + 1]"""
     recurring: int
-    """How many come before the forecasts."""
+    """Number of workloads that come before the forecasts."""
 
 
 def organisation(
@@ -207,7 +207,7 @@ def _options(work: Work) -> dict[str, Any]:
 
 
 def _runs(work: Work, at: Ints) -> dict[str, Any]:
-    """What runs today: everything, at home."""
+    """Present runs of all work, at home."""
     shares = np.concatenate([work.today, SHARE * (work.gpus == 0)[:, None]], axis=1)
     workload, kind = np.nonzero(shares)
     return {

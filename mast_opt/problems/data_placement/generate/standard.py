@@ -34,7 +34,7 @@ def every_type(regions: int) -> Bools:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What the families near ``standard`` vary; the defaults are ``standard`` itself."""
+    """Settings in which the families near ``standard`` differ; the defaults are ``standard`` itself."""
 
     name: str = "standard"
     storage: float = 1.8
@@ -82,7 +82,7 @@ class Work:
         return supply * draws.GPU
 
     def regions(self, supply: Ints) -> tuple[Bools, Ints]:
-        """Where work may run for want of GPUs: the sets of regions that occur, and which is each workload's."""
+        """Sets of regions that have the GPUs that work may need, and the index of each workload's set."""
         has = supply.T > 0
         anywhere = np.ones(len(supply), np.bool_)
         patterns = np.stack([has[0], has[1], has[0] | has[1], anywhere])

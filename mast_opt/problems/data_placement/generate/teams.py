@@ -10,9 +10,9 @@ from mast_opt.problems.data_placement.generate import distributions as draws
 from mast_opt.problems.data_placement.problem import Bools, Ints
 
 PARTITIONS_PER_TEAM, PARTITIONS_PER_NAMESPACE, PARTITIONS_PER_TABLE = 25, 8, 4
-"""Means."""
+"""Mean numbers of partitions for each team, namespace and table."""
 PARETO_INDEX = 1.5
-"""Of the teams' sizes, in partitions, and of the demand of namespaces."""
+"""Pareto index of the teams' sizes, in partitions, and of the demand of namespaces."""
 TABLE_SIGMA, PARTITION_SIGMA = 1.2, 0.72
 """Lognormal σ of the tables' sizes, and of the partitions around their table's; 1.4 together."""
 OWN_NAMESPACE, OWN_TEAM = 0.80, 0.15
@@ -26,11 +26,11 @@ class Teams:
     """The namespace and the table of each partition, the team of each namespace; all ascending."""
 
     namespace: Ints
-    """[I]"""
+    """Namespace of each dataset, [I]."""
     table: Ints
-    """[I]"""
+    """Table of each dataset, [I]."""
     team: Ints
-    """[N]"""
+    """Team of each namespace, [N]."""
 
     @classmethod
     def drawn(cls, rng: np.random.Generator, partitions: int) -> Teams:

@@ -73,6 +73,7 @@ class _Search:
         self.simple = moving.link_kb is None and not hops and not moving.problem.outside.any()
 
     def run(self) -> Found:
+        """Search for the cheapest order of moves (A*)."""
         count = 0
         queue: list[tuple[Cost, int, int, _State]] = [((0, 0), 0, 0, self.start)]
         best: dict[object, Cost] = {}

@@ -22,22 +22,22 @@ Reads = tuple[tuple[int, int, int, int], ...]
 
 @dataclass(frozen=True)
 class Load:
-    """What one part needs, today's side and the plan's."""
+    """Amounts that one part needs, on today's side and on the plan's."""
 
     leaves: Amounts
     """All that it uses today."""
     enters: Amounts
     """All that it uses in the plan."""
     gives: Amounts
-    """Of ``leaves``, what is free after a move: where both sides use the same limit, the difference."""
+    """Amounts of ``leaves`` that are free after a move: where both sides use the same limit, the difference."""
     takes: Amounts
     reads_now: Reads
     reads_then: Reads
     reads_gives: Reads
     reads_takes: Reads
     cost: int
-    """What a stop costs: the GPUs of today (for CPU-only work those that would take its share of all cores), in
-    millionths of a GPU."""
+    """Cost of a stop: the GPUs of today (for CPU-only work those that would take its share of all cores), in millionths
+    of a GPU."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class Loads:
 
     @cached_property
     def free(self) -> tuple[int, ...]:
-        """What is free of each limit today; below 0 where today uses more than there is."""
+        """Free amount of each limit today; below 0 where today uses more than there is."""
         p = self.moving.problem
         held = (
             (p.datasets.size_mb.astype(object) @ p.datasets.stored).tolist()
@@ -209,7 +209,7 @@ def _positive(used: Counter[int]) -> Amounts:
 
 
 def _readers(read: Mapping[tuple[int, int], int], other: Mapping[tuple[int, int], int]) -> Reads:
-    """What is read more than by the other side; a reader counts where the other side has none."""
+    """Reads beyond those of the other side; a reader counts where the other side has none."""
     return tuple(
         (*pair, int(pair not in other), max(volume - other.get(pair, 0), 0)) for pair, volume in sorted(read.items())
     )

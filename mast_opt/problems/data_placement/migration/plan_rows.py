@@ -111,7 +111,8 @@ def _notes(p: DataPlacement, found: Steps) -> tuple[str, ...]:
 
 
 def _relief(problem: DataPlacement, found: Steps) -> tuple[str, ...]:
-    """What breaks the deadlock, if there is one: the stopovers that were used, and the room that would do instead."""
+    """Words on what breaks the deadlock, if there is one: the stopovers that were used, and the room that would do
+    instead."""
     p = problem
     words = []
     if found.stops:

@@ -47,7 +47,7 @@ class Stop:
     """The GPUs that it uses today."""
     day: int
     days: int
-    """Until it starts again; 0 within a day."""
+    """Days until it starts again; 0 within a day."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,13 @@ class Steps:
     stops: tuple[Stop, ...]
     """Work that has to stop for a while."""
     blocked: tuple[Blocked, ...]
-    """What does not arrive; empty where the steps lead to the plan."""
+    """Replicas that do not arrive; empty where the steps lead to the plan."""
     waiting: tuple[Part, ...]
     """Work that does not get where the plan has it."""
     unknown: tuple[int, ...]
     """Workloads that the plan serves and that do not run today, or in part, as far as the instance says."""
     deadlock: tuple[Blocked, ...]
-    """What could not arrive without replicas in between; empty where the plan's own moves have an order."""
+    """Replicas that could not arrive without replicas in between; empty where the plan's own moves have an order."""
     room: tuple[Room, ...]
     """The least temporary room, added over the regions, with which the plan's own moves have an order."""
     proven: bool

@@ -45,11 +45,11 @@ class RemoteReads:
         return twin
 
     def spare(self, q: int, r: int) -> int:
-        """What a link has room for now, next to its reads and the day's copies."""
+        """Room of a link now, next to its reads and the day's copies."""
         return self.link_kb.get((q, r), 0) - self.used[r].get(q, 0) - self.copied.get((q, r), 0)
 
     def missing(self, r: int) -> int:
-        """What the region reads and finds no way for."""
+        """Volume that the region reads and finds no way for."""
         return sum(self.short[r].values())
 
     def save(self, r: int) -> Saved:
@@ -97,7 +97,7 @@ class RemoteReads:
         return 0 if r in held[i] else self.demand[r].get(i, 0)
 
     def _sources(self, i: int, r: int, held: Holders) -> list[int]:
-        """Where the dataset may be read from, the widest link first."""
+        """Regions from which the dataset may be read, the widest link first."""
         sources = [q for q in held[i] if q != r and self.may_read(i, r, q)]
         return sorted(sources, key=lambda q: (-self.spare(q, r), q))
 

@@ -137,7 +137,7 @@ class Moving:
         return {pair: tuple(sources) for pair, sources in rows.items()}
 
     def sources(self, i: int, r: int, holders: frozenset[int]) -> Sources | None:
-        """Where a copy of the dataset to the region comes from: as planned if all of that is still there, else from the
+        """Sources of a copy of the dataset to the region: as planned if all of that is still there, else from the
         holder with the widest link. None where no holder reaches the region."""
         if not self.stored_at[i]:
             return ()
@@ -151,7 +151,7 @@ class Moving:
         return ((widest[1], SHARE),) if widest[0] < 0 else None
 
     def hop_regions(self, i: int) -> tuple[int, ...]:
-        """Where the dataset could stop over."""
+        """Regions where the dataset could stop over."""
         p = self.problem
         away = p.datasets.stored[i] | self.plan.place[i] | p.closed[i]
         return tuple(r for r in np.flatnonzero(~away).tolist() if self.ingress_kb[r] != 0)

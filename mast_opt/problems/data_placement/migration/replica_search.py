@@ -21,7 +21,7 @@ Key = tuple[object, ...]
 
 
 class Assistance(enum.Enum):
-    """What an order may use beyond what the plan says."""
+    """Assistance that an order may use beyond what the plan says."""
 
     NOTHING = "nothing"
     HOPS = "replicas in between, which cost their volume"
@@ -36,13 +36,13 @@ class Move:
     region: int
     arrives: bool
     hop: bool = False
-    """Of a replica that the plan does not have."""
+    """True for a replica that the plan does not have."""
     sources: Sources = ()
 
 
 @dataclass(frozen=True)
 class ReplicaState:
-    """What is done so far."""
+    """Progress of an order: arrived and removed replicas, and the free room."""
 
     arrived: frozenset[Pair]
     gone: frozenset[Pair]
@@ -54,7 +54,7 @@ class ReplicaState:
 
     @property
     def key(self) -> Key:
-        """What distinguishes this state from others; the free room follows from it."""
+        """Key that distinguishes this state from others; the free room follows from it."""
         return self.arrived, self.gone, self.hops, self.lent_mb
 
 
@@ -89,6 +89,7 @@ class _Search:
         self.came: dict[Key, tuple[Key, Move]] = {}
 
     def run(self) -> Order:
+        """Search for an order of copies and deletions."""
         dive = None if self.help is Assistance.HOPS else self._dive()
         if dive is not None and dive.complete and not self.cost[dive.end.key]:
             return dive
@@ -173,7 +174,7 @@ class _Search:
         return sum(following.lent_mb) - sum(state.lent_mb)
 
     def _rank(self, state: ReplicaState, move: Move) -> tuple[int, int]:
-        """Among moves of equal cost: deletions, then copies that let an old replica go, large ones first."""
+        """Rank among moves of equal cost: deletions, then copies that let an old replica go, large ones first."""
         if not move.arrives:
             return 0, 0
         releases = any(pair not in state.gone for pair in self.m.outgoing_of[move.dataset])

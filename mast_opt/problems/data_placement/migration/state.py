@@ -16,7 +16,7 @@ from mast_opt.problems.data_placement.problem import SHARE
 
 
 class Where(enum.Enum):
-    """Where a part of a workload is."""
+    """Place of a part of a workload during the migration."""
 
     TODAY = "where it runs today, if anywhere"
     STOPPED = "nowhere, until it starts where the plan has it"
@@ -124,7 +124,7 @@ class MigrationState:
     # work
 
     def taken(self, u: int) -> Amounts:
-        """What a part needs free to start where the plan has it."""
+        """Amounts that a part needs free to start where the plan has it."""
         load = self.loads.loads[u]
         return load.takes if self.where[u] is Where.TODAY else load.enters
 
@@ -163,7 +163,7 @@ class MigrationState:
         return True
 
     def leave(self, u: int) -> None:
-        """After ``enter``: no longer run where it does today."""
+        """End the run of a part where it runs today; ``enter`` comes first."""
         load = self.loads.loads[u]
         if self.where[u] is Where.TODAY:
             self._give(load, load.gives, load.reads_gives)

@@ -14,19 +14,19 @@ class Step:
     day: int
     """0, 1, …"""
     days: int
-    """How many days on end this volume is copied, from ``day`` on."""
+    """Number of days in a row, from ``day`` on, on which this volume is copied."""
     wave: int
     """0, 1, …; a deletion makes room for the waves after it, a copy holds its whole room from its first step on."""
     dataset: int
     region: int
-    """Where the replica arrives or goes."""
+    """Region where the replica arrives or is deleted."""
     source: int | None
     """None for a deletion, and for an upload from outside."""
     kb: int
     """Copied on each of the days, in thousandths of a MB; 0 for a deletion."""
     deletes: bool
     hop: bool
-    """Of a replica in between that the plan does not have."""
+    """True for a replica in between that the plan does not have."""
 
 
 @dataclass(frozen=True)
@@ -54,4 +54,4 @@ class Operation:
     at: int
     """The dataset, or the part of a workload."""
     region: int = -1
-    """Of a copy or deletion."""
+    """Region of a copy or deletion."""

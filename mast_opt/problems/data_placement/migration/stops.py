@@ -21,7 +21,7 @@ Choice = tuple[int, tuple[int, ...]]
 
 @dataclass(frozen=True, eq=False)
 class Stoppable:
-    """What waits, and what may stop."""
+    """Parts that wait, and parts that may stop."""
 
     world: MigrationState
     may_stop: AbstractSet[int]

@@ -18,7 +18,7 @@ class Transfer:
 
     pair: Pair
     left_kb: dict[int | None, int]
-    """What is still to come from each source."""
+    """Volume still to come from each source."""
 
     @property
     def complete(self) -> bool:
@@ -41,7 +41,7 @@ class Transfers:
         self._yielded = False
 
     def copy(self, world: MigrationState) -> Transfers:
-        """The same copies in a copy of the state."""
+        """Copy of these transfers that belongs to a copy of the state."""
         twin = Transfers(self.moving, world)
         twin.under_way = [[Transfer(one.pair, dict(one.left_kb)) for one in into] for into in self.under_way]
         twin.ingress, twin._peak, twin._yielded = list(self.ingress), dict(self._peak), self._yielded
@@ -58,7 +58,7 @@ class Transfers:
     # single copies
 
     def sources(self, i: int, r: int) -> Sources | None:
-        """Where a copy comes from: as planned, else from where most can be copied today. None: not today."""
+        """Sources of a copy: as planned, else the region from where most can be copied today. None: not today."""
         sources = self.moving.sources(i, r, self.world.held[i])
         if self.world.remote is None or not sources or not self.moving.size_mb[i]:
             return sources
@@ -127,7 +127,7 @@ class Transfers:
     # links
 
     def _room(self, q: int, r: int) -> int:
-        """What may still be copied over a link today: reads have what they took at any time of the day."""
+        """Volume that may still be copied over a link today: reads keep what they took at any time of the day."""
         remote = self.world.remote
         assert remote is not None
         used = max(remote.used[r].get(q, 0), self._peak.get((q, r), 0))
@@ -142,7 +142,8 @@ class Transfers:
                     self._peak[q, r] = max(self._peak.get((q, r), 0), amount)
 
     def yield_links(self, waiting: Iterable[Pair]) -> bool:
-        """Once a day, whether a read leaves its link to a copy without another way, or a copy takes another way.
+        """Let reads without another way give up links to copies, or reroute copies, once a day; true if anything
+        changed.
 
         Args:
             waiting: (dataset, region) of copies still to begin, in order.

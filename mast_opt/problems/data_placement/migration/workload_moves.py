@@ -81,7 +81,7 @@ def todays_cells(problem: DataPlacement, plan: Plan) -> dict[int, dict[Cell, int
 
 
 def _matched(now: dict[Cell, int], then: dict[Cell, int]) -> tuple[list[Piece], list[Piece]]:
-    """What stays, and what changes: within a region first, then in order."""
+    """Cells that stay, and pieces that change: within a region first, then in order."""
     stay = [Piece(cell, cell, min(share, then[cell])) for cell, share in sorted(now.items()) if cell in then]
     kept = {piece.source: piece.share for piece in stay}
     leaves = {cell: share - kept.get(cell, 0) for cell, share in sorted(now.items())}

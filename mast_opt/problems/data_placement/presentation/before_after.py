@@ -29,7 +29,7 @@ def before_and_after(problem: DataPlacement, plan: Plan) -> tuple[Section, ...]:
 
 
 def _costs(problem: DataPlacement, now: Plan, plan: Plan) -> list[tuple[str, str, str]]:
-    """What both states cost, and the copies; nothing where the instance has no price."""
+    """Rows of costs: of both states, and of the copies; empty where the instance has no price."""
     if not problem.has_prices:
         return []
     before, after = verify(problem, now).terms, verify(problem, plan).terms

@@ -22,7 +22,7 @@ OUTSIDE = "outside"
 
 
 def charts(problem: DataPlacement, plan: Plan) -> tuple[Chart, ...]:
-    """In the order of reading: GPUs by region, GPUs by tier, storage, CPU, copies, remote reads."""
+    """Charts in the order of reading: GPUs by region, GPUs by tier, storage, CPU, copies, remote reads."""
     p, plan = problem, in_full(problem, plan)
     before = today(p) if complete(p) else None
     asked = gpu_demand(p, _activity(p, plan))
@@ -131,7 +131,7 @@ def _copies(problem: DataPlacement, plan: Plan) -> Flows:
 
 
 def _reads(problem: DataPlacement, plan: Plan) -> Flows:
-    """What work reads from other regions every day; what it does not read at all counts for nothing."""
+    """Volumes that work reads from other regions every day; what it does not read at all counts for nothing."""
     p = problem
     regions = len(p.regions)
     read = read_positions(p, plan.remote_workload, plan.remote_dataset)

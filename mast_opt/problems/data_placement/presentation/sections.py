@@ -22,7 +22,8 @@ Cell = str | float | int | None
 
 
 def sections(problem: DataPlacement, plan: Plan) -> tuple[Section, ...]:
-    """In the order of reading: before and after, GPUs, storage and CPU, copies, remote reads, work left out, limits."""
+    """Sections in the order of reading: before and after, GPUs, storage and CPU, copies, remote reads, work left out,
+    limits."""
     plan = in_full(problem, plan)
     return (
         *before_and_after(problem, plan),

@@ -27,7 +27,7 @@ EITHER = (("regions", "storage_tb"), ("regions", "ingress_tb_per_day"), ("links"
 
 
 def warnings(tables: Tables) -> tuple[InputWarning, ...]:
-    """What is suspicious in the tables: GPU types, workloads larger than the fleet, units."""
+    """Suspicious values in the tables: GPU types, workloads larger than the fleet, units."""
     found = Plausibility(SCHEMA, tables)
     _gpus(found, tables)
     for table, column in LARGE:

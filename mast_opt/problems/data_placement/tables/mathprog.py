@@ -24,7 +24,7 @@ _AXES: dict[str, tuple[str, ...]] = {
 
 
 def printable(problem: DataPlacement) -> DataPlacement:
-    """The same problem with every label a symbol, as ``write_dat`` names them."""
+    """The problem with every label a symbol, as ``write_dat`` names them."""
     return with_symbols(problem, _AXES)
 
 

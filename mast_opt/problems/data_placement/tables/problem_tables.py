@@ -111,7 +111,7 @@ def problem_from_tables(header: Header, tables: Tables) -> DataPlacement:
 
 
 def _candidates(tables: Tables) -> Candidates | None:
-    """What the table of candidates offers; None without one."""
+    """Candidates for purchase from their table; None without one."""
     if "candidates" in tables.missing:
         return None
     found = arrays_of(Candidates, tables, "candidates")

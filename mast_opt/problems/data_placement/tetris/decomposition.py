@@ -20,7 +20,7 @@ from mast_opt.problems.data_placement.tetris.state import TetrisState, peaks_of
 
 @by_reference
 class Subproblem(NamedTuple):
-    """What one thread changes."""
+    """Part of the problem that one thread changes."""
 
     arrays: TetrisArrays
     """The problem, with the limits on copies as they hold for this part."""
@@ -43,7 +43,8 @@ def undivided(a: TetrisArrays, s: TetrisState) -> Subproblem:
 def decompose(
     a: TetrisArrays, s: TetrisState, rng: np.random.Generator, random: list[NDArray[np.uint64]]
 ) -> list[Subproblem]:
-    """As many parts as there are states of random generators, with about the same amount of work each."""
+    """Split the problem into as many parts as there are states of random generators, with about the same amount of work
+    each."""
     if len(random) == 1:
         return [undivided(a, s._replace(random=random[0]))]
     regions = s.place.shape[1]

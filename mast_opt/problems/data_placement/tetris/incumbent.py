@@ -75,7 +75,7 @@ def restore(a: TetrisArrays, s: TetrisState, snapshot: Assignment) -> None:
 
 
 def assignment_of(problem: DataPlacement, plan: Plan) -> Assignment:
-    """What the search can start from: split work is put where most of it runs."""
+    """Assignment from which the search can start: split work is put where most of it runs."""
     workloads, regions = len(problem.workloads), len(problem.regions)
     first = np.searchsorted(problem.options.workload, np.arange(workloads))
     option, region = first.copy(), np.full(workloads, regions)

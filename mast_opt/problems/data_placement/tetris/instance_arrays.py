@@ -40,7 +40,7 @@ class TetrisArrays(NamedTuple):
     twin: Ints
     """[W] workloads by class."""
     twin_class: Ints
-    """[W]"""
+    """Class of twins of each workload, [W]."""
     read_start: Ints
     """[W+1] reads of a workload."""
     read_dataset: Ints
@@ -88,11 +88,11 @@ class TetrisArrays(NamedTuple):
     remote_reads: bool
     """Are they allowed? If not, a start may have some, but no incumbent has any."""
     remote_price: float
-    """Per unit of ``read_volume``."""
+    """Price per unit of ``read_volume``."""
     relief: float
     """Worth of bringing an exceeded limit back by its own size."""
     refuse_price: FloatArray
-    """[W]"""
+    """Price of leaving out each workload, [W]."""
     move_price: FloatArray
     """[W] for leaving today's regions altogether."""
     stakes: FloatArray
@@ -182,7 +182,7 @@ def arrays_of(problem: DataPlacement, weights: dict[str, float]) -> TetrisArrays
 
 
 def _penalty_scale(p: DataPlacement, weights: dict[str, float]) -> float:
-    """How much larger than usual the weights are; 1 with the default weights and tier weights up to 10.
+    """Factor by which the weights are larger than usual; 1 with the default weights and tier weights up to 10.
 
     What one change saves of a term that is a share, such as overload, is a small part of its weight.
     """
@@ -208,7 +208,7 @@ def _dollars(p: DataPlacement, weights: dict[str, float]) -> tuple[FloatArray, F
 
 
 def _most_dollars(p: DataPlacement, weights: dict[str, float]) -> float:
-    """What everything would cost once at the highest prices, by the weights of the terms in dollars."""
+    """Cost of everything at the highest prices, counted once, by the weights of the terms in dollars."""
     gpu, stored, arriving = (price.max(initial=0.0) for price in _dollars(p, weights))
     mgpu = np.zeros(len(p.workloads))
     np.maximum.at(mgpu, p.options.workload, p.options.mgpu)
@@ -217,8 +217,8 @@ def _most_dollars(p: DataPlacement, weights: dict[str, float]) -> float:
 
 
 def unavoidable_dollars(a: TetrisArrays) -> float:
-    """What every plan costs in dollars, by the weights of the terms, but for work that may be left out: the cheapest
-    place of each workload, and as few replicas as there must be where they cost least."""
+    """Cost of every plan in dollars, by the weights of the terms, but for work that may be left out: the cheapest place
+    of each workload, and as few replicas as there must be where they cost least."""
     if not (a.gpu_price.any() or a.stored_price.any()):
         return 0.0
     owner = np.repeat(np.arange(len(a.tier)), np.diff(a.option_start))

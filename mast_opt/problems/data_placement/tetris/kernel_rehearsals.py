@@ -34,7 +34,7 @@ from mast_opt.problems.search.interface import Rehearsal, SearchContext, SearchM
 PARAMS = TetrisParams()
 """The sizes of arrays depend on parameters, their types do not."""
 ITERATIONS = 12
-"""Of the relaxation, after which it has looked at its bound."""
+"""Iterations of the relaxation after which it has looked at its bound."""
 STANDS_STILL = 10_000
 """Iterations after which even a relaxation that is still improving adds tree cuts."""
 

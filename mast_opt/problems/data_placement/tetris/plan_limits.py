@@ -56,7 +56,7 @@ class PlanLimitParams(Params):
 
 @dataclass
 class _Price:
-    """What is added to the weight of a term, between what was too low and what sufficed."""
+    """Price added to the weight of a term, between one that was too low and one that sufficed."""
 
     now: float
     low: float = 0.0

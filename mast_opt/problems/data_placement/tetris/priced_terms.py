@@ -14,7 +14,7 @@ _DOLLARS = ("egress", "running_cost", "migration_cost")
 
 
 def _unpriced(problem: DataPlacement, params: TetrisParams | None) -> Mapping[str, str]:
-    """What links cost, where no MIP solver chooses the sources: the annealing does not price links."""
+    """Links with a cost, where no MIP solver chooses the sources: the annealing does not price links."""
     p = problem
     if p.links is None or not p.links.price_usd_per_tb.any():
         return {}

@@ -29,7 +29,7 @@ class StageObjective:
         return self._capped(mip).minimise(self.weights)
 
     def staged(self, mip: Mip) -> Mip:
-        """The same, but with no weight on the terms before beyond the rows that cap them."""
+        """The program with the terms before only capped by rows, and no weight on them beyond that."""
         return self._capped(mip).minimise(self._own)
 
     def _capped(self, mip: Mip) -> Mip:
@@ -56,11 +56,11 @@ class StageObjective:
         return all(verdict.terms[term] <= most for term, most in self.caps.items())
 
     def shown(self, verdict: Verdict) -> float:
-        """What is minimised of the plan that was judged, without the terms before."""
+        """Minimised value of a judged plan, without the terms before."""
         return sum(weight * verdict.terms[term] for term, weight in self._own.items())
 
     def worth(self, problem: DataPlacement, plan: Plan) -> float:
-        """What is minimised, as the verifier has it; infinite for a plan that breaks a rule or a cap."""
+        """Minimised value of a plan, as the verifier has it; infinite for a plan that breaks a rule or a cap."""
         verdict = verify(problem, plan)
         if not verdict.ok or not self.within_caps(verdict):
             return math.inf

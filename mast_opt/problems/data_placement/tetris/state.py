@@ -36,7 +36,7 @@ class TetrisState(NamedTuple):
     storage: Ints
     ingress: Ints
     copies: Ints
-    """[I]"""
+    """Number of replicas of each dataset, [I]."""
     random: NDArray[np.uint64]
     """[1] uint64, state of the generator."""
 
@@ -137,7 +137,7 @@ def forbidden(a: TetrisArrays, s: TetrisState) -> float:
 
 
 def excess(a: TetrisArrays, s: TetrisState, refuse: bool) -> float:
-    """How far hard limits are exceeded, each as a share of its limit; 0 for a feasible state."""
+    """Excess over hard limits, each as a share of its limit; 0 for a feasible state."""
     total = 0.0 if refuse else float((s.region == s.place.shape[1]).sum())
     for used, limit in ((s.cpu, a.cpu), (s.quota, a.quota), (s.storage, a.storage), (s.ingress, a.ingress)):
         total += float((np.maximum(used - limit, 0) / np.maximum(limit, 1)).sum())

@@ -30,7 +30,7 @@ class Search(StrEnum):
 
 
 class TreeCuts(StrEnum):
-    """When the Lagrangian relaxation separates tree cuts."""
+    """Times at which the Lagrangian relaxation separates tree cuts."""
 
     NEVER = "never"
     WITH_SEARCH = "during the search"
@@ -38,7 +38,7 @@ class TreeCuts(StrEnum):
 
 
 class Finish(StrEnum):
-    """What is solved exactly once the search is over."""
+    """Exact solves that follow the search."""
 
     SHARES = "shares of splittable work and sources across links"
     WORKLOADS = "all work, with replicas held"
@@ -48,7 +48,7 @@ class Finish(StrEnum):
 
 @dataclass(frozen=True)
 class Features:
-    """What the strategy depends on of an instance and its start."""
+    """Features of an instance and its start on which the strategy depends."""
 
     workloads: int
     regions: int
@@ -94,7 +94,7 @@ class Features:
 
 @dataclass(frozen=True)
 class Budget:
-    """What a search may take."""
+    """Time and threads that a search may take."""
 
     seconds: float
     """Infinite where there is no time limit."""
@@ -105,7 +105,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class TetrisStrategy(Strategy):
-    """Which algorithms run, and with what."""
+    """Choice of the algorithms that run, and their settings."""
 
     search: Search
     chains: int
@@ -113,7 +113,7 @@ class TetrisStrategy(Strategy):
     search_share: float
     """Share of the time that is searched, before the sub-MIPs."""
     search_s: float
-    """The same in seconds, less what is reserved for handing the plan over; infinite without a time limit."""
+    """Seconds of the search, less what is reserved for handing the plan over; infinite without a time limit."""
     hot: float
     """First temperature, in mean costs of a workload."""
     temperature_scale: float
@@ -179,7 +179,7 @@ def _links_follow(f: Features, params: TetrisParams) -> bool:
 
 
 def _finish(f: Features, objective: StageObjective, params: TetrisParams) -> Finish:
-    """What follows the search where the clock may have a say."""
+    """Exact solve that follows the search where the clock may have a say."""
     limits = params.neighbourhoods
     if f.link_cells is not None:
         return Finish.NEIGHBOURHOODS if _links_follow(f, params) else Finish.SHARES
@@ -218,7 +218,7 @@ def _hot(f: Features, objective: StageObjective, search: Search, params: TetrisP
 
 
 def _temperature_scale(f: Features, objective: StageObjective, params: TetrisParams) -> float:
-    """What changes cost relative to the mean cost of a workload, compared with the usual case."""
+    """Cost of changes relative to the mean cost of a workload, compared with the usual case."""
     if objective.gpus_alone and not objective.caps:
         return params.cooling.gpus_only
     return 1.0 if f.remote_reads else params.cooling.no_remote_reads
@@ -227,7 +227,7 @@ def _temperature_scale(f: Features, objective: StageObjective, params: TetrisPar
 def _tree_cuts(
     f: Features, objective: StageObjective, budget: Budget, finish: Finish, search_s: float, params: TetrisParams
 ) -> TreeCuts:
-    """Where reads and replicas cost something, and the time for it is there."""
+    """Choice of tree cuts: only where reads and replicas cost something and there is time for them."""
     priced = any(objective.weights.get(term, 0.0) > 0 for term in ("storage", "copy", "running_cost", "migration_cost"))
     replicas = f.replicas_priced and priced
     if not replicas or (f.remote_reads and objective.weights["remote"] == 0):
@@ -242,6 +242,6 @@ def _tree_cuts(
 
 
 def usual_share(needs: Ints, limits: Ints) -> float:
-    """What the work that takes the usual unit of a resource takes of a region's, on average over regions with any."""
+    """Share of a region's resource that the work around the usual unit takes, on average over regions with any."""
     taken, given = needs.astype(np.float64), limits[limits > 0]
     return float((taken**2).sum() / max(taken.sum(), 1.0) / given.mean()) if len(given) else 0.0

@@ -154,7 +154,7 @@ class TetrisSearch:
         return spectrum_of(self.problem, pace.over, rng, params)
 
     def _earlier_cost(self, first: TetrisState) -> float:
-        """What the terms before contribute to the cost, where that says nothing of what a change may cost now."""
+        """Contribution of the terms before to the cost, where that says nothing of what a change may cost now."""
         return (
             0.0
             if self.objective.work_alone

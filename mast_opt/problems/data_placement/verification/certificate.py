@@ -41,7 +41,7 @@ class Certificate(KeptPrices):
     """Prices on the rows of the formulation. ``docs/heuristics/tetris.md`` derives the bound."""
 
     spectrum: Spectrum | None = None
-    """What proves a spectral bound, where there is one."""
+    """Data that proves a spectral bound, where there is one."""
 
     @classmethod
     def of(
@@ -84,7 +84,7 @@ class Certificate(KeptPrices):
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What a file keeps; ``from_arrays`` reads it back."""
+        """Arrays of the certificate as a file keeps them; ``from_arrays`` reads them back."""
         names = list(self.weights)
         return {
             "weight_names": np.array(names),

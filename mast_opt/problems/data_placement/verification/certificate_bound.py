@@ -50,7 +50,7 @@ class KeptPrices:
     trees: KeptTrees
 
     def read_price(self, reads: slice | Ints, region: int) -> Floats:
-        """Of some reads in a region, without what trees add."""
+        """Prices of some reads in a region, without what trees add."""
         return self.read_level[reads, region] * (self.read_cap[reads] / LEVELS)
 
 
@@ -62,7 +62,7 @@ def remote_cap(p: DataPlacement, weights: Mapping[str, float]) -> Floats | None:
 
 
 def tree_charges(c: KeptPrices, p: DataPlacement) -> Charges | None:
-    """What the trees change, if there are any."""
+    """Charges of the trees, if there are any."""
     if not len(c.trees.root):
         return None
     return charges(c.trees, p, c.read_level, c.read_cap / LEVELS, remote_cap(p, c.weights))
@@ -200,7 +200,7 @@ def _rounded(amount: Floats, d: Floats | float, rest: Floats) -> Floats:
 
 
 def constant(c: KeptPrices, p: DataPlacement) -> list[float]:
-    """What no decision touches: the limits at their prices, and the peaks that gangs force."""
+    """Parts of the bound that no decision touches: the limits at their prices, and the peaks that gangs force."""
     floor = bin_packing_peak_bound(p)
     left = np.maximum(c.weights["peak"] * p.tier_weight - c.worst.sum(axis=(0, 3)), 0.0)
     supply = p.regions.supply_mgpu[:, :, None].astype(np.float64)

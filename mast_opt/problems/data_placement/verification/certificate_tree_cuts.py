@@ -38,7 +38,7 @@ class KeptTrees:
     start: NDArray[np.int64]
     """[T+1] first read of each tree."""
     read: NDArray[np.int32]
-    """[A]"""
+    """Reads of all trees, [A]."""
     parent: NDArray[np.int32]
     """[A] the read that leads here, counted from the tree's first; −1 at the root."""
 
@@ -49,7 +49,7 @@ class KeptTrees:
         return cls(whole, whole, whole, np.zeros(0), np.zeros(1, np.int64), short, short)
 
     def outside(self, p: DataPlacement) -> list[tuple[str, str]]:
-        """What does not fit the problem: (array, what was expected)."""
+        """Arrays that do not fit the problem: (array, what was expected)."""
         trees, reads = len(self.price), len(self.read)
         lengths = {"root": trees, "region": trees, "limit": trees, "price": trees, "start": trees + 1, "parent": reads}
         faults = [
@@ -100,17 +100,17 @@ KEPT = {f"tree_{field.name}": field.name for field in fields(KeptTrees)}
 
 @dataclass(frozen=True, eq=False)
 class Charges:
-    """What the trees change in the sums."""
+    """Changes that the trees make to the sums."""
 
     read: Ints
     """[c] where the price of a read rises so that the trees' charges fit under it."""
     region: Ints
     rise: Floats
-    """[c]"""
+    """Rise of each read's cell, [c]."""
     lift: Floats
     """[I + W, R] credit of every root."""
     excess: float
-    """By how much charges exceed the prices of remote reads, in all."""
+    """Amount by which charges exceed the prices of remote reads, in all."""
 
 
 def charges(trees: KeptTrees, p: DataPlacement, levels: NDArray[Any], step: Floats, cap: Floats | None) -> Charges:
@@ -147,10 +147,10 @@ def charges(trees: KeptTrees, p: DataPlacement, levels: NDArray[Any], step: Floa
 
 @dataclass(frozen=True, eq=False)
 class _Walk:
-    """Where each read of each tree leads."""
+    """Walk along the trees: the node to which each read leads."""
 
     tree: Ints
-    """[A]"""
+    """Tree of each read, [A]."""
     node: Ints
     """[A] what the read leads to."""
     down: NDArray[np.bool_]

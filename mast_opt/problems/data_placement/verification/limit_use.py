@@ -1,4 +1,4 @@
-"""What a data-placement plan has of everything that a limit may be put on, exactly."""
+"""Use of everything in a data-placement plan that a limit may be put on, exactly."""
 
 from __future__ import annotations
 

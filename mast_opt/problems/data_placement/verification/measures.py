@@ -21,7 +21,7 @@ LIMB = 21
 
 @dataclass(frozen=True, eq=False)
 class Activity:
-    """What happens under a plan; positions are in range, shares are in thousandths."""
+    """Activity under a plan; positions are in range, shares are in thousandths."""
 
     place: Bools
     """[I, R]"""

@@ -48,7 +48,7 @@ class CutGraph(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """What proves a spectral bound."""
+    """Data that proves a spectral bound."""
 
     shift: Floats
     """[N] u, MB a day."""

@@ -328,7 +328,7 @@ class _Check:
 
     @cached_property
     def activity(self) -> Activity:
-        """What happens: the copies and remote reads that are listed or, without links, that are needed."""
+        """Activity of the plan: the copies and remote reads that are listed or, without links, that are needed."""
         if self.p.links is None:
             none = np.zeros(0, np.int64)
             read, _, share = self._need

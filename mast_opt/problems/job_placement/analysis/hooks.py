@@ -33,7 +33,8 @@ def now(problem: JobPlacement, plan: Plan, j: int) -> str:
 
 
 def alternatives(problem: JobPlacement, plan: Plan, j: int) -> tuple[Alternative, ...]:
-    """In each cluster: what the fast path would do with it there, or what rules the cluster out; and rejected.
+    """Alternatives for a job: in each cluster, what the fast path would do with it there, or what rules the cluster
+    out; and rejection.
 
     Of a part of a job of several parts, what rules clusters out, and rejected; the fast path places no such jobs.
     """

@@ -28,16 +28,16 @@ class Obstacle(enum.Enum):
 
 @dataclass(frozen=True)
 class Reason:
-    """What rules a cluster out."""
+    """Reason that rules a cluster out."""
 
     cluster: int
     obstacle: Obstacle
     part: str = ""
-    """Of ``TOGETHER``, the other part."""
+    """The other part, for ``TOGETHER``."""
 
     @property
     def words(self) -> str:
-        """What it is."""
+        """The reason in words."""
         return self.obstacle.value.replace("another part of the job", f"{self.part}, another part of the job,", 1)
 
 
@@ -75,7 +75,7 @@ def _largest(key: Ints, amount: Ints) -> int:
 
 
 def reasons(problem: JobPlacement, job: int) -> tuple[Reason, ...]:
-    """For each cluster, what rules it out for the job; ``IN_USE`` where only other jobs do.
+    """Reasons that rule out each cluster for the job; ``IN_USE`` where only other jobs do.
 
     Of a part of a job of several parts too: ``TOGETHER`` where another part rules the cluster out, or its region.
     """

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 KIND, COUNT = 3, 4
 """Further columns of classes of servers."""
 ANY = ""
-"""In the place of a GPU type: all types."""
+"""Key in the place of a GPU type that stands for all types."""
 MASK = (1 << 64) - 1
 PER_MILLE = 1000
 """Prices of shapes are in thousandths."""
@@ -35,10 +35,10 @@ LEAST_SHARE = 1e-2
 
 
 class Shape(NamedTuple):
-    """What one arrival takes of a server. Sorted by GPUs first, similar mixes give similar samples."""
+    """Amounts that one arrival takes of a server. Sorted by GPUs first, similar mixes give similar samples."""
 
     mgpu: int
-    """Of all its tasks, on the type where that is most."""
+    """Milli-GPUs of all its tasks, on the type where that is most."""
     cpu: int
     """Millicores of a task."""
     memory: int
@@ -64,7 +64,7 @@ def shape_of(
 
 
 class Arrivals(NamedTuple):
-    """What is expected to come."""
+    """Expected arrivals."""
 
     sample: Ints
     """[K, L, T + 3] sequences of arrivals: milli-GPUs of a task on each type (−1 where it may not run), millicores,

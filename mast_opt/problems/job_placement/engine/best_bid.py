@@ -30,7 +30,7 @@ NOBODY = np.zeros(0, np.int64)
 
 @dataclass(frozen=True, eq=False)
 class BestBid:
-    """Where a job would go, and at whose expense."""
+    """A bid: where a job would go, and which victims it would displace."""
 
     group: int
     level: int

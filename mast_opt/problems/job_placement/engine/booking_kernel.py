@@ -22,7 +22,7 @@ from mast_opt.problems.job_placement.units import Ints
 
 @entry
 def book(state: EngineState, job: Request, placed: Placement, victims: Ints, limit: int, cost: int, fresh: bool) -> int:
-    """As ``take`` where every server has room once the victims have stopped; otherwise nothing changes.
+    """Book a job like ``take`` where every server has room once the victims have stopped; otherwise change nothing.
 
     Returns the job's place among the running jobs, or −1 − the first row of ``placed`` that has no room.
     """
@@ -37,7 +37,7 @@ def book(state: EngineState, job: Request, placed: Placement, victims: Ints, lim
 def book_amounts(
     state: EngineState, tier: int, rows: Ints, device: Small, victims: Ints, limit: int, cost: int, fresh: bool
 ) -> int:
-    """As ``book`` for a job whose tasks are not alike.
+    """Book a job whose tasks are not alike, like ``book``.
 
     Args:
         rows: [A, 3] position, millicores, MiB of what it holds on each server.

@@ -42,9 +42,9 @@ from mast_opt.problems.job_placement.units import MOST_TASKS, WHOLE, Ints
 OWN, TRIAL = range(2)
 """Rows of the scratch table [2, D + L]: what is left of shared GPUs on the server, and in a sample."""
 BASIS, PRIME, FOLD = np.uint64(1469598103934665603), np.uint64(1099511628211), np.uint64(29)
-"""Of the hash (FNV-1a, with a shift after each word)."""
+"""Constants of the hash (FNV-1a, with a shift after each word)."""
 USED, KEY = 0, 1
-"""Of a slot: when it was last used, then the request that it is for."""
+"""Fields of a slot: when it was last used, then the request that it is for."""
 
 Hash = np.uint64
 Scratch = NDArray[np.int64]

@@ -61,7 +61,7 @@ def _goes_before(state: EngineState, r: int, q: int) -> bool:
 
 @kernel
 def excess(level: int, job: Request) -> int:
-    """By how many levels a plan is further spread than the job likes."""
+    """Number of levels by which a plan is further spread than the job likes."""
     return max(0, level - job.prefer)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class SearchLimits(NamedTuple):
-    """How much is searched for the victims of one job; a bid found within these limits is proven to be the best."""
+    """Limits on the search for the victims of one job; a bid found within these limits is proven to be the best."""
 
     nodes: int = 2_000
     """Nodes of the branch and bound over victims that lie on several servers, over all groups."""
@@ -39,7 +39,7 @@ class FillSampling(NamedTuple):
     growth_percent: int = 150
     """Samples are drawn again when so many percent of the arrivals of the last time have come."""
     window: int = 65_536
-    """When so many arrivals are counted, all counts are halved, so that old ones fade."""
+    """Number of arrivals after which all counts are halved, so that old ones fade."""
     slots: int = 48
     """Requests whose losses a fleet keeps for every server, the most recent ones; at most 62."""
     memo: int = 1 << 15

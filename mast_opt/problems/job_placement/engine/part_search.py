@@ -42,22 +42,22 @@ Key = tuple[int, int, int, int, float, float, int, int]
 
 @dataclass(frozen=True, eq=False)
 class PartsBid:
-    """Where all parts of a job would go, and at whose expense."""
+    """A bid for all parts of a job: where they would go, and which victims they would displace."""
 
     offers: tuple[tuple[int, BestBid], ...]
     """(part, bid), each of which counts on those before it."""
     victims: Ints
     """Places in the state of all jobs that have to be stopped."""
     cost: int
-    """Of the victims, see ``state``."""
+    """Cost of the victims, as ``state`` defines it."""
     key: Key
-    """What bids compare by, less is better: importance of the most important victim, GPU-hours lost, victims, levels of
-    spread of all parts, price, load of the region, and the first servers of the region and of the
-    group of the first part."""
+    """Key by which bids compare, less is better: importance of the most important victim, GPU-hours lost, victims,
+    levels of spread of all parts, price, load of the region, and the first servers of the region and of the group of
+    the first part."""
 
     @property
     def price(self) -> float:
-        """Of the job there."""
+        """Price of the job there."""
         return self.key[4]
 
     @property

@@ -27,9 +27,9 @@ def place_priced(
     price: Prices,
     limits: SearchLimits = DEFAULT_LIMITS,
 ) -> BestBid | None:
-    """As ``best_bid``, with the price [G] of each group between spread and load; None where all prices are equal. With
-    the style LEAST_LOSS, the loss of value comes between price and load, and the style is TIGHT where there are
-    victims."""
+    """Best bid for a job like ``best_bid``, with the price [G] of each group between spread and load; None where all
+    prices are equal. With the style LEAST_LOSS, the loss of value comes between price and load, and the style is TIGHT
+    where there are victims."""
     groups = _ordered(state, job, allowed, style, price)
     found = _place_free(state, job, allowed, style, price, groups)
     if found is not None:
@@ -39,7 +39,7 @@ def place_priced(
 
 
 def place_free(state: EngineState, job: Request, allowed: Bools, style: int, price: Prices) -> BestBid | None:
-    """As ``place_priced``, without victims."""
+    """Best bid like ``place_priced``, without victims."""
     return _place_free(state, job, allowed, style, price, _ordered(state, job, allowed, style, price))
 
 
@@ -71,14 +71,14 @@ def _least_loss(state: EngineState, job: Request, groups: Ints, price: Prices) -
 
 
 def search_priced(state: EngineState, job: Request, allowed: Bools, price: Prices) -> tuple[int, int]:
-    """As ``search``, with the price between spread and load."""
+    """Victims of a search like ``search``, with the price between spread and load."""
     if price is None:
         return search(state, job, allowed)
     return _first(state, job, groups_by_price(state, job, allowed, price))
 
 
 def groups_by_price(state: EngineState, job: Request, allowed: Bools, price: Prices) -> Ints:
-    """As ``groups_in_order``, with the price before load."""
+    """Groups ordered like ``groups_in_order``, with the price before load."""
     groups = groups_in_order(state, job, allowed)
     return groups if price is None else groups[np.argsort(price[groups], kind="stable")]
 

@@ -15,20 +15,20 @@ from mast_opt.problems.job_placement.engine.state import A_FREE, G_START, G_TYPE
 from mast_opt.problems.job_placement.units import SERVER, Ints
 
 TIGHT, LOOSE, FIRST, LEAST_LOSS = range(4)
-"""Of servers that hold what is left of a job: the one with the least free GPUs, the most, the first; the one whose free
-capacity loses the least value by it (``fill_value``), of equals the one with the least free GPUs."""
+"""Choice among servers that hold what is left of a job: the one with the least free GPUs, the most, the first; the one
+whose free capacity loses the least value by it (``fill_value``), of equals the one with the least free GPUs."""
 
 
 class Placement(NamedTuple):
-    """Where the tasks of a job go; one entry a server."""
+    """Servers where the tasks of a job go; one entry a server."""
 
     server: Ints
-    """Position."""
+    """Position of each server."""
     tasks: Ints
     device: NDArray[np.int32]
     """[·, D] milli-GPUs of each GPU; filled in later."""
     level: Ints
-    """[1]"""
+    """Level of the spread, [1]."""
 
 
 @compiled

@@ -73,7 +73,7 @@ def empty_state(layout: Layout, supply: Ints, tiers: int, jobs: int, rows: int) 
 
 
 def valued(state: EngineState, arrivals: Arrivals, slots: int, memo: int) -> EngineState:
-    """The same state with values of servers by these arrivals, none of them known yet.
+    """The state with values of servers by these arrivals, none of them known yet.
 
     Args:
         slots: requests whose losses are kept for every server, at most 62; 0 where few repeat.
@@ -101,7 +101,7 @@ def _stack(*fields: NDArray[np.generic]) -> Ints:
 
 
 def grown(state: EngineState, jobs: int, rows: int) -> EngineState:
-    """The same state with at least so many free places for jobs and allocations; arrays at least double."""
+    """The state with at least so many free places for jobs and allocations; arrays at least double."""
     if jobs > state.free_places[N_JOBS]:
         table = _longer(state.job, jobs, (J_ROW, J_MARK))
         _push(table[J_STACK], state.free_places, N_JOBS, state.job.shape[1])

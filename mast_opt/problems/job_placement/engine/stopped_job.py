@@ -23,7 +23,7 @@ from mast_opt.problems.job_placement.units import Ints
 
 @dataclass(frozen=True, eq=False)
 class Stopped:
-    """What the engine's state had of a job before it stopped."""
+    """Entries that the engine's state had of a job before it stopped."""
 
     place: int
     last: int

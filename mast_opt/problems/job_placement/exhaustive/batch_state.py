@@ -60,7 +60,7 @@ class BatchState:
     victim: dict[int, int]
     """Place in the state → running job of the problem."""
     held: Allocations
-    """What running jobs hold."""
+    """Allocations of the running jobs."""
     movers: MovableJobs
     """The problem as stated, and its movable jobs, which stand behind its pending ones in ``problem``."""
     placed: dict[int, int] = field(default_factory=dict)
@@ -210,7 +210,7 @@ class BatchState:
                 self.admit(j, self.request(j), placed, NOBODY)
 
     def _as_stated(self, plan: Plan, rows: slice, mgpu: int, named: bool) -> Placement | None:
-        """Where these rows of a plan put their job; None if it does not fit there."""
+        """Placement of a job by these rows of a plan; None if it does not fit there."""
         job, state = self.request(int(plan.job[rows.start])), self.state
         each, index = plan.tasks[rows], plan.gpu_index[rows]
         if (each < 1).any() or (each > job.tasks).any() or each.sum() != job.tasks:
@@ -281,7 +281,7 @@ class BatchState:
             yield int(self.layout.position[held.server[at]]), held.amount[at], held.device[at]
 
     def plan(self) -> Plan:
-        """What was decided, as a plan of the problem as stated."""
+        """The decisions so far, as a plan of the problem as stated."""
         rows = [row for j in sorted(self.placed) for row in self._rows(j)]
         table = np.array(rows, np.int64).reshape(-1, 5)
         preempt = np.zeros(len(self.problem.running), np.bool_)

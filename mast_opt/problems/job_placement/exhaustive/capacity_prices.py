@@ -40,7 +40,7 @@ class _Cells:
     """Jobs with servers, and with places."""
 
     job: Ints
-    """[c]"""
+    """Job of each cell, [c]."""
     server: Ints
     most: Ints
     need: Ints
@@ -48,7 +48,7 @@ class _Cells:
     option: Ints
     """[c] a job with a place."""
     option_job: Ints
-    """[o]"""
+    """Job of each option, [o]."""
     option_price: FloatArray
 
 

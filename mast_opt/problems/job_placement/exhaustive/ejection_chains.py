@@ -59,6 +59,7 @@ class _EjectionChains:
         """Requests that no chain let in since the last admission."""
 
     def run(self, watch: SearchMonitor) -> BatchState:
+        """Give the waiting jobs of the batch second chances, in queue order."""
         self._make_movable()
         heap = [(int(self.place_in_queue[j]), j) for j in self.batch.waiting().tolist() if not self.is_part[j]]
         heapq.heapify(heap)
@@ -147,7 +148,7 @@ class _EjectionChains:
         return batch.admit(j, job, placed, victims) if len(placed.server) else None
 
     def _evictions(self, batch: BatchState, j: int) -> Victims | None:
-        """Whom to push out for a job, and which less important running jobs to stop."""
+        """Jobs to push out for a job, and less important running jobs to stop; None if there is no such choice."""
         job = batch.request(j)
         groups = groups_by_price(batch.state, job, batch.all_groups, batch.price(j))
         for threshold in range(self.tier_count, job.tier, -1):

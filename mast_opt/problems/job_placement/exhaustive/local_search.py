@@ -35,7 +35,7 @@ from mast_opt.problems.job_placement.units import Bools, Ints
 from mast_opt.problems.search.interface import SearchMonitor
 
 SCALE = 2.0**40
-"""What everything that could be lost costs in all; costs of single jobs are integers."""
+"""Cost of everything that could be lost; costs of single jobs are integers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Insertion:
     victims: Ints
     """Places of the evicted jobs in the state."""
     cost: int
-    """Of the victims, in the unit of ``EvictionLocalSearch.rejected``."""
+    """Cost of the victims, in the unit of ``EvictionLocalSearch.rejected``."""
 
 
 class EvictionLocalSearch:
@@ -115,7 +115,7 @@ class EvictionLocalSearch:
         return self.apply(batch, found) or []
 
     def _admitted_parts(self, batch: BatchState, first: int) -> list[int]:
-        """As ``_admitted`` for all parts of a job."""
+        """Admit all parts of a job, like ``_admitted`` for one."""
         found = place_parts(batch, first, self._offer)
         if found is None or found.bid.cost >= self.rejected[first]:
             return []

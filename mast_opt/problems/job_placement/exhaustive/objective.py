@@ -37,11 +37,11 @@ class TermPrices(NamedTuple):
     admitted: Floats
     """[J, G] of admitting a job into a group: remote reads, costs, less the racks that it must use."""
     rack: float
-    """Of every rack that a job uses."""
+    """Price of every rack that a job uses."""
     balance: float
-    """Of a milli-GPU away from the mean use of the type."""
+    """Price of a milli-GPU away from the mean use of the type."""
     fragment: float
-    """Of a free milli-GPU on a server that could not take the commonest whole-server task."""
+    """Price of a free milli-GPU on a server that could not take the commonest whole-server task."""
     supply: Floats
     """[R, K] milli-GPUs."""
     whole_task: Ints
@@ -86,7 +86,7 @@ def objective(state: EngineState, prices: TermPrices, jobs: Ints, places: Ints, 
 
 @kernel
 def _priced(state: EngineState, prices: TermPrices, jobs: Ints, places: Ints, stopped: Ints, seen: Ints) -> float:
-    """What is priced by job. ``seen`` [racks] is −1."""
+    """Terms that are priced by job, summed. ``seen`` [racks] is −1."""
     total = 0.0
     for j in range(len(prices.rejected)):
         total += prices.rejected[j]

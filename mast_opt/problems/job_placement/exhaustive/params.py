@@ -57,7 +57,7 @@ class VictimSearchParams(Params):
     )
 
     def limits(self) -> SearchLimits:
-        """The same, as the engine is handed them."""
+        """Limits of the search in the form that the engine takes."""
         return SearchLimits(self.nodes, self.candidates, self.subsets, self.cells, self.work)
 
 
@@ -88,7 +88,7 @@ class FillParams(Params):
     )
 
     def sampling(self) -> FillSampling:
-        """The same, as the engine is handed them."""
+        """Sampling of fills in the form that the engine takes."""
         return DEFAULT_SAMPLING._replace(samples=self.samples, draws=self.draws, scarcity_percent=self.scarcity_percent)
 
 

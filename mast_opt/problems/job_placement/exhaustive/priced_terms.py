@@ -15,7 +15,7 @@ _IN_ORDER = ("rejected", "preemption", "balance", "spread", "fragmentation")
 
 
 def _unpriced(problem: JobPlacement, params: Params | None) -> Mapping[str, str]:
-    """What no rule looks at, where it is not the same in all clusters that are open to a job."""
+    """Terms that no rule looks at, where they are not equal in all clusters that are open to a job."""
     p = problem
     found = {}
     rule = "the solver follows a fixed order, in which {} does not occur"
@@ -27,6 +27,6 @@ def _unpriced(problem: JobPlacement, params: Params | None) -> Mapping[str, str]
 
 
 BY_RULE = Pricing(frozenset(_IN_ORDER) | {"remote", "cost"}, _unpriced)
-"""Of ``federated`` and the baselines, which place the jobs one by one in a fixed order without a price."""
+"""Pricing of ``federated`` and the baselines, which place the jobs one by one in a fixed order without a price."""
 PRICED = Pricing(frozenset(_IN_ORDER) | {"remote", "cost"})
-"""Of ``exhaustive``, whose bids have a price, and ``exhaustive+repair``, which minimises the weighted terms."""
+"""Pricing of ``exhaustive``, whose bids have a price, and ``exhaustive+repair``, which minimises the weighted terms."""

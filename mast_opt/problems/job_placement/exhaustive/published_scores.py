@@ -21,7 +21,7 @@ LARGEST = 8
 
 
 class FreeServers(NamedTuple):
-    """What is free on servers."""
+    """Free capacity of servers."""
 
     device: Ints
     """[S, D] milli-GPUs of each GPU, 0 where there is none."""

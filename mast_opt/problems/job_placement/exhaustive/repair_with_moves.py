@@ -31,7 +31,7 @@ from mast_opt.problems.search.sub_mip import LEAST_S
 def repair(
     problem: JobPlacement, tools: SearchContext, start: Plan | None, params: ExhaustiveRepairParams
 ) -> SearchResult[Plan]:
-    """As ``exhaustive_repair``, with moves of running jobs where there may be some."""
+    """Solve like ``exhaustive_repair``, with moves of running jobs where there may be some."""
     if not len(problem.movable):
         return exhaustive_repair(problem, tools, start, params)
     return _RepairWithMoves(problem, tools, params).run(start)

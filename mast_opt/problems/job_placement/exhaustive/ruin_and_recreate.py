@@ -74,11 +74,12 @@ class _RuinAndRecreate:
         self.value = np.inf
         self.bound: float | None = None
         self.certificate: CapacityPrices | None = None
-        """Of ``bound``; None where an exact solver found it."""
+        """Certificate of ``bound``; None where an exact solver found it."""
         self.relaxed_cluster = np.full(len(problem.jobs), -1)
         """[J] the cluster to which the relaxation would send the whole job; −1 if it splits it."""
 
     def run(self, start: Plan | None) -> SearchResult[Plan]:
+        """Improve the batch until the search ends."""
         self.watch.chose(self.sub_mips.strategy)
         batch = self.initial.copy()
         admit_in_order(batch, self.p.order, self.watch, exhaustively(self.params.victims.limits()))

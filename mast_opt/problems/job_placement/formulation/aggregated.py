@@ -73,14 +73,14 @@ class _Totals(ClusterRows):
         super().__init__(problem)
         o = self.options
         self.option_tier = self.p.queue_tier[o.job]
-        """[o]"""
+        """Tier of each option's job, [o]."""
         pairs = np.stack([self.p.server_cluster, self.p.servers.gpu_type], axis=1)
         self.groups, group = np.unique(pairs, axis=0, return_inverse=True)
         self.group_of: Ints = group.reshape(-1)
-        """[S]"""
+        """Group of each server, [S]."""
         key = self.groups[:, 0] * len(self.p.gpu_types) + self.groups[:, 1]
         self.option_group: Ints = np.searchsorted(key, o.cluster * len(self.p.gpu_types) + o.type)
-        """[o]"""
+        """Group of each option, [o]."""
         self.group_names = tuple(f"{self.p.clusters.labels[a]}/{self.p.gpu_types[k]}" for a, k in self.groups.tolist())
 
     def amounts(self) -> None:

@@ -17,7 +17,7 @@ from mast_opt.problems.mip import MipBuilder
 
 
 class Freed(NamedTuple):
-    """What columns free where they are 1: a job that is stopped, or moved away."""
+    """Capacity that columns free where they are 1: of a job that is stopped, or moved away."""
 
     row: Ints
     """[·] allocation."""
@@ -59,7 +59,7 @@ class ClusterRows:
         self.move_of[self.movers.running] = self.move
 
     def freed(self) -> Freed:
-        """What victims free for more important tiers, and moved jobs for all."""
+        """Capacity that victims free for more important tiers, and moved jobs for all."""
         p = self.p
         running = p.allocations.running
         every = np.full(len(p.running), len(p.tiers))
@@ -106,7 +106,7 @@ class ClusterRows:
         m.term("cost", self.assign[priced], price[o.job[priced], o.cluster[priced]])
 
     def preemption(self) -> None:
-        """Term preemption."""
+        """Add the term ``preemption`` to the program."""
         p, m = self.p, self.m
         held = np.zeros(len(p.running), np.int64)
         np.add.at(held, p.allocations.running, p.held[:, GPU])

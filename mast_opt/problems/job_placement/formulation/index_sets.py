@@ -17,11 +17,11 @@ class JobOptions:
     the cluster has room for a task when it is empty. Sorted by job, cluster, type."""
 
     job: Ints
-    """[o]"""
+    """Job of each option, [o]."""
     cluster: Ints
-    """[o]"""
+    """Cluster of each option, [o]."""
     type: Ints
-    """[o]"""
+    """GPU type of each option, [o]."""
     need: Ints
     """[o, 3] of one task there."""
 
@@ -41,7 +41,7 @@ def options_of(problem: JobPlacement) -> JobOptions:
 
 
 PAIRS_AT_ONCE = 1 << 22
-"""Of jobs and servers, looked at together; bounds the memory that this takes."""
+"""Number of pairs of a job and a server that are looked at together; bounds the memory that this takes."""
 
 
 def job_servers(problem: JobPlacement) -> tuple[Ints, Ints]:

@@ -56,7 +56,7 @@ class WholePlaces:
     whole: Ints
     """[n] job of several parts of each column."""
     columns: IntArray
-    """[n]"""
+    """Column of each place, [n]."""
 
 
 def whole_places(problem: JobPlacement, cells: IndexSets, m: MipBuilder) -> tuple[WholePlaces, WholePlaces]:

@@ -49,7 +49,7 @@ class _Count:
         self.reached = np.zeros((len(c), len(p.tiers)), np.bool_)
         """[E, P] may some job of just that tier run there?"""
         self.on_gpus, self.whole = np.zeros_like(self.reached), np.zeros_like(self.reached)
-        """Likewise of jobs that need GPUs, and of those that need whole ones."""
+        """Counts of jobs that need GPUs, and of those that need whole ones."""
         self.fraction = np.zeros(len(c), np.bool_)
         """[E] may a fraction of a GPU run there?"""
         part = (p.allocations.need[:, GPU] > 0) & (p.allocations.need[:, GPU] < WHOLE)
@@ -61,6 +61,7 @@ class _Count:
         """[J] the level of the job of several parts."""
 
     def look(self, jobs: Ints) -> None:
+        """Count the columns and rows that these jobs need."""
         p = self.p
         at, e = np.nonzero(may_run(p, self.classes, jobs))
         tier, mgpu = p.queue_tier[jobs[at]], p.need_mgpu[jobs[at], self.classes.type[e]]

@@ -11,7 +11,7 @@ from mast_opt.problems.job_placement.units import CPU, GPU, MEMORY, WHOLE, Ints
 
 SERVERS_PER_RACK = 4
 CORES_PER_GPU, GIB_PER_GPU = 12, 128
-"""What a server has for each of its GPUs; a task asks for somewhat less on average."""
+"""Cores and memory of a server for each of its GPUs; a task asks for somewhat less on average."""
 SIZES = np.array([1, 2, 4, 8, 16, 32, 64])
 SIZE_SHARE = np.array([0.36, 0.14, 0.16, 0.2, 0.08, 0.04, 0.02])
 """GPUs of a job: powers of two; most jobs are small, most GPUs are in large ones."""

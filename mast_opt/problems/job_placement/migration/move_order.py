@@ -23,7 +23,7 @@ class MoveOrder:
 
 
 class _Room:
-    """What is free on servers and GPUs while jobs move."""
+    """Free capacity of servers and GPUs while jobs move."""
 
     def __init__(self, problem: JobPlacement, plan: Plan) -> None:
         p = self.p = problem

@@ -61,7 +61,7 @@ def _moves(problem: JobPlacement, plan: Plan, held: NDArray[np.float64]) -> tupl
 
 
 def _before(problem: JobPlacement, v: int) -> str | None:
-    """Where a running job is now."""
+    """Present place of a running job, in words."""
     return servers_in_words(problem, problem.allocations.server[problem.allocations.running == v])
 
 

@@ -15,7 +15,7 @@ from mast_opt.problems.kind.presentation import Bars, Chart, HeatMap, Scale, Val
 
 
 def charts(problem: JobPlacement, plan: Plan) -> tuple[Chart, ...]:
-    """In the order of reading: GPUs in use by region, by cluster, and admission by tier."""
+    """Charts in the order of reading: GPUs in use by region, by cluster, and admission by tier."""
     p = problem
     before, after = p.servers.supply - p.free, p.servers.supply - free_after(p, plan)
     return (
@@ -75,7 +75,7 @@ def _clusters(problem: JobPlacement, before: Ints, after: Ints) -> Bars:
 
 
 def _gpus(problem: JobPlacement, plan: Plan) -> Bars:
-    """What the admitted jobs of each tier hold, and what running jobs of it hold before and after."""
+    """GPUs that the admitted jobs of each tier hold, and those that its running jobs hold before and after."""
     p = problem
     tiers = len(p.tiers)
     held, kept, started = (np.zeros(tiers, np.int64) for _ in range(3))

@@ -19,7 +19,7 @@ MOST_EXPLAINED = 200
 
 
 def sections(problem: JobPlacement, plan: Plan) -> tuple[Section, ...]:
-    """In the order of reading: admission by tier, fullness, victims, moves, jobs that wait."""
+    """Sections in the order of reading: admission by tier, fullness, victims, moves, jobs that wait."""
     admitted = np.zeros(len(problem.jobs), np.bool_)
     admitted[plan.job] = True
     return (

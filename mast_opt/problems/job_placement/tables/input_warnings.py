@@ -17,7 +17,7 @@ MOST_MEMORY = 65_536 * MIB_PER_GIB
 
 
 def warnings(tables: Tables) -> tuple[InputWarning, ...]:
-    """What is suspicious in the tables: tasks larger than any server, jobs larger than the fleet, and units.
+    """Suspicious values in the tables: tasks larger than any server, jobs larger than the fleet, and units.
 
     GPU types that no server has are faults, not warnings.
     """
@@ -91,7 +91,7 @@ def _data(found: Plausibility, tables: Tables) -> None:
 
 
 def _parts(found: Plausibility, tables: Tables) -> None:
-    """What ``jobs`` states of tasks although the job has parts, which count instead."""
+    """Find task columns that ``jobs`` states although the job has parts, which count instead."""
     whole = np.zeros(tables.rows("jobs"), np.bool_)
     whole[tables.get("job_parts", "job")] = True
     for column in ("tasks", "gpus", "cpu_cores", "memory_gb"):

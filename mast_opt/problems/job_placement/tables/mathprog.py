@@ -18,7 +18,7 @@ _AXES: dict[str, tuple[str, ...]] = dict.fromkeys(
 
 
 def printable(problem: JobPlacement) -> JobPlacement:
-    """The same problem with every label a symbol, as ``write_dat`` names them."""
+    """The problem with every label a symbol, as ``write_dat`` names them."""
     return with_symbols(problem, _axes(problem))
 
 

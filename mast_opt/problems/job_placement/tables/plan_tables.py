@@ -16,7 +16,7 @@ from mast_opt.problems.kind.schema import Tables
 
 
 class _Rows(NamedTuple):
-    """Where jobs run, by job, server and GPU."""
+    """Rows of a plan, by job, server and GPU."""
 
     job: Ints
     server: Ints

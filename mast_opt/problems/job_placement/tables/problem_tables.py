@@ -148,7 +148,7 @@ def _server_types(tables: Tables) -> tuple[tuple[str, ...], Ints]:
 
 
 def _renumbered(at: Ints, old: tuple[str, ...], new: tuple[str, ...]) -> Ints:
-    """The same labels as positions on another axis that has all that are used."""
+    """The labels as positions on another axis that has all that are used."""
     number = {label: k for k, label in enumerate(new)}
     map_to = np.array([number.get(label, 0) for label in old] or [0], np.int64)
     return map_to[at]

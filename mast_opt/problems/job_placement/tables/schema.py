@@ -22,7 +22,7 @@ _OF_A_JOB = (
     integer("tasks", minimum=1, required=False, help=f"equal tasks that run together or not at all{_STATED_BY_PARTS}"),
     *(replace(column, required=False, help=column.help + _STATED_BY_PARTS) for column in _PER_TASK),
 )
-"""What a job without parts must state."""
+"""Columns that a job without parts must state."""
 
 _PREFER, *_FURTHER = Jobs.columns()
 

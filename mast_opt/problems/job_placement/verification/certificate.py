@@ -44,7 +44,7 @@ class CapacityPrices:
     """[S, P, 3] of a milli-GPU, millicore and MiB of a server, for work of tier p and less important work."""
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What a file keeps."""
+        """Arrays of the certificate as a file keeps them."""
         return {"capacity": self.capacity}
 
 
@@ -63,10 +63,10 @@ def certified_bound(problem: JobPlacement, arrays: Mapping[str, NDArray[Any]]) -
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Where the tasks of one job may run."""
+    """Servers where the tasks of one job may run."""
 
     server: Ints
-    """[n]"""
+    """Servers, [n]."""
     most: Ints
     """[n] tasks that it could hold after all stops, at least 1."""
     need: Ints
@@ -78,7 +78,7 @@ class Places:
 
 
 class CapacityBound:
-    """What the bound of one problem is computed from, whatever the prices."""
+    """Bound of one problem at any prices: the facts that it is computed from."""
 
     def __init__(self, problem: JobPlacement) -> None:
         self._p = p = problem
@@ -136,7 +136,7 @@ class CapacityBound:
         return float(cost.min())
 
     def places(self, j: int) -> Places:
-        """Where a job may run, by place; the places of ``price`` are in the same order."""
+        """Servers where a job may run, by place; the places of ``price`` are in the same order."""
         p = self._p
         kind, tier = p.servers.gpu_type, int(p.queue_tier[j])
         most = np.zeros(len(kind), np.int64)

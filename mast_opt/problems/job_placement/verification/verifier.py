@@ -25,7 +25,7 @@ from mast_opt.problems.job_placement.units import (
 from mast_opt.problems.job_placement.verification.measures import measure
 
 _LIMITED = ("moves", "GPU-hours")
-"""What each of ``MOVE_LIMITS`` counts."""
+"""Unit of each of ``MOVE_LIMITS``, in words."""
 
 
 def verify(problem: JobPlacement, plan: Plan) -> Verdict:
@@ -59,6 +59,7 @@ class _Check:
         self.violations: list[Violation] = []
 
     def report(self, name: str, index: Sequence[str], amount: float, limit: float, unit: str) -> None:
+        """Note a violation of a limit."""
         self.violations.append(Violation(name, tuple(index), float(amount), float(limit), unit))
 
     def structure(self) -> None:

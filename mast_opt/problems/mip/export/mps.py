@@ -69,7 +69,7 @@ def write_mps(mip: Mip, path: Path | str, *, readable: bool = True) -> None:
 
 
 def _limits(lower: FloatArray, upper: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Per row its kind (0 N, 1 L, 2 G, 3 E), its right-hand side, and upper − lower where it has two limits, else 0.
+    """Kind of each row (0 N, 1 L, 2 G, 3 E), its right-hand side, and upper − lower where it has two limits, else 0.
 
     A row with two limits is stated from the side from which the other comes out exactly.
     """
@@ -83,7 +83,7 @@ def _limits(lower: FloatArray, upper: FloatArray) -> tuple[IntArray, FloatArray,
 
 
 def _columns(mip: Mip, columns: pl.Series, rows: pl.Series) -> list[pl.DataFrame]:
-    """Per column its cost and its entries; integer ones between markers."""
+    """Cost and entries of each column; integer ones between markers."""
     width = len(mip.cost)
     every = np.arange(width + 1)
     costs = csr_array((mip.cost, every[:-1], np.array([0, width])), shape=(1, width))

@@ -17,12 +17,12 @@ LONGEST = 255
 
 @dataclass(frozen=True)
 class NameRule:
-    """What a file format asks of names."""
+    """Restrictions of a file format on names."""
 
     forbidden: str
     """Pattern of the characters that become ``_``."""
     brackets: str
-    """What stands for ``[`` and ``]``."""
+    """Replacement for ``[`` and ``]``."""
     reserved: str
     """Pattern of the names that would be taken for something else; they get a ``_`` in front."""
 

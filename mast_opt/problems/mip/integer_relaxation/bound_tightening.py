@@ -61,5 +61,5 @@ def _outward(away: np.ufunc, need: FloatArray, integral: BoolArray) -> FloatArra
 
 
 def _at_rest(bound: FloatArray) -> FloatArray:
-    """Where a column stays that nothing asks to move: at its bound, or at 0 if it has none."""
+    """Value of each column that nothing asks to move: its bound, or 0 if it has none."""
     return np.where(np.isfinite(bound), bound, 0.0)

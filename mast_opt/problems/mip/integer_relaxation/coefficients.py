@@ -77,7 +77,7 @@ class Coefficients:
         return best
 
     def column_best(self, pick: np.ufunc, amount: FloatArray, empty: float) -> FloatArray:
-        """The same for columns; NaN counts as absent."""
+        """Best amount of each column, as ``row_best`` has it for rows; NaN counts as absent."""
         best = np.full(self.width, empty)
         pick.at(best, self.column, np.where(np.isnan(amount), empty, amount))
         return best

@@ -34,7 +34,7 @@ def snapped(value: FloatArray) -> FloatArray:
 
 
 def integral_units(mip: Mip, entries: Coefficients) -> FloatArray:
-    """Per continuous column a u > 0 such that some minimum has u · x integer, or 0 where none was recognised.
+    """A u > 0 for each continuous column such that some minimum has u · x integer, or 0 where none was recognised.
 
     u allows for what divides the data: 1/1000 for whole GPUs that are counted in thousandths.
     """
@@ -46,7 +46,7 @@ def integral_units(mip: Mip, entries: Coefficients) -> FloatArray:
 
 
 def _steps(mip: Mip, entries: Coefficients) -> FloatArray:
-    """Per column a number that every feasible value is a multiple of, or NaN where none is known.
+    """A number for each column that every feasible value is a multiple of, or NaN where none is known.
 
     1 for integer columns, the value itself for fixed ones; the rest are found where an equality determines one
     column by others whose step is known, over and over.

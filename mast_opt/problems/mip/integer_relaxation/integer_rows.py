@@ -14,9 +14,9 @@ from mast_opt.problems.mip.program import Mip
 NO_LIMIT = 2**63 - 1
 """A row limit of ±this is none."""
 LARGEST_SUM = 2.0**61
-"""What a row may add up to, so that int64 arithmetic on it never overflows."""
+"""Largest sum of a row, so that int64 arithmetic on it never overflows."""
 PRECISE_SUM = 2.0**57
-"""What a row that needs rounding is scaled to."""
+"""Largest sum to which a row that needs rounding is scaled."""
 MOST_DIGITS = 12
 ROUND_OFF = 2.0**-48
 """Relative error of a sum of floats."""
@@ -36,7 +36,7 @@ class IntegerRows:
 
 
 def row_units(entries: Coefficients, exact: BoolArray) -> FloatArray:
-    """Per row the greatest common divisor of the coefficients of ``exact`` columns; 1 if one of them is not whole."""
+    """Greatest common divisor of each row's coefficients of ``exact`` columns; 1 if one of them is not whole."""
     mine = entries.part(exact[entries.column])
     sound = whole(mine.value) & (np.abs(mine.value) < 2.0**53)
     coefficient = np.where(sound, np.round(np.abs(mine.value)), 1.0).astype(np.int64)
@@ -89,7 +89,7 @@ def _loosened(limit: FloatArray, slack: FloatArray) -> FloatArray:
 def _factors(
     entries: Coefficients, coefficient: FloatArray, reach: FloatArray, unit: FloatArray
 ) -> tuple[FloatArray, BoolArray]:
-    """What each row is multiplied with: the least power of ten, or that over the row's unit, that makes it whole.
+    """Multiplier of each row: the least power of ten, or that over the row's unit, that makes it whole.
 
     Where none does, a power of two as large as ``PRECISE_SUM`` allows; those rows are marked in the second array.
     """

@@ -29,8 +29,8 @@ WANTED_SUM = 2.0**55
 """Steps are chosen so that rows with a grid column add up to no more than this."""
 LARGEST_RANGE = 2.0**60
 LARGEST_OBJECTIVE = 2.0**54
-"""What the objective may add up to. CP-SAT's presolve shifts costs between columns that exclude one another, and calls
-a model invalid where that might overflow: with 2^60 it did."""
+"""Largest sum of the objective. CP-SAT's presolve shifts costs between columns that exclude one another, and calls a
+model invalid where that might overflow: with 2^60 it did."""
 
 
 class Unlimited(ValueError):
@@ -54,7 +54,7 @@ class IntegerRelaxation:
     grid: BoolArray
     """Columns that only approximate; the others' x is exact."""
     rounding: IntArray
-    """Per column: 1 if x is rounded up to the grid, −1 down, 0 to the nearest point."""
+    """Direction of rounding for each column: 1 if x is rounded up to the grid, −1 down, 0 to the nearest point."""
     cost_factor: float
     cost_offset: float
     """objective(x) is (cost · z + cost_offset) / cost_factor, within ``loss``."""

@@ -27,12 +27,12 @@ NAMED = 3
 
 @dataclass(frozen=True, eq=False)
 class Binding:
-    """What one job's rate is held by."""
+    """Limits that hold one job's rate."""
 
     best: float
     """The job's largest rate in any configuration."""
     spare: float
-    """How much more it could have while the others keep their rates."""
+    """Rate that it could have in addition while the others keep theirs."""
     price: Floats
     """[K] how much a little more of each resource would add at most, per unit."""
     worth: Floats
@@ -41,7 +41,7 @@ class Binding:
     """Would more of its own time add to its rate?"""
 
     def sentence(self, problem: ResourceAllocation) -> str:
-        """The same in words."""
+        """The limits in words."""
         least = NOTHING * self.best
         if self.spare > least:
             return f"it could have {self.spare:.4g} more while the others keep theirs"
@@ -55,7 +55,7 @@ class Binding:
 
 
 def binding(problem: ResourceAllocation, plan: Plan, job: int) -> Binding:
-    """What holds the rate of a job in a plan without violations.
+    """Find what holds the rate of a job in a plan without violations.
 
     Raises:
         ValueError: the plan breaks limits by more than rounding, so that the program has no solution.

@@ -63,7 +63,7 @@ class _Limits:
         )
 
     def excess(self, share: Floats) -> tuple[Floats, Floats]:
-        """By how much each limit is exceeded (negative where it is not), and what that is compared with."""
+        """Excess over each limit (negative where there is none), and the magnitude that it is compared with."""
         p = self._problem
         time, use = _sums(p, share)
         rate = job_rates(p, share)

@@ -23,11 +23,11 @@ class Utility:
     """
 
     work: Floats
-    """[J]"""
+    """Work left of each job, [J]."""
     elapsed: Floats
-    """[J]"""
+    """Elapsed time of each job, [J]."""
     fair: Floats
-    """[J]"""
+    """Fair elapsed time of each job, [J]."""
 
     @classmethod
     def of(cls, problem: ResourceAllocation) -> Utility:

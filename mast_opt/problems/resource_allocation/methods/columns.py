@@ -32,7 +32,7 @@ class Found:
     """The optimum of a program over all configurations."""
 
     share: Floats
-    """[C]"""
+    """Share of each configuration, [C]."""
     rest: Floats
     """The values of the columns after the shares."""
     weight: Floats
@@ -147,8 +147,8 @@ class Columns:
 
 
 def _first(problem: ResourceAllocation, count: int) -> Bools:
-    """For each job so many configurations in which all members together gain most for what they use, and as many in
-    which it is alone."""
+    """Mask of the first configurations: for each job, ``count`` in which all members together gain most for what they
+    use, and as many in which it is alone."""
     p, members, uses = problem, problem.members, problem.uses
     part = np.divide(uses.amount, p.resources.amount[uses.resource], out=np.ones(len(uses)), where=uses.amount > 0)
     used = np.bincount(uses.configuration, part, minlength=len(p.configurations))

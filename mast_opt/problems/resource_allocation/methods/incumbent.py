@@ -20,7 +20,7 @@ NEAR_0 = 0.1
 
 
 class Incumbent:
-    """What is known of one solve."""
+    """Best plan and bound of one solve so far."""
 
     def __init__(self, problem: ResourceAllocation, watch: SearchMonitor) -> None:
         self._problem, self._watch = problem, watch
@@ -32,7 +32,7 @@ class Incumbent:
 
     @property
     def sense(self) -> Sense:
-        """Of the policy."""
+        """Sense of the policy."""
         return self._problem.sense
 
     def offer(self, share: Floats) -> Plan:

@@ -31,7 +31,7 @@ AT_CEILING = 1e-9
 GIVE = 1e-12
 """Part of a level by which later levels may fall short of it: solvers round."""
 HALVINGS = 100
-"""Of an interval that holds a level; more than a float has bits."""
+"""Halvings of an interval that holds a level; more than a float has bits."""
 
 
 def one_level(columns: Columns, slope: Floats, held: Floats | None = None) -> tuple[float, Found]:
@@ -103,7 +103,7 @@ def water_filling(problem: ResourceAllocation, columns: Columns, incumbent: Incu
 
 
 def later_level(stopped: Stopped) -> str:
-    """What stopped the program of a later level.
+    """Message on what stopped the program of a later level.
 
     Raises:
         BackendError: no limit did. What reaches the level before is a solution of this program.
@@ -120,7 +120,7 @@ class _Level:
     rate: Floats
     """[J] that the jobs have at it."""
     saturated: Bools
-    """[J]"""
+    """Mask of the saturated jobs, [J]."""
     found: Found
 
 

@@ -95,7 +95,7 @@ def pop(
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """What a worker needs to solve a part; it can be pickled."""
+    """Arguments of a worker that solves a part; it can be pickled."""
 
     problem: ResourceAllocation
     start: Plan | None
@@ -157,7 +157,7 @@ def _backend(name: str) -> MipSolver:
 
 
 def _drawn(problem: ResourceAllocation, count: int, rng: np.random.Generator) -> list[Rows]:
-    """So many parts of equal size, drawn at random."""
+    """Parts of equal size, drawn at random."""
     job_part = np.empty(len(problem.jobs), np.int64)
     for at, jobs in enumerate(np.array_split(rng.permutation(len(problem.jobs)), count)):
         job_part[jobs] = at

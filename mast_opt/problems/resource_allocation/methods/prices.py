@@ -17,7 +17,7 @@ from mast_opt.problems.resource_allocation.problem import ResourceAllocation
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """What one more unit is worth, in a program that maximises; see ``verification/price_bound.py``."""
+    """Values of one more unit, in a program that maximises; see ``verification/price_bound.py``."""
 
     rate_weight: Floats
     """[J] p: what the policy gives for a unit of each job's rate."""
@@ -26,12 +26,12 @@ class Prices:
     floor_price: Floats
     """[J] what a unit of a job's floor costs."""
     resource_price: Floats
-    """[K]"""
+    """Price of each resource, [K]."""
     group_floor_price: Floats
-    """[G]"""
+    """Price of each group's floor, [G]."""
 
     def arrays(self) -> Mapping[str, Floats]:
-        """What a certificate keeps."""
+        """Arrays of the certificate as a file keeps them."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 

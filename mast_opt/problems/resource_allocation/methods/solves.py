@@ -31,7 +31,7 @@ class Solved:
     mip: Mip
     x: FloatArray
     bound: float | None
-    """Of a program with whole columns; what is proven, in its own (minimised) objective."""
+    """Proven bound of a program with whole columns, in its own (minimised) objective."""
     prices: FloatArray | None
     """[rows] of a linear program, where they were asked for."""
     limit: Limit | None

@@ -15,7 +15,7 @@ NAMED = 3
 
 
 def sections(problem: ResourceAllocation, plan: Plan) -> tuple[Section, ...]:
-    """In the order of reading: jobs, groups, resources."""
+    """Sections in the order of reading: jobs, groups, resources."""
     measure = Measure(problem, plan)
     groups = (_groups(problem, measure),) if len(problem.groups) else ()
     return (_jobs(problem, measure), *groups, _resources(problem, measure))

@@ -25,7 +25,7 @@ STATED = (TOTAL_RATE, MAX_MIN, MAKESPAN, RATE_PER_COST, COST, HIERARCHICAL)
 
 
 def printable(problem: ResourceAllocation) -> ResourceAllocation:
-    """The same problem with every label a symbol, as ``write_dat`` names them."""
+    """The problem with every label a symbol, as ``write_dat`` names them."""
     return with_symbols(problem, _AXES)
 
 

@@ -47,7 +47,7 @@ def problem_from_tables(header: Header, tables: Tables) -> ResourceAllocation:
 
 
 def _faults(policy: str, tables: Tables) -> Iterator[Fault]:
-    """What the tables lack, in the words of files; the problem finds the same."""
+    """Faults of incomplete tables, in the words of files; the problem finds the same."""
     axes = tables.axes
     for axis, table in (("job", "jobs"), ("configuration", "configurations")):
         lone = np.bincount(tables.get("members", axis), minlength=len(axes[axis])) == 0

@@ -105,11 +105,11 @@ class Measure:
         return math.fsum((self.p.jobs.weight * np.log(self.rate)).tolist())
 
     def harmonic(self) -> float:
-        """Σ weight·fair_rate/rate."""
+        """Sum Σ weight·fair_rate/rate over the jobs."""
         return math.fsum(_over(self.p.jobs.weight * self.p.jobs.fair_rate, self.rate).tolist())
 
     def cost(self) -> float:
-        """Σ cost·share."""
+        """Sum Σ cost·share over the configurations."""
         return math.fsum((self.p.configurations.cost * self.plan.share).tolist())
 
     def hierarchical(self) -> float:

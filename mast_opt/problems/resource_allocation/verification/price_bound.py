@@ -43,7 +43,7 @@ ARRAYS: Mapping[str, str] = {
 }
 """Array of a certificate → the axis that it is on: p, u, z, y and v."""
 HALVINGS = 200
-"""Of the interval of a finish-time ratio; more than a float has bits."""
+"""Halvings of the interval of a finish-time ratio; more than a float has bits."""
 
 
 def certified_bound(problem: ResourceAllocation, arrays: Mapping[str, NDArray[Any]]) -> float:

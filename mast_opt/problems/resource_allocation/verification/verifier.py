@@ -64,6 +64,7 @@ class _Check:
         return over + _listed("one", labels, self.p.jobs.required & (time < 1 - TOLERANCE), 1 - time, one)
 
     def capacity(self) -> list[Violation]:
+        """Violations of the amounts of resources."""
         use, amount = self.measure.use, self.p.resources.amount
         units = [f"of {label}" for label in self.p.resources.labels]
         return _listed("capacity", self.p.resources.labels, _above(use, amount), use - amount, amount, units)
@@ -92,7 +93,7 @@ class _Check:
 
 
 def _above(value: Floats, limit: Floats) -> Bools:
-    """Where a value is above a limit by more than rounding."""
+    """Mask of values that are above a limit by more than rounding."""
     return value - limit > TOLERANCE * np.maximum(np.abs(value), np.abs(limit))
 
 

@@ -55,7 +55,7 @@ def _lose(problem: ServerAssignment, lost: Bools) -> ServerAssignment:
 
 
 def grow_demand(problem: ServerAssignment, value: object) -> ServerAssignment:
-    """What reservations ask for, times a factor, of all or by reservation, rounded up."""
+    """Multiply what reservations ask for by a factor, of all or by reservation, rounded up."""
     times = factors("grow_demand", "reservation", problem.reservations.labels, value)
     return replace(
         problem,

@@ -23,19 +23,19 @@ class Codec:
     pairs: IndexSets
     width: int
     n: IntArray
-    """[N]"""
+    """Columns of the counts of servers, [N]."""
     left_in_use: IntArray
     """[·] for the pairs with servers in use today."""
     left_idle: IntArray
     """[·] for the pairs with idle servers today."""
     short: IntArray
-    """[Q]"""
+    """Columns of what is lacking, [Q]."""
     largest: IntArray
     """[·] for the reservations with a buffer among their own servers."""
     excess: IntArray
     """[·, B] for the reservations with a spread limit."""
     slack: IntArray
-    """[A]"""
+    """Columns of the slack of affinities, [A]."""
 
     def decode(self, x: FloatArray) -> Plan:
         """Named servers for the rounded counts."""

@@ -19,11 +19,11 @@ class IndexSets:
     stock: Ints
     """[N] position in ``problem.stocks``."""
     type: Ints
-    """[N]"""
+    """Server type of each pair, [N]."""
     switchboard: Ints
-    """[N]"""
+    """Switchboard of each pair, [N]."""
     reservation: Ints
-    """[N]"""
+    """Reservation of each pair, [N]."""
     worth_mrru: Ints
     """[N] of one server; 0 where the reservation has such servers today although it has no use for them."""
     in_use: Ints

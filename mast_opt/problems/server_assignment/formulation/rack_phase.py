@@ -51,8 +51,8 @@ def refined(problem: ServerAssignment, plan: Plan, reservations: Ints, solver: M
 
 
 def at_racks(problem: ServerAssignment, plan: Plan, reservations: Ints) -> Formulation[Plan]:
-    """How many servers of each type in each rack these reservations have, so that the sum of their largest shares in
-    one rack is least.
+    """Program for how many servers of each type in each rack these reservations have, so that the sum of their largest
+    shares in one rack is least.
 
         fixed[t,b,q]         Σ_{r at b} n[t,r,q] = what the plan gives q of the stock
         room[t,r]            Σ_q n[t,r,q] ≤ servers that the plan gives to these reservations or to nobody
@@ -70,13 +70,13 @@ def at_racks(problem: ServerAssignment, plan: Plan, reservations: Ints) -> Formu
 
 @dataclass(frozen=True, eq=False)
 class _Cells:
-    """Which reservation may have some of which rack stock (servers of a type in a rack); by rack stock, then
-    reservation."""
+    """Pairs of a rack stock (servers of a type in a rack) and a reservation that may have some of it; sorted by rack
+    stock, then reservation."""
 
     stock: Ints
     """[C] rack stock"""
     reservation: Ints
-    """[C]"""
+    """Reservation of each cell, [C]."""
     in_use: Ints
     """[C] open servers that the reservation has today"""
     idle: Ints
@@ -153,10 +153,12 @@ class _Racks:
         m.term("densest", self.densest, 1 / np.maximum(held, 1))
 
     def decode(self, x: FloatArray) -> Plan:
+        """Plan with the counts of servers in racks that a solution states."""
         c, count = self.cells, np.rint(x[self.n]).astype(np.int64)
         return given_out(self.p, self.stocks, c.stock, c.reservation, count, self.plan.reservation, self.open)
 
     def encode(self, plan: Plan, width: int) -> FloatArray:
+        """Column values of a plan."""
         c = self.cells
         keys, have = self._counts(self.stocks.of, plan.reservation, self.open & self.chosen[plan.reservation])
         count = np.zeros(len(c.stock), np.int64)

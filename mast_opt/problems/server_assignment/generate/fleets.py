@@ -24,7 +24,7 @@ MIX = np.array([0.25, 0.3, 0.25, 0.1, 0.1])
 
 @dataclass(frozen=True)
 class GeneratedFleet:
-    """Where each server is and what it is."""
+    """Place and type of each server."""
 
     switchboard_datacenter: Ints
     rack_switchboard: Ints

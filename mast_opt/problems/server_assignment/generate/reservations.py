@@ -63,8 +63,8 @@ def buffers(rng: np.random.Generator, reservations: int) -> Ints:
 
 
 def limits(rng: np.random.Generator, asked: Ints, buffer: Ints, boards: int) -> tuple[Bools, Ints]:
-    """Which claims have a spread limit, and the limits in thousandths: three times an even share, and never less than
-    two good servers."""
+    """Mask of the claims that have a spread limit, and the limits in thousandths: three times an even share, and never
+    less than two good servers."""
     limited = (rng.random(len(asked)) < 0.5) & (buffer == EMBEDDED) & (asked > 0)
     few = 2 * 1000 * SPEED.max() / np.maximum(asked, 1)
     limit = np.ceil(1000 * np.clip(np.maximum(3 / boards, few), 0, 1)).astype(np.int64)

@@ -22,7 +22,7 @@ DRIFT = 0.04
 SHIFT = 20
 """Spread of an affinity around the share that a claim has today in its largest datacenter, thousandths."""
 TOLERANCE = 50
-"""Of an affinity, thousandths."""
+"""Tolerance of an affinity, in thousandths."""
 
 
 def standard(rng: np.random.Generator, *, servers: int, reservations: int, datacenters: int) -> ServerAssignment:
@@ -80,8 +80,8 @@ def drifted(
 
 
 def _asking(rng: np.random.Generator, problem: ServerAssignment, growth: float) -> ServerAssignment:
-    """The same with what is asked, spread limits and affinities, made from what today guarantees and holds: who has an
-    affinity wants to stay about as it is in its largest datacenter."""
+    """The problem with what is asked, spread limits and affinities, made from what today guarantees and holds: who has
+    an affinity wants to stay about as it is in its largest datacenter."""
     now = Measure(problem, problem.servers.owner)
     drift = growth * np.exp(rng.normal(0.0, DRIFT, len(problem.reservations)))
     asked = np.floor(np.maximum(now.guaranteed, 0) * drift).astype(np.int64)

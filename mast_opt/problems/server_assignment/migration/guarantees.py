@@ -25,26 +25,27 @@ class Guarantees:
             self.at_risk[problem.pool] += now.held[problem.reservations.buffer == SHARED].sum(axis=0)
 
     def may_leave(self, q: int, kind: int, board: int) -> int | None:
-        """How many servers of a type can leave q from a switchboard; None: any number."""
+        """Number of servers of a type that can leave q from a switchboard; None: any number."""
         worth = int(self.p.reservations.value_mrru[q, kind])
         if worth == 0:
             return None
         return max(int(self.total[q] - self._worst_elsewhere(q, board) - self.floor[q]) // worth, 0)
 
     def may_come(self, q: int, source: int, kind: int, board: int) -> int | None:
-        """How many can come to q from ``source`` without putting more at risk than the pool bears; None: any number."""
+        """Number of servers that can come to q from ``source`` without putting more at risk than the pool bears; None:
+        any number."""
         pool, more = self.p.pool, self._more_at_risk(q, source, kind)
         if pool is None or more <= 0:
             return None
         return max(int(self.total[pool] - self.at_risk[pool, board] - self.floor[pool]) // more, 0)
 
     def below(self, q: int, kind: int, board: int) -> int:
-        """By how much q falls below its floor if one such server leaves."""
+        """Amount by which q falls below its floor if one such server leaves."""
         worth = int(self.p.reservations.value_mrru[q, kind])
         return int(self.floor[q] - self.total[q] + worth + self._worst_elsewhere(q, board))
 
     def pool_below(self, q: int, source: int, kind: int, board: int) -> int:
-        """By how much the pool falls below its floor if one such server comes to q from ``source``."""
+        """Amount by which the pool falls below its floor if one such server comes to q from ``source``."""
         pool = self.p.pool
         assert pool is not None
         at_risk = self.at_risk[pool, board] + self._more_at_risk(q, source, kind)
@@ -70,7 +71,7 @@ class Guarantees:
             self.at_risk[self.p.pool, board] += count * min(self._more_at_risk(target, source, kind), 0)
 
     def _more_at_risk(self, q: int, source: int, kind: int) -> int:
-        """What the pool must stand in for in addition when one server of a type goes from ``source`` to q."""
+        """Amount that the pool must stand in for in addition when one server of a type goes from ``source`` to q."""
         coming, going = (
             int(self.p.reservations.value_mrru[who, kind]) if who < len(self.shares) and self.shares[who] else 0
             for who in (q, source)
@@ -78,7 +79,7 @@ class Guarantees:
         return coming - going
 
     def _worst_elsewhere(self, q: int, board: int) -> int:
-        """What another switchboard's loss takes at most: servers that leave the worst one cost nothing until then."""
+        """Largest loss by another switchboard: servers that leave the worst one cost nothing until then."""
         if not self.p.buffered[q]:
             return 0
         row = self.at_risk[q]

@@ -35,7 +35,7 @@ class Deadlock:
     """Servers lent to it; nobody has them and they go back. Empty where no loan to one reservation of the ring was
     found with which a server could start."""
     below_mrru: int
-    """By how much it falls below its guarantee for a while instead; 0 with a loan."""
+    """Amount by which it falls below its guarantee for a while instead; 0 with a loan."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,7 @@ def _without_loans(problem: ServerAssignment, plan: Plan) -> Steps | None:
 
 @dataclass
 class _Order:
-    """Who has what now, and what still has to move."""
+    """State of an order of moves: who has which servers now, and what still has to move."""
 
     p: ServerAssignment
     plan: Plan
@@ -203,7 +203,7 @@ class _Order:
             self._force(blocked[at], ring)
 
     def _falls(self, flow: _Flow) -> dict[int, int]:
-        """By how much the source, the pool or both fall below their guarantees if one server of a flow starts."""
+        """Amounts by which the source, the pool or both fall below their guarantees if one server of a flow starts."""
         falls = {flow.source: self.state.below(flow.source, flow.kind, flow.board)} if flow.source < self.nobody else {}
         if self.p.pool is not None and self._may_come(flow) == 0:
             falls[self.p.pool] = max(falls.get(self.p.pool, 0), self._pool_below(flow))
@@ -216,12 +216,13 @@ class _Order:
         self.finish([(flow, self.start(flow, 1))])
 
     def done(self) -> Steps:
+        """Steps of the finished order."""
         columns = np.array(self.moves, np.int64).reshape(-1, 5).T.copy()
         wave, server, source, target, loan = columns
         return Steps(wave, server, source, target, loan > 0, tuple(self.deadlocks))
 
     def _allowed(self, flow: _Flow) -> int:
-        """How many servers of a flow may start now."""
+        """Number of servers of a flow that may start now."""
         limits = [len(flow.servers), self._may_come(flow)]
         if flow.source < self.nobody:
             limits.append(_or_all(self.state.may_leave(flow.source, flow.kind, flow.board), flow))

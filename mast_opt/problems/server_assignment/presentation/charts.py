@@ -17,7 +17,7 @@ NOBODY = "nobody"
 
 
 def charts(problem: ServerAssignment, plan: Plan) -> tuple[Chart, ...]:
-    """In the order of reading: servers in use, guarantees, the largest loss, servers that change hands."""
+    """Charts in the order of reading: servers in use, guarantees, the largest loss, servers that change hands."""
     p = problem
     before, after = Measure(p, p.servers.owner), Measure(p, plan.reservation)
     changes = _changes(p, plan)

@@ -15,7 +15,7 @@ Cell = str | float | int | None
 
 
 def sections(problem: ServerAssignment, plan: Plan) -> tuple[Section, ...]:
-    """In the order of reading: reservations, who takes servers from whom, switchboards, types."""
+    """Sections in the order of reading: reservations, who takes servers from whom, switchboards, types."""
     now, then = Measure(problem, problem.servers.owner), Measure(problem, plan.reservation)
     return (_reservations(problem, now, then), _moves(problem, then), _switchboards(problem, then), _types(now, then))
 

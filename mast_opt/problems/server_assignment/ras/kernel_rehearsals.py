@@ -20,7 +20,7 @@ SMALL = 6
 
 
 def rehearsals() -> tuple[Rehearsal, ...]:
-    """The same on every problem."""
+    """Rehearsals that compile the kernels, equal for every problem."""
     return (Rehearsal("turns", _turns), Rehearsal("prices", _price), Rehearsal("settling", _settle))
 
 

@@ -61,6 +61,6 @@ class LocalSearch:
                     break
 
     def _parts(self, who: Ints) -> list[Ints]:
-        """In random order, in portions of about as much work."""
+        """Portions of the reservations, in random order and of about equal work."""
         pairs = int(np.diff(self._fleet.start)[who].sum())
         return np.array_split(self._rng.permutation(who), max(1, min(pairs // CHUNK, len(who))))

@@ -51,7 +51,7 @@ class RasSearch:
         self.params, self.sub_mip = params, SubMip(tools, params.sub_mip)
         self.weights, self.caps = weights, caps
         self.earlier = params.lexicographic_weight * sum(caps.values())
-        """What the terms before contribute to the cost at most."""
+        """Largest contribution of the terms before to the cost."""
         self.until_s: float | None = None
         self.relaxed = Relaxed(problem, weights, self._look)
         self.fleet = ras_arrays_of(self.relaxed)
@@ -113,8 +113,7 @@ class RasSearch:
         return SearchResult(plan, bound, self.limit, f"{self.watch.round} rounds", self.certificate)
 
     def _exact(self) -> None:
-        """Where the gap is wide, solve its linear relaxation: go on from its prices, and
-        round its plan."""
+        """Solve the linear relaxation where the gap is wide: go on from its prices, and round its plan."""
         assert self.prices is not None
         wide = self.watch.gap is None or self.watch.gap > self.params.lp_gap
         if not wide:
@@ -173,7 +172,7 @@ class RasSearch:
         return gap is not None and gap <= self.watch.stop.gap * (1 - 1e-6)
 
     def _alone(self, bound: float) -> float:
-        """What a bound of the cost proves without the terms before; every term is a penalty."""
+        """Bound without the terms before that a bound of the cost proves; every term is a penalty."""
         return max(0.0, bound - self.earlier)
 
     def _bounded(self, bound: float, certificate: Certificate) -> None:
@@ -197,7 +196,8 @@ class RasSearch:
         self._improve(self.state(self.best), hint, stocks)
 
     def _settle(self) -> None:
-        """What the best plan lacks or has too much, at the levels that it has; who is in trouble then chooses again."""
+        """Fill up what the best plan lacks, and take away what it has too much, at the levels that it has; reservations
+        that are then infeasible choose again."""
         state = self.state(self.best)
         self.passes.settle(state)
         self._offer(state)
@@ -253,7 +253,7 @@ class RasSearch:
         return state_of(self.fleet, self.size, count)
 
     def _lp_limits(self, at_most_s: float | None) -> SolveParams:
-        """Of a linear program for prices."""
+        """Limits of a linear program for prices."""
         return replace(self._limits(at_most_s), gap=self.params.lp_dual_gap)
 
     def _limits(self, at_most_s: float | None = None) -> SolveParams:

@@ -23,16 +23,16 @@ class RasArrays(NamedTuple):
     """[Q + 1]"""
     reservation: Ints
     stock: Ints
-    """[P]"""
+    """Stock of each pair, [P]."""
     board: Ints
     worth: Ints
     in_use: Ints
     idle: Ints
     most: Ints
     datacenter: Ints
-    """[B]"""
+    """Datacenter of each switchboard, [B]."""
     asked: Ints
-    """[Q]"""
+    """Amount that each reservation asks for, [Q]."""
     embedded: Ints
     backed: Ints
     """[Q] 1 where the pool stands in for it, and for the pool itself"""
@@ -62,7 +62,7 @@ class RasArrays(NamedTuple):
     largest_price: float
     excess_price: float
     slack_price: float
-    """Per thousandth of a mrru."""
+    """Price per thousandth of a mrru."""
     repair_price: float
     forbidden: float
     """Cost of a rule of today that is broken worse; no plan worth having costs so much."""
@@ -79,7 +79,7 @@ class RasState(NamedTuple):
     held: Ints
     """[Q, B] mrru"""
     total: Ints
-    """[Q]"""
+    """Total of each reservation, [Q]."""
     at: Ints
     """[Q, D] mrru in each datacenter"""
     risk: Ints

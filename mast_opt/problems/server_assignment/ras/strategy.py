@@ -27,7 +27,7 @@ class RasStrategy(Strategy):
 
 
 def choose_strategy(pairs: int, objective: Objective, stop: StoppingCriteria, params: RasParams) -> RasStrategy:
-    """What ras does on an instance of so many pairs of stock and reservation."""
+    """Choose what ras does on an instance with so many pairs of stock and reservation."""
     return RasStrategy(
         stages=objective.order if objective.lexicographic else (),
         linear_relaxation=pairs <= params.lp_pairs,

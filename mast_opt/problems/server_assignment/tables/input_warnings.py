@@ -12,7 +12,7 @@ from mast_opt.problems.server_assignment.tables.schema import SCHEMA
 
 
 def warnings(tables: Tables) -> tuple[InputWarning, ...]:
-    """What is suspicious in the tables: server types, reservations larger than the fleet, units."""
+    """Suspicious values in the tables: server types, reservations larger than the fleet, units."""
     found = Plausibility(SCHEMA, tables)
     types, claims = len(tables.axes["type"]), len(tables.axes["reservation"])
     servers = np.bincount(tables.get("servers", "type"), minlength=types)

@@ -15,7 +15,7 @@ _AXES: dict[str, tuple[str, ...]] = dict.fromkeys(("datacenters", "switchboards"
 
 
 def printable(problem: ServerAssignment) -> ServerAssignment:
-    """The same problem with every label that the .mod mentions a symbol, as ``write_dat`` names them."""
+    """The problem with every label that the .mod mentions a symbol, as ``write_dat`` names them."""
     return with_symbols(problem, _AXES)
 
 

@@ -29,7 +29,7 @@ MOST_CELLS = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """On the rows of the formulation. ``docs/heuristics/ras.md`` derives the bound."""
+    """Prices of the rows of the formulation. ``docs/heuristics/ras.md`` derives the bound."""
 
     once: Floats
     """[stocks] of a server of each stock"""
@@ -38,12 +38,12 @@ class Prices:
     loss: Floats
     """[B] of what the pool must stand in for, per mrru; 0 without a pool"""
     affinity_most: Floats
-    """[A]"""
+    """Price of each affinity's upper row, [A]."""
     affinity_least: Floats
-    """[A]"""
+    """Price of each affinity's lower row, [A]."""
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """By name."""
+        """Arrays of the prices by name."""
         return {item.name: getattr(self, item.name) for item in fields(self)}
 
 
@@ -66,12 +66,12 @@ class Certificate:
 
     @classmethod
     def in_fractions(cls, prices: Prices) -> Certificate:
-        """Of the bound in which no whole servers are counted."""
+        """Certificate of the bound in which no whole servers are counted."""
         none, nothing = np.zeros(0, np.int64), np.zeros(0)
         return cls(prices, np.zeros(len(prices.survive), np.int64), none, nothing, none, nothing)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What a file keeps."""
+        """Arrays of the certificate as a file keeps them."""
         mine = ("counted_to", "other_of", "other_survive", "exact_of", "exact_to")
         return self.prices.arrays() | {name: getattr(self, name) for name in mine}
 

@@ -94,7 +94,7 @@ class _Bound:
         return math.fsum(parts) - ROUNDING * (math.fsum(abs(part) for part in parts) + stocks + given)
 
     def _reservation(self, q: int) -> float:
-        """What q costs at least, with what it asks at its price."""
+        """Least cost of q, with what it asks at its price."""
         p, c, stocks = self.p, self.c.prices, self.stocks
         mine = self.by_owner[self.first[q] : self.first[q + 1]]
         works = p.servers.in_use[mine]
@@ -144,7 +144,8 @@ class _Bound:
         return price
 
     def _limits(self, q: int) -> dict[str, Any]:
-        """Of the reservation: from where and at which price [B] excess counts, and the most it may hold [B]."""
+        """Limits of the reservation: the amount from which excess counts and its price [B], and the most it may hold
+        [B]."""
         p, boards = self.p, len(self.p.switchboards)
         if not p.reservations.spread_limited[q]:
             never = math.inf

@@ -45,7 +45,7 @@ Floats = NDArray[np.float64]
 
 HALVINGS = 50
 ROUNDING = 1e-12
-"""Of sums, relative to the largest of them; the bound allows for more."""
+"""Rounding error of sums, relative to the largest of them; the bound allows for more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class Choices:
     unit: int
     """mrru of a cell"""
     asked: int
-    """mrru"""
+    """Amount asked, in mrru."""
     buffer: float
     """Price of an mrru of the level."""
     shortfall: float
@@ -112,7 +112,7 @@ class Choices:
         return bound + found if found < room else target
 
     def _price(self, table: Floats, held: Ints, need: int) -> float:
-        """Of an mrru, near the one that makes the bound largest; any up to that of shortfall would do."""
+        """Price of an mrru, near the one that makes the bound largest; any up to that of shortfall would do."""
         low, high = 0.0, self.shortfall
         every = np.arange(len(table))
         for _ in range(HALVINGS):

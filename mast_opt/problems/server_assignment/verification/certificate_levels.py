@@ -26,7 +26,7 @@ class Fractions:
     limit: float
     """mrru from which excess counts"""
     around: tuple[float, float]
-    """What whole servers add up to: the most within the limit, the least from it on."""
+    """Sums of whole servers around the limit: the most within it, the least from it on."""
     steep: Floats
     """[B] price of excess, per mrru"""
     cap: Floats
@@ -48,7 +48,7 @@ class Fractions:
         return self.worthless() + float(value[at >= least].min())
 
     def worthless(self) -> float:
-        """Of servers that add nothing and cost nothing: where giving them up costs more they stay."""
+        """Cost of servers that add nothing and cost nothing: where giving them up costs more they stay."""
         none = self.worth == 0
         return float(np.minimum(self.price[none], 0.0) @ self.number[none])
 

@@ -66,7 +66,7 @@ class _Check:
         ]
 
     def no_denser(self) -> list[Violation]:
-        """Where a reservation is above its spread limit today, it may not hold more."""
+        """Violations of the rule that a reservation above its spread limit today may not hold more there."""
         now, then = self.now.excess, self.then.excess
         return [
             Violation(
@@ -80,7 +80,8 @@ class _Check:
         ]
 
     def no_farther(self) -> list[Violation]:
-        """Where a reservation is outside the tolerance of an affinity today, it may not be farther outside."""
+        """Violations of the rule that a reservation outside the tolerance of an affinity today may not be farther
+        outside."""
         p, now, then = self.p, self.now.slack_milli, self.then.slack_milli
         return [
             Violation(
@@ -94,6 +95,7 @@ class _Check:
         ]
 
     def terms(self) -> dict[str, float]:
+        """Terms of the objective, from the plan alone."""
         p, now, then = self.p, self.now, self.then
         asked, servers = int(p.reservations.asked_mrru.sum()), len(p.servers)
         in_use = int(p.servers.in_use[then.taken].sum())

@@ -14,7 +14,7 @@ from mast_opt.problems.task_reassignment.formulation.formulation import base
 from mast_opt.problems.task_reassignment.problem import Ints, TaskReassignment
 
 RULE = 1.0
-"""What a repair pays for one location less or a dependency given up; making a machine's capacity larger by that of an
+"""Cost in a repair of one location less or a dependency given up; making a machine's capacity larger by that of an
 average one is 1. That processes run, and each of a service on a machine of its own, is never given up."""
 
 

@@ -16,7 +16,7 @@ MACHINES = 200
 
 
 def now(problem: TaskReassignment, plan: Plan, process: int) -> str:
-    """Where a process runs in a plan, in words."""
+    """Present machine of a process in a plan, in words."""
     return f"on {problem.machines.labels[int(plan.machine[process])]}"
 
 

@@ -96,5 +96,5 @@ CHANGES = {
 
 
 def moved(problem: TaskReassignment, scenario: TaskReassignment, before: Plan, after: Plan) -> Mapping[str, float]:
-    """What has to be moved from one plan to another, by unit."""
+    """Amounts to move from one plan to another, by unit."""
     return {"reassigned_processes": float((before.machine != after.machine).sum())}

@@ -9,7 +9,7 @@ from mast_opt.problems.task_reassignment.problem import Ints
 
 MEDIAN_NEED = 10_000
 SIGMA = 1.0
-"""Of the logarithm of a process's size."""
+"""Standard deviation of the logarithm of a process's size."""
 SIZES = (1.0, 2.0, 4.0)
 """Machines come in these sizes."""
 

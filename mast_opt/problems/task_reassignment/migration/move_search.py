@@ -22,7 +22,7 @@ CELLS = 100_000_000
 
 @dataclass(frozen=True)
 class FoundOrder:
-    """What the search ended with."""
+    """Result of the search for an order."""
 
     moves: tuple[tuple[int, int, int], ...] | None
     """(process, source, target), as few as possible; None where no order was found."""

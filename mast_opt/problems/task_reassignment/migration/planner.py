@@ -43,7 +43,7 @@ class Steps:
     moves: tuple[Step, ...]
     blocked: tuple[Blocked, ...]
     proven: bool = True
-    """Without ``blocked``: true. Else: was every order tried, with every stopover of every process?"""
+    """True without ``blocked``, and where every order was tried, with every stopover of every process."""
 
     @property
     def waves(self) -> int:
@@ -97,7 +97,7 @@ def _single(wave: int, moves: tuple[tuple[int, int, int], ...], plan: Plan) -> t
 
 
 class _Order:
-    """What each machine holds now, and who still has to move."""
+    """State of an order: what each machine holds now, and who still has to move."""
 
     def __init__(self, problem: TaskReassignment, plan: Plan) -> None:
         self.p = problem

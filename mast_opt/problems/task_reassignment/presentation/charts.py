@@ -11,7 +11,7 @@ from mast_opt.problems.task_reassignment.problem import Ints, TaskReassignment
 
 
 def charts(problem: TaskReassignment, plan: Plan) -> tuple[Chart, ...]:
-    """In the order of reading: fill by location, fullest machines, amounts above safety capacity, moves."""
+    """Charts in the order of reading: fill by location, fullest machines, amounts above safety capacity, moves."""
     p = problem
     after = np.zeros_like(p.machines.capacity)
     np.add.at(after, plan.machine, p.processes.need)

@@ -12,7 +12,7 @@ Cell = str | float | int | None
 
 
 def sections(problem: TaskReassignment, plan: Plan) -> tuple[Section, ...]:
-    """In the order of reading: resources, machines, moves between machines, services that move."""
+    """Sections in the order of reading: resources, machines, moves between machines, services that move."""
     before, after = problem.held, _use(problem, plan)
     return (
         _resources(problem, before, after),

@@ -11,7 +11,7 @@ from mast_opt.problems.task_reassignment.tables.problem_tables import SCHEMA
 
 
 def warnings(tables: Tables) -> tuple[InputWarning, ...]:
-    """What is suspicious in the tables: processes larger than any machine, and units, resource by resource."""
+    """Suspicious values in the tables: processes larger than any machine, and units, resource by resource."""
     found = Plausibility(SCHEMA, tables)
     names = tables.axes["resource"]
     most = np.zeros(len(names), np.int64)

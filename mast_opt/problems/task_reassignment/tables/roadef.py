@@ -75,6 +75,7 @@ class _Integers:
         return InstanceError([Fault(f"{self.file}, number {at + 1}", expected, value=self._tokens[at])])
 
     def take(self, count: int, what: str) -> Ints:
+        """Take the next numbers of the file."""
         left = len(self._values) - self._at
         if count > left:
             raise InstanceError(
@@ -85,6 +86,7 @@ class _Integers:
         return taken
 
     def count(self, what: str, least: int = 1) -> int:
+        """Take a number that counts something."""
         number = int(self.take(1, f"the number of {what}")[0])
         if number < least:
             raise self.fault(self._at - 1, f"the number of {what}, at least {least}")
@@ -98,9 +100,11 @@ class _Integers:
 
     @property
     def at(self) -> int:
+        """Position of the next number in the file."""
         return self._at
 
     def end(self) -> None:
+        """Refuse further numbers in the file."""
         if self._at < len(self._values):
             raise self.fault(self._at, "the end of the file")
 
@@ -133,6 +137,7 @@ class _Reader:
         self._assignment = assignment
 
     def problem(self) -> TaskReassignment:
+        """Problem that the files state."""
         model = self._model
         transient, load_weight = self._resources()
         resources = len(transient)

@@ -56,7 +56,7 @@ def _without_conflicts(problem: TaskReassignment, machine: Ints) -> Ints:
 
 
 def _within_transient_capacity(problem: TaskReassignment, machine: Ints) -> Ints:
-    """Where a transient resource is short, processes go home that run elsewhere, those that need most of it first and
+    """Send processes home that run elsewhere where a transient resource is short, those that need most of it first and
     only where nothing of their service runs: what they need of it at home is held there as it is."""
     p = problem
     room = spare(p, machine)

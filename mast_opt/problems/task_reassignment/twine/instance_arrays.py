@@ -48,7 +48,7 @@ class TwineArrays(NamedTuple):
     home: Small
     """[P] machine of today."""
     service: Small
-    """[P]"""
+    """Service of each process, [P]."""
     feature: Floats
     """[P, J] the needs, then what the process adds to the levels of the balance goals."""
     price: Floats
@@ -73,9 +73,9 @@ class TwineArrays(NamedTuple):
     fits: Bools
     """[P, M] the same as a table; no rows where it would be too large."""
     location: Small
-    """[M]"""
+    """Location of each machine, [M]."""
     neighbourhood: Small
-    """[M]"""
+    """Neighbourhood of each machine, [M]."""
     group: Small
     """[M] move group."""
     move_price: Floats
@@ -91,7 +91,7 @@ class TwineArrays(NamedTuple):
     spread_row: Small
     """[S] row of the location counts, or −1 where any location will do."""
     spread_min: Small
-    """[rows]"""
+    """Least number of locations of each row, [rows]."""
     near_row: Small
     """[S] row of the neighbourhood counts, or −1 for a service in no dependency."""
     asks_start: Small

@@ -86,7 +86,7 @@ class _CoolingSequence:
             self.heat(chain, 0.0, 0.0)
 
     def judge(self, chains: list[Chain]) -> None:
-        """After a round: remember which mix the best assignment of all came from, and give up who is behind."""
+        """Remember, after a round, which mix the best assignment of all came from, and give up who is behind."""
         for chain in chains:
             if chain in self._mix_of and chain.cost < self._best:
                 self._best, self._favourite = chain.cost, self._mix_of[chain]
@@ -131,7 +131,7 @@ def _report(watch: SearchMonitor, chains: list[Chain], bound: float) -> None:
 
 
 def _progress(tools: SearchContext, rounds: int) -> float:
-    """How much of the search is over, 0 to 1; ``rounds``: of one without a limit."""
+    """Share of the search that is over, 0 to 1; ``rounds``: of one without a limit."""
     watch, stop = tools.watch, tools.watch.stop
     if stop.iterations is None and stop.time_limit_s is not None:
         return watch.elapsed_s / stop.time_limit_s

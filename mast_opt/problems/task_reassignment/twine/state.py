@@ -23,7 +23,7 @@ class TwineState(NamedTuple):
     """Incremental state of one assignment: the counts that price a move; kernels change the arrays in place."""
 
     machine: Small
-    """[P]"""
+    """Machine of each process, [P]."""
     level: Floats
     """[M, J]"""
     spare: Floats
@@ -49,7 +49,7 @@ class TwineState(NamedTuple):
     trail: Small
     """[·, 2] process and the machine it left, for every move since ``trail_end`` was 0."""
     trail_end: Small
-    """[1]"""
+    """Length of the trail, [1]."""
     random: np.ndarray[tuple[int], np.dtype[np.uint64]]
     """[2] of the generator in ``draws``."""
 

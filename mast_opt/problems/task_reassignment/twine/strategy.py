@@ -17,7 +17,7 @@ class TwineStrategy(Strategy):
     schedule: ScheduleParams
     """How the time is divided among coolings."""
     shares: OperatorShares
-    """Of the operators."""
+    """Shares of the operators."""
     away: float
     """Price of a process that is not on today's machine, in temperatures."""
     hot_rounds: float
@@ -25,7 +25,7 @@ class TwineStrategy(Strategy):
 
     @property
     def words(self) -> str:
-        """For the message of the solution."""
+        """Words for the message of the solution."""
         kind = "coolings race" if self.schedule.race else "one long cooling"
         return f"{kind} and being away costs {self.away:g} temperatures" if self.away else kind
 

@@ -56,9 +56,11 @@ class _Check:
         np.add.at(self.use, self.machine, p.processes.need[self.running])
 
     def load(self) -> int:
+        """Load cost over all machines."""
         return int((np.maximum(self.use - self.p.machines.safety, 0) @ self.p.resources.load_weight).sum())
 
     def balance(self) -> int:
+        """Balance cost over all machines."""
         free = self.p.machines.capacity - self.use
         missing = self.p.balances.target * free[:, self.p.balances.first] - free[:, self.p.balances.second]
         missing = missing[self.p.machines.balanced]
@@ -74,6 +76,7 @@ class _Check:
         return int(self.p.move_groups.move_cost[group[old], group[new]].sum())
 
     def assigned(self) -> list[Violation]:
+        """Violations by processes that run on no machine."""
         lost = np.setdiff1d(np.arange(len(self.p.processes)), self.running)
         return [Violation("assigned", (self.p.processes.labels[at],), 1.0, 1.0, "machines") for at in lost.tolist()]
 
@@ -95,6 +98,7 @@ class _Check:
         ]
 
     def conflict(self) -> list[Violation]:
+        """Violations by processes of a service on one machine."""
         pairs, count = np.unique(np.stack([self.service, self.machine], axis=1), axis=0, return_counts=True)
         crowded = count > 1
         return [

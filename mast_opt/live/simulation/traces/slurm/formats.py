@@ -1,4 +1,4 @@
-"""What is read of Slurm's accounting, field by field."""
+"""Fields that are read of Slurm's accounting."""
 
 from __future__ import annotations
 

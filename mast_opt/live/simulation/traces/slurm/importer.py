@@ -28,7 +28,7 @@ from mast_opt.problems.job_placement.units import MOST_GPUS, MOST_TASKS
 NEEDS = ("all", "gpus", "asked", "asked-gpus")
 TENANTS = ("account", "user")
 TIER = 1
-"""Of jobs whose quality of service has no tier of its own."""
+"""Tier of jobs whose quality of service has no tier of its own."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ class SacctJob:
 
     @property
     def submitted_s(self) -> int:
-        """When it was handed in: the accounting moves a requeued job's submission to the requeue."""
+        """Time of submission: the accounting moves a requeued job's submission to the requeue."""
         return min(row.submitted_s for row in self.rows)
 
     @property
@@ -45,7 +45,7 @@ class SacctJob:
         return self.rows[-1].stage in (Stage.INTERRUPTED, Stage.GOING)
 
     def needs(self, *, asked: bool) -> Mapping[str, int]:
-        """What it held at first, or what it asked for."""
+        """Resources that it held at first, or that it asked for."""
         return self.first.requested if asked else self.first.allocated
 
     def duration_ms(self, *, asked: bool) -> int:

@@ -38,7 +38,7 @@ class Node:
     """Empty where there are no GPUs."""
     gpus: int
     cores_m: int
-    """Millicores."""
+    """Millicores of a core."""
     memory_mib: int
 
 

@@ -1,4 +1,4 @@
-"""What is read of a row of Slurm's accounting, and of the resources that a job held (TRES)."""
+"""Rows of Slurm's accounting, and the resources that a job held (TRES)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ GPU = "gres/gpu"
 SHARED = ("gres/shard", "gres/mps")
 """Parts of GPUs, which a trace cannot hold."""
 MOST = 10**9
-"""Of any count; sums stay exact in 64 bits."""
+"""Largest number of anything; sums stay exact in 64 bits."""
 _MIB = {"K": 1 / 1024, "": 1.0, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
 _AMOUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?)([KMGTP]?)")
 
 
 class Stage(enum.Enum):
-    """How far a row of the accounting leads."""
+    """Stage of a job that a row of the accounting records."""
 
     ENDED = "its job is over"
     INTERRUPTED = "this run is over, and its job goes on or starts again"
@@ -40,8 +40,8 @@ STATES = {name: stage for stage, names in _STAGES.items() for name in names.spli
 
 
 def stage_of(states: Iterable[str]) -> Stage | None:
-    """How far the states of a row lead (``CANCELLED by 1000``; later versions list a state and its flags); None where
-    none is stated. Raises ValueError for a state that Slurm does not have."""
+    """Stage that the states of a row lead (``CANCELLED by 1000``; later versions list a state and its flags); None
+    where none is stated. Raises ValueError for a state that Slurm does not have."""
     found = set()
     for state in states:
         name = state.split(" ", 1)[0].rstrip("+").upper()
@@ -70,13 +70,13 @@ class SacctRow:
     requested: Mapping[str, int]
     """Resource, such as ``cpu``, ``mem`` (MiB), ``gres/gpu``, ``gres/gpu:a100`` → how much it asked for."""
     allocated: Mapping[str, int]
-    """How much it held; empty if it never ran."""
+    """Resources that it held; empty if it never ran."""
     account: str = ""
     user: str = ""
     qos: str = ""
     started_s: int | None = None
     restarts: int = 0
-    """How often its job had been requeued, where the file says so."""
+    """Number of times that its job had been requeued, where the file says so."""
 
     @property
     def ran(self) -> bool:

@@ -13,7 +13,7 @@ from mast_opt.planner.io.readers.json_file import parse_object
 LATEST_S = 10**12
 """A time in seconds that no clock shows."""
 NO_TIME_S = 4_294_967_294
-"""What Slurm writes for a time that there is not."""
+"""Value that Slurm writes for a missing time."""
 LISTED = 20
 
 
@@ -80,7 +80,8 @@ def _stage(job: Mapping[str, Any]) -> Stage | None:
 
 
 def _name(job: Mapping[str, Any]) -> str:
-    """As ``sacct`` prints it: tasks of an array and parts of a heterogeneous job have numbers of their own."""
+    """Job's name as ``sacct`` prints it: tasks of an array and parts of a heterogeneous job have numbers of their
+    own."""
     number = _number(job, "job_id")
     for kind, at, mark in (("array", "task_id", "_"), ("het", "job_offset", "+")):
         part = job.get(kind)

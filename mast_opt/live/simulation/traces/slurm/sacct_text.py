@@ -37,11 +37,11 @@ COLUMNS = (
 )
 OPTIONAL = ("ReqTRES", "Account", "User", "QOS", "Start", "State", "Restarts")
 FORMAT = ",".join(column.name for column in COLUMNS if column.name != "Restarts")
-"""What ``sacct --format`` has to be."""
+"""Value that ``sacct --format`` has to have."""
 _ELAPSED = re.compile(r"(?:([0-9]{1,6})-)?(?:([0-9]{1,6}):)?([0-9]{1,3}):([0-9]{2})(?:\.[0-9]{1,9})?")
 _EPOCH = datetime(1970, 1, 1)
 UNKNOWN = ("Unknown", "None", "")
-"""What Slurm writes for a time that there is not."""
+"""Values that Slurm writes for a missing time."""
 
 
 def read_piped(data: bytes, file: str, columns: tuple[Column, ...], faults: Faults) -> RawTable | None:
@@ -125,7 +125,7 @@ class _Reading:
         self._file, self._rows, self._texts, self._faults = file, rows, texts, faults
 
     def column(self, name: str, read: Callable[[str], ReadT], expected: str) -> list[ReadT | None]:
-        """What is in every cell; None, and a fault, where it cannot be read."""
+        """Values of every cell; None, and a fault, where one cannot be read."""
         found: list[ReadT | None] = []
         bad: list[int] = []
         for at, text in enumerate(self._texts[name]):

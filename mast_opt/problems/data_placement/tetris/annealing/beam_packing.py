@@ -32,7 +32,7 @@ class Packings(NamedTuple):
 
 
 class _Beam(NamedTuple):
-    """What is known of each packing so far."""
+    """Running figures of the packings kept so far."""
 
     demand: Ints
     """[B, R, K, P] cumulative over tiers."""
@@ -61,9 +61,9 @@ class _Ways(NamedTuple):
     option: Ints
     region: Ints
     table: Ints
-    """Where each mark is, by its last bits; −1: nowhere."""
+    """Position of each mark, found by its last bits; −1: nowhere."""
     spare: FloatArray
-    """For finding a score by its rank."""
+    """Scratch space for finding a score by its rank."""
 
 
 def largest_first(a: TetrisArrays) -> Ints:
@@ -189,7 +189,7 @@ def _lowest(ways: _Ways, found: int, number: int) -> float:
 
 @kernel
 def _below(ways: _Ways, found: int, limit: float) -> int:
-    """How many have a lower score."""
+    """Number of packings that have a lower score."""
     number = 0
     for at in range(found):
         number += ways.score[at] < limit
@@ -264,7 +264,7 @@ def _added(
 
 @kernel
 def _slot(ways: _Ways, mark: np.uint64) -> np.uint64:
-    """Where the table has the mark, or room for it."""
+    """Slot of the table that has the mark, or room for it."""
     last = np.uint64(len(ways.table) - 1)
     slot = mark & last
     while ways.table[slot] >= 0 and ways.mark[ways.table[slot]] != mark:

@@ -30,7 +30,7 @@ class Cooling:
         return self._unit * self.params.cold
 
     def number(self, done: float) -> int:
-        """Which cooling it is when that share of the search is done."""
+        """Number of the cooling that runs when that share of the search is done."""
         return min(int(done * self.coolings), self.coolings - 1)
 
     def temperature(self, done: float) -> float:

@@ -30,7 +30,7 @@ MOVE, TWINS, SWAP, COMPOUND_MOVE = range(4)
 
 @by_reference
 class Proposals(NamedTuple):
-    """What the kernel tries; the fields but the first are those of ``OperatorParams``."""
+    """Mix of changes that the kernel tries; the fields but the first are those of ``OperatorParams``."""
 
     upto: FloatArray
     """[5] cumulative shares of the operators, scaled to 1."""

@@ -14,7 +14,7 @@ from mast_opt.problems.data_placement.tetris.operators.workspace import Workspac
 
 
 def proposals_of(params: OperatorParams, compound: bool, guided: bool = False, swaps: bool = True) -> Proposals:
-    """What the kernel tries: with compound moves or without, with their swaps or without, guided or not.
+    """Mix of changes for the kernel: with compound moves or without, with their swaps or without, guided or not.
 
     A share of 0 switches an operator off.
     """
@@ -53,14 +53,14 @@ class KernelRuns:
         self.mix = proposals_of(params, compound=small or not a.remote_reads, swaps=not a.remote_reads)
 
     def guide(self) -> None:
-        """From now on, propose changes where the data is, unless remote reads cost nothing or are forbidden."""
+        """Propose changes where the data is from now on, unless remote reads cost nothing or are forbidden."""
         if self._reads_have_a_price:
             self.mix = proposals_of(self.params, compound=False, guided=True)
 
     def run(
         self, thread: int, part: Subproblem, steps: int, falls: Iterable[tuple[float, float]], over: Callable[[], bool]
     ) -> float:
-        """So many changes for every fall of the temperature, until it is ``over``; returns what they changed in the
+        """Anneal with ``steps`` changes for every fall of the temperature, until ``over``; returns the change of the
         cost."""
         change = 0.0
         for hot, cold in falls:

@@ -51,7 +51,7 @@ class RestartGenerator:
         self._today = feasible_replicas(a)
 
     def begin(self, number: int, best: Assignment | None, rng: np.random.Generator) -> tuple[Assignment, float]:
-        """What the cooling of that number begins from, and how hot relative to the usual.
+        """Assignment from which the cooling of that number begins, and its temperature relative to the usual.
 
         Args:
             best: the best plan so far.
@@ -137,7 +137,7 @@ class MultistartAnnealing:
         self._restarts = restarts
         self.plans = plans
         self.coolings = 0
-        """How many have begun."""
+        """Number of coolings that have begun."""
 
     def round(self, pool: ThreadPoolExecutor, threads: int, best: Assignment | None) -> None:
         """One cooling of every plan; a shorter one where that is all there is time for."""

@@ -65,7 +65,7 @@ class CoolingParams(Params):
 
 @dataclass(frozen=True)
 class OperatorParams(Params):
-    """How often each operator is tried, in proportion, and how it proposes."""
+    """Relative frequency of each operator, and the way in which it proposes changes."""
 
     move: float = parameter(0.5, "Moves of one workload.", "Without them 1,000 × 1,500 × 10 ends 0.8% higher.", low=0)
     twins: float = parameter(

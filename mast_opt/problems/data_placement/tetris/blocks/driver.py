@@ -126,7 +126,7 @@ class _Driver:
         return words
 
     def _shared(self) -> list[Shared[BlockData]]:
-        """What the workers need of each block; only one is here at a time, unless they are threads."""
+        """Data of each block that the workers share; only one is here at a time, unless they are threads."""
         floor = bin_packing_peak_bound(self._problem)
 
         def data(rows: Block) -> BlockData:
@@ -140,7 +140,7 @@ class _Driver:
         return BlockCall(data, self._params, rng, 1, None, self._watch.stop.iterations, start)
 
     def _each(self, call: Call[BlockCall, FoundT], given: Sequence[BlockCall], share: float) -> list[FoundT]:
-        """What the calls find, in that share of the time that is left."""
+        """Results of the calls, made within that share of the time that is left."""
         timed = self._watch.stop.time_limit_s is not None
         end_s = self._watch.elapsed_s + share * (self._end_s - self._watch.elapsed_s) if timed else float("inf")
         size, waiting = min(self._workers.size, len(given)), iter(range(len(given), 0, -1))

@@ -30,7 +30,7 @@ class Block:
 
 
 def block_rows(problem: DataPlacement, block: Ints, owner: Ints, number: int) -> Block:
-    """What belongs to block ``number``, where ``block`` [W] and ``owner`` [I] say what belongs where."""
+    """Rows of block ``number``, where ``block`` [W] and ``owner`` [I] assign workloads and datasets to blocks."""
     reads = np.flatnonzero(block[problem.reads.workload] == number)
     has = owner == number
     has[problem.reads.dataset[reads]] = True
@@ -104,7 +104,7 @@ def _floor(limit: Ints, share: float | FloatArray) -> Ints:
 
 
 def _size_share(p: DataPlacement, rows: Block) -> float:
-    """What the block owns of all data."""
+    """Share of all data that the block owns."""
     return float(p.datasets.size_mb[rows.datasets[rows.owned]].sum() / max(int(p.datasets.size_mb.sum()), 1))
 
 

@@ -25,7 +25,7 @@ from mast_opt.problems.search.interface import MipSolver, SearchContext, SearchM
 
 @dataclass(frozen=True, eq=False)
 class BlockData:
-    """What a worker receives of a block once."""
+    """Data of a block that a worker receives once."""
 
     problem: DataPlacement
     cost_share: FloatArray
@@ -36,7 +36,7 @@ class BlockData:
 
 @dataclass(frozen=True, eq=False)
 class BlockCall:
-    """What a call is given; it can be pickled."""
+    """Arguments of a call to a worker; it can be pickled."""
 
     data: Shared[BlockData]
     params: TetrisParams

@@ -44,7 +44,7 @@ class CongestionPrices(NamedTuple):
 
 
 def congestion_prices_of(a: TetrisArrays, demand: Ints, ramp: float) -> CongestionPrices:
-    """With multipliers in proportion to supply."""
+    """Congestion prices with multipliers in proportion to supply."""
     regions, kinds, tiers = demand.shape
     share = a.supply / np.maximum(a.supply.sum(axis=0), 1)
     return CongestionPrices(
@@ -59,7 +59,7 @@ def congestion_prices_of(a: TetrisArrays, demand: Ints, ramp: float) -> Congesti
 
 @kernel
 def _raised(a: TetrisArrays, g: CongestionPrices, r: int, k: int, p: int, stiffness: float) -> float:
-    """What a unit of demand over supply costs in r, if anything."""
+    """Price of a unit of demand over supply in r, if any."""
     ratio = g.demand[r, k, p] / a.supply[r, k]
     price: float = max(g.multiplier[r, k, p] + stiffness * a.peak_price[p] * (ratio - g.peak[k, p]), 0.0)
     return price

@@ -87,7 +87,7 @@ def level_without(reduced_cost: Singles, i: int, r: int, volume: np.float32, reg
 
 @kernel
 def read_cost(reduced_cost: np.float32, level: np.float32, volume: np.float32) -> np.float32:
-    """What a read costs where that is the reduced cost."""
+    """Cost of a read with that reduced cost."""
     above = reduced_cost - level
     above = above if above > NONE else NONE
     return above if above < volume else volume

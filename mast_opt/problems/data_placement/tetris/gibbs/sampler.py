@@ -99,7 +99,7 @@ def learn_cores(a: TetrisArrays, b: GibbsState, stiffness: float, share: float) 
 
 @kernel
 def _price_reads(a: TetrisArrays, b: GibbsState, w: int) -> None:
-    """What w costs in every region whatever its option, as if it ran nowhere now."""
+    """Price the reads of w in every region whatever its option, as if it ran nowhere now."""
     regions, here, last = len(b.reads), b.region[w], len(a.read_dataset) - 1
     cores, output = SINGLE(a.cpu_need[w]), SINGLE(a.output[w])
     for r in range(regions):

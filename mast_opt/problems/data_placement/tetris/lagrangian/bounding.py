@@ -26,7 +26,7 @@ from mast_opt.problems.search.interface import SearchContext
 
 
 class Unbounded:
-    """In place of ``Bounding`` where the bound is somebody else's: it proves nothing and takes no time."""
+    """Stand-in for ``Bounding`` where another search computes the bound: it proves nothing and takes no time."""
 
     bound = -math.inf
     converged = True
@@ -46,7 +46,7 @@ class Unbounded:
         """There is none."""
 
     def proven(self, certificate: Certificate | None) -> float | None:
-        """Nothing."""
+        """Return None: nothing is proven."""
         return None
 
 
@@ -93,7 +93,7 @@ class Bounding:
         return self._relaxation.converged
 
     def in_round(self, number: int) -> Callable[[], None] | None:
-        """What to do in a round where the relaxation has no thread of its own: iterations or a slice of time."""
+        """Work for a round where the relaxation has no thread of its own: iterations or a slice of time."""
         has_cuts = self._with_cuts is not None and self._with_cuts.has_cuts
         if self.converged or (has_cuts and not self._counted and number % self._params.tree_cuts.round_interval):
             return None
@@ -114,7 +114,7 @@ class Bounding:
 
     @contextmanager
     def during_sub_mips(self) -> Iterator[None]:
-        """While the MIP solver finishes the plan on one thread, go on with trees on another."""
+        """Go on with trees on another thread while the MIP solver finishes the plan on one."""
         if self._alone or self._counted or self._with_cuts is None:
             yield
             return
@@ -129,7 +129,7 @@ class Bounding:
             running.result()
 
     def certificate(self) -> Certificate:
-        """Of the best bound."""
+        """Certificate of the best bound."""
         trees = None if self._with_cuts is None else saved_cuts(self._with_cuts.trees)
         best, gang = self._relaxation.best, self._relaxation.gangs.size
         return Certificate.of(self._problem, self._objective.weights, best, gang, trees, self._spectrum)

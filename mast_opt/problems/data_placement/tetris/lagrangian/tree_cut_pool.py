@@ -59,7 +59,7 @@ class TreeCutPool:
         self._detour = params.detour * np.minimum(4.0, np.sqrt(mean / np.maximum(a.size, 1)))
         self._searches = 0
         self.work_sums, self.data_sums = np.zeros(workloads), np.zeros(datasets)
-        """What the rows of trees add to the column sums of runs and replicas."""
+        """Contributions of the rows of trees to the column sums of runs and replicas."""
         self.weigh()
 
     @property

@@ -59,7 +59,7 @@ class TreeCutRelaxation(Relaxation):
         self.trees = CutBuffers.empty(0, 0)
 
     def step(self, iterations: int) -> None:
-        """So many iterations of the relaxation with trees."""
+        """Run a number of iterations of the relaxation with trees."""
         for _ in range(iterations):
             if self._cuts is None:
                 if self._waits and self.converged:
@@ -106,7 +106,7 @@ class TreeCutRelaxation(Relaxation):
         self._sums = [np.zeros_like(values, np.float64) for values in self._averaged(cuts)]
 
     def _averaged(self, cuts: TreeCutPool) -> tuple[NDArray[Any], ...]:
-        """What an epoch is averaged over: where the extrapolated point is, then prices."""
+        """Values that an epoch averages: the extrapolated point, then prices."""
         return self._point.runs, self._point.places, cuts.up, cuts.own, cuts.price, *self.prices.of_regions
 
     def _iterate(self, cuts: TreeCutPool) -> None:

@@ -35,7 +35,7 @@ class CutBuffers:
 
     count: int
     start: Ints
-    """[T+1]"""
+    """First read of each tree, [T+1]."""
     read: NDArray[np.int32]
     """[A] position of the read."""
     parent: NDArray[np.int32]
@@ -284,7 +284,7 @@ def distribute_cut_prices(
     up: FloatArray,
     lift: FloatArray,
 ) -> None:
-    """What trees charge at their prices: each read downwards and upwards [R, N], each root [I + W, R]."""
+    """Charges of the trees at their prices: each read downwards and upwards [R, N], each root [I + W, R]."""
     down[:] = 0.0
     up[:] = 0.0
     lift[:] = 0.0

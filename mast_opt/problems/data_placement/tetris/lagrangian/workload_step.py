@@ -26,7 +26,7 @@ AHEAD = 8
 
 @by_reference
 class PrimalIterate(NamedTuple):
-    """Where the first-order method stands."""
+    """Current point of the first-order method."""
 
     run: Singles
     """[O, R+1]"""
@@ -42,7 +42,7 @@ class PrimalIterate(NamedTuple):
 
 @by_reference
 class RowPrices(NamedTuple):
-    """What the limits of the regions charge."""
+    """Prices of the limits of the regions."""
 
     gpu: Singles
     """[C + 1, R] for one of each class."""
@@ -55,14 +55,14 @@ class RowPrices(NamedTuple):
 
 
 class Loads(NamedTuple):
-    """What the runs ask of the regions."""
+    """Loads that the runs put on the regions."""
 
     demand: FloatArray
     """[C + 1, R] of each class of GPU work, the last being work without GPUs."""
     cpu: FloatArray
     """[A, R] of each app."""
     output: FloatArray
-    """[R]"""
+    """Output of the runs by region, [R]."""
 
 
 @kernel
@@ -108,7 +108,7 @@ def _region_costs(
     w: int,
     reads: Singles,
 ) -> np.float32:
-    """What every region charges w whatever its option, less what staying is worth; returns what leaving costs."""
+    """Charge w in every region whatever its option, less what staying is worth; returns the cost of leaving."""
     regions = len(reads)
     cpu, output = SINGLE(a.cpu_need[w]), SINGLE(a.output[w])
     own = a.app[w]
@@ -230,7 +230,7 @@ def _step_workload(
     cells: int,
     loads: Loads,
 ) -> None:
-    """What w runs takes its step, its costs being in ``cost``."""
+    """Move the runs of w by a step, from its costs in ``cost``."""
     regions = point.runs.shape[1]
     first, last, columns = a.option_start[w], a.option_start[w + 1], regions + 1
     for o in range(first, last):

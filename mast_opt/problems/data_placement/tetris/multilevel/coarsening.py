@@ -29,10 +29,10 @@ class Graph(NamedTuple):
     """An undirected graph in compressed rows, every edge twice; N nodes, R regions."""
 
     start: Ints
-    """[N+1]"""
+    """First edge of each node, [N+1]."""
     neighbour: Ints
     weight: Ints
-    """What it costs to place both ends apart."""
+    """Cost of placing both ends apart."""
     size: Ints
     """[N] storage, MB."""
     pull: Ints

@@ -24,11 +24,11 @@ class Partition:
     """A region for each node, and what it is worth."""
 
     part: Ints
-    """[N]"""
+    """Part of each node, [N]."""
     excess: int
     """Storage beyond the limits, MB."""
     kept: int
-    """See ``kept_weight``."""
+    """Weight that ``kept_weight`` computes for this partition."""
 
     @property
     def rank(self) -> tuple[int, int]:
@@ -67,7 +67,7 @@ class Partitioner:
         return best
 
     def cycle(self, label: Ints, part: Ints | None) -> Partition:
-        """One cycle.
+        """Partition the graph in one cycle of coarsening and refinement.
 
         Args:
             label: [N] clusters stay within one label.

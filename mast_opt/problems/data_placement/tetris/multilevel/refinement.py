@@ -16,7 +16,7 @@ from mast_opt.problems.data_placement.problem import Ints
 from mast_opt.problems.data_placement.tetris.multilevel.coarsening import Graph
 
 FREE, QUEUED, LOCKED = 0, 1, 2
-"""What a node is in a search: not reached yet, waiting, moved or refused."""
+"""States of a node in a search: not reached yet; waiting; moved or refused."""
 NEVER = np.iinfo(np.int64).min
 
 

@@ -24,7 +24,7 @@ def invalidate_cache(surrogate: SurrogateBuffers) -> None:
 
 @kernel
 def _local_reads(a: TetrisArrays, s: TetrisState, w: int, saved: Singles) -> None:
-    """What each region saves because it holds what w reads, and w runs there today, less the price of w's output."""
+    """Savings of w in each region that holds what it reads, and where it runs today, less the price of its output."""
     for r in range(len(saved)):
         saved[r] = -np.float32(a.output[w] * a.stored_price[r])
     for n in range(a.read_start[w], a.read_start[w + 1]):
@@ -78,8 +78,8 @@ def sample_swap_partner(
     temperature: float,
     surrogate: SurrogateBuffers,
 ) -> int:
-    """Of so many ``partners`` drawn among the twins of w, the one in another region of the part that it had best change
-    places with, give or take the temperature; w itself if there is none."""
+    """A swap partner for w: of ``partners`` drawn among its twins, the best one in another region of the part, give or
+    take the temperature; w itself if there is none."""
     _local_reads(a, s, w, surrogate.saved)
     c, here = a.twin_class[w], s.region[w]
     first, count = a.twin_start[c], a.twin_start[c + 1] - a.twin_start[c]

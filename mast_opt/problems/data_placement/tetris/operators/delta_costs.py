@@ -16,7 +16,7 @@ def penalty_reduction(a: TetrisArrays, used: int, limit: int, amount: int) -> fl
 
 @kernel
 def region_worth(a: TetrisArrays, w: int, r: int) -> float:
-    """What w saves in r whatever its option (R: left out): by the share that stays there, less its output's price."""
+    """Savings of w in r whatever its option (R: left out): by the share that stays there, less its output's price."""
     share = 0.0
     for c in range(a.today_start[w], a.today_start[w + 1]):
         if a.today_region[c] == r:

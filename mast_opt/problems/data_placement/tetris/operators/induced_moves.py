@@ -69,7 +69,7 @@ def undo_induced_moves(a: TetrisArrays, s: TetrisState, w: int, r0: int, r1: int
 
 @kernel
 def evaluate_induced_moves(a: TetrisArrays, s: TetrisState, w: int, r0: int, r1: int) -> float:
-    """What ``apply_induced_moves`` would return, without moving anything; most changes are only priced."""
+    """Change that ``apply_induced_moves`` would return, without moving anything; most changes are only priced."""
     regions = s.place.shape[1]
     delta = 0.0
     storage = s.storage[r1] + a.output[w] if r1 < regions else 0

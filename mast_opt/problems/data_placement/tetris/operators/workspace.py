@@ -45,7 +45,7 @@ class Workspace(NamedTuple):
     """Space for the kernels of one thread."""
 
     first: NDArray[np.int8]
-    """What became of the replicas that a workload reads, for undoing the change."""
+    """Changes made to the replicas that a workload reads, for undoing them."""
     second: NDArray[np.int8]
     closure: CompoundMoveBuffers
     other_closure: CompoundMoveBuffers

@@ -102,7 +102,7 @@ def _best(problem: DataPlacement, objective: StageObjective, *plans: Plan | None
 def _limits(
     sub_mip: SubMip, tools: SearchContext, objective: StageObjective, start: FloatArray | None, params: TetrisParams
 ) -> SolveParams:
-    """Where rounds are counted, so are nodes, and the clock has no say."""
+    """Limits of the sub-MIP; where rounds are counted, so are nodes, and the clock has no say."""
     stop, own = tools.watch.stop, params.completion
     limits = sub_mip.limits(gap=stop.gap / params.lexicographic_weight if objective.caps else stop.gap, start=start)
     if stop.iterations is not None:

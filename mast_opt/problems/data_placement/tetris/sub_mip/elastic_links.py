@@ -42,7 +42,7 @@ class ElasticLinks:
         return self.exceeded(x) < NONE_LEFT
 
     def exceeded(self, x: FloatArray) -> float:
-        """By how much links are, in units of their capacities."""
+        """Amount by which links are exceeded, in units of their capacities."""
         return float(x[self.excess].sum())
 
     def priced(self, price: float) -> Mip:

@@ -126,7 +126,7 @@ class FixAndOptimise:
         return x
 
     def _brought_within(self, x: FloatArray) -> FloatArray:
-        """From a plan that is nearly within the links to one that is, if neighbourhoods find it soon.
+        """A plan within the links, from one that is nearly within them, if neighbourhoods find it soon.
 
         The price of the excess rises where a neighbourhood leaves it: a solver's gap may hide what is small.
         """
@@ -160,8 +160,8 @@ class FixAndOptimise:
         return self._mip.fix(excess, np.zeros(len(excess)))
 
     def _staying(self) -> FloatArray | None:
-        """Of the plans with today's replicas wherever those are feasible, the one found that exceeds links least; None
-        where none was found in time."""
+        """Plan that exceeds links least among those with today's replicas wherever those are feasible, the one found
+        that exceeds links least; None where none was found in time."""
         if self._over:
             return None
         p = self._problem

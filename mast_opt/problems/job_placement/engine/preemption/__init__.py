@@ -1,1 +1,2 @@
-"""Which running jobs to stop for a job: candidates, bounds of groups, and exact searches on servers and groups."""
+"""Search for the running jobs to stop for a job: candidates, bounds of groups, and exact searches on servers and
+groups."""

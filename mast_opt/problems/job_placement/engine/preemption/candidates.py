@@ -32,9 +32,9 @@ from mast_opt.problems.job_placement.engine.state import (
 from mast_opt.problems.job_placement.units import WHOLE, Ints
 
 GPUS, CORES, MEMORY = 1, 2, 4
-"""What a job lacks on a server, added up."""
+"""Bits for what a job lacks on a server, added up."""
 ROOM_CPU, ROOM_MEMORY, ROOM_GPU = range(3)
-"""Where explicit room of a server [D + 2] has millicores, MiB, and the milli-GPUs of its first GPU."""
+"""Columns of the explicit room of a server [D + 2]: millicores, MiB, and the milli-GPUs of its first GPU."""
 
 
 @kernel
@@ -74,7 +74,7 @@ def _list_cheapest(state: EngineState, s: int, threshold: int, lacks: int, rows:
 
 @kernel
 def _lacks(state: EngineState, s: int, mgpu: int, job: Request) -> int:
-    """Of what a server has too little for all tasks of a job at once."""
+    """Resources of which a server has too little for all tasks of a job at once."""
     lacks, fit = 0, job.tasks
     if mgpu >= WHOLE:
         fit = state.room[A_WHOLE, job.tier, s] // (mgpu // WHOLE)

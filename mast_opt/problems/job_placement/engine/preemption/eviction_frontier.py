@@ -33,7 +33,7 @@ from mast_opt.problems.job_placement.engine.state import (
 from mast_opt.problems.job_placement.units import WHOLE, Ints
 
 OPEN, IN, OUT = range(3)
-"""What a search has decided about a candidate: nothing yet, it is stopped anyway, it is not stopped."""
+"""Decision of a search about a candidate: nothing yet, it is stopped anyway, it is not stopped."""
 
 
 class Candidates(NamedTuple):
@@ -68,20 +68,20 @@ class FrontierWorkspace(NamedTuple):
     chosen: Ints
     """[D + 1]"""
     order: Ints
-    """[C]"""
+    """Order of the candidates, [C]."""
     stack: Ints
-    """[C]"""
+    """Stack of the search, [C]."""
     subsets: Ints
     """[1] how many have been enumerated, by all frontiers."""
 
 
 class _Search(NamedTuple):
-    """What is known of one server before its frontier is searched for."""
+    """Facts about one server that are known before its frontier is searched for."""
 
     devices: int
     """GPUs of the server."""
     mgpu: int
-    """Of a task."""
+    """Milli-GPUs of a task."""
     base: int
     """Tasks that fit for nothing."""
     extra: int

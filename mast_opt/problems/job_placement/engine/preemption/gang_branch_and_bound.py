@@ -52,7 +52,7 @@ class Tree(NamedTuple):
 
     fronts: Frontiers
     status: Ints
-    """[v]"""
+    """Status of each victim, [v]."""
     chosen: Ints
     """[v] on how many servers the bound's choice stops a candidate."""
     path: Ints

@@ -37,7 +37,7 @@ class Group(NamedTuple):
     first: int
     """Position of the first server."""
     mgpu: int
-    """Of a task of the job that is to be placed."""
+    """Milli-GPUs of a task of the job that is to be placed."""
     start: Ints
     """[m + 1] entries of each server."""
     row: Ints
@@ -130,7 +130,7 @@ def _held(state: EngineState, row: int) -> int:
 
 @compiled
 def bounds_of(state: EngineState, groups: Ints, job: Request, threshold: int) -> NDArray[np.float64]:
-    """For each group, what no set in it costs less than; infinity where stopping everything makes no room."""
+    """Lower bounds [groups] on the cost of victims in each group; infinity where stopping everything makes no room."""
     bounds = np.empty(len(groups))
     room = np.empty(state.slack_device.shape[1] + 2, np.int64)
     prices = np.empty(_most_priced(state, groups, job))
@@ -143,7 +143,7 @@ def bounds_of(state: EngineState, groups: Ints, job: Request, threshold: int) ->
 
 @kernel
 def _most_priced(state: EngineState, groups: Ints, job: Request) -> int:
-    """On no group's GPUs do more tasks that need some fit."""
+    """Largest number of tasks, of those that need some GPUs, that fit on the GPUs of any group."""
     most = 0
     for at in range(len(groups)):
         g = groups[at]

@@ -46,10 +46,11 @@ from mast_opt.problems.job_placement.engine.state import (
 from mast_opt.problems.job_placement.units import Ints
 
 VALUE, GROUP, FOUND, NODES, PROVEN, WORK = range(6)
-"""Of an answer: value of the bid (NEVER if there is none), group, victims, nodes searched, 1 if proven, work done."""
+"""Fields of an answer: value of the bid (NEVER if there is none), group, victims, nodes searched, 1 if proven, work
+done."""
 
 MANY_TASKS = 10_000
-"""From here it is worth asking how many tasks a server can hold before space is made for them."""
+"""Number of tasks from which it pays to ask how many of them a server can hold before space is made for them."""
 
 
 class ServerWorkspace(NamedTuple):

@@ -80,7 +80,7 @@ class _Counting:
         self.uncharged = r.cost(c) + c.survive[r.reservation] * r.offers.worth
         self.beyond, self.gain = self._beyond(0, len(top))
         self.raised = 0.0
-        """Of the bound, so far."""
+        """Rise of the bound so far."""
         self.counted_to = np.zeros(len(top), np.int64)
         self.others: list[tuple[int, float]] = []
         self.exact: dict[int, float] = {}
@@ -119,7 +119,7 @@ class _Counting:
             (self.beyond[q],), (self.gain[q],) = self._beyond(q, q + 1)
 
     def certificate(self) -> Certificate:
-        """Of ``least``."""
+        """Certificate of ``least``."""
         of, price = zip(*self.others, strict=True) if self.others else ((), ())
         return Certificate(
             self.c,
@@ -165,8 +165,9 @@ class _Counting:
         return base
 
     def _beyond(self, begin: int, end: int) -> tuple[FloatArray, FloatArray]:
-        """What the reservations from ``begin`` to ``end`` cost at least at a level of ``top`` or more, what is asked
-        included; the price of capacity is another one there, found by a few steps up and down, and returned too."""
+        """Least cost of the reservations from ``begin`` to ``end`` cost at least at a level of ``top`` or more, what is
+        asked included; the price of capacity is another one there, found by a few steps up and down, and returned
+        too."""
         r, some = self.r, slice(begin, end)
         survive, limits = self.c.survive.copy(), r.limits._replace(least=self.top)
         best = np.full(end - begin, -np.inf)

@@ -106,7 +106,7 @@ def raised(base: FloatArray, gain: float, total: FloatArray) -> None:
 
 @kernel
 def _corners(row: FloatArray, level: int, corner: Ints) -> int:
-    """Where the lower convex hull of a row's amounts up to a level has its corners; returns how many."""
+    """Find the corners of the lower convex hull of a row's amounts up to a level; returns their number."""
     count = 0
     for c in range(level + 1):
         if row[c] == np.inf:
@@ -162,8 +162,8 @@ class Claim:
 def least_cost(
     base: FloatArray, claim: Claim, unit: int, gain: float, beyond: float, params: IntegerBoundParams
 ) -> tuple[float, list[float]]:
-    """What the reservation costs at least with whole servers, what it asks included at its price; and the prices of
-    capacity that show it.
+    """Least cost of the reservation with whole servers, what it asks included at its price; and the prices of capacity
+    that show it.
 
     Other than in ``subproblems.cheapest`` capacity has another price at every level, the best that was found for it, so
     a plan cannot be half of one level and half of another.

@@ -77,7 +77,7 @@ class Knapsack:
     units: Ints
     """[K] the amounts, rising, those only that servers of some switchboard add up to"""
     unit: int
-    """mrru"""
+    """Unit of the knapsack, in mrru."""
     claim: Claim
     bisections: int
     """Steps of a bisection for a price of capacity"""

@@ -58,7 +58,7 @@ class Relaxed:
         self.short_today = now.short
         self.off_today = now.slack_milli
         self.slack = per_mrru["affinity"] + np.where(now.slack_milli > 0, per_mrru["repair"], 0.0)
-        """[A]"""
+        """Price of the slack of each affinity, [A]."""
         self.order = np.lexsort((pairs.switchboard, pairs.reservation))
         self.offers = PricedItems(
             start=np.searchsorted(pairs.reservation[self.order], np.arange(len(p.reservations) + 1)),
@@ -93,7 +93,7 @@ class Relaxed:
         self.widest = p.reservations.value_mrru.max(axis=1, initial=0)
         self.worthless = np.bincount(pairs.reservation[pairs.worth_mrru == 0], minlength=len(p.reservations)) > 0
         self.moved = float(self.in_use * pairs.in_use.sum() + self.idle * pairs.idle.sum())
-        """What it costs to take everything from everybody."""
+        """Cost of taking everything from everybody."""
 
     def within(self, c: Prices) -> Prices:
         """The nearest prices inside their boxes."""

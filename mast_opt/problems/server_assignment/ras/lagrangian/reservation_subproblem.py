@@ -22,23 +22,23 @@ class PricedItems(NamedTuple):
     start: Ints
     """[Q + 1]"""
     board: Ints
-    """[N]"""
+    """Switchboard of each item, [N]."""
     worth: Ints
-    """[N]"""
+    """Worth of each item, [N]."""
     in_use: Ints
     idle: Ints
     most: Ints
 
 
 class ServerPrices(NamedTuple):
-    """What servers cost at some prices."""
+    """Costs of servers at some prices."""
 
     each: FloatArray
     """[N] of a server of each pair"""
     in_use: float
-    """Of it that is saved where the server is in use by the reservation today"""
+    """Part of it that is saved where the server is in use by the reservation today."""
     idle: float
-    """Of it that is saved where the reservation has the server today, idle"""
+    """Part of it that is saved where the reservation has the server today, idle."""
 
 
 class Limits(NamedTuple):

@@ -96,7 +96,7 @@ class PriceSearch:
         self._at = self._r.within(Prices(**moved))
 
     def _residuals(self, c: Prices, servers: FloatArray, level: FloatArray) -> dict[str, FloatArray]:
-        """How far each priced row is broken by what is bought."""
+        """Residuals of the priced rows: how far each is broken by what is bought."""
         p, amount = self._r.problem, self._r.offers.worth * servers
         total = np.bincount(self._reservation, amount, len(p.reservations))
         there = np.bincount(self._cell, amount, len(p.reservations) * len(p.datacenters))

@@ -8,7 +8,7 @@ from mast_opt.problems.server_assignment.ras.state import NO_LIMIT, RasArrays, R
 
 @kernel
 def max_domain_loss(f: RasArrays, s: RasState, q: int) -> int:
-    """What q loses with one switchboard at most; 0 without a buffer of its own."""
+    """Largest loss of q with one switchboard; 0 without a buffer of its own."""
     most = 0
     if f.embedded[q]:
         for b in range(len(f.datacenter)):
@@ -21,7 +21,7 @@ def max_domain_loss(f: RasArrays, s: RasState, q: int) -> int:
 
 @kernel
 def short_cost(f: RasArrays, s: RasState, q: int, level: int) -> float:
-    """Of what q lacks with ``level`` at risk, and of the level."""
+    """Cost of what q lacks with ``level`` at risk, and of the level."""
     lack = max(f.asked[q] + level - s.total[q], 0)
     cost: float = f.short_price * lack
     if lack > f.short_most[q]:
@@ -31,7 +31,7 @@ def short_cost(f: RasArrays, s: RasState, q: int, level: int) -> float:
 
 @kernel
 def excess_cost(f: RasArrays, q: int, b: int, held: int) -> float:
-    """Of holding so much at a switchboard."""
+    """Cost of holding so much at a switchboard."""
     over: int = held - f.limit[q]
     if over <= 0:
         return 0.0
@@ -43,7 +43,7 @@ def excess_cost(f: RasArrays, q: int, b: int, held: int) -> float:
 
 @kernel
 def slack_cost(f: RasArrays, s: RasState, q: int, d: int, more: int) -> float:
-    """Of affinities missed, if q held ``more`` in datacenter d."""
+    """Cost of affinities missed, if q held ``more`` in datacenter d."""
     cost = 0.0
     for a in range(f.near_start[q], f.near_start[q + 1]):
         total = s.total[q] + more
@@ -60,7 +60,7 @@ def slack_cost(f: RasArrays, s: RasState, q: int, d: int, more: int) -> float:
 
 @kernel
 def server_cost(f: RasArrays, n: int, count: int) -> float:
-    """Of so many servers of a pair, and of what is taken from it."""
+    """Cost of so many servers of a pair, and of what is taken from it."""
     idle: int = min(max(f.in_use[n] + f.idle[n] - count, 0), f.idle[n])
     in_use: int = max(f.in_use[n] - count, 0)
     return f.use_price * count + f.idle_price * idle + f.in_use_price * in_use

@@ -216,7 +216,7 @@ def _try(
 
 @kernel
 def worth_of(f: RasArrays, s: RasState, q: int, stock_price: FloatArray) -> float:
-    """What q costs, with what the pool pays for it and the stocks at their prices."""
+    """Cost of q, with what the pool pays for it and the stocks at their prices."""
     cost = reservation_cost(f, s, q)
     if f.backed[q] and q != f.pool:
         cost += short_cost(f, s, f.pool, max_domain_loss(f, s, f.pool))

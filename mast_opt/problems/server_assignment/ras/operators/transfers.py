@@ -28,14 +28,14 @@ ROUNDING = 4e-15
 
 @kernel
 def _spare(f: RasArrays, s: RasState, q: int) -> int:
-    """What q is guaranteed beyond what it asks; below 0 where it lacks something."""
+    """Amount that q is guaranteed beyond what it asks; below 0 where it lacks something."""
     spare: int = s.total[q] - max_domain_loss(f, s, q) - f.asked[q]
     return spare
 
 
 @kernel
 def _missed(f: RasArrays, q: int, spare: int, worth: int) -> float:
-    """What it costs q at least to lack what it then does, if so much is taken from it."""
+    """Least cost for q of what it then lacks, if so much is taken from it."""
     lack = max(worth - spare, 0)
     if lack > f.short_most[q]:
         return f.forbidden
@@ -73,7 +73,7 @@ def _best(f: RasArrays, s: RasState, q: int, spare: Ints, nothing: FloatArray, t
 
 @kernel
 def _together(f: RasArrays, s: RasState, q: int, r: int) -> float:
-    """What two reservations cost, with what the pool pays for them."""
+    """Cost of two reservations, with what the pool pays for them."""
     cost = reservation_cost(f, s, q) + reservation_cost(f, s, r)
     if f.pool != q and f.pool != r and (f.backed[q] or f.backed[r]):
         cost += short_cost(f, s, f.pool, max_domain_loss(f, s, f.pool))

@@ -34,7 +34,7 @@ class Chain:
         params: TwineParams,
         away: float = 0.0,
     ) -> None:
-        """At ``begin``; ``stay_near``, ``heat`` or ``reheat`` comes before the first round.
+        """Begin with the assignment ``begin``; ``stay_near``, ``heat`` or ``reheat`` comes before the first round.
 
         Args:
             away: price of a process that is not on today's machine, in temperatures, but in ``stay_near``.
@@ -44,7 +44,7 @@ class Chain:
         self._usual_away = away
         self._stand(begin)
         self.runner: Runner | None = None
-        """Of a cooling that races."""
+        """Runner of a cooling that races."""
         self._from_hot = False
         self._sizes = fleet.size[fleet.by_size]
         self._hot = max(self._cooling.first_temperature * float(self._sizes[0]), 1.0)
@@ -61,7 +61,7 @@ class Chain:
 
     @property
     def cost(self) -> float:
-        """Of ``best``; infinite while nothing was found that breaks no rule."""
+        """Cost of ``best``; infinite while nothing was found that breaks no rule."""
         return float(self._best_cost[0])
 
     @property
@@ -114,7 +114,7 @@ class Chain:
         self._begin(float(self._rng.uniform(least, most)), 1.0, mix, begin, end)
 
     def retry(self, mix: OperatorShares, done: float) -> None:
-        """After a cooling that was lost, begin again from hot for all that is left.
+        """Begin again from hot for all that is left, after a cooling that was lost.
 
         Where an assignment is known that breaks no rule, a unit of excess costs as much as all of it, so that none
         arises; else it costs ``PriceParams.stricter`` times the usual price.

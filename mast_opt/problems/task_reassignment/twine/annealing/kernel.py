@@ -27,12 +27,12 @@ class OperatorShares(NamedTuple):
 
     swaps: float
     same_service: float
-    """Among swaps and ejections: with a process of the same service."""
+    """Share, among swaps and ejections, of those with a process of the same service."""
     ejections: float
     ways_home: float
-    """Among shifts and ejections of processes that are away."""
+    """Share, among shifts and ejections, of those of processes that are away."""
     similar: float
-    """Among the other swaps and ejections: with a process that needs almost the same."""
+    """Share, among the other swaps and ejections, of those with a process that needs almost the same."""
 
 
 @compiled

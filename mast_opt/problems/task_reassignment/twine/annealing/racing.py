@@ -22,13 +22,13 @@ class Runner:
         self.behind = False
         """Have enough others had less at a rung?"""
         self.energies: list[float] = []
-        """At the rungs that it has passed, and at the one where it has just arrived."""
+        """Energies at the rungs that it has passed, and at the one where it has just arrived."""
         self.judged = 0
         """Rungs at which it has been compared."""
         self._window: list[float] = []
 
     def pace(self, part: float) -> float:
-        """After this part of the time, the part of the cooling that is done."""
+        """Part of the cooling that is done after this part of the time."""
         return float(np.interp(part, self._params.pace_parts, self._params.pace_at))
 
     def observe(self, part: float, energy: float) -> None:

@@ -175,8 +175,8 @@ def ejection_move(
 
 @inlined
 def metropolis_accepts(random: NDArray[np.uint64], change: float, gain: float, temperature: float) -> float:
-    """What the change may add, drawn by Metropolis' rule; negative where it adds more, all that it may yet gain
-    included."""
+    """Increase that is allowed, drawn by Metropolis' rule; negative where the change adds more, all that it may yet
+    gain included."""
     if change > FARTHEST * temperature + gain:
         return -1.0
     allowance = -temperature * math.log(uniform(random))
@@ -185,6 +185,6 @@ def metropolis_accepts(random: NDArray[np.uint64], change: float, gain: float, t
 
 @inlined
 def weighed(state: TwineState, excess_price: float, broken_price: float) -> float:
-    """What the search minimises at these prices."""
+    """Objective that the search minimises at these prices."""
     price: float = state.total[COST] + excess_price * state.total[EXCESS] + broken_price * state.total[BROKEN]
     return price

@@ -17,7 +17,7 @@ from mast_opt.live.simulation.traces.trace import JobTrace, Submissions
 from mast_opt.problems.job_placement.live_fleet.types import Server, Share
 
 BASE = {"duration_ms": 10, "tier": 1, "tasks": 1, "mgpu": 1000, "cpu_mcores": 0, "memory_mib": 0, "within": 2}
-BASE |= {"prefer": 0, "checkpoint_ms": 0, "restart_ms": 3, "min_tasks": -1, "max_tasks": -1}
+BASE |= {"prefer": 0, "checkpoint_ms": 0, "restart_ms": 3, "min_tasks": -1, "max_tasks": -1, "limit_ms": -1}
 
 
 def trace_of(*rows: dict[str, Any], regions: tuple[str, ...] = ("r",), **given: Any) -> JobTrace:

@@ -48,7 +48,7 @@ class SimulatedLiveHost:
         if isinstance(command, Start) and command.job not in self._work:
             spec = self._spec_of(command.job)
             duration = self._default_ms if spec.duration_ms is None else spec.duration_ms
-            self._work[command.job] = Work(duration, spec.checkpoint_ms, spec.restart_ms)
+            self._work[command.job] = Work(duration, spec.checkpoint_ms, spec.restart_ms, limit_ms=spec.limit_ms)
         self._host.carry_out(now_ms, command)
 
     def reports(self, now_ms: int) -> Sequence[Event]:

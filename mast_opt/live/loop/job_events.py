@@ -43,6 +43,8 @@ class JobSpec:
     """How long an attempt after the first one takes to get going again."""
     duration_ms: int | None = None
     """How long it is expected to take on its reference type; None where nobody knows."""
+    limit_ms: int | None = None
+    """Time after each start at which the host ends it if it still runs; None for no limit."""
     workload: str = ""
     """What it is a run of, where work recurs."""
     namespace: str = ""

@@ -289,6 +289,7 @@ class _Checker:
         elif isinstance(event, Finished):
             without = f"job {event.job} has finished without a start"
             faults = self.work.finished(job.spec, event, held) if job.ran else iter([without])
+        faults = (*faults, *self.work.within_limit(job.spec, event.job, held))
         for words in faults:
             self.wrong("work", words)
         for share in placed.shares:

@@ -94,6 +94,12 @@ class WorkChecker:
         if self._durations and spec.duration_ms is not None and done < spec.duration_ms * MICRO:
             yield f"job {event.job} has finished after {done // MICRO} of {spec.duration_ms} ms of work"
 
+    def within_limit(self, spec: JobSpec, name: str, held: Hold) -> Iterator[str]:
+        """What is wrong with how long an attempt ran: a simulated host ends jobs at their limits."""
+        held_ms = held.end_ms - held.begin_ms
+        if self._durations and spec.limit_ms is not None and held_ms > spec.limit_ms:
+            yield f"job {name} ran for {held_ms} ms; its limit is {spec.limit_ms}"
+
     def _done(self, spec: JobSpec, attempt: int, held: Hold, worked_ms: int) -> int:
         """Work of an attempt in so much time, in ms × millionths of the reference speed."""
         first = held.begin_ms + (spec.restart_ms if attempt > 1 and held.others else 0)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from mast_opt.core.errors import Fault, InstanceError
 from mast_opt.live.loop.engine import Engine, Turn
-from mast_opt.live.loop.events import DatasetCreated, Finished, StorageSet, Stored, Submitted
+from mast_opt.live.loop.events import DatasetCreated, Failed, Finished, StorageSet, Stored, Submitted
 from mast_opt.live.loop.policy import Policy
 from mast_opt.live.loop.state import State
 from mast_opt.live.simulation.driver import Happening, simulate
@@ -43,15 +43,23 @@ def engine_log(
     """
     _check(trace)
     jobs = trace.submissions
-    columns = zip(jobs.labels, jobs.duration_ms.tolist(), jobs.checkpoint_ms.tolist(), jobs.restart_ms.tolist())
-    work = {name: Work(duration, checkpoint, restart) for name, duration, checkpoint, restart in columns}
+    work = {
+        name: Work(duration, checkpoint, restart, limit_ms=None if limit < 0 else limit)
+        for name, duration, checkpoint, restart, limit in zip(
+            jobs.labels,
+            jobs.duration_ms.tolist(),
+            jobs.checkpoint_ms.tolist(),
+            jobs.restart_ms.tolist(),
+            jobs.limit_ms.tolist(),
+        )
+    }
     log: list[Stored] = []
     ended = 0
 
     def keep(turn: Turn) -> None:
         nonlocal ended
         log.extend(turn.events)
-        ended += sum(isinstance(stored.event, Finished) for stored in turn.events)
+        ended += sum(isinstance(stored.event, (Failed, Finished)) for stored in turn.events)
         if watch is not None:
             watch(ended / len(jobs))
         if stop is not None and stop():

@@ -18,6 +18,8 @@ from mast_opt.live.simulation.solves import SimulatedSolver
 from mast_opt.problems.job_placement.live_fleet.types import Server
 
 MOVE_MS = 600_000
+AT_LIMIT = "it reached its time limit"
+"""Why a host ends a job at its ``limit_ms``."""
 Rate = Callable[[str, str, str], int]
 """(job, server, job on the same GPUs or "") → millionths of its reference speed at which the first job runs there."""
 
@@ -34,6 +36,8 @@ class Work:
     """Time that a further attempt takes until it works."""
     stop_ms: int = 0
     """Time between the word to stop and the end."""
+    limit_ms: int | None = None
+    """Time after each start at which it is ended if it still runs; None for no limit."""
 
 
 @dataclass(slots=True)
@@ -195,6 +199,8 @@ class SimulatedHost:
         attempt = _Attempt(command.attempt, work, began, saved, servers, [])
         self._running[command.job] = attempt
         self._answer(now_ms, ev.Started(command.job, command.attempt))
+        if work.limit_ms is not None:
+            self._answer(now_ms + work.limit_ms, ev.Failed(command.job, command.attempt, AT_LIMIT))
         other = self._running.get(command.partner)
         if other is not None:
             attempt.partner, other.partner = command.partner, command.job
@@ -269,6 +275,13 @@ class SimulatedHost:
         if isinstance(event, ev.Finished):
             attempt = self._running.get(event.job)
             if attempt is None or attempt.number != event.attempt or attempt.stopping or attempt.ends_ms != at_ms:
+                return False
+            self._leave(at_ms, event.job)
+            self._saved.pop(event.job, None)
+            return True
+        if isinstance(event, ev.Failed):
+            attempt = self._running.get(event.job)
+            if attempt is None or attempt.number != event.attempt or attempt.ends_ms <= at_ms:
                 return False
             self._leave(at_ms, event.job)
             self._saved.pop(event.job, None)

@@ -223,6 +223,7 @@ def _job_faults(trace: JobTrace, home: Ints) -> Iterator[Fault]:
     checks = (
         (home < 0, "home_region", "a region, since the trace has several"),
         (jobs.duration_ms < 0, "duration_s", "how long the job runs"),
+        ((jobs.limit_ms > 0) & (jobs.limit_ms < jobs.duration_ms), "limit_s", "a limit that the job keeps"),
         (~whole, "gpus", "whole GPUs, at least one"),
         ((home >= 0) & ~fits, "gpus", "no more GPUs in all tasks than its region has"),
         ((home >= 0) & fits & split, "gpus", "tasks that fill a server, for a job of several servers"),

@@ -244,3 +244,25 @@ def test_nodes_of_scontrol_have_what_is_left_for_jobs(tmp_path: Path) -> None:
         warnings.simplefilter("error")
         with pytest.raises(SourceError, match="a node as Slurm prints it"):
             read(tmp_path, DATA / "sacct-24.11.json", '{"nodes": [{"name": "a"}]}')
+
+
+def test_time_limits(tmp_path: Path) -> None:
+    """The limit of a job, else that of its partition; a job that Slurm ended late has the limit that it kept."""
+    head, nodes = (
+        f"{HEAD}|Timelimit",
+        NODES.replace("MEMORY\n", "MEMORY|TIMELIMIT\n").replace("512000", "512000|2:00:00"),
+    )
+    limits = {"1": "00:30:00", "2": "Partition_Limit", "3": "UNLIMITED", "4": "00:01:00"}
+    lines = [f"{row(job, '08:00:00', '08:00:00', '08:01:03', '00:01:03', 1)}|{limit}" for job, limit in limits.items()]
+    trace, _ = imported(tmp_path, *lines, head=head, nodes=nodes)
+    assert trace.submissions.limit_ms.tolist() == [1_800_000, 7_200_000, 7_200_000, 63_000]
+    trace, _ = imported(tmp_path, *lines, head=head)
+    assert trace.submissions.limit_ms.tolist() == [1_800_000, -1, -1, 63_000]
+    with pytest.raises(SourceError, match="Timelimit"):
+        imported(tmp_path, lines[0] + " soon", head=head)
+
+
+def test_time_limits_in_json(tmp_path: Path) -> None:
+    trace, _ = read(tmp_path, DATA / "sacct-24.11.json", REAL_NODES)
+    found = dict(zip(trace.submissions.labels, trace.submissions.limit_ms.tolist(), strict=True))
+    assert (found["13"], found["15+0"]) == (525_600 * 60_000, -1)

@@ -26,6 +26,8 @@ FIELDS: dict[str, tuple[Field, ...]] = {
         Field("spec.queueName", READ, "its LocalQueue"),
         Field("spec.priority", READ, "who is first, and who may be stopped"),
         Field("spec.active", READ, "false: does not start"),
+        Field("spec.maximumExecutionTimeSeconds", READ, "its time limit, in a live loop"),
+        Field("spec.podSets[].template.spec.activeDeadlineSeconds", READ, "the same; the least counts"),
         Field("spec.podSets[].name", READ, "the pod set"),
         Field("spec.podSets[].count", READ, "pods"),
         Field("spec.podSets[].minCount", READ, "fewest pods with which it may be admitted"),

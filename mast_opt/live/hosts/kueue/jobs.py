@@ -12,6 +12,7 @@ import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+from mast_opt.core.units import MILLI
 from mast_opt.live.hosts.kueue.eligibility import accepts
 from mast_opt.live.hosts.kueue.nomination import PRIORITIES
 from mast_opt.live.hosts.kueue.objects import ClusterQueue, ClusterView, PodSet, Workload
@@ -91,6 +92,7 @@ def spec_of(one: Workload, places: Mapping[str, bool], priorities: Sequence[int]
         tenant=f"{one.namespace}/{one.queue}",
         preemptible=all(places.values()),
         workload=one.key,
+        limit_ms=None if one.limit_s is None else one.limit_s * MILLI,
         namespace=one.namespace,
     )
 

@@ -106,6 +106,8 @@ class Workload:
     """Reason of the condition Finished."""
     owners: tuple[str, ...] = ()
     """Identities of the jobs that it was made for: their uid, and kind and name."""
+    limit_s: int | None = None
+    """The longest that it may run: Kueue or Kubernetes ends it then; None for no limit."""
 
     @property
     def key(self) -> str:

@@ -62,6 +62,13 @@ def workload(found: Object) -> Workload:
         raise InputError(f"{named(found)}: {error}") from None
 
 
+def _limit_s(spec: Object) -> int | None:
+    """The least of Kueue's limit of a workload and Kubernetes' limits of its pods, in seconds."""
+    pods = [at(one, "template", "spec").get("activeDeadlineSeconds") for one in at(spec, "podSets", kind=list)]
+    limits = [one for one in (spec.get("maximumExecutionTimeSeconds"), *pods) if isinstance(one, int) and one > 0]
+    return min(limits, default=None)
+
+
 def _workload(found: Object) -> Workload:
     spec, status, meta = at(found, "spec"), at(found, "status"), at(found, "metadata")
     pod_sets = tuple(_pod_set(one) for one in at(spec, "podSets", kind=list))
@@ -75,6 +82,7 @@ def _workload(found: Object) -> Workload:
         queue=at(spec, "queueName", kind=str),
         priority=at(spec, "priority", kind=int),
         pod_sets=pod_sets,
+        limit_s=_limit_s(spec),
         created=at(meta, "creationTimestamp", kind=str),
         active=spec.get("active") is not False,
         deleting=bool(meta.get("deletionTimestamp")),

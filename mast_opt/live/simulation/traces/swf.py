@@ -38,7 +38,7 @@ FIELDS = (
     Field("average CPU time", Use.IGNORED, "processor seconds of a processor"),
     Field("used memory", Use.READ, "KB of a processor, where requested memory is −1"),
     Field("requested processors", Use.READ, "its size with sizes=requested; where it is −1, allocated processors"),
-    Field("requested time", Use.WARNED, "traces have no limits"),
+    Field("requested time", Use.READ, "limit_s; a job that ran for longer has the limit that it kept"),
     Field("requested memory", Use.READ, "KB of a processor; counts where the header has MaxMemory"),
     Field("status", Use.READ, "2, 3, 4: a part of a job that has a line of its own; 5: cancelled; else see run time"),
     Field("user", Use.READ, "tenant with tenant=user"),
@@ -273,7 +273,9 @@ def _jobs(log: _Log, size: NDArray[np.int64], machine: _Machine, settings: SwfSe
     asked, used = log.column("requested memory"), log.column("used memory")
     memory_kb = np.maximum(np.where(asked > 0, asked, used), 0) * task
     nothing = np.zeros(len(size), np.int64)
-    submitted = log.column("submit time")
+    submitted, asked_s = log.column("submit time"), log.column("requested time")
+    duration_ms = np.maximum(np.round(log.column("run time") * MILLI).astype(np.int64), 1)
+    limit_ms = np.maximum(np.round(asked_s * MILLI).astype(np.int64), duration_ms)
     return {
         "job": [f"{number:.0f}" for number in log.column("job number").tolist()],
         "submitted_s": np.round((submitted - submitted.min()) * MILLI).astype(np.int64),
@@ -282,7 +284,8 @@ def _jobs(log: _Log, size: NDArray[np.int64], machine: _Machine, settings: SwfSe
         "gpus": task * MILLI if gpus else nothing,
         "cpu_cores": nothing if gpus else task * MILLI,
         "memory_gb": np.ceil(memory_kb / KB_PER_MIB).astype(np.int64) if machine.memory_mib else nothing,
-        "duration_s": np.maximum(np.round(log.column("run time") * MILLI).astype(np.int64), 1),
+        "duration_s": duration_ms,
+        "limit_s": np.where(asked_s > 0, limit_ms, -1),
         "tenant": _labels(log, settings.tenant, settings.tenant),
         "workload": _labels(log, "application", "app"),
         "home_region": ["machine"] * len(size),

@@ -35,6 +35,8 @@ class Submissions:
     submitted_ms: Ints
     duration_ms: Ints
     """-1 where nobody knows."""
+    limit_ms: Ints
+    """-1 where there is none."""
     tier: Ints
     tasks: Ints
     mgpu: Ints
@@ -71,7 +73,8 @@ class Submissions:
 
     def spec(self, j: int) -> JobSpec:
         """Specification of the j-th job, as its event states it."""
-        duration, least, most = (int(column[j]) for column in (self.duration_ms, self.min_tasks, self.max_tasks))
+        optional = (self.duration_ms, self.limit_ms, self.min_tasks, self.max_tasks)
+        duration, limit, least, most = (None if column[j] < 0 else int(column[j]) for column in optional)
         return JobSpec(
             tier=int(self.tier[j]),
             tasks=int(self.tasks[j]),
@@ -86,12 +89,13 @@ class Submissions:
             preemptible=bool(self.preemptible[j]),
             checkpoint_ms=int(self.checkpoint_ms[j]),
             restart_ms=int(self.restart_ms[j]),
-            duration_ms=None if duration < 0 else duration,
+            duration_ms=duration,
+            limit_ms=limit,
             workload=self.workload[j],
             namespace=self.namespace[j],
             home_region=self.home_region[j],
-            min_tasks=None if least < 0 else least,
-            max_tasks=None if most < 0 else most,
+            min_tasks=least,
+            max_tasks=most,
             model=self.model[j] if self.model else "",
         )
 
@@ -271,6 +275,7 @@ def _submissions(tables: Tables, speeds: Speeds) -> Submissions:
         labels=texts("job", "job"),
         submitted_ms=column("submitted_s"),
         duration_ms=durations_of(models, tasks, column("steps"), column("duration_s"), speeds),
+        limit_ms=column("limit_s"),
         tier=column("tier"),
         tasks=tasks,
         mgpu=column("gpus"),

@@ -36,6 +36,7 @@ _READ = {
     "time.start": "when it started; finds clocks that were changed",
     "time.end": "when it ended; 0: it has not",
     "time.elapsed": "how long it ran",
+    "time.limit": "limit_s",
     "state.current": "how it ended, or that it was requeued, resized or preempted",
     "partition": "its region: the first",
     "allocation_nodes": "tasks",

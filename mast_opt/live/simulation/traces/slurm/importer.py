@@ -73,7 +73,7 @@ def sacct(paths: Sequence[Path], settings: SacctSettings, rng: np.random.Generat
     Jobs that never ran or have not ended are left out, since nobody knows how long they run.
     """
     faults = Faults()
-    jobs, nodes, regions = _read(paths, faults)
+    jobs, nodes, regions, limits = _read(paths, faults)
     if faults:
         raise SourceError(faults.found)
     asked = settings.needs.startswith("asked")
@@ -82,7 +82,7 @@ def sacct(paths: Sequence[Path], settings: SacctSettings, rng: np.random.Generat
     if faults:
         raise SourceError(faults.found)
     warn_of_sizes(kept, paths[0].name, asked=asked)
-    submissions, types = _jobs(kept, regions, settings)
+    submissions, types = _jobs(kept, regions, limits, settings)
     tables = {**_servers(nodes, settings), "submissions": submissions}
     if types["job"]:
         tables["job_gpu_types"] = types
@@ -96,10 +96,10 @@ def sacct(paths: Sequence[Path], settings: SacctSettings, rng: np.random.Generat
     return trace_tables(settings.name, provenance, tables)
 
 
-def _read(paths: Sequence[Path], faults: Faults) -> tuple[list[SacctJob], list[Node], dict[str, str]]:
+def _read(paths: Sequence[Path], faults: Faults) -> tuple[list[SacctJob], list[Node], dict[str, str], dict[str, int]]:
     accounting, servers = (content_of(path, faults) for path in paths)
     if accounting is None or servers is None:
-        return [], [], {}
+        return [], [], {}, {}
     read = rows_in_json if accounting.lstrip()[:1] == b"{" else rows_in_text
     rows = read(accounting, paths[0].name, faults)
     jobs = [] if faults else jobs_of(rows, paths[0].name, faults)
@@ -151,7 +151,7 @@ def _shape(job: SacctJob, *, asked: bool) -> _Shape:
 
 
 def _jobs(
-    jobs: Sequence[SacctJob], regions: Mapping[str, str], settings: SacctSettings
+    jobs: Sequence[SacctJob], regions: Mapping[str, str], limits: Mapping[str, int], settings: SacctSettings
 ) -> tuple[dict[str, Given], dict[str, list[str]]]:
     first = min(job.submitted_s for job in jobs)
     tiers, whole = _tiers(settings.tiers), not settings.needs.endswith("gpus")
@@ -170,6 +170,7 @@ def _jobs(
         "cpu_cores": numbers([shape.cores * whole for shape in shapes], MILLI),
         "memory_gb": numbers([shape.memory_mib * whole for shape in shapes]),
         "duration_s": numbers([job.duration_ms(asked=asked) for job in jobs]),
+        "limit_s": numbers([job.limit_ms(limits, asked=asked) for job in jobs]),
         "tenant": [getattr(job.first, settings.tenant) for job in jobs],
         "home_region": [regions[job.first.partition] for job in jobs],
     }

@@ -55,6 +55,12 @@ class SacctJob:
         work = sum(self._size(row, asked) * row.elapsed_s for row in self.ran)
         return max(MILLI, -(-work * MILLI // size))
 
+    def limit_ms(self, limits: Mapping[str, int], *, asked: bool) -> int:
+        """Its time limit, or that of its partition; -1 for none. Slurm ends jobs somewhat later than their limits say:
+        a job that ran for longer has the limit that it kept."""
+        limit_s = self.first.limit_s or limits.get(self.first.partition)
+        return -1 if limit_s is None else max(limit_s * MILLI, self.duration_ms(asked=asked))
+
     def _size(self, row: SacctRow, asked: bool) -> int:
         """GPUs of a row where the job has any at first; else its processors."""
         read = gpus_in if gpus_in(self.needs(asked=asked)) else _processors

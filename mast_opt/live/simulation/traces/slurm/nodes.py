@@ -1,5 +1,5 @@
-"""Servers of a Slurm cluster, from ``sinfo --Node --format='%N|%R|%G|%c|%m'`` (one line for each node and partition) or
-``scontrol show nodes --json``."""
+"""Servers of a Slurm cluster, from ``scontrol show nodes --json`` or ``sinfo --Node``: one line for each node and
+partition (``--format='%N|%R|%G|%c|%m|%l'``)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from mast_opt.live.simulation.traces.slurm.records import MOST
-from mast_opt.live.simulation.traces.slurm.sacct_text import read_piped
+from mast_opt.live.simulation.traces.slurm.sacct_text import limit_in, read_piped
 from mast_opt.planner.importers.notices import warn
 from mast_opt.planner.importers.slurm_nodes import SlurmNode, gpus_of, node_in, nodes_of
 from mast_opt.planner.importers.traces.csv_table import columns_of
@@ -21,8 +21,9 @@ COLUMNS = (
     label("GRES", "gres", help="its generic resources"),
     integer("CPUS", maximum=MOST, help="its cores"),
     integer("MEMORY", maximum=MOST, help="its memory, MB"),
+    label("TIMELIMIT", "time", required=False, help="for how long jobs of the partition may run at most"),
 )
-FORMAT = "%N|%R|%G|%c|%m"
+FORMAT = "%N|%R|%G|%c|%m|%l"
 NO_PARTITION = "none"
 """Partition of nodes that are in none."""
 
@@ -42,10 +43,12 @@ class Node:
     memory_mib: int
 
 
-def nodes_in(data: bytes, file: str, faults: Faults) -> tuple[list[Node], dict[str, str]]:
-    """The servers, and partition → the partition that stands for all with which it shares nodes."""
-    read = _in_json if data.lstrip()[:1] == b"{" else _in_text
-    found = list(read(data, file, faults))
+def nodes_in(data: bytes, file: str, faults: Faults) -> tuple[list[Node], dict[str, str], dict[str, int]]:
+    """The servers; partition → the partition that stands for all with which it shares nodes; partition → seconds of
+    its time limit, for partitions that have one."""
+    limits: dict[str, int] = {}
+    is_json = data.lstrip()[:1] == b"{"
+    found = list(_in_json(data, file, faults) if is_json else _in_text(data, file, faults, limits))
     stands_for: dict[str, str] = {}
     nodes: dict[str, SlurmNode] = {}
     for node in found:
@@ -62,22 +65,34 @@ def nodes_in(data: bytes, file: str, faults: Faults) -> tuple[list[Node], dict[s
     down = [node.name for node in nodes.values() if not node.available]
     if down:
         warn(file, "this node takes no jobs (down or drained): it is left out", values=down)
-    return [
-        Node(name, of_all[node.partitions[0]], kind, gpus, int(cores * 1000), int(memory))
-        for node in nodes.values()
-        if node.available
-        for name, kind, gpus, cores, memory in node.parts()
-    ], of_all
+    return (
+        [
+            Node(name, of_all[node.partitions[0]], kind, gpus, int(cores * 1000), int(memory))
+            for node in nodes.values()
+            if node.available
+            for name, kind, gpus, cores, memory in node.parts()
+        ],
+        of_all,
+        limits,
+    )
 
 
-def _in_text(data: bytes, file: str, faults: Faults) -> Iterable[SlurmNode]:
+def _in_text(data: bytes, file: str, faults: Faults, limits: dict[str, int]) -> Iterable[SlurmNode]:
+    """The nodes; the time limits of their partitions are added to ``limits``."""
     raw = read_piped(data, file, COLUMNS, faults)
-    table = None if raw is None else columns_of(raw, COLUMNS, faults)
+    table = None if raw is None else columns_of(raw, COLUMNS, faults, ("TIMELIMIT",))
     if table is None:
         return
     names, partitions, resources = (table.labels[name].to_list() for name in ("NODELIST", "PARTITION", "GRES"))
     cores, memory = (table.numbers[name].tolist() for name in ("CPUS", "MEMORY"))
+    times = table.labels["TIMELIMIT"].fill_null("").to_list()
     for at, (name, partition) in enumerate(zip(names, partitions, strict=True)):
+        try:
+            limit = limit_in(times[at])
+        except ValueError:
+            faults.add(file, "a time such as 1-02:03:04 or infinite", at + 1, "TIMELIMIT", times[at])
+        else:
+            limits |= {} if limit is None else {partition: limit}
         try:
             gpus = gpus_of(resources[at])
         except ValueError:

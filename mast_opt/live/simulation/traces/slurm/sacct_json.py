@@ -15,6 +15,7 @@ LATEST_S = 10**12
 NO_TIME_S = 4_294_967_294
 """Value that Slurm writes for a missing time."""
 LISTED = 20
+MINUTE_S = 60
 
 
 class _Wrong(Exception):
@@ -62,6 +63,7 @@ def _job(row: int, job: object) -> SacctRow:
         user=_text(job, "user"),
         qos=_text(job, "qos"),
         started_s=start if 0 < start < NO_TIME_S else None,
+        limit_s=_limit_s(job),
         restarts=_number(job, "restart_cnt") if job.get("restart_cnt") is not None else 0,
     )
 
@@ -90,6 +92,14 @@ def _name(job: Mapping[str, Any]) -> str:
             if whole and _is_set(place):
                 return f"{whole}{mark}{_number(part, at)}"
     return str(number)
+
+
+def _limit_s(job: Mapping[str, Any]) -> int | None:
+    """Minutes, in seconds; None for no limit, or for that of the partition."""
+    value = job["time"].get("limit")
+    if value is None or (isinstance(value, dict) and not _is_set(value)):
+        return None
+    return _number(job, "time", "limit") * MINUTE_S
 
 
 def _is_set(value: object) -> bool:

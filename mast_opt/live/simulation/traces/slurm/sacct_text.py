@@ -33,15 +33,18 @@ COLUMNS = (
     label("QOS", "qos", required=False, help="its quality of service"),
     label("Start", "time", required=False, help="when it started; finds clocks that were changed"),
     label("State", "state", required=False, help="how it ended, or that it was requeued, resized or preempted"),
+    label("Timelimit", "time", required=False, help="for how long it might run at most"),
     integer("Restarts", maximum=MOST, required=False, help="how often it was requeued (from Slurm 23.11 on)"),
 )
-OPTIONAL = ("ReqTRES", "Account", "User", "QOS", "Start", "State", "Restarts")
+OPTIONAL = ("ReqTRES", "Account", "User", "QOS", "Start", "State", "Timelimit", "Restarts")
 FORMAT = ",".join(column.name for column in COLUMNS if column.name != "Restarts")
 """Value that ``sacct --format`` has to have."""
 _ELAPSED = re.compile(r"(?:([0-9]{1,6})-)?(?:([0-9]{1,6}):)?([0-9]{1,3}):([0-9]{2})(?:\.[0-9]{1,9})?")
 _EPOCH = datetime(1970, 1, 1)
 UNKNOWN = ("Unknown", "None", "")
 """Values that Slurm writes for a missing time."""
+NO_LIMIT = ("", "unlimited", "infinite", "partition_limit", "n/a", "invalid")
+"""Values, in small letters, that Slurm writes for the missing time limit of a job or a partition."""
 
 
 def read_piped(data: bytes, file: str, columns: tuple[Column, ...], faults: Faults) -> RawTable | None:
@@ -88,6 +91,7 @@ def rows_in_text(data: bytes, file: str, faults: Faults) -> list[SacctRow]:
     stages = reading.column(
         "State", lambda text: stage_of([text] if text else []), "a state of Slurm such as COMPLETED"
     )
+    limits = reading.column("Timelimit", limit_in, "a time such as 1-02:03:04 or UNLIMITED")
     held, asked = (
         reading.column(name, resources_in, "resources such as cpu=4,gres/gpu=2,mem=4000M,node=1")
         for name in ("AllocTRES", "ReqTRES")
@@ -112,6 +116,7 @@ def rows_in_text(data: bytes, file: str, faults: Faults) -> list[SacctRow]:
             user=texts["User"][at],
             qos=texts["QOS"][at],
             started_s=seconds(started[at]),
+            limit_s=limits[at],
             restarts=int(table.numbers["Restarts"][at]),
         )
         for at, row in enumerate(rows)
@@ -152,6 +157,11 @@ def _time(text: str) -> tuple[int, bool]:
 
 def _time_or_none(text: str) -> tuple[int, bool] | None:
     return None if text in UNKNOWN else _time(text)
+
+
+def limit_in(text: str) -> int | None:
+    """Seconds of a time limit; None for no limit, or for that of the partition."""
+    return None if text.lower() in NO_LIMIT else _elapsed(text)
 
 
 def _elapsed(text: str) -> int:

@@ -37,6 +37,11 @@ def test_a_solution_in_the_making() -> None:
     assert log.incumbent is None
 
 
+def test_what_cbc_says_before_it_crashes() -> None:
+    assert read("Problem is infeasible - tightenPrimalBounds!").infeasible
+    assert not read(SEARCH).infeasible
+
+
 def test_no_solution_and_no_bound() -> None:
     nothing = "Cbc0010I After 0 nodes, 1 on tree, 1e+50 best solution, best possible -1e+50 (0.49 seconds)"
     assert (read(nothing).incumbent, read(nothing).bound) == (None, None)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from mast_opt.core.errors import BackendError
 from mast_opt.core.solve_result import Limit, SolveParams, Status
 from mast_opt.problems.backends import cbc
 from tests.backends import programs
@@ -82,3 +83,22 @@ def test_infeasible_is_no_proof_once_the_time_is_up(tmp_path: Path, monkeypatch:
     late = cbc.Cbc().solve(mip, SolveParams(time_limit_s=1e-6, start=start))
     assert (late.status, late.limit) == (Status.FEASIBLE, Limit.TIME)
     assert cbc.Cbc().solve(mip, SolveParams(time_limit_s=1e4)).status is Status.INFEASIBLE
+
+
+@pytest.mark.second_tier
+@needs("mode bits")
+@pytest.mark.parametrize("words", ["", "7 infeasibilities\\nProblem is infeasible - tightenPrimalBounds!\\n"])
+def test_a_crash_is_infeasible_only_where_cbc_has_said_so(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CBC 2.10.3 finds limits of columns that contradict, says so, and crashes, where preprocessing is off."""
+    stand_in = tmp_path / "cbc"
+    stand_in.write_text(f"#!/bin/sh\nprintf '{words}'\nkill -SEGV $$\n")
+    stand_in.chmod(0o755)
+    monkeypatch.setattr(cbc.Cbc, "_path", lambda self: str(stand_in))
+    mip, _ = programs.market_split()
+    if words:
+        assert cbc.Cbc().solve(mip, SolveParams()).status is Status.INFEASIBLE
+    else:
+        with pytest.raises(BackendError, match="code -11"):
+            cbc.Cbc().solve(mip, SolveParams())

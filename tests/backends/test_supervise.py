@@ -58,6 +58,33 @@ def test_the_objective_is_that_of_x_within_its_bounds() -> None:
     assert not result.x.flags.writeable
 
 
+@pytest.mark.parametrize(("ratio", "exact", "counts"), [(1e6, False, True), (1e8, False, False), (1e8, True, True)])
+def test_no_proof_counts_where_a_tolerance_hides_a_coefficient(ratio: float, exact: bool, counts: bool) -> None:
+    """A first column of 1 - 1e-8 leaves room for the second."""
+    mip = program([-1, -2], [([ratio, 1], -INF, ratio)])
+    optimal, infeasible = Outcome(Status.OPTIMAL, np.array([1.0, 0.0]), -1.0), Outcome(Status.INFEASIBLE)
+    proven = supervised(lambda *_: optimal, mip, SolveParams(), exact=exact)
+    assert (proven.status, proven.bound) == ((Status.OPTIMAL, -1.0) if counts else (Status.FEASIBLE, -3.0))
+    denied = supervised(lambda *_: infeasible, mip, SolveParams(), exact=exact)
+    assert denied.status is (Status.INFEASIBLE if counts else Status.NO_SOLUTION)
+    assert ("too far apart" in denied.message) is not counts
+
+
+@pytest.mark.parametrize(("cost", "counts"), [([1.0, 0.2, 0.1], True), ([1e6, 2e-9, 1e-9], False)])
+def test_no_proof_counts_where_the_costs_that_decide_are_hidden(cost: list[float], counts: bool) -> None:
+    """Scaled, the second and third of the wide costs are near 1e-9."""
+    mip = program(cost, [([0, 1, 1], 1.0, INF)])
+    result = supervised(lambda *_: Outcome(Status.OPTIMAL, np.array([0.0, 1.0, 0.0]), cost[1]), mip, SolveParams())
+    assert result.status is (Status.OPTIMAL if counts else Status.FEASIBLE)
+    assert result.bound == (cost[1] if counts else 0.0)
+
+
+def test_a_better_start_refutes_a_proof() -> None:
+    result = say(Outcome(Status.OPTIMAL, WORSE, MIP.objective(WORSE)), SolveParams(start=BEST))
+    assert (result.status, result.objective, result.bound) == (Status.FEASIBLE, MINIMUM, -38.0)
+    assert "the start is better" in result.message
+
+
 @pytest.mark.parametrize("found", [None, WORSE])
 def test_a_limit_never_loses_a_feasible_start(found: FloatArray | None) -> None:
     status = Status.NO_SOLUTION if found is None else Status.FEASIBLE

@@ -42,6 +42,8 @@ GOVERNED = {
 }
 NODE_LIMIT = "maxNodes"
 PREPROCESS = "preprocess"
+INTEGER_TOLERANCE = 1e-9
+"""At its default of 1e-6, CBC drops plans where a row has coefficients from 1e-3 to 1e7; options may set another."""
 GRACE_S = 10.0
 """Seconds that CBC may take to write its answer after it was asked to stop; then it is killed."""
 SPAWNING = {"start_new_session": True} if os.name == "posix" else {}
@@ -160,11 +162,7 @@ class _Run:
         words = self._first_line()
         bound = None if self._log.bound is None else self._scaled.to_original_objective(self._log.bound)
         if words is None:
-            if self._relay.stop:
-                return Outcome(
-                    Status.NO_SOLUTION, None, bound, self._relay.limit, "CBC was stopped before it could answer"
-                )
-            raise BackendError(f"CBC ended with code {code} and no answer: {' / '.join(self._log.tail)}")
+            return self._without_answer(code, bound)
         if words.startswith(("Infeasible", "Integer infeasible")):
             if self._progress.remaining_s(self._params.time_limit_s) == 0:  # cut off in preprocessing, it may be wrong
                 return Outcome(Status.NO_SOLUTION, None, bound, Limit.TIME, f"{words}, said when the time was up")
@@ -184,9 +182,17 @@ class _Run:
             return Outcome(Status.NO_SOLUTION, None, bound, limit, words)
         return Outcome(Status.FEASIBLE, self._x(), bound, limit, words)
 
+    def _without_answer(self, code: int, bound: float | None) -> Outcome:
+        if self._relay.stop:
+            words = "CBC was stopped before it could answer"
+            return Outcome(Status.NO_SOLUTION, None, bound, self._relay.limit, words)
+        if self._log.infeasible:
+            return Outcome(Status.INFEASIBLE, message="Infeasible by the bounds of columns")
+        raise BackendError(f"CBC ended with code {code} and no answer: {' / '.join(self._log.tail)}")
+
     def _arguments(self) -> list[str]:
         params = self._params
-        arguments = ["program.mps"]
+        arguments = ["program.mps", "-integerTolerance", repr(INTEGER_TOLERANCE)]
         for name, value in checked_options("CBC", params, GOVERNED, NODE_LIMIT):
             if not re.fullmatch(r"[A-Za-z]+", name):
                 raise UnsupportedOption(f"CBC does not accept option {name}: expected letters only, as in 'cuts'")

@@ -11,6 +11,8 @@ TREE = re.compile(rf"Cbc0010I .* tree, {NUMBER} best solution, best possible {NU
 PARTIAL = re.compile(rf"Cbc0005I Partial search - best objective {NUMBER} \(best possible {NUMBER}\)")
 SIGHTED = re.compile(r"Cbc0038I Solution found of")
 RELAXATION = re.compile(rf"Continuous objective value is {NUMBER}")
+INFEASIBLE = re.compile(r"Problem is infeasible - tightenPrimalBounds!")
+"""CBC's last words before it crashes where preprocessing is off: bounds of columns leave a row no room."""
 LOWER = re.compile(rf"Lower bound: +{NUMBER}")
 MISUNDERSTOOD = re.compile(
     r"No match for|is illegal for|Possible options for|was provided for .* valid range|ambiguous"
@@ -28,6 +30,7 @@ class CbcLog:
         self.bound: float | None = None
         self.sighted = False
         """Whether a heuristic speaks of a solution, though it has not handed it over yet."""
+        self.infeasible = False
         self.misunderstood: list[str] = []
         self.tail: deque[str] = deque(maxlen=KEPT_LINES)
 
@@ -43,6 +46,8 @@ class CbcLog:
             self._bound(found[2], 1e-7, 0.0)
         elif SIGHTED.search(line):
             self.sighted = True
+        elif INFEASIBLE.search(line):
+            self.infeasible = True
         elif found := RELAXATION.search(line):
             self._bound(found[1], 1e-5, 0.0)
         elif found := LOWER.search(line):

@@ -54,7 +54,7 @@ class CpSat:
 
     def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
         """The result of one solve, under ``supervised``; see ``Backend.solve``."""
-        return supervised(self._minimise, mip, params)
+        return supervised(self._minimise, mip, params, exact=True)
 
     def _minimise(self, mip: Mip, params: SolveParams, progress: Progress) -> Outcome:
         coarse = self._on_grid(mip, params, progress, COARSE)

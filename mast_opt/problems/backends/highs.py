@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Callable
@@ -203,6 +204,7 @@ class _Run:
         self._set("mip_rel_gap", params.gap)
         self._set("mip_abs_gap", 0.0)
         self._set("mip_feasibility_tolerance", TOLERANCE)
+        self._set("large_matrix_value", math.inf)  # what HiGHS would refuse, ``supervised`` judges
         if len(self._scaled.mip.cost) >= MANY_COLUMNS:
             self._set("mip_lp_solver", "ipm")
         self._set("random_seed", params.seed)

@@ -3,14 +3,14 @@
 What holds for all solvers is done here once: a start of the wrong length is an error, a program without
 columns needs no solver, Ctrl-C becomes ``cancel``, a solver that ignores it is left behind, a feasible start is
 never lost, the objective is that of ``x`` on the program as it was stated, and OPTIMAL means proven within the asked
-gap.
+gap by arithmetic that can see what decides.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,6 +27,11 @@ WRONG = 1e-4
 """Tolerance of a scaled row beyond which a solver's solution is refused."""
 ROUND_OFF = 1e-9
 """Distance from a whole number at which the limit of an integer column still means that number."""
+WIDEST_ROW = 1e7
+"""Largest ratio between a row's largest integer coefficient and its smallest one up to which a proof counts: beyond it,
+an integer column that is off by a tolerance of 1e-7 hides the small coefficient."""
+LEAST_COST = 1e-2
+"""Least distance of a scaled objective from the trivial bound of which tolerances near 1e-7 leave five digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +49,16 @@ class Outcome:
     basis: Basis | None = None
 
 
-def supervised(minimise: Callable[[Mip, SolveParams, Progress], Outcome], mip: Mip, params: SolveParams) -> SolveResult:
+def supervised(
+    minimise: Callable[[Mip, SolveParams, Progress], Outcome], mip: Mip, params: SolveParams, *, exact: bool = False
+) -> SolveResult:
     """Solve ``mip`` with ``minimise``, which need not care about what the module's docstring promises.
+
+    Args:
+        minimise: the solver.
+        mip: the program.
+        params: what is asked of it.
+        exact: the solver counts in integers, and has no tolerances that hide coefficients.
 
     Raises:
         UsageError: ``params`` do not fit the program, or a number of the program is NaN or infinite.
@@ -60,7 +73,7 @@ def supervised(minimise: Callable[[Mip, SolveParams, Progress], Outcome], mip: M
     outcome = _without_solver(mip, params) or interruptibly(
         lambda: minimise(mip, params, progress), params.cancel, lambda: _without_waiting(progress)
     )
-    result = _concluded(mip, params, outcome, start)
+    result = _concluded(mip, params, outcome if exact else _believed(mip, params.gap, outcome, start), start)
     progress.update(result.objective, result.bound)
     progress.close()
     return result
@@ -177,6 +190,37 @@ def _holds_when_whole(mip: Mip, x: FloatArray) -> bool:
     """Whether every row holds once the integer columns are whole: a coefficient of 1e9 makes much of 1e-7, and a
     tolerance relative to the row makes much of a large one."""
     return bool(_missed(mip, np.where(mip.integral, np.round(x), x)).max(initial=0.0) <= WRONG)
+
+
+def _believed(mip: Mip, gap: float, outcome: Outcome, start: FloatArray | None) -> Outcome:
+    """The outcome, without its proof where tolerances hide what decides, or where a better start refutes it."""
+    scaled = scale(mip)
+    why = None
+    if _widest_row(scaled.mip) > WIDEST_ROW:
+        why = "coefficients of a row lie too far apart"
+    elif outcome.status is Status.OPTIMAL and outcome.x is not None:
+        objective = mip.objective(outcome.x)
+        if 0.0 < (objective - _trivial_bound(mip)) * scaled.cost_factor < LEAST_COST:
+            why = "costs that decide are too small beside others"
+        elif start is not None and not within_gap(objective, mip.objective(start), gap, claimed=True):
+            why = "the start is better"
+    unproven = {Status.OPTIMAL: Status.FEASIBLE, Status.INFEASIBLE: Status.NO_SOLUTION}
+    if why is None or (outcome.status not in unproven and outcome.bound is None):
+        return outcome
+    words = f"{outcome.message}; its proof does not count, since {why}"
+    status = unproven.get(outcome.status, outcome.status)
+    return replace(outcome, status=status, bound=None, limit=outcome.limit or Limit.OTHER, message=words)
+
+
+def _widest_row(mip: Mip) -> float:
+    """The largest ratio of an integer coefficient to the smallest coefficient of its row."""
+    filled = np.flatnonzero(np.diff(mip.row_start))
+    if len(filled) == 0:
+        return 1.0
+    size, start = np.abs(mip.value), mip.row_start[filled]
+    largest = np.maximum.reduceat(np.where(mip.integral[mip.index], size, 0.0), start)
+    size[size == 0.0] = np.inf
+    return float((largest / np.minimum.reduceat(size, start)).max())
 
 
 def _concluded(mip: Mip, params: SolveParams, outcome: Outcome, start: FloatArray | None) -> SolveResult:

@@ -21,7 +21,7 @@ BUDGET = {
     "live/policies": 3450,
     "live/reports": 450,
     "live/service": 2240,
-    "live/simulation": 5220,
+    "live/simulation": 5290,
     "live/slow_paths": 490,
     "live/store": 1040,
     "planner/analysis": 2450,

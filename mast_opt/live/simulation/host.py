@@ -19,7 +19,7 @@ from mast_opt.problems.job_placement.live_fleet.types import Server
 
 MOVE_MS = 600_000
 AT_LIMIT = "it reached its time limit"
-"""Why a host ends a job at its ``limit_ms``."""
+"""Reason of a host that ends a job at its ``limit_ms``."""
 Rate = Callable[[str, str, str], int]
 """(job, server, job on the same GPUs or "") → millionths of its reference speed at which the first job runs there."""
 

@@ -76,7 +76,7 @@ class SacctRow:
     qos: str = ""
     started_s: int | None = None
     limit_s: int | None = None
-    """For how long it might run at most; None for no limit, or the partition's."""
+    """Time limit of the job; None for no limit, or the partition's."""
     restarts: int = 0
     """Number of times that its job had been requeued, where the file says so."""
 

@@ -35,7 +35,7 @@ EARLY_OF = {"after": "early-share"}
 
 @dataclass(frozen=True)
 class Column:
-    """A column of every table."""
+    """A column of the tables."""
 
     head: str
     figure: str
@@ -60,22 +60,14 @@ TABLES: Mapping[str, Sequence[str]] = {
     "headline": ("before", "after", "before-packed", "everywhere"),
     "binding": ("after", "early-share", "early-stale", "early-free", "load-70", "load-70-early"),
     "time": ("after", "instant", "frozen-7", "frozen-30", "copy-on-submission", "no-plan", "regional"),
-    "storage": (
-        *("storage-110", "storage-110-early", "storage-150", "storage-150-early", "storage-200", "storage-200-early"),
-        *("after", "early-share", "storage-250", "storage-250-early", "two-copies", "no-origins"),
-    ),
-    "priorities": ("after", "no-preemption"),
-    "length": ("short", "short-early", "long", "long-early"),
-    "first-time": ("first-time-0", "first-time-30", "after", "first-time-95"),
-    "feedback": ("after", "foresight", "error-50", "error-150", "free-copies"),
-    "limits": ("after", "hard", "soft"),
-    "servers": ("no-servers", "servers", "lost-no-servers", "lost-with-servers"),
-    "gangs": (
-        *("pack-never", "pack-same", "after", "best-fit", "everywhere-pack-never", "everywhere"),
-        *("short-pack-never", "short"),
-    ),
 }
-GANG_WAITS = ("pack-never", "after", "everywhere", "short-pack-never", "short")
+OTHERS = (
+    *("storage-110", "storage-150", "storage-200", "storage-250", "two-copies", "no-preemption"),
+    *("short", "short-early", "long", "long-early", "first-time-0", "first-time-95", "foresight", "error-150"),
+    *("free-copies", "hard", "soft", "no-servers", "servers", "lost-no-servers", "lost-with-servers"),
+    *("pack-never", "pack-same", "best-fit", "everywhere-pack-never", "short-pack-never"),
+)
+"""Variants of the table that has only the first columns."""
 _BASES = {"before-packed": "before", "servers": "no-servers", "lost-with-servers": "lost-no-servers"}
 _BASES |= {"short-pack-never": "short", "everywhere-pack-never": "pack-never"}
 
@@ -130,15 +122,15 @@ def values(runs: Runs, name: str, figure: str) -> dict[int, float]:
     return {seed: value for seed, value in found.items() if value is not None}
 
 
-def table(runs: Runs, names: Sequence[str]) -> str:
+def table(runs: Runs, names: Sequence[str], columns: Sequence[Column] = COLUMNS) -> str:
     """The rows of these variants."""
-    heads = [head for column in COLUMNS for head in ((column.head, "Δ") if column.difference else (column.head,))]
+    heads = [head for column in columns for head in ((column.head, "Δ") if column.difference else (column.head,))]
     lines = [f"| variant | seeds | {' | '.join(heads)} |", f"|---|--:|{'--:|' * len(heads)}"]
     for name in names:
         if name not in runs:
             continue
         cells = []
-        for column in COLUMNS:
+        for column in columns:
             found = values(runs, name, column.figure)
             cells.append(spread([value * column.factor for value in found.values()], ends=column.spread))
             if column.figure == "starved":
@@ -150,28 +142,10 @@ def table(runs: Runs, names: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def gangs(runs: Runs, names: Sequence[str]) -> str:
-    """Waits of tier 0 by size."""
-    head = ("whole servers wait, h", "Δ", "parts wait, h", "Δ", "ratio, P95", "ratio of all tiers")
-    lines = [f"| variant | {' | '.join(head)} |", f"|---|{'--:|' * len(head)}"]
-    for name in names:
-        if name not in runs:
-            continue
-        cells = []
-        for figure in ("urgent_whole_h", "urgent_part_h"):
-            found, base = values(runs, name, figure), values(runs, base_of(name), figure)
-            cells.append(spread(list(found.values())))
-            pairs = [found[seed] - base[seed] for seed in found if seed in base]
-            cells.append("" if base_of(name) == name else interval(pairs))
-        cells += [spread(list(values(runs, name, figure).values())) for figure in ("ratio_p95", "ratio_all")]
-        lines.append(f"| `{name}` | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
 def written(page: str, runs: Runs) -> str:
     """The page with its tables, each between ``<!-- table: NAME -->`` and ``<!-- end -->``."""
     tables = {name: partial(table, runs, names) for name, names in TABLES.items()}
-    return with_tables(page, {**tables, "gang-waits": partial(gangs, runs, GANG_WAITS)})
+    return with_tables(page, {**tables, "others": partial(table, runs, OTHERS, COLUMNS[:2])})
 
 
 def draw_variants(runs: Runs, picture: Path) -> None:

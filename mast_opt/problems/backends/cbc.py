@@ -43,7 +43,8 @@ GOVERNED = {
 NODE_LIMIT = "maxNodes"
 PREPROCESS = "preprocess"
 INTEGER_TOLERANCE = 1e-9
-"""At its default of 1e-6, CBC drops plans where a row has coefficients from 1e-3 to 1e7; options may set another."""
+"""Tolerance of integers. At its default of 1e-6, CBC drops plans where a row has coefficients from 1e-3 to 1e7; options
+may set another."""
 GRACE_S = 10.0
 """Seconds that CBC may take to write its answer after it was asked to stop; then it is killed."""
 SPAWNING = {"start_new_session": True} if os.name == "posix" else {}

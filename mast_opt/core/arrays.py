@@ -97,7 +97,7 @@ class Labels(tuple[str, ...]):
 
     @cached_property
     def first(self) -> Mapping[str, int]:
-        """Label → its first position."""
+        """First position of each label."""
         return dict(zip(reversed(self), range(len(self) - 1, -1, -1)))
 
 

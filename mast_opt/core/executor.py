@@ -262,7 +262,7 @@ class _Processes:
             self._writer.close()
 
     def close(self) -> None:
-        """End the processes."""
+        """End the worker processes."""
         self.stop()
         self._pool.shutdown(cancel_futures=True)
         self._reader.close()

@@ -28,7 +28,7 @@ class Sense(enum.Enum):
         return Sense.MAX if self is Sense.MIN else Sense.MIN
 
     def best(self, *values: float) -> float:
-        """The best of some values."""
+        """Best of some objective values."""
         return min(values) if self is Sense.MIN else max(values)
 
     def within(self, bound: float, objective: float) -> float:

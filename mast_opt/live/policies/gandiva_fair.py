@@ -42,7 +42,7 @@ class Trade:
 
     @property
     def total(self) -> float | None:
-        """Σ of values."""
+        """Sum of the users' values after the trade."""
         return None if self.value is None else float(self.value.sum())
 
 

@@ -37,7 +37,7 @@ class RegionLoads:
                 self._asked[region] -= mgpu
 
     def add(self, name: str, region: str, mgpu: int) -> None:
-        """A job has been bound."""
+        """Count a job that has been bound to a region."""
         self._bound[name] = region, mgpu
         self._asked[region] = self._asked.get(region, 0) + mgpu
 

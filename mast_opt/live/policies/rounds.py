@@ -111,7 +111,7 @@ class Progress:
 
     @classmethod
     def start(cls, configurations: int) -> Progress:
-        """Progress before the first round."""
+        """Progress of the configurations before the first round."""
         return cls(np.zeros(configurations), np.zeros(configurations), np.zeros(configurations, np.bool_))
 
     def after(self, turns: Turns, ran: BoolArray) -> Progress:

@@ -37,7 +37,7 @@ class Principal:
     """Jobs of others are not theirs to submit or cancel; empty for all."""
 
     def check(self, scope: str) -> None:
-        """Raises Problem (403)."""
+        """Refuse a client that lacks a scope. Raises Problem (403)."""
         if scope not in self.scopes:
             raise Problem(403, "scope", f"{self.name} has no scope {scope}; it has {', '.join(sorted(self.scopes))}")
 

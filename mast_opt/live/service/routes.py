@@ -41,7 +41,7 @@ class Api(Handlers):
     """The handlers of jobs, fleet and log."""
 
     def routes(self) -> list[Route]:
-        """All of them."""
+        """Routes of the HTTP interface under /v1."""
         return [
             Route("/v1/jobs", self.submit, methods=["POST"]),
             Route("/v1/jobs", self.jobs, methods=["GET"]),

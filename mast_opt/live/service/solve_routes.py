@@ -42,7 +42,7 @@ class SolveApi(Handlers):
         self.solves = solves
 
     def routes(self) -> list[Route]:
-        """All of them."""
+        """Routes under /v1/solves and /v1/plans."""
         return [
             Route("/v1/solves", self.begin, methods=["POST"]),
             Route("/v1/solves", self.list, methods=["GET"]),
@@ -81,12 +81,12 @@ class SolveApi(Handlers):
         return answer
 
     def list(self, asked: Asked) -> Response:
-        """Every solve, the newest first."""
+        """Answer with every solve, the newest first."""
         self.who(asked, "read")
         return json_of({"solves": [solve_object(solve) for solve in self.solves.all()]})
 
     def one(self, asked: Asked) -> Response:
-        """Answer a request for one solve."""
+        """Answer with one solve."""
         self.who(asked, "read")
         return json_of(solve_object(self.solves.one(name_in(asked.path_params, "solve"))))
 

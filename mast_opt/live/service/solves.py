@@ -131,12 +131,12 @@ class Solves:
             self._tell(ev.SolveEnded(name, checksum, LOST))
 
     def all(self) -> list[Solve]:
-        """Every solve, the newest first."""
+        """Every solve of the service, the newest first."""
         with self._lock:
             return sorted(self._solves.values(), key=lambda one: (-one.asked_ms, one.id))
 
     def one(self, name: str) -> Solve:
-        """A solve. Raises Problem."""
+        """The solve with that identifier. Raises Problem."""
         with self._lock:
             if name not in self._solves:
                 raise Problem(404, "no-solve", f"there is no solve {name}")

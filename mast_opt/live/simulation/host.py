@@ -121,7 +121,7 @@ class SimulatedHost:
         return bool(self._answers) or (self._network is not None and self._network.next_ms() is not None)
 
     def answers(self, now_ms: int) -> list[ev.Event]:
-        """The answers that are due."""
+        """Events of jobs and servers that are due by now."""
         due: list[ev.Event] = []
         if self._network is not None:
             due += self._network.reports(now_ms)

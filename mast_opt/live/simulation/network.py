@@ -52,7 +52,7 @@ class SimulatedNetwork:
         return min([*ends, (self._at_ms // DAY_MS + 1) * DAY_MS]) if ends else None
 
     def begin(self, now_ms: int, copy: Copy) -> None:
-        """A copy begins."""
+        """Begin a copy of a dataset over the network."""
         self._advance(now_ms)
         if all((one.copy.dataset, one.copy.region) != (copy.dataset, copy.region) for one in self._transfers):
             self._transfers.append(_Transfer(copy, copy.size_mb * DAY_MS))

@@ -58,7 +58,7 @@ class SimulatedSolver:
         return self._answers[0][0] if self._answers else None
 
     def begin(self, now_ms: int, command: Solve) -> None:
-        """A solve begins."""
+        """Begin a solve of a slow path."""
         chosen = self._settings[command.path]
         found = solve(
             command.problem,
@@ -77,7 +77,7 @@ class SimulatedSolver:
         heapq.heappush(self._answers, (now_ms + chosen.takes_ms, command.seq, ended))
 
     def answers(self, now_ms: int) -> list[ev.SolveEnded]:
-        """The answers that are due."""
+        """Events of the solves that are due by now."""
         due = []
         while self._answers and self._answers[0][0] <= now_ms:
             due.append(heapq.heappop(self._answers)[2])

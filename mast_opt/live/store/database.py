@@ -19,7 +19,7 @@ class Database(Protocol):
         ...
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
-        """The rows of a statement."""
+        """Execute a statement, and return its rows."""
         ...
 
     def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -51,5 +51,5 @@ class Database(Protocol):
         ...
 
     def close(self) -> None:
-        """Give everything back."""
+        """Close the connection to the database."""
         ...

@@ -77,7 +77,7 @@ class PostgresqlDatabase:
             return cursor.fetchall() if cursor.description is not None else []
 
     def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """Insert rows with COPY."""
+        """Insert rows into a table with COPY."""
         statement = f"COPY {table} ({', '.join(columns)}) FROM STDIN".encode()
         with (
             self._explained("nothing was written"),
@@ -114,7 +114,7 @@ class PostgresqlDatabase:
         return {"BYTES": "BYTEA"}
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection to the database."""
         if self._open is not None:
             self._open.close()
 

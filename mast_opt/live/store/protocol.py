@@ -82,7 +82,7 @@ class Store(Protocol):
         ...
 
     def plans(self) -> list[StoredPlan]:
-        """Every plan, the newest first."""
+        """Records of every stored plan, the newest first."""
         ...
 
     def save_snapshot(self, epoch: int, snapshot: Snapshot) -> None:

@@ -309,7 +309,7 @@ class SqlStore:
             self._db.insert("plans", PLAN_COLUMNS, [(*row, digest_of(*row))])
 
     def plans(self) -> list[StoredPlan]:
-        """Records of all plans."""
+        """Records of every stored plan, the newest first."""
         with self._mutex:
             rows = self._db.execute(f"SELECT {', '.join(PLAN_COLUMNS)} FROM plans ORDER BY at_ms DESC, id")
         for row in rows:

@@ -149,11 +149,11 @@ class _Program:
             self.mip = replace(wider, cost=frozen(cost))
 
     def plans(self, x: FloatArray) -> list[Any]:
-        """The plan of every period."""
+        """Plan of every period from the solution of the joint program."""
         return [one.decode(x[columns]) for one, columns in zip(self._formulations, self._columns, strict=True)]
 
     def encoded(self, plans: Sequence[Any]) -> FloatArray:
-        """A value for every column."""
+        """Column values of the joint program from plans of the periods."""
         width = len(self.mip.cost) - sum(link.extension.columns for link in self._links)
         x = np.zeros(width)
         for one, columns, plan in zip(self._formulations, self._columns, plans, strict=True):

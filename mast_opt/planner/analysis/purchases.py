@@ -90,7 +90,7 @@ class Purchase:
 
     @property
     def usd(self) -> Fraction:
-        """Price of these steps."""
+        """Price of the steps bought of this offer."""
         return self.offer.usd * self.steps
 
 
@@ -238,11 +238,11 @@ class _Question:
         self.most_steps: Steps = np.array(steps, np.int64)
 
     def price(self, steps: Steps) -> Fraction:
-        """USD for so many steps."""
+        """Price of so many steps, in USD."""
         return sum((one.usd * int(n) for one, n in zip(self.offers, steps.tolist(), strict=True)), Fraction(0))
 
     def nothing(self, status: Status, message: str, bound: float | None = None) -> Purchases[Any]:
-        """The answer without a purchase."""
+        """Answer to the question without a purchase."""
         return Purchases(
             self.kind.name,
             status,

@@ -70,7 +70,7 @@ class Importer(Generic[SettingsT]):
         )
 
     def run(self, paths: Sequence[Path], given: Mapping[str, str], seed: int) -> Any:  # noqa: ANN401 - the importer says of which kind
-        """The problem from these files.
+        """Build the problem from files of public data.
 
         Args:
             paths: one for each of ``inputs``.

@@ -28,7 +28,7 @@ class Faults:
     def add(
         self, file: str, expected: str, row: int | None = None, column: str | None = None, value: object = None
     ) -> None:
-        """One more fault.
+        """Add a fault of the input to the list.
 
         Args:
             file: the file, or the file and the table in it.

@@ -44,7 +44,7 @@ class Planned(Protocol[PlanT_co]):
 
     @property
     def status(self) -> Status:
-        """How the solve ended."""
+        """Status with which the solve ended."""
 
 
 class HeaderFields(TypedDict, total=False):

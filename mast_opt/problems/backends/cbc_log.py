@@ -35,7 +35,7 @@ class CbcLog:
         self.tail: deque[str] = deque(maxlen=KEPT_LINES)
 
     def feed(self, line: str) -> None:
-        """Take in one line."""
+        """Take in one line of CBC's log."""
         self.tail.append(line)
         if MISUNDERSTOOD.search(line):
             self.misunderstood.append(line.strip())

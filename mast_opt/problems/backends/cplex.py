@@ -160,7 +160,7 @@ class _Run:
         return None if abs(value) >= self._cplex.infinity else self._scaled.to_original_objective(value)
 
     def invoke(self, context: Any) -> None:
-        """CPLEX's generic callback."""
+        """Report progress in CPLEX's generic callback."""
 
         def report() -> None:
             bound = context.get_double_info(context.info.best_bound)

@@ -37,7 +37,7 @@ class Quotas:
 
     @property
     def limited(self) -> Bools:
-        """[T] tenants with any quota."""
+        """Mask [T] of the tenants that have any quota."""
         return (self.total_mgpu >= 0) | (self.typed_mgpu >= 0).any(axis=1)
 
     def left(self, tenant: int, used_mgpu: Ints) -> QuotasLeft:

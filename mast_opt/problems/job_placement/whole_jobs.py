@@ -19,17 +19,17 @@ class WholeJobs:
 
     @cached_property
     def first(self) -> Ints:
-        """[jobs] first row of each."""
+        """First row of each whole job, [jobs]."""
         return np.flatnonzero(self.problem.counts_once)
 
     @cached_property
     def of(self) -> Ints:
-        """[rows] job of each row."""
+        """Whole job of each row, [rows]."""
         return np.cumsum(self.problem.counts_once) - 1
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """Names [jobs] of the jobs."""
+        """Names of the whole jobs, [jobs]."""
         p = self.problem
         if not len(p.parts):
             return p.jobs.labels

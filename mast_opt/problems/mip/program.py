@@ -47,7 +47,7 @@ class Block:
         return np.arange(self.start, self.start + self.size, dtype=np.int32).reshape(self.shape)
 
     def index(self, member: int) -> tuple[str, ...]:
-        """Labels of the member-th member."""
+        """Labels of a member of the block."""
         if self.cells is not None:
             return tuple(axis[int(cell[member])] for axis, cell in zip(self.axes, self.cells, strict=True))
         shape = [len(axis) for axis in self.axes]

@@ -57,7 +57,7 @@ class Structure:
     """[R, K] GPUs."""
 
     def partitions(self, n: int) -> Ints:
-        """Those of a namespace."""
+        """Partitions (datasets) of a namespace."""
         first, last = np.searchsorted(self.namespace, [n, n + 1])
         return np.arange(first, last)
 

@@ -36,7 +36,7 @@ class Happening:
 
     @property
     def of(self) -> str:
-        """``server``, ``switchboard``, ``region`` or ``quota``."""
+        """Kind of place that is affected: ``server``, ``switchboard``, ``region`` or ``quota``."""
         return self.what.partition("_")[0]
 
     @property

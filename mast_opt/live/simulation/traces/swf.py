@@ -222,7 +222,7 @@ class _Machine:
 
     @property
     def each(self) -> int:
-        """Processors that every node has."""
+        """Processors that every node of the machine has."""
         return self.processors // self.nodes
 
 

@@ -92,7 +92,7 @@ class ExcelSource:
             inner[last] = Untyped(value)
 
     def sheets(self) -> frozenset[str]:
-        """Names of all sheets."""
+        """Names of all sheets of the workbook."""
         return frozenset(() if self._book is None else self._book.sheet_names)
 
     def tables(self) -> Mapping[str, str]:

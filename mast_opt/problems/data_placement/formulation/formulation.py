@@ -133,7 +133,7 @@ class Statement:
             self.copy = self.m.columns("copy", axes, at, upper=1 / self.flow_unit, integral=exact)
 
     def columns(self) -> Columns:
-        """The ids of all columns."""
+        """Column ids of the program, by name."""
         return Columns(
             place=self.place,
             run=self.run,
@@ -194,7 +194,7 @@ class Statement:
         m.term("remote", self.remote, taken(volume, taken(c.local_read, self.remote_row)))
 
     def capacities(self) -> None:
-        """storage, cpu, quota, ingress: hard."""
+        """Add the hard rows ``storage``, ``cpu``, ``quota`` and ``ingress``."""
         p, m, c = self.p, self.m, self.cells
         everywhere = np.arange(len(p.regions))
         storage = self.storage = m.rows("storage", [p.regions.labels], upper=p.usable_storage_mb)

@@ -44,7 +44,7 @@ class KeptTrees:
 
     @classmethod
     def none(cls) -> KeptTrees:
-        """No trees at all."""
+        """Certificate part without any trees."""
         whole, short = np.zeros(0, np.int64), np.zeros(0, np.int32)
         return cls(whole, whole, whole, np.zeros(0), np.zeros(1, np.int64), short, short)
 

@@ -266,7 +266,7 @@ class _Check:
         )
 
     def capacities(self) -> None:
-        """storage, cpu, quota, ingress."""
+        """Violations of storage, cores, quotas and ingress."""
         p, (workload, region, _), share = self.p, self.run.at, self.run.share
         compare, regions = self.findings.compare, len(self.p.regions)
         every = (np.arange(regions),)

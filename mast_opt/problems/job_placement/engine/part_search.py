@@ -87,7 +87,7 @@ class PartSearch:
     fresh: bool
 
     def best(self) -> PartsBid | None:
-        """The best of all places."""
+        """Best bid for all parts of a job over all places."""
         return min(self._bids(), key=lambda bid: bid.key, default=None)
 
     def _bids(self) -> Iterator[PartsBid]:

@@ -91,7 +91,7 @@ class ClusterRows:
         same_place(p, self.options, self.assign, m)
 
     def admission(self) -> None:
-        """Terms rejected, remote and cost."""
+        """Add the terms ``rejected``, ``remote`` and ``cost`` to the program."""
         p, o, m = self.p, self.options, self.m
         worth = p.tier_weight[p.queue_tier] * p.jobs.value_milli
         share = worth / worth.sum() if worth.any() else np.zeros(len(worth))

@@ -27,7 +27,7 @@ class Coefficients:
 
     @classmethod
     def of(cls, mip: Mip) -> Coefficients:
-        """The entries of ``mip``."""
+        """Nonzero coefficients of a program's rows that have a limit."""
         row = np.repeat(np.arange(mip.shape[0]), np.diff(mip.row_start))
         limited = np.isfinite(mip.row_lower) | np.isfinite(mip.row_upper)
         kept = np.flatnonzero((mip.value != 0) & limited[row])
@@ -35,7 +35,7 @@ class Coefficients:
         return cls(row, mip.index[kept], mip.value[kept], mip.row_lower[row], mip.row_upper[row], *mip.shape)
 
     def part(self, kept: BoolArray) -> Coefficients:
-        """The entries where ``kept`` holds."""
+        """The coefficients where ``kept`` holds."""
         return Coefficients(
             self.row[kept],
             self.column[kept],

@@ -84,7 +84,7 @@ class Columns:
         gain: Floats | None = None,
         weight: Floats | None = None,
     ) -> Found:
-        """The optimum of a program.
+        """Optimum of a program with the columns generated so far.
 
         Args:
             block: the rows whose prices are the weights of the jobs' rates.

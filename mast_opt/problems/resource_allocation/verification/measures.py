@@ -76,7 +76,7 @@ class Measure:
         return float((self.rate / (self.p.jobs.weight * self.p.jobs.fair_rate)).min())
 
     def makespan(self) -> float:
-        """The largest steps/rate."""
+        """The largest steps/rate over the jobs of the plan."""
         return float(_over(self.p.jobs.steps, self.rate).max())
 
     def finish_time_fairness(self) -> float:
@@ -99,7 +99,7 @@ class Measure:
         return math.fsum((self.plan.share[at] * members.rate / self.p.configurations.cost[at]).tolist())
 
     def nash(self) -> float:
-        """Σ weight·ln rate."""
+        """Sum Σ weight·ln rate over the jobs of the plan."""
         if (self.rate <= 0).any():
             return -math.inf
         return math.fsum((self.p.jobs.weight * np.log(self.rate)).tolist())

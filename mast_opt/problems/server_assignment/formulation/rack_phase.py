@@ -118,7 +118,7 @@ class _Racks:
         self.board_row = np.searchsorted(self.fixed_key, self.board_stock[c.stock] * self.width + c.reservation)
 
     def counts(self) -> None:
-        """fixed and room."""
+        """Add the rows ``fixed`` and ``room`` to the program."""
         p, m, c = self.p, self.m, self.cells
         m.equals("fixed", self.per_board, self.at_board, value=self.fixed).add(self.board_row, self.n)
         used = np.unique(c.stock)
@@ -127,7 +127,7 @@ class _Racks:
         room.add(np.searchsorted(used, c.stock), self.n)
 
     def moves(self) -> None:
-        """stays and no_more."""
+        """Add the rows ``stays`` and ``no_more`` to the program."""
         m, c = self.m, self.cells
         held = np.flatnonzero(c.in_use + c.idle)
         stays = m.rows("stays", self.axes, list(self.at[:, held]), lower=(c.in_use + c.idle)[held])
@@ -141,7 +141,7 @@ class _Racks:
         no_more.add(self.board_row[self.idles], self.left_idle)
 
     def largest(self) -> None:
-        """densest, and the objective."""
+        """Add the rows ``densest``, and the objective."""
         p, m, c = self.p, self.m, self.cells
         key = p.servers.rack[self.first] * self.width + c.reservation
         pair, row = np.unique(key, return_inverse=True)

@@ -53,7 +53,7 @@ class _Statement:
         ).reshape(hosts_at[0].shape)
 
     def assignment(self) -> None:
-        """assigned: Σ_m x[p,m] = 1."""
+        """Add the rows ``assigned``: Σ_m x[p,m] = 1."""
         p = self.p
         self.m.equals("assigned", [p.processes.labels], value=1).add(np.arange(len(p.processes))[:, None], self.x)
 

@@ -79,7 +79,7 @@ class _CoolingSequence:
         self.heats, self.reheats = 0, 0
 
     def begin(self, chain: Chain) -> None:
-        """The first one."""
+        """Begin the first cooling of a chain."""
         if self._schedule.near_share > 0.0:
             chain.stay_near(self._mixes[0], self._schedule.near_share)
         else:

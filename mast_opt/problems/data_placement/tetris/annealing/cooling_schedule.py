@@ -26,7 +26,7 @@ class Cooling:
 
     @property
     def coldest(self) -> float:
-        """The last temperature but 0."""
+        """Last temperature of the cooling above 0."""
         return self._unit * self.params.cold
 
     def number(self, done: float) -> int:

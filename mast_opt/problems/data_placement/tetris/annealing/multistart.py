@@ -165,4 +165,4 @@ class MultistartAnnealing:
         plan.cost += self._slices.run(thread, part, int(finish * changes), [(0.0, 0.0)], over)
 
     def finish(self, over: Callable[[], bool]) -> None:
-        """Every cooling has been finished."""
+        """Do nothing: every cooling is finished when its round ends."""

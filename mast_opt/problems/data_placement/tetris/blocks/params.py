@@ -64,7 +64,7 @@ class BlockParams(Params):
 
     @property
     def wanted(self) -> bool:
-        """Whether the work is divided."""
+        """Whether the instance is to be divided into blocks."""
         return self.count > 1 or (self.count == 0 and self.workers != THREADS)
 
     def refuse_unused(self) -> None:

@@ -35,7 +35,7 @@ class Unbounded:
         """Nothing to do in any round."""
 
     def until(self, over: threading.Event) -> None:
-        """Nothing to do."""
+        """Return at once: there is no bound to improve."""
 
     @contextmanager
     def during_sub_mips(self) -> Iterator[None]:
@@ -43,7 +43,7 @@ class Unbounded:
         yield
 
     def certificate(self) -> None:
-        """There is none."""
+        """Return None: there is no certificate."""
 
     def proven(self, certificate: Certificate | None) -> float | None:
         """Return None: nothing is proven."""
@@ -129,7 +129,7 @@ class Bounding:
             running.result()
 
     def certificate(self) -> Certificate:
-        """Certificate of the best bound."""
+        """Certificate of the best bound on the objective."""
         trees = None if self._with_cuts is None else saved_cuts(self._with_cuts.trees)
         best, gang = self._relaxation.best, self._relaxation.gangs.size
         return Certificate.of(self._problem, self._objective.weights, best, gang, trees, self._spectrum)

@@ -64,7 +64,7 @@ class TreeCutPool:
 
     @property
     def price(self) -> FloatArray:
-        """[T] of the trees; writable."""
+        """Prices of the trees, [T]; writable."""
         return self.pool.price[: self.pool.count]
 
     def spread(self, price: FloatArray) -> None:

@@ -38,7 +38,7 @@ class ElasticLinks:
         """[flow columns] source and target."""
 
     def within(self, x: FloatArray) -> bool:
-        """Whether no link is exceeded."""
+        """Whether a solution exceeds no link."""
         return self.exceeded(x) < NONE_LEFT
 
     def exceeded(self, x: FloatArray) -> float:

@@ -28,7 +28,7 @@ class FreeColumns:
 
     @property
     def all(self) -> Bools:
-        """[columns] every decision."""
+        """Mask [columns] of every decision."""
         return np.asarray((self.workload >= 0) | (self.dataset >= 0))
 
     def of(self, plan: Plan) -> FloatArray:

@@ -1,4 +1,4 @@
-"""What a live loop needs of a host."""
+"""Interface of a host to a live loop."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Attempt = tuple[str, int]
 
 
 class Can(enum.Enum):
-    """What a host is able to do. A loop gives no command that its host cannot carry out."""
+    """Abilities of a host. A loop gives no command that its host cannot carry out."""
 
     DICTATE_SERVERS = "dictate-servers"
     """It starts jobs on exactly the servers that it is given."""
@@ -66,16 +66,16 @@ class Host(Protocol):
         ...
 
     def reports(self, now_ms: int) -> Sequence[Event]:
-        """What has happened since the last call."""
+        """Events that have happened since the last call."""
         ...
 
     def happened(self, now_ms: int, event: Event) -> Sequence[Event]:
-        """What follows when somebody else says that a server is out of service or in service again: reports of what ran
-        there, where the host does not see that for itself."""
+        """Events that follow when somebody else says that a server is out of service or in service again: reports of
+        what ran there, where the host does not see that for itself."""
         ...
 
     def next_ms(self) -> int | None:
-        """When to ask for reports again; None if nothing is under way."""
+        """Time to ask for reports again; None if nothing is under way."""
         ...
 
     def observe(self) -> Collection[Attempt]:

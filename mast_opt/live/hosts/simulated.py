@@ -17,7 +17,7 @@ DEFAULT_MS = 60_000
 
 
 class SimulatedLiveHost:
-    """See ``Host``.
+    """Host that simulates jobs in real time.
 
     Args:
         spec_of: what a job asked for.
@@ -33,16 +33,16 @@ class SimulatedLiveHost:
         self._host = SimulatedHost(self._work)
 
     def resume(self, jobs: Iterable[JobRecord]) -> None:
-        """See ``Host``. What ran before ended with its process."""
+        """Take over no jobs: what ran before ended with its process."""
 
     def listen(self, call: Callable[[], None]) -> None:
-        """See ``Host``. Nothing happens here that ``next_ms`` does not say."""
+        """Do nothing: no report comes before ``next_ms``."""
 
     def close(self) -> None:
-        """See ``Host``. There is nothing but the jobs."""
+        """Do nothing: there is nothing but the jobs."""
 
     def carry_out(self, now_ms: int, command: Command) -> None:
-        """See ``Host``."""
+        """Carry out a command on the simulated servers."""
         if not isinstance(command, (Start, Stop)):
             raise UsageError(f"the simulated host starts and stops jobs; it got {type(command).__name__}")
         if isinstance(command, Start) and command.job not in self._work:
@@ -52,7 +52,7 @@ class SimulatedLiveHost:
         self._host.carry_out(now_ms, command)
 
     def reports(self, now_ms: int) -> Sequence[Event]:
-        """See ``Host``."""
+        """Events that are due."""
         found = self._host.answers(now_ms)
         for event in found:
             name: Any = getattr(event, "job", None)
@@ -61,13 +61,13 @@ class SimulatedLiveHost:
         return found
 
     def happened(self, now_ms: int, event: Event) -> Sequence[Event]:
-        """See ``Host``."""
+        """Reports on what ran on a server that somebody else closed."""
         return self._host.reported(now_ms, event)[1:]
 
     def next_ms(self) -> int | None:
-        """See ``Host``."""
+        """Time when the next event is due; None if none is."""
         return self._host.next_ms()
 
     def observe(self) -> Collection[Attempt]:
-        """See ``Host``."""
+        """Attempts that run."""
         return self._host.running()

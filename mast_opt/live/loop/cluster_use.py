@@ -15,7 +15,7 @@ INTERVALS = DAYS * DAY_MS // INTERVAL_MS
 @dataclass(slots=True)
 class _Use:
     interval: int
-    """In which something changed last."""
+    """Interval in which something changed last."""
     mgpu: int = 0
     peak_mgpu: int = 0
     """Largest use in that interval."""
@@ -24,7 +24,7 @@ class _Use:
     """
 
     def change(self, mgpu: int, interval: int) -> None:
-        """So much more is in use from now on, or less."""
+        """Add to the milli-GPUs in use from now on; a negative amount takes away."""
         if interval != self.interval:
             peaks = self.peaks
             peaks.append((self.interval, self.peak_mgpu, self.mgpu))
@@ -43,7 +43,7 @@ class ClusterUse:
         self._uses: dict[tuple[str, str], _Use] = {}
 
     def change(self, cluster: str, gpu_type: str, mgpu: int, now_ms: int) -> None:
-        """So much more is in use from now on, or less."""
+        """Add to the milli-GPUs of a cluster and GPU type that are in use from now on; a negative amount takes away."""
         use, interval = self._uses.get((cluster, gpu_type)), now_ms // INTERVAL_MS
         if use is None:
             use = self._uses[cluster, gpu_type] = _Use(interval)
@@ -72,7 +72,7 @@ class ClusterUse:
         return standing
 
     def fields(self) -> list[tuple[object, ...]]:
-        """What there is, to compare states by."""
+        """Fields to compare states by."""
         return [
             (*key, use.interval, use.mgpu, use.peak_mgpu, tuple(use.peaks)) for key, use in sorted(self._uses.items())
         ]

@@ -21,7 +21,7 @@ class Start:
 
     @property
     def id(self) -> str:
-        """The same for the same command."""
+        """Identifier, equal for equal commands."""
         return f"{self.job}/{self.attempt}/start"
 
 
@@ -35,7 +35,7 @@ class Stop:
 
     @property
     def id(self) -> str:
-        """The same for the same command."""
+        """Identifier, equal for equal commands."""
         return f"{self.job}/{self.attempt}/stop"
 
 
@@ -44,7 +44,7 @@ class Copy:
     """Copy a dataset to a region."""
 
     seq: int
-    """Of the event that decided it."""
+    """Number of the event that decided it."""
     dataset: str
     source: str
     region: str
@@ -52,7 +52,7 @@ class Copy:
 
     @property
     def id(self) -> str:
-        """The same for the same command."""
+        """Identifier, equal for equal commands."""
         return f"{self.seq}/copy"
 
 
@@ -61,13 +61,13 @@ class Drop:
     """Delete a replica."""
 
     seq: int
-    """Of the event that decided it."""
+    """Number of the event that decided it."""
     dataset: str
     region: str
 
     @property
     def id(self) -> str:
-        """The same for the same command."""
+        """Identifier, equal for equal commands."""
         return f"{self.seq}/drop"
 
 
@@ -76,13 +76,13 @@ class Move:
     """Make a server part of another cluster of its region."""
 
     seq: int
-    """Of the event that decided it."""
+    """Number of the event that decided it."""
     server: str
     cluster: str
 
     @property
     def id(self) -> str:
-        """The same for the same command."""
+        """Identifier, equal for equal commands."""
         return f"{self.seq}/move"
 
 
@@ -91,14 +91,14 @@ class Solve:
     """Solve an instance for a slow path; the answer is ``SolveEnded``."""
 
     seq: int
-    """Of the event ``SolveAsked``."""
+    """Number of the event ``SolveAsked``."""
     path: str
     checksum: str
     problem: Problem[Any]
 
     @property
     def id(self) -> str:
-        """The same for the same command."""
+        """Identifier, equal for equal commands."""
         return f"{self.seq}/solve"
 
 

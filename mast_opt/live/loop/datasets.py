@@ -21,7 +21,7 @@ class Copying:
 
 
 class Datasets:
-    """What is known of data. Only ``State.apply`` changes it.
+    """Datasets, their replicas and the copies under way. Only ``State.apply`` changes them.
 
     Args:
         replicas: dataset → regions that hold it in the beginning.
@@ -30,7 +30,7 @@ class Datasets:
     def __init__(self, replicas: Mapping[str, Collection[str]]) -> None:
         self.replicas = {name: frozenset(regions) for name, regions in replicas.items()}
         self.size_mb: dict[str, int] = {}
-        """Of those whose size is known."""
+        """Sizes of datasets, of those whose size is known."""
         self.namespace: dict[str, str] = {}
         self.storage_mb: dict[str, int] = {}
         """Region → what it can store; a region that is not listed has no limit."""
@@ -112,7 +112,7 @@ class Datasets:
         return copying is not None or (event.whole and event.region not in self.whole_in(event.dataset))
 
     def fields(self) -> tuple[object, ...]:
-        """What there is, to compare states by."""
+        """Fields to compare states by."""
         return (
             sorted((name, sorted(regions)) for name, regions in self.replicas.items()),
             sorted(self.size_mb.items()),

@@ -12,7 +12,7 @@ DAY_MS = 86_400_000
 DAYS = 7
 """Span of the exponentially weighted mean: a new day counts 2 / (DAYS + 1)."""
 KEPT_DAYS = 28
-"""For so long a class without jobs is kept, where it may recur or belongs to a namespace; for ``DAYS`` otherwise, as
+"""Days for which a class without jobs is kept, where it may recur or belongs to a namespace; for ``DAYS`` otherwise, as
 nothing is planned for data that nobody has read since then. After 28 days without jobs 0.03% of the mean is left."""
 
 
@@ -21,12 +21,13 @@ class DemandClass(NamedTuple):
 
     namespace: str
     workload: str
-    """What they are runs of; empty for work that does not recur."""
+    """Workload that they are runs of; empty for work that does not recur."""
     tier: int
     gpu_types: tuple[str, ...]
     """Types that they accept, sorted; empty for any."""
     datasets: tuple[str, ...]
-    """What they read, sorted, where that is the same for all: work that recurs, and jobs without a namespace."""
+    """Datasets that they read, sorted, where these are the same for all: work that recurs, and jobs without a
+    namespace."""
 
     @classmethod
     def of(cls, spec: JobSpec) -> DemandClass:
@@ -46,9 +47,9 @@ class _Demand:
     jobs: int = 0
     """Submitted so far."""
     present: int = 0
-    """Of them, those that have not ended."""
+    """Number of them that have not ended."""
     largest_mgpu: int = 0
-    """What the largest of them asks for."""
+    """Request of the largest of them, in milli-GPUs."""
     read: dict[str, int] = field(default_factory=dict)
     """Dataset → day on which a job that reads it was last submitted."""
 
@@ -63,7 +64,7 @@ class _Demand:
         return mean, total + self.mgpu * (now_ms - at)
 
     def change(self, mgpu: int, now_ms: int) -> None:
-        """So much more is asked for from now on, or less."""
+        """Add to the milli-GPUs that are asked for from now on; a negative amount takes away."""
         self.mean_mgpu, self.mgpu_ms = self.at(now_ms)
         self.at_ms = now_ms
         self.mgpu += mgpu
@@ -84,7 +85,7 @@ class Demand:
     def __init__(self) -> None:
         self._classes: dict[DemandClass, _Demand] = {}
         self._day = 0
-        """On which what is old was last forgotten."""
+        """Day on which what is old was last forgotten."""
 
     def submitted(self, of: DemandClass, mgpu: int, reads: Iterable[str], now_ms: int) -> None:
         """A job of this class asks for so much from now on, and reads these datasets."""
@@ -107,7 +108,7 @@ class Demand:
         known.present -= 1
 
     def _forget(self, day: int) -> None:
-        """Once a day: classes whose last job ended long ago, and what nobody has read for ``DAYS`` days."""
+        """Forget, once a day, classes whose last job ended long ago, and what nobody has read for ``DAYS`` days."""
         if day == self._day:
             return
         self._day = day
@@ -129,11 +130,11 @@ class Demand:
         return total // max(1, now_ms % DAY_MS) if mean is None else mean
 
     def jobs(self, of: DemandClass) -> int:
-        """How many jobs have been submitted."""
+        """Number of jobs of a class that have been submitted."""
         return self._classes[of].jobs
 
     def largest_mgpu(self, of: DemandClass) -> int:
-        """What the largest job asks for."""
+        """Request of the largest job of a class, in milli-GPUs."""
         return self._classes[of].largest_mgpu
 
     def read(self, of: DemandClass, now_ms: int) -> tuple[str, ...]:
@@ -142,7 +143,7 @@ class Demand:
         return tuple(sorted(name for name, day in self._classes[of].read.items() if day >= since))
 
     def fields(self) -> list[tuple[object, ...]]:
-        """What there is, to compare states by."""
+        """Fields to compare states by."""
         return [
             (
                 *of,

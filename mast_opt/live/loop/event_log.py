@@ -117,7 +117,7 @@ def _shape(cls: Any) -> tuple[tuple[str, Callable[[Any, str], Any], Any], ...]: 
 
 
 def _reader(hint: Any) -> Callable[[Any, str], Any]:  # noqa: ANN401 - a type
-    """What turns a value of JSON into one of this type; it raises _Wrong where that cannot be."""
+    """A function that turns a value of JSON into one of this type; it raises _Wrong where that cannot be."""
     origin, inside = typing.get_origin(hint), typing.get_args(hint)
     if origin in (types.UnionType, typing.Union):
         return _one_of([_reader(part) for part in inside], " or ".join(map(_words, inside)))
@@ -197,7 +197,7 @@ def _words(cls: Any) -> str:  # noqa: ANN401 - a type
 
 @dataclass
 class _Place:
-    """How far a log has been read."""
+    """Position up to which a log has been read."""
 
     seq: int = 0
     at_ms: int | None = None

@@ -104,7 +104,7 @@ __all__ = [
 ]
 
 FORMAT = "mast-opt-log/1"
-"""What the first line of a log says."""
+"""First line of a log."""
 
 JOB_EVENTS: frozenset[type[Event]] = frozenset(
     (

@@ -84,7 +84,7 @@ class DatasetCreated(Event):
     size_mb: int
     regions: tuple[str, ...]
     namespace: str = ""
-    """Whose data it is."""
+    """Namespace that owns the data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class CopyAsked(Event):
 
 @dataclass(frozen=True, slots=True)
 class CopyProgress(Event):
-    """So much of a replica is there."""
+    """Event of a copy under way: so much of the replica is there."""
 
     dataset: str
     region: str

@@ -11,7 +11,7 @@ from mast_opt.live.loop.past import GPU_MILLI, PastServer
 
 
 class TaskShape(NamedTuple):
-    """What a task needs, and on which GPU types it runs."""
+    """Needs of a task, and the GPU types on which it runs."""
 
     mgpu: int
     cpu_mcores: int

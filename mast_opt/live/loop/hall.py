@@ -24,7 +24,7 @@ class NoAnswer(ArithmeticError):
 
 @dataclass(frozen=True)
 class WorstRatio:
-    """What the demand comes to."""
+    """Worst ratio of demand to supply, and the prices that prove it."""
 
     ratio: float
     prices: tuple[float, ...]

@@ -10,7 +10,7 @@ _NOBODY: frozenset[str] = frozenset()
 
 
 class Handovers:
-    """Which jobs still stop on a server, and which jobs wait for them."""
+    """Jobs that still stop on a server, and jobs that wait for them."""
 
     def __init__(self) -> None:
         self._stopping_on: dict[str, set[str]] = {}
@@ -39,7 +39,7 @@ class Handovers:
         record.blockers.clear()
 
     def stopping(self, record: JobRecord) -> None:
-        """From now on a job stops; it holds its servers until it has stopped."""
+        """Note that a job stops from now on; it holds its servers until it has stopped."""
         for share in record.shares:
             self._stopping_on.setdefault(share.server, set()).add(record.name)
 

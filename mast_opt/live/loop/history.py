@@ -1,4 +1,4 @@
-"""What a log says over time: jobs that wait, GPUs that are held and in service, data, moves; and each wait of a job."""
+"""Time series of a log: jobs that wait, GPUs that are held and in service, data, moves; and each wait of a job."""
 
 from __future__ import annotations
 
@@ -57,23 +57,23 @@ class Wait:
     begin_ms: int
     end_ms: int
     region: str
-    """Where it started; where it may run, or its home, if it did not start; empty if neither is known."""
+    """Region where it started; where it may run, or its home, if it did not start; empty if neither is known."""
     open: bool
     """Whether it still waited at the end of the log."""
     reason: str = ""
-    """Why a policy held it back, in words; empty where none did."""
+    """Reason why a policy held it back, in words; empty where none did."""
 
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """What was so when. Series have an entry only where the log says anything about them."""
+    """Series of a log over time. Series have an entry only where the log says anything about them."""
 
     first_ms: int
     last_ms: int
     jobs: Mapping[str, tuple[JobSpec, int]]
     """Job → what it asked for, and when it was submitted."""
     waits: tuple[Wait, ...]
-    """In order of their ends; those still open last."""
+    """Waits in order of their ends; those still open last."""
     stops: Mapping[str, tuple[str, ...]]
     """Job → why it was asked to stop, each time."""
     waiting_jobs: Steps
@@ -83,7 +83,7 @@ class History:
     supply_mgpu: Mapping[str, Steps]
     stored_mb: Steps
     copying_mb: Steps
-    """Of replicas that are being made."""
+    """MB of replicas that are being made."""
     counts: Mapping[str, Steps]
     """``copies``, ``drops``, ``server moves``, ``stops`` → how many so far."""
     planned_ratio: Mapping[int, Steps]
@@ -95,7 +95,7 @@ _Series: TypeAlias = list[tuple[int, int]]
 
 
 def history(log: Iterable[Stored]) -> History:
-    """What a log says over time."""
+    """Compute the history of a log."""
     builder = _Builder()
     for stored in log:
         builder.take(stored.at_ms, stored.event)

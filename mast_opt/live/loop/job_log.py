@@ -1,4 +1,4 @@
-"""What a log says about jobs, as columns: one row for each event that changes what a job holds or waits for."""
+"""Columns of a log about jobs: one row for each event that changes what a job holds or waits for."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ class JobLog:
     at_once: bool
     """Whether a job runs from the moment when it is placed, so that there are no rows STARTED."""
     stop_work_ms: Ints
-    """Of every row STOPPED, in order: time whose work is kept."""
+    """Time whose work is kept, for every row STOPPED in order."""
     stop_lost_ms: Ints
-    """Of every row STOPPED: time whose work has to be done again."""
+    """Time whose work has to be done again, for every row STOPPED."""
     supply_at_ms: Ints
-    """When the GPUs in service change."""
+    """Times when the GPUs in service change."""
     supply_mgpu: Ints
     """GPUs in service from then on."""
     shared: Ints = field(default_factory=lambda: np.zeros((0, 2), np.int64))
     """[n, 2] jobs that were placed on the GPUs of others: the row PLACED, and the other job."""
     finish_work_ms: Ints | None = None
-    """Of every row FINISHED, in order: how long its last attempt worked, -1 for as long as at the reference speed. None
-    if all are -1."""
+    """Time that the last attempt worked, for every row FINISHED in order, -1 for as long as at the reference speed.
+    None if all are -1."""
 
     def __len__(self) -> int:
         return len(self.at_ms)

@@ -6,7 +6,7 @@ import enum
 
 
 class JobState(enum.Enum):
-    """Where a job is between its submission and its end."""
+    """State of a job between its submission and its end."""
 
     SUBMITTED = "submitted"
     """Nothing has been decided yet."""

@@ -298,7 +298,7 @@ class _Checker:
         job.phase, job.placed, job.ran = "waiting" if again else "ended", None, False
 
     def _server_down(self, event: ServerDown) -> None:
-        """What ran there is over, though its host may say so later."""
+        """End what ran on a server that went down, though its host may say so later."""
         for name in self.holders.get(event.server, ()):
             self._release(self.jobs[name])
 

@@ -1,4 +1,4 @@
-"""What a log says was so at a time: jobs that wait and run, servers and what is claimed of them, and data. It is kept
+"""State at a time as a log tells it: jobs that wait and run, servers and what is claimed of them, and data. It is kept
 by the events alone, for figures that need more than the times of jobs."""
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class PastJob:
 
     @property
     def asked_mgpu(self) -> int:
-        """What it asks for, on the type on which that is the least."""
+        """Milli-GPUs that it asks for, on the type on which that is the least."""
         kinds = self.spec.gpu_types
         return self.spec.tasks * (min(kinds.values()) if kinds else self.spec.mgpu)
 
@@ -84,10 +84,10 @@ class Past:
         self.all_mb = 0
         """Sizes of all datasets."""
         self.stored_mb = 0
-        """What all replicas and copies under way take."""
+        """MB of all replicas and copies under way."""
         self._supply: dict[tuple[str, str], int] | None = None
         self._room: dict[tuple[object, ...], tuple[str, ...]] = {}
-        """What a job asks for → regions with room for it, since servers last changed."""
+        """Regions with room for a job, by what it asks for, since servers last changed."""
         self._servers_with_room: PastRoom | None = None
 
     def take(self, stored: ev.Stored) -> None:

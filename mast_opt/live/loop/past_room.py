@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int64]
 MGPU, CPU, MEMORY = range(3)
 ANY_NUMBER = 1 << 62
-"""Of tasks that need nothing of some kind."""
+"""Number of tasks that fit if they need nothing of a resource."""
 
 
 class PastRoom:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mast_opt.live.loop.event import Event
 
 COPY, DROP, MOVE = "copy", "drop", "move"
-"""What a step of a plan does: it makes a replica, deletes one, or moves a server to another cluster."""
+"""Kinds of steps of a plan: make a replica, delete one, or move a server to another cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class PlanStep:
     """It begins when every step whose last wave lies before has been taken."""
     last_wave: int = 0
     keep: int = 1
-    """Of a deletion: whole replicas that have to be left."""
+    """Number of whole replicas that a deletion has to leave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class SolveAsked(Event):
 
     path: str
     checksum: str
-    """Of the instance as it was then."""
+    """Checksum of the instance as it was then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class SolveEnded(Event):
     checksum: str
     status: str
     plan: str = ""
-    """Where the plan is; empty if there is none."""
+    """Place of the plan; empty if there is none."""
     bound: float | None = None
 
 
@@ -60,10 +60,10 @@ class PlanAdopted(Event):
     dropped: tuple[str, ...] = ()
     """Parts that no longer fit, in words."""
     steps: tuple[PlanStep, ...] = ()
-    """What is to be done, wave by wave."""
+    """Steps to be taken, wave by wave."""
     ratios: Mapping[int, float] | None = None
-    """Of a plan of data: tier → the largest demand over supply of a region and GPU type that is planned for work of
-    this tier and more important ones."""
+    """Ratios of a plan of data: tier → the largest demand over supply of a region and GPU type that is planned for work
+    of this tier and more important ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,4 +75,4 @@ class StepDropped(Event):
     name: str
     target: str
     why: str
-    """In words."""
+    """Reason in words."""

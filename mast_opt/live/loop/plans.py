@@ -8,7 +8,7 @@ from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.event import Unfit
 
 Key = tuple[str, str, str]
-"""What a step does, to what, and where."""
+"""Key of a step: its kind, its object and its place."""
 
 
 def key_of(event: object) -> Key | None:
@@ -50,12 +50,12 @@ class _Path:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the plan that a path adopted last has come."""
+    """Progress of the plan that a path adopted last."""
 
     plan: str
     """Empty if none was adopted."""
     steps: int
-    """With which it was adopted."""
+    """Number of steps with which it was adopted."""
     dropped: int
     """Not taken, as they no longer fitted."""
     waiting: tuple[ev.PlanStep, ...]
@@ -65,7 +65,7 @@ class Progress:
 
 
 class Plans:
-    """What the slow paths wait for and carry out. Only ``State.apply`` changes it."""
+    """Plans that the slow paths wait for and carry out. Only ``State.apply`` changes them."""
 
     def __init__(self) -> None:
         self._paths: dict[str, _Path] = {}
@@ -87,7 +87,7 @@ class Plans:
         return tuple(self._paths)
 
     def progress(self, path: str) -> Progress:
-        """How far the plan of a path has come."""
+        """Progress of the plan of a path."""
         known = self._paths.get(path) or _Path()
         steps = tuple(known.pending.values()), tuple(known.under_way.values())
         return Progress(known.adopted, known.taken_on, known.dropped, *steps)
@@ -132,7 +132,8 @@ class Plans:
         known.ready = None
 
     def begun(self, event: ev.CopyAsked | ev.MoveAsked | ev.ReplicaDropped) -> None:
-        """What a step does has begun; a deletion has ended at once. It may also be no step of a plan."""
+        """Note that a copy, a move or a deletion has begun; a deletion has ended at once. It may also be no step of a
+        plan."""
         key = key_of(event)
         for known in self._paths.values():
             known.ready = None
@@ -141,7 +142,7 @@ class Plans:
                 known.under_way[key] = step
 
     def done(self, event: ev.CopyEnded | ev.ServerMoved) -> None:
-        """What a step does has ended."""
+        """Note that a copy or a move has ended."""
         key = key_of(event)
         for known in self._paths.values():
             known.ready = None
@@ -156,7 +157,7 @@ class Plans:
                 del known.under_way[key]
 
     def fields(self) -> list[tuple[object, ...]]:
-        """What there is, to compare states by."""
+        """Fields to compare states by."""
         return [
             (
                 path,

@@ -23,9 +23,9 @@ class CheckedServer:
     moves_to: str = ""
     """The cluster that it is to become part of; empty if it is not to move."""
     claimed: list[int] = field(default_factory=lambda: [0, 0, 0])
-    """By jobs that start or run, and were not asked to stop."""
+    """Amounts that jobs claim that start or run, and were not asked to stop."""
     used: list[int] = field(default_factory=lambda: [0, 0, 0])
-    """By jobs that have started and have not stopped."""
+    """Amounts that jobs use that have started and have not stopped."""
     beyond: bool = False
     """Whether its host has reported work beyond what it has, or less than its work takes, and that is still so: no job
     may be placed there then, and jobs that were placed before may start."""
@@ -36,7 +36,7 @@ class CheckedServer:
 
     @property
     def amounts(self) -> tuple[int, int, int]:
-        """What it has, in ``UNITS``."""
+        """Amounts of the server, in ``UNITS``."""
         return self.up.gpus * GPU_MILLI, self.up.cpu_mcores, self.up.memory_mib
 
 
@@ -80,7 +80,7 @@ class ServerCheck:
         self.excuse(event.server)
 
     def excuse(self, name: str) -> None:
-        """What a host has reported may be beyond what a server has."""
+        """Excuse a server from its limits: what a host has reported may be beyond what it has."""
         server = self.servers.get(name)
         if server is not None:
             server.beyond = server.beyond or self._is_beyond(server)

@@ -55,5 +55,5 @@ class Speeds:
         return max(1, (2 * REFERENCE * speed + reference) // (2 * reference)) if speed else 0
 
     def duration_ms(self, model: str, tasks: int, steps: int) -> int:
-        """How long so many steps take at the reference speed, rounded up to whole ms."""
+        """Duration of so many steps at the reference speed, rounded up to whole ms."""
         return -(-steps * 1_000_000_000 // self._references[model, tasks])

@@ -26,13 +26,13 @@ class Hold:
 
     @property
     def where(self) -> str:
-        """In words."""
+        """GPU types in words."""
         shared = ", shared for a part of the time" if self.others else ""
         return f"{', '.join(sorted(self.gpu_types))}{shared}"
 
 
 class WorkChecker:
-    """What jobs have done so far.
+    """Work that jobs have done so far.
 
     Args:
         durations: ``JobSpec.duration_ms`` is the truth, at the reference speed.
@@ -68,7 +68,7 @@ class WorkChecker:
         return share + (2 * rest >= fastest) or (1 if speed else 0)
 
     def stopped(self, spec: JobSpec, event: Stopped, held: Hold) -> Iterator[str]:
-        """What is wrong with the work of an attempt that was stopped."""
+        """Check the work of an attempt that was stopped."""
         held_ms = held.end_ms - held.begin_ms
         work, lost = event.work_ms, event.lost_ms
         kept_ms = work if event.work_time_ms is None else event.work_time_ms
@@ -85,7 +85,7 @@ class WorkChecker:
         self._kept[event.job] = before + done
 
     def finished(self, spec: JobSpec, event: Finished, held: Hold) -> Iterator[str]:
-        """What is wrong with the end of a job."""
+        """Check the work of a job that has finished."""
         held_ms = held.end_ms - held.begin_ms
         worked_ms = held_ms if event.work_time_ms is None else event.work_time_ms
         if not 0 <= worked_ms <= held_ms:

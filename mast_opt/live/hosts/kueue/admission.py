@@ -1,4 +1,4 @@
-"""What a cluster would do with a workload now: admit it, stop others for it, or let it wait, by Kueue's rules.
+"""Rules of Kueue for a workload in one cluster: admit it, stop others for it, or let it wait.
 
 Quota, borrowing and lending are one tree (``core.quota_tree``). Whom a workload may stop is Kueue's classic preemption;
 fair sharing, topology and nodes are not looked at.

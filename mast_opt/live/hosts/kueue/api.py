@@ -1,4 +1,4 @@
-"""What is needed of an API server, and lightkube, which carries it out (extra ``kueue``)."""
+"""Interface of an API server, and lightkube, which carries it out (extra ``kueue``)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mast_opt.live.hosts.kueue.patches import APPLY, CLEARS, Patch
 from mast_opt.live.hosts.kueue.reading import GROUP, Object
 
 VERSIONS = ("v1beta2", "v1beta1")
-"""Of Kueue's API, the preferred one first."""
+"""Versions of Kueue's API, the preferred one first."""
 PLURALS = {
     "Workload": "workloads",
     "AdmissionCheck": "admissionchecks",
@@ -25,10 +25,10 @@ PLURALS = {
 }
 NAMESPACED = frozenset({"Workload", "LocalQueue"})
 Objects = list[dict[str, Any]]
-"""As an API server has them, each with its kind."""
+"""Objects as an API server has them, each with its kind."""
 TIMEOUT_S = 30.0
 WATCH_S = 300
-"""After which a watch is asked for again."""
+"""Seconds after which a watch is asked for again."""
 
 
 class ApiError(MastOptError):
@@ -79,7 +79,7 @@ class KubeApi(Protocol):
 
 
 class LightkubeApi:
-    """See ``KubeApi``.
+    """API server by way of lightkube.
 
     Args:
         kubeconfig: a file; None for what ``KUBECONFIG``, the home directory or the pod say.
@@ -119,7 +119,7 @@ class LightkubeApi:
             raise
 
     def close(self) -> None:
-        """See ``KubeApi``."""
+        """Close the connection."""
         self._client.close()
 
     def _known_version(self) -> str:
@@ -138,7 +138,7 @@ class LightkubeApi:
         return self._make[kind in NAMESPACED](GROUP, self._version, kind, PLURALS[kind])
 
     def list(self, kind: str) -> list[dict[str, Any]]:
-        """See ``KubeApi``."""
+        """List the objects of a kind in all namespaces."""
         where = {"namespace": "*"} if kind in NAMESPACED else {}
         api_version = f"{GROUP}/{self._version}"
         with self._explained():
@@ -146,14 +146,14 @@ class LightkubeApi:
             return [{**one.to_dict(), "kind": kind, "apiVersion": api_version} for one in found]
 
     def changes(self, kind: str, seconds: float) -> Iterator[None]:
-        """See ``KubeApi``."""
+        """Wait for changes of objects of a kind, and yield at each."""
         where = {"namespace": "*"} if kind in NAMESPACED else {}
         with self._explained():
             for _ in self._client.watch(self._resource(kind), server_timeout=max(1, int(seconds)), **where):
                 yield
 
     def follow(self, kind: str) -> Iterator[tuple[str, Objects]]:
-        """See ``KubeApi``."""
+        """List the Workloads, or other objects of a kind, and then follow their changes."""
         where = {"namespace": "*"} if kind in NAMESPACED else {}
         head = {"kind": kind, "apiVersion": f"{GROUP}/{self._version}"}
         with self._explained():
@@ -164,7 +164,7 @@ class LightkubeApi:
                 yield str(change), [{**one.to_dict(), **head}]
 
     def patch_status(self, patch: Patch) -> None:
-        """See ``KubeApi``."""
+        """Patch the status of an object."""
         from lightkube.types import PatchType
 
         kind = PatchType.APPLY if patch.content_type == APPLY else PatchType.MERGE
@@ -182,7 +182,8 @@ class LightkubeApi:
             )
 
     def clears_nominations(self) -> bool:
-        """See ``KubeApi``. False where the server has no such policies, or does not let us look."""
+        """Whether a policy of the server clears nominations. False where it has no such policies, or does not let us
+        look."""
         for version in ("v1", "v1beta1", "v1alpha1"):
             policy = self._make[False](
                 "admissionregistration.k8s.io", version, "MutatingAdmissionPolicy", "mutatingadmissionpolicies"
@@ -196,7 +197,7 @@ class LightkubeApi:
         return False
 
     def record(self, about: Object, reason: str, message: str, now: str) -> None:
-        """See ``KubeApi``."""
+        """Record an event about an object."""
         from lightkube.models.core_v1 import ObjectReference
         from lightkube.models.meta_v1 import ObjectMeta
         from lightkube.resources.core_v1 import Event

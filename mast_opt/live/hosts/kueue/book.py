@@ -1,4 +1,4 @@
-"""What a loop and the clusters say about the same workloads, and what has to be reported so that they agree.
+"""Comparison of a loop's jobs with the workloads of the clusters, and the events that make them agree.
 
 The clusters are right. Where a loop wants work to stop that goes on, or to run elsewhere than it does, the loop learns
 what is so: the attempt has stopped, and the next one runs where the work is.
@@ -24,13 +24,13 @@ from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.problems.job_placement.live_fleet.types import Server, Share
 
 CANCELLED = "cancelled"
-"""Why a loop stops work that nobody wants any more."""
+"""Reason why a loop stops work that nobody wants any more."""
 SUFFIX = 4
 """Letters of a job's name that depend on what it asks for."""
 
 
 class Phase(enum.Enum):
-    """Where the loop has a job."""
+    """Phase of a job in the loop."""
 
     WAITING = "waiting"
     WANTED = "wanted"
@@ -56,7 +56,7 @@ class Task:
 
     @property
     def server(self) -> str:
-        """Where it is to run, or runs."""
+        """Server where it is to run, or runs; empty if there is none."""
         return self.shares[0].server if self.shares else ""
 
     @property
@@ -77,9 +77,9 @@ class Book:
     replicas: Mapping[str, Collection[str]] = field(default_factory=dict)
     priorities: tuple[int, ...] = PRIORITIES
     tasks: dict[str, Task] = field(default_factory=dict)
-    """By the name of the job."""
+    """Tasks by the name of the job."""
     servers: dict[str, Server] = field(default_factory=dict)
-    """In service."""
+    """Servers in service, by name."""
     _answers: list[ev.Event] = field(default_factory=list)
     _data_reported: bool = False
 
@@ -131,7 +131,7 @@ class Book:
     # --- what the clusters say ---
 
     def reports(self, sight: Sight) -> list[ev.Event]:
-        """What the loop has to learn."""
+        """Events that the loop has to learn from the clusters."""
         events = [*self._answers]
         self._answers.clear()
         events += self._server_reports(sight)
@@ -243,7 +243,7 @@ class Book:
             yield ev.Started(task.job, task.attempt)
 
     def _make_room(self, server: str) -> Iterator[ev.Event]:
-        """What was to stop there, and goes on all the same: the cluster has found room otherwise."""
+        """Take back stops on a server of work that goes on all the same: the cluster has found room otherwise."""
         for one in list(self.tasks.values()):
             if one.phase is Phase.RUNNING and one.stopping and not one.cancelled and one.server == server:
                 yield from self._stopped(one)
@@ -266,7 +266,7 @@ class Book:
         yield ev.Adopted(task.job, task.attempt, server.region, server.cluster, task.shares)
 
     def _changed(self, task: Task, one: Workload, sight: Sight) -> Iterator[ev.Event]:
-        """What a waiting workload asks for, or where it may run, is no longer what the loop knows."""
+        """Cancel a waiting job whose workload no longer asks for what the loop knows, or may run elsewhere."""
         managed = sight.managed[task.key]
         spec = self._asked(managed, sight)
         if managed.waits and spec is not None and spec != task.spec:

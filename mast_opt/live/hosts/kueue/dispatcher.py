@@ -20,13 +20,13 @@ from mast_opt.live.hosts.kueue.reading import Object
 from mast_opt.live.hosts.kueue.sight import CHECK, PENDING, is_active, look
 
 DISPATCHER = "mast-opt.io/dispatcher"
-"""What ``multiKueue.dispatcherName`` of Kueue's configuration has to be."""
+"""Value of ``multiKueue.dispatcherName`` in Kueue's configuration."""
 READY = "Ready"
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What a turn does for a workload."""
+    """Decision of a turn about a workload."""
 
     workload: str
     does: str
@@ -40,7 +40,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class World:
-    """What the API servers say."""
+    """State of the API servers."""
 
     clusters: tuple[ClusterView, ...]
     waiting: tuple[Workload, ...]
@@ -134,7 +134,7 @@ class Dispatcher:
     # --- looking ---
 
     def look(self) -> World:
-        """What the API servers say now."""
+        """Read the present state of the API servers."""
         sight = look(self._manager, self._workers)
         waiting = {key: one for key, one in sight.managed.items() if one.waits}
         clusters = tuple(  # copies of workloads that still wait count for nothing

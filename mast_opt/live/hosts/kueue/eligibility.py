@@ -1,4 +1,4 @@
-"""Which pods may run on which flavor, and which workloads count towards a quota."""
+"""Rules that say which pods may run on which flavor, and which workloads count towards a quota."""
 
 from __future__ import annotations
 

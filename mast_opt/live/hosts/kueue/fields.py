@@ -1,4 +1,4 @@
-"""What is read of Kueue's objects, field by field; the page of importers is made from it."""
+"""Fields that are read of Kueue's objects; the page of importers is made from them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ POD_SET = (
     Field("topologyRequest", REFUSED, "a topology"),
     Field("template.spec.resourceClaims", REFUSED, "resource claims"),
 )
-"""What keeps a workload from being said to fit."""
+"""Fields that keep a workload from being said to fit."""
 FIELDS: dict[str, tuple[Field, ...]] = {
     "Workload": (
         Field("metadata.namespace", READ, "with the name, its key"),

@@ -44,7 +44,7 @@ class _Nomination:
 
 
 class KueueHost:
-    """See ``Host``.
+    """Host that runs jobs as workloads of Kueue, in clusters that a manager of MultiKueue knows.
 
     Args:
         manager: its API server.
@@ -83,7 +83,7 @@ class KueueHost:
         self._nominations: dict[str, _Nomination] = {}
         self._clears: bool | None = None
         self.problem = ""
-        """Why the manager cannot be looked at; empty while it can."""
+        """Reason why the manager cannot be looked at; empty while it can."""
         self._on_problem = on_problem
         self._call: Callable[[], None] = lambda: None
         self._due = threading.Event()
@@ -94,7 +94,7 @@ class KueueHost:
         """Writes what is for readers only; without it, it is written at once."""
 
     def servers(self) -> tuple[Server, ...]:
-        """What the workers offer now, for a new log. Raises ApiError, UsageError."""
+        """Servers that the workers offer now, for a new log. Raises ApiError, UsageError."""
         sight = self._looked()
         found = tuple(server for view in sight.clusters.values() if view.active for _, server in places_of(view))
         if not found:
@@ -105,7 +105,7 @@ class KueueHost:
     # --- Host ---
 
     def resume(self, jobs: Iterable[JobRecord]) -> None:
-        """See ``Host``. Raises ApiError."""
+        """Take over the jobs of a log. Raises ApiError."""
         if self._sight is None:
             self._looked()
         with self._lock:
@@ -113,7 +113,7 @@ class KueueHost:
             self._fresh = True
 
     def listen(self, call: Callable[[], None]) -> None:
-        """See ``Host``."""
+        """Call this function whenever there are reports."""
         self._call = call
 
     def begin(self) -> None:
@@ -129,7 +129,7 @@ class KueueHost:
             thread.start()
 
     def close(self) -> None:
-        """See ``Host``."""
+        """Stop the threads, and close the connections; jobs go on."""
         self._stop.set()
         self._due.set()
         for thread in self._threads[-1:]:
@@ -140,7 +140,7 @@ class KueueHost:
             api.close()
 
     def carry_out(self, now_ms: int, command: Command) -> None:
-        """See ``Host``."""
+        """Carry out a command, in the thread of the host."""
         with self._lock:
             if isinstance(command, Start):
                 self._book.start(command)
@@ -152,7 +152,7 @@ class KueueHost:
         self._due.set()
 
     def reports(self, now_ms: int) -> Sequence[Event]:
-        """See ``Host``."""
+        """Events that the workloads have brought since the last call."""
         with self._lock:
             self._fresh = False
             found = self._book.reports(self._sight) if self._sight is not None else []
@@ -160,15 +160,15 @@ class KueueHost:
         return found
 
     def happened(self, now_ms: int, event: Event) -> Sequence[Event]:
-        """See ``Host``. What runs on a quota that somebody has closed goes on."""
+        """Return no events: what runs on a quota that somebody has closed goes on."""
         return ()
 
     def next_ms(self) -> int | None:
-        """See ``Host``."""
+        """Time to ask for reports again; None if there are none."""
         return 0 if self._fresh else None
 
     def observe(self) -> Collection[Attempt]:
-        """See ``Host``."""
+        """Attempts that the workers run."""
         with self._lock:
             return self._book.running(self._sight) if self._sight is not None else set()
 

@@ -73,7 +73,7 @@ def place_of(one: Workload, cluster: ClusterView) -> str:
 
 
 def spec_of(one: Workload, places: Mapping[str, bool], priorities: Sequence[int] = PRIORITIES) -> JobSpec | None:
-    """What a workload asks of a loop; None if it may run nowhere, or has no pods. ``priorities`` as in
+    """Specification of a workload's job; None if it may run nowhere, or has no pods. ``priorities`` as in
     ``DispatchParams``."""
     sets = [pods for pods in one.pod_sets if pods.count]
     if not sets or not places:

@@ -28,7 +28,7 @@ REPLICAS = "replicas.csv"
 ENDS = ("Complete", "Failed", "SuccessCriteriaMet", "FailureTarget")
 """Conditions of a Job that has ended, or starts no more pods."""
 META = ("namespace", "name", "uid", "creationTimestamp", "annotations")
-"""What a Workload takes over from the metadata of its Job."""
+"""Metadata that a Workload takes over from its Job."""
 LEAST = "kueue.x-k8s.io/job-min-parallelism"
 """Annotation of a Job: fewest pods with which it may be admitted."""
 MOST_OBJECTS = 1_000_000

@@ -14,7 +14,7 @@ from mast_opt.live.hosts.kueue.objects import ClusterView, Workload
 MOST_NAMES = 20
 """Clusters that Kueue lets a workload be nominated for."""
 PRIORITIES = (1_000_000, 100_000, 10_000, 1_000, 100, 10, 1, 0, -1_000)
-"""As many as a live loop has tiers, less one."""
+"""Priorities that separate tiers: as many as a live loop has tiers, less one."""
 MOST_PRIORITIES = len(PRIORITIES)
 
 
@@ -47,7 +47,7 @@ class DispatchParams:
 
 @dataclass(frozen=True)
 class Advice:
-    """What is to become of a workload that waits."""
+    """Advice on a workload that waits."""
 
     workload: Workload
     clusters: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What is read of Kueue's objects."""
+"""Objects of Kueue, as far as they are read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Needs = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Toleration:
-    """Of a taint."""
+    """Toleration of a taint."""
 
     key: str
     operator: str
@@ -28,7 +28,7 @@ class Toleration:
 
 @dataclass(frozen=True)
 class Taint:
-    """Of the nodes of a flavor."""
+    """Taint of the nodes of a flavor."""
 
     key: str
     value: str
@@ -37,7 +37,7 @@ class Taint:
 
 @dataclass(frozen=True)
 class Expression:
-    """Of a node selector or affinity."""
+    """Expression of a node selector or affinity."""
 
     key: str
     operator: str
@@ -51,18 +51,18 @@ class PodSet:
     name: str
     count: int
     requests: Mapping[str, int]
-    """Of one pod: resource → millicores, bytes, or how many."""
+    """Requests of one pod: resource → millicores, bytes, or how many."""
     terms: tuple[tuple[Expression, ...], ...] = ((),)
-    """What nodes must be like: all expressions of one of the terms."""
+    """Terms of the node affinity: all expressions of one of them hold for a node."""
     tolerations: tuple[Toleration, ...] = ()
     least: int | None = None
     """Fewest pods with which it may be admitted (``minCount``); None: all of them."""
     unknown: tuple[str, ...] = ()
-    """What it asks for that nothing here looks at, and that may keep it from running."""
+    """Requests that nothing here looks at, and that may keep it from running."""
 
     @property
     def needs(self) -> Needs:
-        """Of one pod, GPUs of every vendor together."""
+        """Needs of one pod, GPUs of every vendor together."""
         gpus = sum(count for name, count in self.requests.items() if is_gpu(name))
         return gpus * WHOLE, self.requests.get("cpu", 0), -(-self.requests.get("memory", 0) // MIB)
 
@@ -83,7 +83,7 @@ class Workload:
     conditions: frozenset[str] = frozenset()
     """Types of conditions that are true."""
     held: Mapping[Key, int] = field(default_factory=dict)
-    """What it has been admitted with and has not given back: (flavor, resource) → amount."""
+    """Amounts that it has been admitted with and has not given back: (flavor, resource) → amount."""
     flavors: Mapping[str, str] = field(default_factory=dict)
     """Pod set → flavor of its GPUs, or of its processors where it has none; of an admission."""
     admitted_by: str = ""
@@ -96,12 +96,12 @@ class Workload:
     cluster: str = ""
     """MultiKueue's choice."""
     datasets: tuple[str, ...] = ()
-    """What it reads (annotation ``mast-opt.io/datasets``)."""
+    """Datasets that it reads (annotation ``mast-opt.io/datasets``)."""
     version: str = ""
-    """``resourceVersion``."""
+    """Resource version of the object."""
     uid: str = ""
     reserved_at: str = ""
-    """When its quota was reserved; empty while it is not."""
+    """Time when its quota was reserved; empty while it is not."""
     outcome: str = ""
     """Reason of the condition Finished."""
     owners: tuple[str, ...] = ()
@@ -122,11 +122,11 @@ class Workload:
 
 @dataclass(frozen=True)
 class Preemption:
-    """Whom the workloads of a queue may stop: policies as Kueue calls them."""
+    """Preemption policies of a queue, as Kueue calls them: whom its workloads may stop."""
 
     within: str = "Never"
     reclaim: str = "Never"
-    """Of other queues of the cohort that use more than their quota."""
+    """Policy for other queues of the cohort that use more than their quota."""
     borrows: bool = False
     """Whether others may be stopped while the queue itself borrows."""
     threshold: int | None = None
@@ -139,7 +139,7 @@ class Group:
 
     resources: frozenset[str]
     flavors: tuple[str, ...]
-    """In the order in which they are tried."""
+    """Flavors in the order in which they are tried."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class ClusterQueue:
     preemption: Preemption = Preemption()
     checks: tuple[str, ...] = ()
     stopped: str = ""
-    """Why it admits nothing; empty if it does."""
+    """Reason why it admits nothing; empty if it does."""
     borrows_first: bool = True
     """Whether a flavor with borrowed quota is taken before the next one is tried (``whenCanBorrow``)."""
     preempts_first: bool = False

@@ -39,7 +39,7 @@ class Patch:
 
 
 def owned(found: Object, manager: str) -> dict[str, Any] | None:
-    """What a field manager has applied to the status; None if it never has."""
+    """Fields of the status that a field manager has applied; None if it never has."""
     for entry in at(found, "metadata", "managedFields", kind=list):
         if (entry.get("manager"), entry.get("operation"), entry.get("subresource") or "status") == (
             manager,
@@ -117,6 +117,6 @@ def check_is_active(found: Object, now: str, *, controller: str) -> Patch:
 
 
 def _head(found: Object, **meta: Any) -> dict[str, Any]:  # noqa: ANN401
-    """What says which object a body is of."""
+    """Head of a body: the object that it is of."""
     names = {name: found["metadata"][name] for name in ("name", "namespace") if name in found["metadata"]}
     return {"apiVersion": found.get("apiVersion"), "kind": found.get("kind"), "metadata": {**names, **meta}}

@@ -59,5 +59,5 @@ def places_of(cluster: ClusterView) -> Iterator[tuple[Place, Server]]:
 
 
 def _elsewhere(queue: ClusterQueue, resource: str) -> int:
-    """What there is of a resource that another group of the queue covers: the largest flavor; no limit if none does."""
+    """Largest amount of a resource that another group of the queue covers; no limit if none does."""
     return max((quota.nominal for key, quota in queue.quotas.items() if key[1] == resource), default=UNLIMITED * MIB)

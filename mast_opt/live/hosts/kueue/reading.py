@@ -35,7 +35,7 @@ Object = Mapping[str, Any]
 
 
 def at(found: Any, *path: str, kind: type[Any] = dict) -> Any:  # noqa: ANN401 - a part of an object
-    """What lies at a path, empty where there is nothing. Raises InputError for something of another type."""
+    """Value at a path, empty where there is nothing. Raises InputError for something of another type."""
     for name in path:
         found = found.get(name) if isinstance(found, Mapping) else None
     if found is None:
@@ -137,7 +137,8 @@ def _admitted_flavors(status: Object, gpu_sets: set[str]) -> dict[str, str]:
 
 
 def _held(status: Object, pod_sets: tuple[PodSet, ...]) -> dict[Key, int]:
-    """What an admission still holds: what was assigned for so many pods, without those that are not needed any more."""
+    """Amounts that an admission still holds: what was assigned for so many pods, without those that are not needed any
+    more."""
     sets = {one.name: one for one in pod_sets}
     spare = {str(one.get("name")): at(one, "count", kind=int) for one in at(status, "reclaimablePods", kind=list)}
     held: dict[Key, int] = {}
@@ -182,7 +183,7 @@ def _count(resource: str, value: Decimal) -> int:
 
 
 def _terms(pod: Object) -> tuple[tuple[Expression, ...], ...]:
-    """What a node must be like, by the node selector and the required node affinity."""
+    """Terms that a node has to satisfy, by the node selector and the required node affinity."""
     always = tuple(Expression(label, "In", frozenset({str(value)})) for label, value in at(pod, "nodeSelector").items())
     path = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
     terms = [
@@ -236,7 +237,7 @@ def cluster_queue(found: Object) -> ClusterQueue:
 
 
 def _stopped(found: Object) -> str:
-    """Why a ClusterQueue admits nothing."""
+    """Reason why a ClusterQueue admits nothing; empty if it does."""
     if at(found, "spec", "stopPolicy", kind=str) not in ("", "None"):
         return "is stopped"
     for one in at(found, "status", "conditions", kind=list):

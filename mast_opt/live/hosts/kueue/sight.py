@@ -1,4 +1,4 @@
-"""What the API servers of a manager and its workers say now."""
+"""Snapshot of a manager of MultiKueue and its workers, read from their API servers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Managed:
 
 @dataclass(frozen=True)
 class Sight:
-    """What all of them say."""
+    """Snapshot of a manager and its workers."""
 
     clusters: Mapping[str, ClusterView]
     managed: Mapping[str, Managed]
@@ -60,7 +60,7 @@ class Reader:
         self._before, self._now = self._now, {}
 
     def read(self, found: Object) -> Workload:
-        """See ``workload``."""
+        """Workload of an object, read once for each version."""
         known = self._before.get(id(found))
         if known is None or known[0] is not found:
             known = found, workload(found)

@@ -17,8 +17,8 @@ GONE = "DELETED"
 
 
 class WatchedApi:
-    """See ``KubeApi``. Workloads are as the watch has them; where it is interrupted they are asked for, as long as it
-    is. Objects of other kinds are asked for again after some time.
+    """API server whose objects are kept. Workloads are as the watch has them; where it is interrupted they are asked
+    for, as long as it is. Objects of other kinds are asked for again after some time.
 
     Args:
         api: the server.
@@ -69,7 +69,7 @@ class WatchedApi:
                     self._objects[_key(one)] = one
 
     def list(self, kind: str) -> list[dict[str, Any]]:
-        """See ``KubeApi``."""
+        """List the objects of a kind, as they are kept."""
         if kind == FOLLOWED:
             with self._lock:
                 if self._objects is not None:
@@ -81,27 +81,27 @@ class WatchedApi:
         return kept[1]
 
     def changes(self, kind: str, seconds: float) -> Iterator[None]:
-        """See ``KubeApi``."""
+        """Wait for changes of objects of a kind."""
         return self._api.changes(kind, seconds)
 
     def follow(self, kind: str) -> Iterator[tuple[str, Objects]]:
-        """See ``KubeApi``."""
+        """List the objects of a kind, and then follow their changes."""
         return self._api.follow(kind)
 
     def patch_status(self, patch: Patch) -> None:
-        """See ``KubeApi``."""
+        """Patch the status of an object."""
         self._api.patch_status(patch)
 
     def clears_nominations(self) -> bool:
-        """See ``KubeApi``."""
+        """Whether a policy of the server clears nominations."""
         return self._api.clears_nominations()
 
     def record(self, about: Object, reason: str, message: str, now: str) -> None:
-        """See ``KubeApi``."""
+        """Record an event about an object."""
         self._api.record(about, reason, message, now)
 
     def close(self) -> None:
-        """See ``KubeApi``."""
+        """Stop the watch, and close the connection."""
         self._stop.set()
         self._api.close()
 

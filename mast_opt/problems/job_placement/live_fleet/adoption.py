@@ -1,4 +1,4 @@
-"""What hosts report to a live fleet (job placement), checked: shares of running jobs, capacities of servers."""
+"""Checks of what hosts report to a live fleet: shares of running jobs, capacities of servers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mast_opt.problems.job_placement.units import MOST_POOLED, WHOLE
 
 
 def holdings_of(job: Job, shares: tuple[Share, ...], books: FleetInventory) -> tuple[Holding, ...]:
-    """What the job holds there, one for each share, part by part.
+    """Holdings of a running job, one for each of its shares, part by part.
 
     Raises UsageError unless these are all tasks of the job, or of each of its parts, on servers and GPUs that the fleet
     has. Whether there is room, and whether the job may run there, does not matter.

@@ -18,9 +18,9 @@ class BidVersions:
     def __init__(self) -> None:
         self.now = 0
         self.name = uuid4().hex
-        """Of the fleet, or of a trial in it; bids have it."""
+        """Name of the fleet, or of a trial in it; bids have it."""
         self._good = frozenset((self.name,))
-        """Whose bids may be committed."""
+        """Names of the fleets whose bids may be committed."""
         self._server: MutableMapping[str, int] = {}
         """Server → the version since which it is as it is now."""
         self._oldest = 0

@@ -19,11 +19,11 @@ from mast_opt.problems.job_placement.units import CPU, GPU, LEVELS, MEMORY, WHOL
 Coded = tuple[str, str]
 """A reason in words, and its code."""
 LIMITS = SearchLimits(nodes=200)
-"""Of the search for victims in each cluster."""
+"""Limits of the search for victims in each cluster."""
 
 
 def explain(books: FleetInventory, job: Job, request: Request) -> tuple[ClusterReport, ...]:
-    """For each cluster, the first constraint that rules it out, or what admitting the job there takes."""
+    """Explain, for each cluster, the first constraint that rules a job out, or what admitting it there takes."""
     return tuple(_report(books, job, request, cluster) for cluster in range(len(books.cluster_names)))
 
 
@@ -71,7 +71,7 @@ def _missing_data(books: FleetInventory, job: Job, region: str) -> Coded:
 
 
 def _shortage(books: FleetInventory, request: Request, groups: Ints) -> Coded:
-    """What is missing, counting what could be had by stopping less important jobs."""
+    """Words and code for what is missing, counting what could be had by stopping less important jobs."""
     state, threshold = books.state, request.tier + 1
     servers = np.isin(books.layout.group, groups) & ~books.out_of_service()
     mgpu = int(request.mgpu[books.layout.group_type[books.layout.group[servers]]].min())

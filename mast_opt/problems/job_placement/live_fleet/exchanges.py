@@ -68,5 +68,5 @@ class Exchanges:
         return there
 
     def target(self, job: int, other: int) -> tuple[Share, ...]:
-        """Where a job goes that takes the place of another one."""
+        """Shares of a job that takes the place of another one."""
         return (Share(self.names[other], 1, {int(self.device[other]): int(self.need[job, MGPU])}),)

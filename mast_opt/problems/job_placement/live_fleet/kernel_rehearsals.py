@@ -43,7 +43,7 @@ def rehearsals(problem: JobPlacement | None, *, repairs: bool) -> tuple[Rehearsa
 
 
 def live() -> tuple[Rehearsal, ...]:
-    """What a live fleet needs in addition to the kernels of the solvers."""
+    """Rehearsals of the kernels that a live fleet needs in addition to those of the solvers."""
     return (Rehearsal("fleet", lambda tools: _operate()),)
 
 

@@ -41,7 +41,7 @@ class JobMove:
     source: tuple[Share, ...]
     target: tuple[Share, ...]
     gpu_hours: float
-    """What the move loses."""
+    """GPU-hours that the move loses."""
     step: int = 0
     """Moves of one step are made together: their jobs all stop before the first of them goes on. Steps follow one
     another in the order of the plan."""
@@ -54,17 +54,17 @@ class MovePlan:
 
     moves: tuple[JobMove, ...]
     starts: tuple[Bid, ...]
-    """Where the waiting jobs that fit start after the moves, those that need none included."""
+    """Bids of the waiting jobs that fit after the moves, those that need none included."""
     refused: tuple[str, ...]
     """The other waiting jobs."""
     value_gained: float
-    """Without waiting jobs: GPUs of the free capacity that arrivals like those so far could fill in addition."""
+    """GPUs of the free capacity, without waiting jobs, that arrivals like those so far could fill in addition."""
     version: int = field(compare=False)
-    """Of the fleet that made it."""
+    """Version of the fleet that made it."""
     fleet: str = field(compare=False, repr=False)
-    """Which fleet that is; no other one takes the plan."""
+    """Name of the fleet that made it; no other one takes the plan."""
 
     @property
     def gpu_hours(self) -> float:
-        """What all moves lose."""
+        """GPU-hours that all moves lose."""
         return sum(move.gpu_hours for move in self.moves)

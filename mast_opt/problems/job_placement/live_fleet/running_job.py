@@ -20,7 +20,7 @@ ROUND_OFF = 4
 
 @dataclass(frozen=True, eq=False)
 class Holding:
-    """What a running job holds on one server, whatever position that has."""
+    """Amounts that a running job holds on one server, whatever position that has."""
 
     server: str
     cpu_mcores: int
@@ -43,7 +43,7 @@ class Running:
 
     @property
     def servers(self) -> tuple[str, ...]:
-        """Where it runs, each server once: parts of a job may share some."""
+        """Servers of the job, each once: parts of a job may share some."""
         found = [share.server for share in self.shares]
         return tuple(dict.fromkeys(found) if self.job.parts else found)
 
@@ -53,7 +53,7 @@ class Running:
         return self.job.preemptible or self.over_quota
 
     def but_at_risk(self, gpu_hours: float) -> Running:
-        """The same, where so much would be lost if it were stopped."""
+        """The running job, where so much would be lost if it were stopped."""
         return Running(self.job.at_risk(gpu_hours), self.tier, self.shares, self.over_quota, self.number)
 
 
@@ -71,7 +71,7 @@ class Places:
 
 
 def cost_of(job: Job) -> int:
-    """What stopping the job costs, as the ledger counts it."""
+    """Cost of stopping the job, as the ledger counts it."""
     hours = min(job.gpu_hours_at_risk, MOST_HOURS)
     return math.ceil(round(hours * MILLI, ROUND_OFF)) * VICTIM + 1
 

@@ -37,7 +37,7 @@ class ServerInventory:
         remote_mb_price: float | None,
     ) -> None:
         self.remote_mb_price = remote_mb_price
-        """Of a MB a day from another region; None where jobs run only with their data."""
+        """Price of a MB a day from another region; None where jobs run only with their data."""
         self.replicas = {dataset: names_in(f"replicas of {dataset}", regions) for dataset, regions in replicas.items()}
         self.residency = {
             dataset: names_in(f"residency of {dataset}", regions) for dataset, regions in residency.items()

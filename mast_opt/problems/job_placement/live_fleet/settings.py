@@ -6,7 +6,7 @@ from mast_opt.core.arguments import a, a_whole, refuse
 from mast_opt.problems.job_placement.engine.limits import LIMIT_RANGES, SAMPLING_RANGES, FillSampling, SearchLimits
 
 PLACEMENTS = ("fragmentation", "best-fit")
-"""What decides between places that are equally close and equally priced."""
+"""Rules that decide between places that are equally close and equally priced."""
 
 
 def sound_sampling(sampling: FillSampling) -> FillSampling:

@@ -143,7 +143,7 @@ class Part:
     cpu_mcores: int = 0
     memory_mib: int = 0
     gpu_types: Mapping[str, int] | None = None
-    """As for a job."""
+    """GPU types that it accepts, like those of a job."""
     within: str = "cluster"
     """``server``, ``rack`` or ``cluster``: what it must stay within, in addition to what its job must."""
 
@@ -177,11 +177,11 @@ class Job:
     """``server``, ``rack`` or ``cluster``: what it must stay within; with parts, what they all must stay within
     together, which may also be a ``region``."""
     prefer: str = "server"
-    """What is close enough; with parts, for each of them."""
+    """Level that is close enough; with parts, for each of them."""
     preemptible: bool = False
     """May it be stopped for more important work once it runs?"""
     gpu_hours_at_risk: float = 0.0
-    """What is lost if it is stopped now; see ``Fleet.set_at_risk``."""
+    """GPU-hours that are lost if it is stopped now; see ``Fleet.set_at_risk``."""
     tenant: str = ""
     read_mb_per_day: Mapping[str, int] = field(default_factory=dict)
     """Dataset → volume that it reads; 0 for those that are not named."""
@@ -227,17 +227,17 @@ class Job:
 
     @checked(name=a_text)
     def named(self, name: str) -> Job:
-        """The same job under another name. What it needs was checked when this one was made."""
+        """The job under another name. What it needs was checked when this one was made."""
         return self._with(name=name)
 
     @checked(gpu_hours=a_price)
     def at_risk(self, gpu_hours: float) -> Job:
-        """The same job, which would lose so much if it were stopped."""
+        """The job with another amount that it would lose if it were stopped."""
         return self._with(gpu_hours_at_risk=gpu_hours)
 
     @checked(gpu_type=a_text)
     def on(self, gpu_type: str) -> Job:
-        """The same job, on this GPU type only. Raises UsageError if it does not accept it."""
+        """The job on this GPU type only. Raises UsageError if it does not accept it."""
         if self.gpu_types is not None and gpu_type not in self.gpu_types:
             raise UsageError(f"job {self.name} cannot run on {gpu_type}; it accepts {', '.join(self.gpu_types)}")
         return self._with(gpu_types={gpu_type: self.mgpu if self.gpu_types is None else self.gpu_types[gpu_type]})
@@ -319,4 +319,4 @@ class Share:
     gpus: Mapping[int, int]
     """GPU → milli-GPUs that they take of it; 0 → milli-GPUs in all where the server is a pool."""
     part: str = ""
-    """Of which part of the job they are; empty where it has none."""
+    """Part of the job that they are of; empty where it has none."""

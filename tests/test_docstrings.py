@@ -25,7 +25,7 @@ NEVER_FIRST = frozenset(
 FRAGMENTS = ("The same", "How many", "How much", "How long", "How often", "How far")
 FEWEST_WORDS = 3
 """Words of a method's first line where its name is a single word, as in ``place`` or ``lines``."""
-PENDING = ("mast_opt/problems/job_placement/live_fleet", "mast_opt/live/hosts", "mast_opt/live/loop")
+PENDING = ("mast_opt/problems/job_placement/live_fleet", "mast_opt/live/loop")
 
 
 class Docstring(NamedTuple):

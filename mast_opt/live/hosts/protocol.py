@@ -18,16 +18,16 @@ class Can(enum.Enum):
     """Abilities of a host. A loop gives no command that its host cannot carry out."""
 
     DICTATE_SERVERS = "dictate-servers"
-    """It starts jobs on exactly the servers that it is given."""
+    """The host starts jobs on exactly the servers that it is given."""
     STOP = "stop"
     CHECKPOINT = "checkpoint"
-    """Work is saved when a job stops."""
+    """The host saves work when a job stops."""
     COPY = "copy"
-    """It copies datasets between regions, and deletes replicas."""
+    """The host copies datasets between regions, and deletes replicas."""
     MOVE_SERVERS = "move-servers"
     MAKE_ROOM = "make-room"
-    """It stops whom it has to for a job that is to start, and may choose others than the loop. So it is asked to start
-    a job before the victims have stopped; where it is asked to stop one, it notes that, and may let it go on."""
+    """The host chooses and stops victims itself when a job starts, perhaps others than the loop would. The loop
+    therefore starts a job before the victims have stopped. A command to stop a job is only a hint for such a host."""
 
 
 _NEEDS: Mapping[type[Command], frozenset[Can]] = {
@@ -40,15 +40,15 @@ _NEEDS: Mapping[type[Command], frozenset[Can]] = {
 
 
 class Host(Protocol):
-    """Carries out commands and reports what happens. It may see a command again, after a restart of the loop or where
-    an answer is missing: it carries it out once, and says again what has become of an attempt that has ended. It may
-    report the same thing twice."""
+    """Host that carries out commands and reports what happens. A command may come twice, after a restart of the loop or
+    where an answer was lost: the host carries it out once, and reports the end of an attempt again. It may report the
+    same thing twice."""
 
     name: str
     can: frozenset[Can]
 
     def resume(self, jobs: Iterable[JobRecord]) -> None:
-        """Jobs as a log has them, before anything else is asked: when a loop begins, and when it has read its log
+        """Take over the jobs of a log before anything else is asked: when a loop begins, and when it has read its log
         again. Raises MastOptError if the host cannot be reached."""
         ...
 
@@ -57,12 +57,12 @@ class Host(Protocol):
         ...
 
     def close(self) -> None:
-        """End what goes on in this process for the host; jobs go on."""
+        """Stop threads and close connections of this process; jobs go on."""
         ...
 
     def carry_out(self, now_ms: int, command: Command) -> None:
-        """Begin to do what a command says; what comes of it is reported. It may not block for long. Nothing is reported
-        of a ``Drop``: the host has taken care of it when this returns."""
+        """Begin to carry out a command; its outcome is reported. This may not block for long. Nothing is reported of a
+        ``Drop``: the host has carried it out when this returns."""
         ...
 
     def reports(self, now_ms: int) -> Sequence[Event]:
@@ -70,8 +70,8 @@ class Host(Protocol):
         ...
 
     def happened(self, now_ms: int, event: Event) -> Sequence[Event]:
-        """Events that follow when somebody else says that a server is out of service or in service again: reports of
-        what ran there, where the host does not see that for itself."""
+        """Reports on what ran on a server when another source takes it out of service or back into service, where the
+        host does not see that for itself."""
         ...
 
     def next_ms(self) -> int | None:
@@ -79,12 +79,12 @@ class Host(Protocol):
         ...
 
     def observe(self) -> Collection[Attempt]:
-        """The attempts that hold servers now, whoever started them: the truth, with which a loop compares its state
-        when it begins and now and then."""
+        """Attempts that hold servers now, whoever started them. The loop compares its state with them when it begins
+        and from time to time."""
         ...
 
 
 def within_abilities(host: Host, commands: Iterable[Command]) -> list[Command]:
-    """The commands that a host is able to carry out. The others are for people to do and to report: a host that copies
-    no data neither makes nor deletes a replica."""
+    """Commands that a host is able to carry out. The others are left to people: a host that copies no data neither
+    makes nor deletes a replica."""
     return [one for one in commands if type(one) not in _NEEDS or not host.can.isdisjoint(_NEEDS[type(one)])]

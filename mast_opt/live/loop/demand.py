@@ -31,7 +31,7 @@ class DemandClass(NamedTuple):
 
     @classmethod
     def of(cls, spec: JobSpec) -> DemandClass:
-        """The class of a job."""
+        """Class of demand to which a job belongs."""
         datasets = tuple(sorted(spec.datasets)) if spec.workload or not spec.namespace else ()
         return cls(spec.namespace, spec.workload, spec.tier, tuple(sorted(spec.gpu_types or ())), datasets)
 
@@ -45,7 +45,7 @@ class _Demand:
     mean_mgpu: int | None = None
     """Weighted mean of the days that are over; None before the first one is."""
     jobs: int = 0
-    """Submitted so far."""
+    """Number of jobs that have been submitted."""
     present: int = 0
     """Number of them that have not ended."""
     largest_mgpu: int = 0
@@ -76,7 +76,9 @@ class _Demand:
 
 
 class Demand:
-    """Milli-GPUs that jobs ask for, from their submission to their end. Only ``State.apply`` changes it.
+    """Milli-GPUs that jobs ask for, from their submission to their end. Only ``State.apply`` changes them. A job counts
+    on the type on which it takes the fewest GPUs, also while it waits: work that could not run where its data is
+    belongs to the demand.
 
     A job counts with what it asks for on the type on which it takes the fewest GPUs, while it waits too: what could not
     run where its data is belongs to the demand as much as what could.
@@ -88,7 +90,7 @@ class Demand:
         """Day on which what is old was last forgotten."""
 
     def submitted(self, of: DemandClass, mgpu: int, reads: Iterable[str], now_ms: int) -> None:
-        """A job of this class asks for so much from now on, and reads these datasets."""
+        """Add a job of this class that asks for so much, and reads these datasets."""
         self._forget(now_ms // DAY_MS)
         known = self._classes.get(of)
         if known is None:
@@ -101,7 +103,7 @@ class Demand:
             known.read[dataset] = now_ms // DAY_MS
 
     def ended(self, of: DemandClass, mgpu: int, now_ms: int) -> None:
-        """A job that asked for so much asks for nothing any more."""
+        """Take off a job that asked for so much."""
         self._forget(now_ms // DAY_MS)
         known = self._classes[of]
         known.change(-mgpu, now_ms)
@@ -120,7 +122,7 @@ class Demand:
                 known.forget_before(day - DAYS)
 
     def classes(self) -> tuple[DemandClass, ...]:
-        """All there are, sorted."""
+        """Classes of demand, sorted."""
         return tuple(sorted(self._classes))
 
     def forecast_mgpu(self, of: DemandClass, now_ms: int) -> int:

@@ -1,4 +1,4 @@
-"""The loop in a thread: requests and reports in, a turn, the log, commands out.
+"""The loop in a thread: it takes in requests and reports, makes a turn, writes the log, and sends out commands.
 
 Requests that come while a turn is written are taken in together by the next one. A client is answered, and a command
 leaves, when the turn is in the log. Where the store refuses, everything is as it was before the turn.
@@ -36,9 +36,9 @@ from mast_opt.live.store.records import Answer, Batch, OpenCommand
 from mast_opt.live.store.recovery import snapshot_of
 
 MOST_EVENTS = 20_000
-"""Events of requests that one turn takes in."""
+"""Most events of requests that one turn takes in."""
 RECENT = 500
-"""Events that are kept at hand."""
+"""Number of recent events that are kept in memory."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Live:
 
     @property
     def goes_on(self) -> bool:
-        """Whether the thread is there; it ends when the loop is closed, or when another process leads."""
+        """Whether the thread runs; it ends when the loop is closed, or when another process leads."""
         return self._thread.is_alive()
 
     def close(self) -> None:
@@ -174,7 +174,8 @@ class Live:
             yield self._engine.state
 
     def now_ms(self) -> int:
-        """The time by which the loop goes: that of the clock, and where that has gone back, what has passed since."""
+        """Time of the loop: that of the clock, or, where the clock has gone back, the time before plus the ticks
+        since."""
         (since_ms, since_s), tick_s, clock_ms = self._anchor, self._ticks(), self._clock()
         carried_ms = since_ms + int(1000 * (tick_s - since_s))
         if clock_ms >= carried_ms:
@@ -182,7 +183,8 @@ class Live:
         return max(clock_ms, carried_ms, self._engine.state.now_ms)
 
     def on_stored(self, call: Callable[[int], object]) -> Callable[[], None]:
-        """Have a function called with the number of the last event after every turn; returns what ends that."""
+        """Call a function with the number of the last event after every turn; returns a function that ends the
+        calls."""
         self._stored.append(call)
         return lambda: self._stored.remove(call)
 
@@ -203,7 +205,7 @@ class Live:
                 return
 
     def step(self) -> bool:
-        """One turn with the requests that have come; False if the loop has come to its end."""
+        """Make one turn with the requests that have come; False if the loop has ended."""
         with self._wake:
             taken = self._take()
         try:
@@ -222,7 +224,7 @@ class Live:
         return True
 
     def _take(self) -> list[Request]:
-        """Requests for one turn."""
+        """Take the requests of one turn from the queue."""
         taken, count = [], 0
         while self._waiting and count < MOST_EVENTS:
             taken.append(self._waiting.popleft())
@@ -281,7 +283,7 @@ class Live:
             call(self._engine.state.seq)
 
     def _give(self, now_ms: int, commands: Iterable[Command]) -> None:
-        """Commands leave for the host."""
+        """Send commands to the host."""
         for command in commands:
             self.host.carry_out(now_ms, command)
             self._steps.taken(command)
@@ -348,7 +350,7 @@ class Live:
         return False
 
     def _recover(self, *, first: bool = False) -> None:
-        """The state as the log has it; differences from what the host runs; commands without an answer again."""
+        """Rebuild the state from the log, compare it with what the host runs, and repeat commands without an answer."""
         with self._lock:
             self._in_log = False
             found = found_in(self._store, self._opening)

@@ -36,7 +36,7 @@ class Found:
     commands: tuple[Command, ...]
     """Commands without an answer, to be given again."""
     settled: tuple[str, ...]
-    """Commands that are not given again, by id."""
+    """Identifiers of commands that are not given again."""
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,9 @@ def differences(
 
 
 class Reconciliation:
-    """Looks at a host now and then. What differs for two looks in a row, and has not changed meanwhile, is a
-    difference: an answer or a command was lost, or the host has lost its work. So a look may show what was so a while
-    ago, as long as that is less than the time between two looks."""
+    """Comparison of a state with its host from time to time. A difference counts if two looks in a row find it
+    unchanged: an answer or a command was lost, or the host has lost its work. So a look may be out of date by less than
+    the time between two looks."""
 
     def __init__(self) -> None:
         self._before: set[tuple[str, int, JobState | None, bool]] = set()
@@ -170,7 +170,7 @@ def early_starts(host: Host, state: State, events: Sequence[ev.Stored]) -> list[
 
 
 def completed(state: State, reports: Iterable[ev.Event]) -> list[ev.Event]:
-    """The reports of a host, with those that others imply: what has finished had started."""
+    """Reports of a host, with those that they imply: a job that has finished had started."""
     found: list[ev.Event] = []
     for event in reports:
         if isinstance(event, (ev.Finished, ev.Failed)):

@@ -1,4 +1,4 @@
-"""A store over a database: the log, and in the same transactions what goes with it."""
+"""A store in an SQL database: the log, with further records in the same transactions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mast_opt.live.store.writer import GroupWriter, Waiting
 CHUNK = 5000
 """Events that are read at a time."""
 MOST_NAMES = 400
-"""Names that one statement asks for."""
+"""Most names in one statement."""
 SNAPSHOTS = 2
 """Number of snapshots that are kept."""
 PLAN_COLUMNS = ("id", "path", "folder", "checksum", "instance", "status", "objective", "bound", "at_ms", "digest")

@@ -233,7 +233,8 @@ def plan_from(
 
 
 def _mistaken(path: Path, stem: str) -> str:
-    """A sentence where the path holds what is called ``stem`` (an instance, a plan) instead of what was looked for."""
+    """A hint where the path holds a ``stem`` (an instance or a plan) instead of what was looked for; empty
+    otherwise."""
     source = open_source(path, stem, Faults())
     if source is None or source.header() is None:
         return ""
@@ -242,7 +243,8 @@ def _mistaken(path: Path, stem: str) -> str:
 
 
 def _foreign(fields: Mapping[str, Any], name: str, checksum: str) -> str:
-    """How ``plan.toml`` says that the plan was made for another instance than the one of that name and checksum.
+    """Mismatch that ``plan.toml`` states between the plan's instance and the one of that name and checksum: by the
+    checksum, or by the name where it states none.
 
     By the checksum; where it states none, by the name.
     """
@@ -290,7 +292,7 @@ def checked_tables(
 
 
 def _others(source: Source, stem: str, schema: Schema) -> tuple[str, ...]:
-    """The tables of the other half where a file holds an instance and a plan of it; none where it does not."""
+    """Tables of the other half of a file that holds an instance and its plan; none where it does not."""
     return (stem, *(table.name for table in schema.tables)) if stem in source.tables() else ()
 
 

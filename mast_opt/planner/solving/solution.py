@@ -50,11 +50,11 @@ class CrossCheck:
     """``confirmed``: it proves the same; ``open``: it contradicts nothing, and proves less; ``failed``: it came to no
     answer; ``contradicted``."""
     status: Status | None
-    """Its own; None where it came to no answer, as are the two figures that it does not know."""
+    """Status of the second solver; None where it came to no answer, as are the two figures that it does not know."""
     objective: float | None
     bound: float | None
     message: str
-    """Its own words, or how the two contradict one another."""
+    """Message of the second solver, or how the two contradict one another."""
 
     def __str__(self) -> str:
         said = [] if self.status is None else [self.status.value, plain(self.objective)]
@@ -104,7 +104,7 @@ class Solution(Summarised, Generic[PlanT]):
     frozen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The part of the start that was frozen; bound and status are those of the rest."""
     overrides: Overrides = field(default_factory=Overrides)
-    """Weights and order that were asked for instead of the instance's; verdict, objective and bound are by them."""
+    """Weights and order that were asked for instead of the instance's; verdict, objective and bound follow them."""
     params: Mapping[str, Value] = field(default_factory=dict)
     """Name → value, of the solver's parameters that were not at their defaults; ``solve`` takes it back."""
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -112,7 +112,7 @@ class Solution(Summarised, Generic[PlanT]):
     strategy: Mapping[str, Value] = field(default_factory=dict)
     """Decisions of the solver about this instance, where it states them."""
     unimproved: bool = False
-    """Is the plan neither proven nor better than the one that the search began with?"""
+    """True if the plan is neither proven nor better than the one that the search began with."""
     sense: Sense = Sense.MIN
     """Whether the objective is minimised or maximised; ``bound`` lies on the other side of it."""
     cross_check: CrossCheck | None = None

@@ -26,7 +26,7 @@ from mast_opt.problems.job_placement.live_fleet.types import Server, Share
 CANCELLED = "cancelled"
 """Reason why a loop stops work that nobody wants any more."""
 SUFFIX = 4
-"""Letters of a job's name that depend on what it asks for."""
+"""Number of letters of a job's name that depend on what it asks for."""
 
 
 class Phase(enum.Enum):
@@ -34,7 +34,7 @@ class Phase(enum.Enum):
 
     WAITING = "waiting"
     WANTED = "wanted"
-    """It is to start: nominated, and not admitted yet."""
+    """The job is to start: its workload is nominated, and not admitted yet."""
     RUNNING = "running"
 
 
@@ -51,7 +51,7 @@ class Task:
     phase: Phase = Phase.WAITING
     shares: tuple[Share, ...] = ()
     stopping: bool = False
-    """The loop has asked it to stop, or takes it to have lost its place."""
+    """True if the loop has asked the job to stop, or has taken its place away."""
     cancelled: bool = False
 
     @property
@@ -86,7 +86,7 @@ class Book:
     # --- what the loop says ---
 
     def resume(self, records: Iterable[JobRecord]) -> None:
-        """Begin with what a log leads to."""
+        """Take over the jobs that a log leads to."""
         self.tasks.clear()
         self._answers.clear()
         self._data_reported = False
@@ -101,7 +101,7 @@ class Book:
             self.tasks[one.name] = task
 
     def start(self, command: Start) -> None:
-        """The loop wants an attempt of a job to run."""
+        """Note that the loop wants an attempt of a job to run."""
         task = self.tasks.get(command.job)
         if task is None:
             self._answers.append(ev.Failed(command.job, command.attempt, "Kueue has no such workload"))
@@ -112,7 +112,7 @@ class Book:
             self._answers.append(ev.Stopped(command.job, command.attempt, 0, 0))
 
     def stop(self, command: Stop) -> None:
-        """The loop wants an attempt of a job to stop."""
+        """Note that the loop wants an attempt of a job to stop."""
         task = self.tasks.get(command.job)
         if task is None or task.attempt != command.attempt or task.phase is Phase.WAITING:
             self._answers.append(ev.Stopped(command.job, command.attempt, 0, 0))
@@ -173,7 +173,7 @@ class Book:
         return one if one is not None and _bare(task.job).endswith(job_name(one)) else None
 
     def _real(self, task: Task, sight: Sight) -> str | None:
-        """The server where a job has been admitted; empty if that cannot be seen yet, None if it has not been."""
+        """Server where a job has been admitted; empty while it cannot be seen, None if no cluster has admitted it."""
         one = self._workload(task, sight)
         if one is None or (one.ended and not task.home):
             return None
@@ -204,7 +204,7 @@ class Book:
             yield from self._changed(task, one, sight)
 
     def _follow_real(self, task: Task, real: str) -> Iterator[ev.Event]:
-        """A cluster has admitted it."""
+        """Report that a cluster has admitted the workload."""
         if task.phase is Phase.WANTED:
             yield from self._admitted(task, real)
         elif task.phase is Phase.WAITING:
@@ -214,7 +214,7 @@ class Book:
             yield from self._adopted(task, real)
 
     def _end(self, task: Task, one: Workload | None) -> Iterator[ev.Event]:
-        """It has ended, or is gone. What ends while it waits is wanted no more."""
+        """Report that the workload has ended or is gone; one that ends while it waits is cancelled."""
         del self.tasks[task.job]
         if task.phase is Phase.WANTED:
             yield from self._make_room(task.server)

@@ -79,7 +79,8 @@ class Transfers:
         return self.under_way[r][-1]
 
     def advance(self, transfer: Transfer) -> list[tuple[int | None, int]]:
-        """Copy what the day still allows: (source, volume) of each part. What is complete is no longer under way."""
+        """Copy what the day still allows, and return (source, volume) of each part. A copy that is complete is no
+        longer under way."""
         (i, r), remote = transfer.pair, self.world.remote
         size = self.moving.size_mb[i]
         made = []
@@ -101,12 +102,12 @@ class Transfers:
         return made
 
     def release_sources(self, transfer: Transfer) -> None:
-        """The sources of a copy may be deleted again."""
+        """Release the sources of a copy: they may be deleted again."""
         for q in transfer.left_kb:
             self._release(transfer.pair[0], q)
 
     def repeat(self, today: Sequence[Step]) -> int:
-        """Days like today until one of the copies ends. They are taken off what is left."""
+        """Number of days like today until one of the copies ends; their volume is taken off."""
         left = {transfer.pair: transfer.left_kb for into in self.under_way for transfer in into}
         more = min((left[step.dataset, step.region][step.source] - 1) // step.kb for step in today)
         for step in today if more > 0 else ():

@@ -1,4 +1,4 @@
-"""Ejection chains for refused jobs (exhaustive): they go in where jobs placed by the same batch can move away.
+"""Ejection chains, which admit refused jobs where other jobs of the same batch can move away.
 
 Nothing of a batch has started yet, so moving costs nothing. Jobs are pushed out by the search for victims, in which
 placed jobs are candidates too, and find other places in turn (an ejection chain). A job ahead in the queue never
@@ -30,11 +30,11 @@ from mast_opt.problems.job_placement.units import WHOLE, Ints
 from mast_opt.problems.search.interface import SearchMonitor
 
 STUCK = 1 << 40
-"""The cost of pushing out a job that is left alone."""
+"""Cost of pushing out a job that must keep its place."""
 
 
 def ejection_chains(batch: BatchState, order: Ints, watch: SearchMonitor, params: ExhaustiveParams) -> BatchState:
-    """The batch after a second chance for each job that is not placed, in the order [J] of the queue."""
+    """The batch after a second chance for each job without a place, in the order [J] of the queue."""
     place_in_queue = np.empty(len(order), np.int64)
     place_in_queue[order] = np.arange(len(order))
     return _EjectionChains(batch, place_in_queue, params).run(watch)
@@ -100,8 +100,8 @@ class _EjectionChains:
         return None
 
     def _tries(self, job: Request) -> Iterator[None]:
-        """One item a chain that may be tried for a job; those that the job does not have of its own come from the spare
-        ones."""
+        """Yield once for each chain that may be tried for a job, first from its own number of tries, then from the
+        spare ones."""
         for _ in range(self.params.chain_tries + job.tasks * int(job.mgpu.max()) // WHOLE):
             yield
         while self.spare > 0:
@@ -109,7 +109,9 @@ class _EjectionChains:
             yield
 
     def _chain(self, batch: BatchState, first: int, found: Victims) -> tuple[bool, list[int]]:
-        """Carry out a chain: whether it came to its end, and who found no place.
+        """Carry out a chain; returns whether it succeeded, and the jobs that found no place. These may be jobs behind
+        the first one whose value is larger than its own, or a job ahead of it, which must not lose its place. There are
+        none if the first job itself does not fit.
 
         Those are jobs behind the first one, which may be worth more than it, and the chain then ends early; or a job
         ahead of it, which must not lose its place. Nobody, where the first one itself does not fit.
@@ -143,7 +145,7 @@ class _EjectionChains:
     def _apply(
         self, batch: BatchState, j: int, job: Request, group: int, level: int, victims: Ints
     ) -> list[int] | None:
-        """Place a job, never to move again in this chain; returns whom it pushed out, or None if it does not fit."""
+        """Place a job for the rest of this chain; returns the jobs that it pushed out, or None if it does not fit."""
         placed = on_servers(batch.state, group, level, job, TIGHT, victims)
         return batch.admit(j, job, placed, victims) if len(placed.server) else None
 
@@ -158,11 +160,11 @@ class _EjectionChains:
         return None
 
     def _make_movable(self) -> None:
-        """Let all placed jobs of one part be pushed out; the larger, the more expensive."""
+        """Let all placed jobs of one part be pushed out, at a cost that grows with their size."""
         self._set_price([at for at, j in self.batch.pending.items() if not self.is_part[j]])
 
     def _set_price(self, places: Sequence[int], cost: int | None = None) -> None:
-        """Let placed jobs be pushed out at a cost; by default the more, the larger they are."""
+        """Let placed jobs be pushed out at a cost, which grows with their size unless given."""
         at, state = np.array(places, np.int64), self.batch.state
         costs = 1 + state.job[J_MGPU, at] // WHOLE if cost is None else np.full(len(at), cost)
         set_price(state, at, self.tier_count, costs)

@@ -14,26 +14,26 @@ from mast_opt.problems.server_assignment.problem import Bools, Ints, ServerAssig
 _Loan = dict[tuple[int, int], int]
 """(type, switchboard) → servers."""
 ATTEMPTS = 50_000
-"""Moves that are tried in the search for an order without loans."""
+"""Most moves that the search for an order without loans tries."""
 CELLS = 5_000_000
-"""Numbers that the states of that search may hold together: large instances see fewer moves."""
+"""Most numbers that the states of that search may hold together: it tries fewer moves on large instances."""
 MIXTURES = 2000
 """Loans of several types or switchboards that are tried in one deadlock."""
 
 
 @dataclass(frozen=True)
 class Deadlock:
-    """A ring of reservations in which each can give only after it was given, and what broke it."""
+    """A deadlock: a ring of reservations that wait for one another's servers, and the relief that broke it."""
 
     wave: int
     """The wave that begins with the relief."""
     ring: tuple[int, ...]
     """Each waits for the next, the last for the first."""
     reservation: int
-    """The one that was relieved."""
+    """The reservation that was relieved."""
     loan: tuple[int, ...]
-    """Servers lent to it; nobody has them and they go back. Empty where no loan to one reservation of the ring was
-    found with which a server could start."""
+    """Servers lent to it, which no reservation has; they go back. Empty where no loan to a reservation of the ring was
+    found that lets a server start."""
     below_mrru: int
     """Amount by which it falls below its guarantee for a while instead; 0 with a loan."""
 
@@ -61,7 +61,7 @@ class Steps:
 
 @dataclass
 class _Flow:
-    """Equal servers with the same way to go."""
+    """Equal servers with the same source and target."""
 
     source: int
     target: int
@@ -136,7 +136,8 @@ class _Order:
             self.spare.setdefault(at, []).append(server)
 
     def run(self, *, loans: bool) -> bool:
-        """One wave of what may move, free servers first; loans go back only if asked. Returns whether any moved."""
+        """Move in one wave what may move, free servers first; loans go back only if asked. Returns whether any
+        moved."""
         started = [
             (flow, self.start(flow, count))
             for flow in self.flows
@@ -237,7 +238,7 @@ class _Order:
         return self.state.pool_below(flow.target, flow.source, flow.kind, flow.board)
 
     def start(self, flow: _Flow, count: int) -> list[int]:
-        """Begin to move so many servers of a flow; these are returned."""
+        """Begin to move so many servers of a flow, and return them."""
         going, flow.servers = flow.servers[:count], flow.servers[count:]
         self.state.start(flow.source, flow.target, flow.kind, flow.board, count)
         self.moves += [(self.wave, server, flow.source, flow.target, flow.loan) for server in going]
@@ -327,7 +328,7 @@ class _Order:
 
 
 def _mixtures(left: _Loan, count: int) -> Iterator[_Loan]:
-    """Every choice of so many servers by type and switchboard."""
+    """Choices of so many servers by type and switchboard."""
     cells = list(left)
 
     def chosen(at: int, missing: int) -> Iterator[_Loan]:
@@ -358,8 +359,8 @@ def _flows(p: ServerAssignment, plan: Plan) -> list[_Flow]:
 
 
 def _ring(blocked: list[_Flow], waiting: list[int], shares: list[bool], pool: int | None) -> tuple[int, ...]:
-    """Reservations that wait for one another: each for those that hold back what it is to be given, the pool also for
-    those that hold back what the sharing ones are to give away."""
+    """Find reservations that wait for one another: each waits for those that hold servers it is to be given, and the
+    pool also for those that hold servers the sharing reservations are to give away."""
     import networkx as nx
 
     waits = nx.DiGraph()

@@ -26,7 +26,7 @@ from mast_opt.problems.search.budget import ROUNDS, TimeBudget
 
 
 class RestartGenerator:
-    """Plans to begin from.
+    """Start plans of the coolings.
 
     Args:
         first: the plan that is nearest to today's.
@@ -73,8 +73,8 @@ class RestartGenerator:
         return decisions(randomised_state(self._a, self._refuse, rng)), hot[turn]
 
     def _packed(self, plan: Assignment, packed: Bools, rng: np.random.Generator) -> Assignment:
-        """The gangs of a plan, some of them packed again; and all other work, in an order drawn at random, where it
-        costs least with this data."""
+        """A plan with some of its gangs packed again, and all other work, in random order, where it costs least with
+        this data."""
         a, regions = self._a, len(self._a.cpu)
         option, region = a.option_start[:-1].copy(), np.full(len(a.tier), regions)
         held, loose = self._gangs[~packed], self._gangs[packed]
@@ -85,7 +85,7 @@ class RestartGenerator:
         return decisions(greedy_state(a, option, region, self._today, others, self._refuse))
 
     def _pack(self, option: Ints, region: Ints, loose: Ints, rng: np.random.Generator) -> None:
-        """Write where one of the packings has these gangs."""
+        """Write the places of these gangs in one of the packings, drawn at random."""
         params = self._params
         width, even = (math.exp(rng.uniform(*np.log(ends))) for ends in (params.beam_width, params.evenness))
         noise, random = params.noise * self._unit * rng.random(), rng.integers(1, 2**63, size=1).astype(np.uint64)
@@ -98,14 +98,14 @@ class RestartGenerator:
 
 
 def changes_of(workloads: int, params: MultistartParams, slice_changes: int, coolings: int = 0) -> int:
-    """Changes of a cooling, after that many; at least a slice."""
+    """Number of changes of a cooling after that many coolings; at least a slice."""
     usual = max(params.changes * workloads, slice_changes)
     for_size, for_time = workloads / params.longer_from_workloads, coolings / params.longer_from_coolings
     return int(usual * max(1.0, for_size) * max(1.0, for_time))
 
 
 def rounds_for(workloads: int, params: MultistartParams, slice_changes: int) -> int:
-    """Rounds where neither a time limit nor a number of rounds is given: as many changes as on larger instances."""
+    """Number of rounds where neither a time limit nor a number is given: as many changes as on larger instances."""
     return max(1, ROUNDS * slice_changes // changes_of(workloads, params, slice_changes))
 
 
@@ -118,7 +118,7 @@ class MultistartAnnealing:
 
     name = "plans at a time"
     frequent = True
-    """Is every better plan worth a copy?"""
+    """True where every better plan is kept."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class MultistartAnnealing:
         """Number of coolings that have begun."""
 
     def round(self, pool: ThreadPoolExecutor, threads: int, best: Assignment | None) -> None:
-        """One cooling of every plan; a shorter one where that is all there is time for."""
+        """Cool every plan once; shorter where time is short."""
         changes = changes_of(self._workloads, self._params, self._slices.params.slice_changes, self.coolings)
         if self._pace.rounds_left < 2:
             changes = max(self._params.least_changes, int(changes * min(1.0, self._pace.rounds_left)))

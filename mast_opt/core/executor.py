@@ -50,7 +50,7 @@ _cancel = threading.Event()
 
 
 class WorkerLost(Exception):
-    """The worker of a call ended before the call did; whether by the call or by something else is not known."""
+    """Raised when the worker of a call ended before the call did; whether the call was the cause is not known."""
 
 
 class Call(Protocol[GivenInT, FoundOutT]):
@@ -61,7 +61,7 @@ class Call(Protocol[GivenInT, FoundOutT]):
 
 
 class Shared(Protocol[SharedT]):
-    """A value for several calls, which travels to each worker once; the handle can be pickled into what is given."""
+    """Value for several calls that travels to each worker once; the handle can be pickled as an argument."""
 
     def get(self) -> SharedT:
         """The value; it must not be changed."""
@@ -74,7 +74,7 @@ class Executor(Protocol):
     """Number of calls at a time."""
 
     def share(self, value: SharedInT) -> Shared[SharedInT]:
-        """The value, for calls until the executor is closed.
+        """Share a value for calls until the executor is closed.
 
         Args:
             value: what can be pickled.
@@ -204,7 +204,7 @@ class _Threads:
 
 
 class _Processes:
-    """Processes that begin from nothing, since threads do not survive a fork.
+    """Pool of processes that begin from nothing, since threads do not survive a fork.
 
     Each holds the reading end of a pipe of which only this process has the other: it ends when ``stop`` closes it,
     and when this process ends in whatever way.
@@ -239,7 +239,7 @@ class _Processes:
         return found
 
     def _replace(self, pool: ProcessPoolExecutor) -> None:
-        """All processes of a pool are lost once one of them is: later calls get others."""
+        """Replace a pool: all of its processes are lost once one of them is."""
         with self._lock:
             if self._pool is pool and not self._writer.closed:
                 pool.shutdown(wait=False, cancel_futures=True)
@@ -284,7 +284,8 @@ def _without_interrupts() -> Iterator[None]:
 
 
 def _begin_worker(reader: Connection, patience_s: float) -> None:
-    """Ctrl-C is for the parent, which closes the pipe; a handler and not SIG_IGN, which solvers would inherit."""
+    """Ignore Ctrl-C, which is for the parent: it closes the pipe. A handler and not SIG_IGN, which solvers would
+    inherit."""
     signal.signal(signal.SIGINT, lambda *_: None)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -335,7 +336,7 @@ class _Ray:
 
 
 def _in_task(call: Call[GivenT, FoundT], given: GivenT) -> FoundT:
-    """The call, in a thread of its own: cancelling a task interrupts its main thread, which says so to the call."""
+    """Run the call in a thread of its own: cancelling a task interrupts its main thread, which says so to the call."""
     cancel, found = threading.Event(), Future[FoundT]()
 
     def made() -> None:

@@ -49,7 +49,7 @@ class Datasets:
         return most is None or self.stored_mb.get(region, 0) + size_mb <= most
 
     def created(self, event: ev.DatasetCreated) -> None:
-        """There is a dataset from now on, or one that there was has another size or owner; it is where it was then."""
+        """Add a dataset, or change its size or owner; its replicas stay where they were."""
         if not self.is_news(event):
             raise Unfit(f"dataset {event.dataset} is there already")
         old_mb = self.size_mb.get(event.dataset, 0)
@@ -63,14 +63,14 @@ class Datasets:
                 copying.size_mb = event.size_mb
 
     def is_news(self, event: ev.DatasetCreated) -> bool:
-        """Whether a dataset is new, or what is said of it: its size and owner, where it is known to be."""
+        """Whether an event says anything new of a dataset: its size and owner, or that it exists."""
         if event.dataset not in self.size_mb:
             return True
         as_now = event.size_mb == self.size_mb[event.dataset] and event.namespace == self.namespace[event.dataset]
         return not as_now and self.replicas[event.dataset] == frozenset(event.regions)
 
     def copy_asked(self, event: ev.CopyAsked) -> None:
-        """A replica is being made from now on."""
+        """Begin the copy of a replica, which takes its whole room at once."""
         if event.source not in self.whole_in(event.dataset):
             raise Unfit(f"dataset {event.dataset} is copied from {event.source}, which does not hold it")
         if event.region in self.whole_in(event.dataset) or (event.dataset, event.region) in self.copying:
@@ -79,14 +79,14 @@ class Datasets:
         self._store(event.region, event.size_mb)
 
     def progress(self, event: ev.CopyProgress) -> None:
-        """More of a replica is there."""
+        """Note how much of a replica is there."""
         copying = self.copying.get((event.dataset, event.region))
         if copying is None:
             raise Unfit(f"dataset {event.dataset} is not being copied to {event.region}")
         copying.copied_mb = event.copied_mb
 
     def copy_ended(self, event: ev.CopyEnded) -> bool:
-        """A copy has ended, perhaps one that was not asked here; returns whether there is a replica more."""
+        """End a copy, perhaps one that was not asked for here; returns whether there is a replica more."""
         copying = self.copying.pop((event.dataset, event.region), None)
         if copying is not None and not event.whole:
             self._store(event.region, -copying.size_mb)
@@ -98,14 +98,14 @@ class Datasets:
         return True
 
     def dropped(self, event: ev.ReplicaDropped) -> None:
-        """A replica is deleted."""
+        """Delete a replica of a dataset."""
         if event.region not in self.whole_in(event.dataset):
             raise Unfit(f"dataset {event.dataset} is dropped in {event.region}, which does not hold it")
         self.replicas[event.dataset] -= {event.region}
         self._store(event.region, -self.size_mb.get(event.dataset, 0))
 
     def fits(self, event: ev.CopyProgress | ev.CopyEnded) -> bool:
-        """Whether a report is about what is so now."""
+        """Whether a report fits the present state."""
         copying = self.copying.get((event.dataset, event.region))
         if isinstance(event, ev.CopyProgress):
             return copying is not None and event.copied_mb > copying.copied_mb

@@ -1,4 +1,4 @@
-"""Servers that change hands: a job may start where others still stop only when they have stopped."""
+"""Handover of servers between jobs: a job may start on a server where others still stop only when they have stopped."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ class Handovers:
         self._waiters: dict[str, list[JobRecord]] = {}
 
     def begin(self, record: JobRecord) -> bool:
-        """A job is to start; its ``blockers`` become those that still stop on its servers. False if there are any."""
+        """Register a job that is to start; its ``blockers`` become those that still stop on its servers. False if there
+        are any."""
         if not self._stopping_on:
             return True
         for share in record.shares:
@@ -27,13 +28,13 @@ class Handovers:
         return not record.blockers
 
     def wait(self, record: JobRecord, blocker: str) -> None:
-        """A job that is to start waits for one more."""
+        """Let a job that is to start wait for one more."""
         if blocker not in record.blockers:
             record.blockers.add(blocker)
             self._waiters.setdefault(blocker, []).append(record)
 
     def withdraw(self, record: JobRecord) -> None:
-        """A job is not to start after all."""
+        """Withdraw a job that was to start."""
         for blocker in record.blockers:
             self._waiters[blocker].remove(record)
         record.blockers.clear()
@@ -44,7 +45,7 @@ class Handovers:
             self._stopping_on.setdefault(share.server, set()).add(record.name)
 
     def stopped(self, record: JobRecord) -> Iterable[str]:
-        """A job has stopped; returns the jobs that may start now."""
+        """Note that a job has stopped, and return the jobs that may start now."""
         for share in record.shares:
             there = self._stopping_on[share.server]
             there.discard(record.name)

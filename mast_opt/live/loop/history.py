@@ -75,7 +75,7 @@ class History:
     waits: tuple[Wait, ...]
     """Waits in order of their ends; those still open last."""
     stops: Mapping[str, tuple[str, ...]]
-    """Job → why it was asked to stop, each time."""
+    """Reasons for which each job was asked to stop, by job."""
     waiting_jobs: Steps
     waiting_mgpu: Steps
     held_mgpu: Mapping[str, Steps]
@@ -119,7 +119,7 @@ class _Job:
     region: str
     reason: str = ""
     holds: tuple[str, int] | None = None
-    """Region and milli-GPUs."""
+    """Region and milli-GPUs that the job holds."""
     partner: str = ""
     """The job with the same GPUs, which count for one of them."""
     cancelled: bool = False
@@ -248,7 +248,7 @@ class _Builder:
             self.supply.setdefault(region, []).append((at, now - before))
 
     def _plans(self, at: int, event: Event) -> None:
-        """Data, moves and plans."""
+        """Take in an event of data, moves or plans."""
         if isinstance(event, ev.DatasetCreated):
             more_mb = event.size_mb - self.sizes.get(event.dataset, 0)
             self.sizes[event.dataset] = event.size_mb
@@ -278,7 +278,7 @@ class _Builder:
         self.counts.setdefault(what, []).append((at, 1))
 
     def history(self) -> History:
-        """Everything until now."""
+        """History of all events until now."""
         for name, job in self.jobs.items():
             self._end_wait(self.last_ms, name, job, still=True)
         return History(

@@ -29,19 +29,19 @@ class _Path:
     solved: str = ""
     """Checksum of the instance that was solved last."""
     failed: bool = False
-    """Whether that brought no plan."""
+    """True if the last solve brought no plan."""
     adopted: str = ""
     """Plan that was adopted last."""
     taken_on: int = 0
-    """Steps that it had then."""
+    """Number of steps with which it was adopted."""
     dropped: int = 0
-    """Those of them that were not taken, as they no longer fitted."""
+    """Number of its steps that were dropped, as they no longer fitted."""
     pending: dict[Key, ev.PlanStep] = field(default_factory=dict)
     """Steps that have not begun, in the order of the plan."""
     under_way: dict[Key, ev.PlanStep] = field(default_factory=dict)
     """Steps that have begun and not ended."""
     ready: tuple[ev.PlanStep, ...] | None = None
-    """Those that may begin now; None where steps have changed since they were looked for."""
+    """Steps that may begin now; None where steps have changed since they were looked for."""
 
     @property
     def steps(self) -> tuple[dict[Key, ev.PlanStep], dict[Key, ev.PlanStep]]:
@@ -53,15 +53,15 @@ class Progress:
     """Progress of the plan that a path adopted last."""
 
     plan: str
-    """Empty if none was adopted."""
+    """Name of the plan; empty if none was adopted."""
     steps: int
     """Number of steps with which it was adopted."""
     dropped: int
-    """Not taken, as they no longer fitted."""
+    """Number of steps that were dropped, as they no longer fitted."""
     waiting: tuple[ev.PlanStep, ...]
-    """Not begun."""
+    """Steps that have not begun."""
     under_way: tuple[ev.PlanStep, ...]
-    """Begun and not ended, those of the plan before included."""
+    """Steps that have begun and not ended, those of the plan before included."""
 
 
 class Plans:
@@ -103,28 +103,28 @@ class Plans:
         return known.ready
 
     def asked(self, event: ev.SolveAsked) -> None:
-        """A solve has begun."""
+        """Note that a solve has begun for a path."""
         known = self._paths.setdefault(event.path, _Path())
         if known.asked:
             raise Unfit(f"path {event.path} asks for a plan while it waits for another")
         known.asked = event.checksum
 
     def ended(self, event: ev.SolveEnded) -> None:
-        """A solve has ended."""
+        """Note that a solve has ended for a path."""
         known = self._paths.get(event.path)
         if known is None or known.asked != event.checksum:
             raise Unfit(f"path {event.path} has not asked for this plan")
         known.asked, known.solved, known.failed = "", event.checksum, not event.plan
 
     def adopted(self, event: ev.PlanAdopted) -> None:
-        """A plan takes the place of what is left of the one before; what has begun goes on."""
+        """Adopt a plan in place of what is left of the one before; what has begun goes on."""
         known = self._paths.setdefault(event.path, _Path())
         known.pending = {(step.does, step.name, step.target): step for step in event.steps}
         known.adopted, known.taken_on, known.dropped = event.plan, len(known.pending), 0
         known.ready = None
 
     def step_dropped(self, event: ev.StepDropped) -> None:
-        """A step is not taken."""
+        """Drop a step of a plan."""
         known = self._paths.get(event.path)
         if known is None or known.pending.pop((event.does, event.name, event.target), None) is None:
             raise Unfit(f"no plan of path {event.path} has this step")
@@ -150,7 +150,7 @@ class Plans:
                 known.under_way.pop(key, None)
 
     def server_down(self, server: str) -> None:
-        """A server breaks; if it was to move, it does not."""
+        """Cancel the move of a server that breaks."""
         for known in self._paths.values():
             known.ready = None
             for key in [key for key in known.under_way if key[:2] == (ev.MOVE, server)]:

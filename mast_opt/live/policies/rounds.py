@@ -107,7 +107,7 @@ class Progress:
     """Rounds that each lacks, ≥ 0: in any stretch of rounds, what it had is no less than its shares there by more than
     that."""
     running: BoolArray
-    """Did it run in the last round?"""
+    """Mask of the configurations that ran in the last round."""
 
     @classmethod
     def start(cls, configurations: int) -> Progress:

@@ -182,8 +182,8 @@ class WaitingClasses:
         return any(self._room.able[size] & groups for size, groups in waiting.places)
 
     def first_that_may_fit(self, view: View) -> WaitingClass | None:
-        """The class, of those that could have room in a group that has grown since their size was refused there, the
-        one whose head goes first by tier and submission; None if there is none."""
+        """The class whose head goes first by tier and submission, of those that could have room in a group that has
+        grown since their size was refused there; None if there is none."""
         while True:
             first: tuple[int, int, int, WaitingClass] | None = None
             for able, order in zip(self._room.able, self._orders):

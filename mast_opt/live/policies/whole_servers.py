@@ -13,7 +13,7 @@ from mast_opt.problems.job_placement.live_fleet.types import Server
 from mast_opt.problems.job_placement.units import WHOLE
 
 PACKINGS = (NEVER, SAME_TIER, ALWAYS) = ("never", "same-tier", "always")
-"""Choices when a job keeps away from whole servers if there is room elsewhere: never; if that stops no more important
+"""Rules for when a job keeps away from whole servers if there is room elsewhere: never; if that stops no more important
 work than it would otherwise; always."""
 
 

@@ -18,7 +18,7 @@ ACCEPTED, EXISTS, UNKNOWN = "accepted", "exists", "unknown"
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """The client's own name for a request, so that it can be repeated."""
+    """Key that the client gives a request, so that it can be repeated."""
 
     principal: str
     key: str
@@ -26,7 +26,7 @@ class Key:
 
 
 Respond = Callable[[Sequence[str]], tuple[int, str]]
-"""Verdicts on the events of a request → status and body of the answer."""
+"""Status and body of the answer for the verdicts on the events of a request."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class Request:
 
 
 class Unavailable(MastOptError):
-    """The loop does not take anything in now."""
+    """Raised while the loop takes nothing in."""
 
     code = "unavailable"
 
@@ -52,7 +52,7 @@ class KeyReused(MastOptError):
 
 
 def copier(target: Future[tuple[int, str]]) -> Callable[[Future[tuple[int, str]]], None]:
-    """A callback that gives the result of a future to another one."""
+    """Callback that copies the result of a future to another one."""
 
     def copy(source: Future[tuple[int, str]]) -> None:
         error = source.exception()
@@ -65,7 +65,7 @@ def copier(target: Future[tuple[int, str]]) -> Callable[[Future[tuple[int, str]]
 
 
 def answer_all(answered: Sequence[tuple[Request, tuple[int, str]]]) -> None:
-    """Answer the clients that still wait."""
+    """Answer the clients of requests that still wait."""
     for request, answer in answered:
         if not request.done.done():
             request.done.set_result(answer)
@@ -79,7 +79,7 @@ def fail_all(requests: Iterable[Request], error: Exception) -> None:
 
 
 def known_keys(store: Store, taken: Sequence[Request]) -> tuple[list[tuple[Request, tuple[int, str]]], list[Request]]:
-    """Requests that were answered before, with their answers; and the others, each key once."""
+    """Split requests into those that were answered before, with their answers, and the others, each key once."""
     answered, fresh, keys = [], [], dict[tuple[str, str], Request]()
     for request in taken:
         key = request.key

@@ -14,17 +14,17 @@ from mast_opt.problems.job_placement.live_fleet.types import Job
 from mast_opt.problems.job_placement.units import WHOLE
 
 MOST_SAID = 5
-"""Clusters of which a job says why it does not start there."""
+"""Most clusters of which a job says why it does not start there."""
 
 
 def event_object(stored: Stored) -> dict[str, Any]:
-    """An event as in a log of text."""
+    """JSON of an event, as in a log of text."""
     event = stored.event
     return {"seq": stored.seq, "at_ms": stored.at_ms, "event": type(event).__name__, **fields_of(event)}
 
 
 def job_object(record: JobRecord) -> dict[str, Any]:
-    """A job whose end is not known."""
+    """JSON of a job that has not ended."""
     return {
         "job": record.name,
         "state": record.state.value,
@@ -42,7 +42,7 @@ def job_object(record: JobRecord) -> dict[str, Any]:
 
 
 def ended_object(log: list[Stored]) -> dict[str, Any] | None:
-    """A job that has ended, from its events; None if they do not say that it has."""
+    """JSON of a job that has ended, from its events; None if they do not say that it has."""
     first = next((stored for stored in log if isinstance(stored.event, Submitted)), None)
     last = log[-1] if log else None
     if first is None or last is None or not isinstance(first.event, Submitted):
@@ -62,7 +62,7 @@ def ended_object(log: list[Stored]) -> dict[str, Any] | None:
 
 
 def fleet_object(state: State) -> dict[str, Any]:
-    """Servers, and what is used of them."""
+    """JSON of the servers, and of what is used of them."""
     used: dict[str, int] = {}
     for record in state.jobs.values():
         for share in record.shares:
@@ -100,7 +100,7 @@ def answer_object(fleet: Fleet, job: Job) -> dict[str, Any]:
 
 
 def bid_object(bid: Bid) -> dict[str, Any]:
-    """A bid."""
+    """JSON of a bid."""
     return {
         "region": bid.region,
         "cluster": bid.cluster,
@@ -123,5 +123,5 @@ def why_not_now(fleet: Fleet, job: Job) -> str:
 
 
 def why_waiting(log: list[Stored]) -> str:
-    """The last reason that a policy gave for a job."""
+    """Last reason that a policy gave for holding a job back."""
     return next((stored.event.reason for stored in reversed(log) if isinstance(stored.event, Refused)), "")

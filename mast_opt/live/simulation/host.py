@@ -74,7 +74,7 @@ class _Attempt:
 
 
 class SimulatedHost:
-    """Carries out commands in virtual time.
+    """Host that carries out commands in virtual time.
 
     Args:
         work: job → what it is.
@@ -134,7 +134,7 @@ class SimulatedHost:
         return due
 
     def carry_out(self, now_ms: int, command: Command) -> None:
-        """Do what a command says; its answer comes later, or at once."""
+        """Carry out a command; its answer comes later, or at once."""
         if isinstance(command, Start):
             self._start(now_ms, command)
         elif isinstance(command, Stop):
@@ -170,7 +170,7 @@ class SimulatedHost:
         return [event]
 
     def _server_down(self, now_ms: int, event: ev.ServerDown) -> list[ev.Event]:
-        """A server breaks, and every job with a task there stops; what follows is its last checkpoint."""
+        """Break a server, and stop every job with a task there; what follows is its last checkpoint."""
         self._down.add(event.server)
         self._moving.pop(event.server, None)
         self._regions_changed(now_ms)
@@ -181,7 +181,7 @@ class SimulatedHost:
         return events
 
     def _regions_changed(self, now_ms: int) -> None:
-        """Regions without a server in service are down."""
+        """Tell the network which regions are down: those without a server in service."""
         if self._network is not None:
             up = {server.region for server in self._servers.values() if server.name not in self._down}
             self._network.set_down(now_ms, {server.region for server in self._servers.values()} - up)
@@ -208,7 +208,7 @@ class SimulatedHost:
         self._set_rate(now_ms, command.job, attempt)
 
     def _set_rate(self, now_ms: int, name: str, attempt: _Attempt) -> None:
-        """A job works at the rate that it has there with its partner; its end follows."""
+        """Set the rate of a job with its partner, and foresee its end."""
         if self._rate is None:
             rate = REFERENCE
         else:
@@ -220,7 +220,7 @@ class SimulatedHost:
         self._answer(attempt.ends_ms, ev.Finished(name, attempt.number, worked_ms))
 
     def _leave(self, now_ms: int, name: str) -> _Attempt:
-        """An attempt has ended; who has shared its GPUs has them for itself."""
+        """End an attempt; a job that has shared its GPUs has them for itself."""
         attempt = self._running.pop(name)
         other = self._running.get(attempt.partner)
         if other is not None:
@@ -245,7 +245,7 @@ class SimulatedHost:
         return stopped
 
     def _forget(self, now_ms: int, stopped: ev.Stopped) -> None:
-        """An attempt has ended; what its checkpoints have saved is there for the next one."""
+        """End an attempt; what its checkpoints have saved is there for the next one."""
         attempt = self._leave(now_ms, stopped.job)
         time_ms = stopped.work_ms if stopped.work_time_ms is None else stopped.work_time_ms
         self._saved[stopped.job] = attempt.work_at(attempt.began_ms + time_ms)
@@ -268,7 +268,7 @@ class SimulatedHost:
         heapq.heappush(self._answers, (at_ms, self._count, event))
 
     def _is_current(self, at_ms: int, event: ev.Event) -> bool:
-        """Whether an answer that was foreseen is still true; takes note of it."""
+        """Whether an answer that was foreseen is still true; notes that it has been given."""
         if isinstance(event, ev.Started):
             attempt = self._running.get(event.job)
             return attempt is not None and attempt.number == event.attempt

@@ -34,15 +34,15 @@ class _Admitted:
     queue: str
     use: Use
     fresh: bool = False
-    """Whether it is only promised its room."""
+    """True if the workload has only reserved its room, since others have to stop first."""
 
 
 @dataclass(frozen=True)
 class _Fit:
-    """How well an amount fits on a flavor."""
+    """Fit of an amount on a flavor, by which flavors are compared."""
 
     free: bool
-    """Whether it fits without stopping anything."""
+    """True if the amount fits without stopping anything."""
     borrows: bool
 
 
@@ -63,7 +63,7 @@ class Admission:
         return self.cluster.queues.get(self.cluster.local_queues.get(f"{one.namespace}/{one.queue}", ""))
 
     def offer(self, one: Workload) -> Offer | str:
-        """How a workload would start now, or why it does not."""
+        """Offer for a workload now, or the reason why it cannot start."""
         queue, local = self.queue_of(one), f"{one.namespace}/{one.queue}"
         if not self.cluster.active:
             return "not connected"
@@ -90,7 +90,7 @@ class Admission:
         self._admit(_Admitted(one, queue.name, found.use, fresh=True))
 
     def load(self, one: Workload, found: Offer) -> float:
-        """The part of their quotas that is in use of the flavors of an offer; that of the fullest."""
+        """Largest share of its quota that is in use, over the flavors of an offer."""
         queue = self.queue_of(one)
         assert queue is not None
         parts = [self.tree.use(queue.name, key) / max(1, self.tree.most(queue.name, key)) for key in found.use]
@@ -99,7 +99,7 @@ class Admission:
     # --- where ---
 
     def _offer(self, one: Workload, queue: ClusterQueue) -> Offer | str:
-        """The flavors of all pod sets, and whom they stop."""
+        """Flavors of all pod sets, and the workloads that they stop."""
         use: dict[Key, int] = {}
         for pods in one.pod_sets:
             if not pods.count:
@@ -117,7 +117,7 @@ class Admission:
         return self._words(queue, use, min(short))
 
     def _with_fewer(self, one: Workload, queue: ClusterQueue, at: int) -> Offer | None:
-        """The offer for as many pods as fit, at least ``minCount``; Kueue lets one pod set of a workload shrink."""
+        """Offer for as many pods as fit, at least ``minCount``; Kueue lets one pod set of a workload shrink."""
         pods = one.pod_sets[at]
         low, high, best = pods.least or 0, pods.count - 1, None
         while low <= high:
@@ -132,7 +132,8 @@ class Admission:
         return best
 
     def _assign(self, queue: ClusterQueue, pods: PodSet, use: dict[Key, int]) -> str:
-        """Add what a pod set takes on the flavors that Kueue would choose; why it takes none, else nothing."""
+        """Add the needs of a pod set on the flavors that Kueue would choose; returns why there are none, or an empty
+        text."""
         excluded = self._excluded(queue)
         needs = {name: each * pods.count for name, each in pods.requests.items() if each and name not in excluded}
         covered = self._covered(queue)
@@ -164,7 +165,7 @@ class Admission:
     def _flavor(
         self, queue: ClusterQueue, group: Group, pods: PodSet, asked: Mapping[str, int], use: Use
     ) -> tuple[str, str]:
-        """The flavor of a group that Kueue would choose, or why none will do."""
+        """Flavor of a group that Kueue would choose, or the reason why none will do."""
         labels = {label for name in group.flavors if name in self.cluster.flavors for label in self._labels(name)}
         best: tuple[tuple[bool, bool], str] | None = None
         reasons: list[str] = []
@@ -195,7 +196,7 @@ class Admission:
         return self.cluster.flavors[flavor].labels
 
     def _fit(self, queue: ClusterQueue, key: Key, amount: int) -> _Fit | None:
-        """How an amount fits; None where it does not, and nothing may be stopped for it."""
+        """Fit of an amount; None where it does not fit, and nothing may be stopped for it."""
         borrows = self.tree.use(queue.name, key) + amount > self.tree.owned(queue.name, key)
         if amount <= self.tree.available(queue.name, key):
             return _Fit(True, borrows)
@@ -238,8 +239,8 @@ class Admission:
     def _candidates(
         self, one: Workload, queue: ClusterQueue, short: set[Key]
     ) -> tuple[list[_Admitted], list[_Admitted]]:
-        """Those of the queue, and those of others that use more than their quota, each in the order in which Kueue
-        would stop them: evicted ones, low priority, recently admitted; among equals the largest."""
+        """Candidates for preemption: of the queue, and of others that use more than their quota, each in the order in
+        which Kueue would stop them: evicted ones, low priority, recently admitted; among equals the largest."""
         own, others = [], []
         cohort = set(self.tree.path(queue.name))
         for other in self._admitted.values():
@@ -264,7 +265,7 @@ class Admission:
     def _stop(
         self, queue: ClusterQueue, use: Use, short: set[Key], candidates: Iterable[_Admitted], *, borrowing: bool
     ) -> tuple[Workload, ...]:
-        """The first of the candidates that make room together, without those that need not stop after all."""
+        """First candidates that make room together, without those that need not stop after all."""
 
         def fits() -> bool:
             return all(

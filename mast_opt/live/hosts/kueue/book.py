@@ -1,7 +1,7 @@
 """Comparison of a loop's jobs with the workloads of the clusters, and the events that make them agree.
 
-The clusters are right. Where a loop wants work to stop that goes on, or to run elsewhere than it does, the loop learns
-what is so: the attempt has stopped, and the next one runs where the work is.
+The clusters are right. Where work goes on that the loop wants to stop, or runs in another place, the loop follows: its
+attempt is reported as stopped, and the next attempt as running where the work is.
 """
 
 from __future__ import annotations

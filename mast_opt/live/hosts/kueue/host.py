@@ -1,4 +1,4 @@
-"""Kueue behind the protocol of hosts: workloads come in as jobs, a nomination is a start.
+"""Host over Kueue: workloads come in as jobs, and a start is a nomination.
 
 A thread looks at the manager and its workers, at every change and every so often, and writes nominations. What it sees
 is reported when the loop asks. The workers decide what stops for what is nominated; the loop learns what they did.
@@ -31,7 +31,7 @@ from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.problems.job_placement.live_fleet.types import Server
 
 WRITERS = 4
-"""Patches that are under way at the same time."""
+"""Number of patches that are under way at the same time."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ class KueueHost:
                 self._due.set()
 
     def _note(self) -> None:
-        """A workload has changed."""
+        """Note that a workload has changed, and look again."""
         self._changed.set()
         self._due.set()
 
@@ -250,7 +250,7 @@ class KueueHost:
                     self._note()
 
     def _names(self, task: Task, sight: Sight, managed: Managed) -> tuple[str, ...]:
-        """The clusters to nominate now: the one that the loop has chosen, and after every round one more."""
+        """Clusters to nominate now: the one that the loop has chosen, and one more after every round."""
         if task.phase is not Phase.WANTED or task.stopping:
             self._nominations.pop(task.job, None)
             return ()
@@ -301,7 +301,7 @@ class KueueHost:
             self._manager.record(managed.found, "Nominated", words, self._now())
 
     def _patch(self, patch: Patch) -> bool:
-        """Whether it was taken; not if the object has changed or gone since. Raises ApiError for other troubles."""
+        """Apply a patch; False if the object has changed or gone since. Raises ApiError for other troubles."""
         try:
             self._manager.patch_status(patch)
         except ApiError as error:

@@ -78,7 +78,7 @@ def table_of(chart: Chart) -> Section:
 
 
 def _spans(chart: Spans) -> Section:
-    """A row for each span, by begin."""
+    """Rows of the spans, by their begin."""
     heads = (
         Head(chart.row_name),
         Head(f"from {chart.unit}", Form.COUNT),
@@ -90,7 +90,7 @@ def _spans(chart: Spans) -> Section:
 
 
 def _heat(chart: HeatMap) -> Section:
-    """A row a cell that there is."""
+    """Rows of the cells that there are."""
     form = _FORMS[chart.scale]
     nothing: tuple[Values, ...] = tuple((None,) * len(chart.columns) for _ in chart.rows)
     before = nothing if chart.before is None else chart.before
@@ -123,14 +123,14 @@ class Report:
     fields: Mapping[str, Any]
     """Fields of ``plan.toml``: solver, bound, versions, …"""
     pictures: tuple[tuple[Picture, Section], ...]
-    """Each with the table behind it."""
+    """Pictures, each with the table behind it."""
     sections: tuple[Section, ...]
     """Further tables of the plan."""
     provenance: str
     notes: tuple[str, ...] = ()
     """Notes that a reader should know before the figures."""
     bound_checked: bool | None = None
-    """Was the bound in ``fields`` computed again? None where that is not known, or there is none."""
+    """True if the bound in ``fields`` was computed again; None where that is not known, or there is none."""
     sense: Sense = Sense.MIN
     policy: str = ""
     """Name of the policy, for a kind whose objective has a name instead of terms."""

@@ -109,12 +109,10 @@ class _EjectionChains:
             yield
 
     def _chain(self, batch: BatchState, first: int, found: Victims) -> tuple[bool, list[int]]:
-        """Carry out a chain; returns whether it succeeded, and the jobs that found no place. These may be jobs behind
-        the first one whose value is larger than its own, or a job ahead of it, which must not lose its place. There are
-        none if the first job itself does not fit.
+        """Carry out a chain; returns whether it succeeded, and the jobs that found no place.
 
-        Those are jobs behind the first one, which may be worth more than it, and the chain then ends early; or a job
-        ahead of it, which must not lose its place. Nobody, where the first one itself does not fit.
+        These may be jobs behind the first one that are worth more than it, which end the chain early, or a job ahead
+        of it, which must not lose its place. There are none if the first job itself does not fit.
         """
         behind, lost = self.place_in_queue > self.place_in_queue[first], list[int]()
         pushed = self._apply(batch, first, batch.request(first), found.group, NOWHERE, found.jobs)

@@ -19,8 +19,8 @@ from mast_opt.problems.resource_allocation.policies import EVERY_JOB_RUNS
 from mast_opt.problems.resource_allocation.problem import ResourceAllocation
 
 RULE = 1.0
-"""Cost in a repair of lowering a floor to nothing, or for a job that need not run; as much as for a resource that
-becomes larger by an average one."""
+"""Cost in a repair of lowering a floor to nothing, or of leaving out a required job; a resource that becomes larger by
+an average one costs as much."""
 TRACE = 1e-6
 """Part of a job's largest rate at which it counts as running."""
 

@@ -80,8 +80,8 @@ def drifted(
 
 
 def _asking(rng: np.random.Generator, problem: ServerAssignment, growth: float) -> ServerAssignment:
-    """The problem with what is asked, spread limits and affinities, made from what today guarantees and holds: who has
-    an affinity wants to stay about as it is in its largest datacenter."""
+    """The problem with requests, spread limits and affinities, made from what today guarantees and holds: a reservation
+    with an affinity wants about its present share of its largest datacenter."""
     now = Measure(problem, problem.servers.owner)
     drift = growth * np.exp(rng.normal(0.0, DRIFT, len(problem.reservations)))
     asked = np.floor(np.maximum(now.guaranteed, 0) * drift).astype(np.int64)

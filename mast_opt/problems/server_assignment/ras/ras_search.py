@@ -36,7 +36,8 @@ from mast_opt.problems.server_assignment.verification.verifier import verify
 
 
 class RasSearch:
-    """Prices, plans and exact re-optimisations take turns; a plan must keep ``caps``, term → value of those before."""
+    """Search in which prices, plans and exact re-optimisations take turns; a plan must keep ``caps``, term → value of
+    those before."""
 
     def __init__(
         self,
@@ -78,7 +79,7 @@ class RasSearch:
         self.limit: Limit | None = None
 
     def run(self, until_s: float | None) -> None:
-        """Rounds of prices and plans until the time comes, or a limit or the gap is reached."""
+        """Run rounds of prices and plans until the time comes, or a limit or the gap is reached."""
         self.until_s = until_s
         share = None if self.watch.stop.time_limit_s is None else self.params.opening_share * self.watch.remaining_s
         self._settle()
@@ -104,7 +105,7 @@ class RasSearch:
         self.limit = self.watch.limit()
 
     def found(self) -> SearchResult[Plan]:
-        """The plan, its racks chosen again where there is time."""
+        """Plan with its racks chosen again where there is time."""
         plan = self._named(self.best)
         if self.limit is None and self.strategy.racks:
             worst = worst_in_racks(self.p, plan, self.strategy.racks)
@@ -154,8 +155,8 @@ class RasSearch:
             self._prove()
 
     def _prove(self) -> None:
-        """The bound of the best prices with whole servers: of the reservations that cost most beyond their least first,
-        until the asked gap is proven."""
+        """Bound of the best prices with whole servers, counted first for the reservations that cost most beyond their
+        least, until the asked gap is proven."""
         assert self.prices is not None
         began, prices, relaxed = self.watch.elapsed_s, self.prices.best, self.prices.bound
         solved, stop = self.relaxed.solved(prices), lambda raised: self._stopped() or self._enough(relaxed + raised)
@@ -205,13 +206,13 @@ class RasSearch:
         self._improve(state, nothing, np.zeros(len(self.size)), infeasible_reservations(self.fleet, state))
 
     def _improve(self, state: RasState, hint: FloatArray, stocks: FloatArray, who: Ints | None = None) -> None:
-        """Let reservations choose again; all, if ``who`` is not given."""
+        """Let reservations choose again: those of ``who``, or all."""
         every = np.arange(len(self.p.reservations)) if who is None else who
         self.passes.improve(state, every, hint, stocks, self.params.pass_tolerance * abs(self.cost))
         self._offer(state)
 
     def _slice(self) -> None:
-        """The reservations that cost most beyond what their prices say, and some others, solved exactly together."""
+        """Solve exactly, together, the reservations that cost most beyond what their prices say, and some others."""
         assert self.prices is not None
         if self.slices is None:
             self.slices = ReservationSubMip(self.p, self._program().minimise(self.weights))
@@ -243,7 +244,7 @@ class RasSearch:
         self.watch.report(objective=shown, plan=partial(self._named, self.best))
 
     def _named(self, servers: Ints) -> Plan:
-        """Named servers for counts."""
+        """Plan of named servers for counts."""
         count = np.empty_like(servers)
         count[self.relaxed.order] = servers
         return expand(self.p, self.relaxed.pairs, count)

@@ -15,7 +15,7 @@ from mast_opt.problems.task_reassignment.problem import Ints, TaskReassignment
 
 RULE = 1.0
 """Cost in a repair of one location less or a dependency given up; making a machine's capacity larger by that of an
-average one is 1. That processes run, and each of a service on a machine of its own, is never given up."""
+average one costs 1. Repairs never give up that processes run, and each of a service on a machine of its own."""
 
 
 def relief(problem: TaskReassignment) -> ElasticProgram:

@@ -56,8 +56,8 @@ def _without_conflicts(problem: TaskReassignment, machine: Ints) -> Ints:
 
 
 def _within_transient_capacity(problem: TaskReassignment, machine: Ints) -> Ints:
-    """Send processes home that run elsewhere where a transient resource is short, those that need most of it first and
-    only where nothing of their service runs: what they need of it at home is held there as it is."""
+    """Send processes home where a transient resource is short, those that need most of it first, and only where nothing
+    of their service runs: their need of it is reserved at home anyway."""
     p = problem
     room = spare(p, machine)
     short = np.flatnonzero((room < 0).any(axis=1))

@@ -40,7 +40,7 @@ STATES = {name: stage for stage, names in _STAGES.items() for name in names.spli
 
 
 def stage_of(states: Iterable[str]) -> Stage | None:
-    """Stage that the states of a row lead (``CANCELLED by 1000``; later versions list a state and its flags); None
+    """Stage of a job by the states of a row (``CANCELLED by 1000``; later versions list a state and its flags); None
     where none is stated. Raises ValueError for a state that Slurm does not have."""
     found = set()
     for state in states:

@@ -160,8 +160,8 @@ class FixAndOptimise:
         return self._mip.fix(excess, np.zeros(len(excess)))
 
     def _staying(self) -> FloatArray | None:
-        """Plan that exceeds links least among those with today's replicas wherever those are feasible, the one found
-        that exceeds links least; None where none was found in time."""
+        """Plan with today's replicas, where those are feasible, that exceeds links least of those found; None where
+        none was found in time."""
         if self._over:
             return None
         p = self._problem

@@ -1,4 +1,4 @@
-"""Integer Lagrangian bound of ras: what the amounts of each small enough reservation can really be in whole servers."""
+"""Integer Lagrangian bound of ras: the cost of small reservations in whole servers instead of fractions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mast_opt.problems.server_assignment.verification.certificate import MOST_CE
 
 
 def never(raised: float) -> bool:
-    """No rise of the bound is enough."""
+    """Return False: no rise of the bound is enough."""
     return False
 
 
@@ -87,7 +87,7 @@ class _Counting:
         self.work, self.left = work, params.total_work * work
 
     def count(self, q: int, wasted: float) -> None:
-        """Every amount, and each level at the price of capacity that makes it most expensive."""
+        """Bound a reservation by every amount, and each level at the price of capacity that makes it most expensive."""
         if self.top[q]:
             gain, beyond = float(self.c.survive[q]), float(self.beyond[q])
             best, gains = least_cost(self._base(q), self._claim(q), int(self.unit[q]), gain, beyond, self.params)
@@ -96,7 +96,8 @@ class _Counting:
                 self.others += [(q, price) for price in (float(self.gain[q]), *gains)]
 
     def solve(self, q: int, wasted: float) -> None:
-        """The least cost itself, of all plans that cost no more than what is ``wasted`` beyond the bound."""
+        """Bound a reservation by its least cost, of all plans that cost no more than what is ``wasted`` beyond the
+        bound."""
         if self.counted_to[q] and wasted > 0:
             target = self._own(q) + wasted
             self._reach(q, target)
@@ -165,9 +166,8 @@ class _Counting:
         return base
 
     def _beyond(self, begin: int, end: int) -> tuple[FloatArray, FloatArray]:
-        """Least cost of the reservations from ``begin`` to ``end`` cost at least at a level of ``top`` or more, what is
-        asked included; the price of capacity is another one there, found by a few steps up and down, and returned
-        too."""
+        """Least cost of the reservations from ``begin`` to ``end`` at a level of ``top`` or more, what is asked
+        included, and the price of capacity that shows it, found by a few steps up and down."""
         r, some = self.r, slice(begin, end)
         survive, limits = self.c.survive.copy(), r.limits._replace(least=self.top)
         best = np.full(end - begin, -np.inf)

@@ -84,7 +84,8 @@ class Chain:
             self._best_cost[0] = cost
 
     def over(self, done: float) -> bool:
-        """Has this cooling come to its end, frozen, failed or fallen behind? The last one is left to its end."""
+        """Whether this cooling has come to its end: frozen, failed or fallen behind. The last one is left to its
+        end."""
         failed = self._urgency >= self._prices.hopeless_urgency and self.lost
         return done >= self._end or ((self._frozen or failed or self._behind) and self._end < 1.0)
 

@@ -27,6 +27,7 @@ def fleet(tmp_path: Path) -> Path:
             ("--solver", "ras", "--param", "price_steps=0"),
             "price_steps of RasParams is 0; expected a whole",
         ),
+        (("--solver", "ras", "--param", "bound_interval=3"), "bound_interval of RasParams is fixed at 10; it is not"),
         (("--solver", "ras", "--param", "price_steps"), "parameter 'price_steps': expected NAME=VALUE"),
         (("--solver", "highs", "--param", "gap=0"), "highs is a MIP backend: it takes options by its own names"),
         (("--solver", "ras", "--params", "nowhere.toml"), "nowhere.toml: No such file or directory; expected a TOML"),
@@ -52,7 +53,7 @@ def test_a_file_that_is_no_toml_is_refused(call: Call, fleet: Path, tmp_path: Pa
 
 def test_file_and_option_reach_the_solver_and_are_recorded(call: Call, fleet: Path, tmp_path: Path) -> None:
     file, plan = tmp_path / "ras.toml", tmp_path / "plan"
-    file.write_text("price_steps = 20\nbound_interval = 10\n[sub_mip]\ngap = 0.01\n")
+    file.write_text("price_steps = 20\nlp_round = 2\n[sub_mip]\ngap = 0.01\n")
     set_here = ("--params", file, "--param", "price_steps=10")
     ended = call("solve", fleet, "--solver", "ras", "--iterations", 1, *set_here, "--out", plan, "--json", "--log")
     assert ended.code == 0
@@ -79,4 +80,4 @@ def test_a_kind_with_methods_of_its_own_has_parameters_for_every_backend(call: C
     assert refused.code == 2
     assert "did you mean 'first_tangents'" in refused.err
     assert "'mast-opt backends resource-allocation' lists its parameters" in refused.err
-    assert "least_tangent = 0.02" in call("backends", "resource-allocation").out
+    assert "most_rounds = 80" in call("backends", "resource-allocation").out

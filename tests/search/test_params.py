@@ -8,11 +8,14 @@ import tomllib
 from dataclasses import FrozenInstanceError, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
+from typing import ClassVar, get_origin, get_type_hints
 
 import pytest
 
 from mast_opt.core.errors import UsageError
+from mast_opt.planner.analysis.purchases import BuyParams
 from mast_opt.planner.io.toml_text import toml_text
+from mast_opt.planner.solving.auto_strategy import AutoParams
 from mast_opt.problems.registry import kind_named, kind_names
 from mast_opt.problems.search.params import Parameter, Params, Value, group, parameter, value_text
 
@@ -29,6 +32,13 @@ class Inner(Params):
 
 
 @dataclass(frozen=True)
+class Pair(Params):
+    first: int = parameter(1, "effect", "reason", low=0)
+    second: int = parameter(2, "effect", "reason", low=0)
+    third: ClassVar[int] = 3
+
+
+@dataclass(frozen=True)
 class Sample(Params):
     count: int = parameter(3, "effect", "reason", low=1, high=9)
     share: float = parameter(0.25, "effect", "reason", low=0)
@@ -36,6 +46,8 @@ class Sample(Params):
     way: str = parameter("up", "effect", "reason", choices=("up", "down"))
     steps: tuple[float, ...] = parameter((1.0, 0.5), "effect", "reason", above=0)
     inner: Inner = group(Inner(gap=0.75), "effect")
+    pair: Pair = group(Pair(second=5), "effect", only=("first",))
+    length: ClassVar[int] = 7
 
 
 def another(one: Parameter) -> Value:
@@ -68,6 +80,12 @@ def test_every_parameter_is_documented_and_its_range_enforced(cls: type[Params],
     for value in wrongs:
         with pytest.raises(UsageError, match=one.name):
             cls.of({one.name: value})
+
+
+def test_there_are_at_most_150_parameters() -> None:
+    """A choice that nobody needs to change is a constant."""
+    classes: list[type[Params]] = [*CLASSES, AutoParams, BuyParams]
+    assert sum(len(cls.parameters()) for cls in classes) <= 150
 
 
 @pytest.mark.parametrize(("cls", "one"), EVERY)
@@ -104,12 +122,13 @@ def _read_in(package: str) -> set[str]:
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
-def test_every_field_is_read_in_the_solver(cls: type[Params]) -> None:
+def test_every_field_and_constant_is_read_in_the_solver(cls: type[Params]) -> None:
     own = _read_in(cls.__module__.rpartition(".")[0])
     shared = _read_in("mast_opt.problems.search")
     for held in (cls(), *cls().groups()):
         read = own | shared if type(held).__module__.startswith("mast_opt.problems.search.") else own
-        assert not {one.name for one in fields(held)} - read
+        constants = {name for name, hint in get_type_hints(type(held)).items() if get_origin(hint) is ClassVar}
+        assert not {*constants, *(one.name for one in fields(held))} - read
 
 
 def test_values_come_in_the_type_of_the_default() -> None:
@@ -117,7 +136,7 @@ def test_values_come_in_the_type_of_the_default() -> None:
     assert (sample.count, sample.share, sample.steps) == (4, 1.0, (2.0, 1.0))
     assert [type(value) for value in (sample.count, sample.share, *sample.steps)] == [int, float, float, float]
     assert Sample.parse(["count=1e0", "fast=true", "steps=2,1", "inner.gap=1"]).values() == {
-        "count": 1, "share": 0.25, "fast": True, "way": "up", "steps": (2.0, 1.0), "inner.gap": 1.0,
+        "count": 1, "share": 0.25, "fast": True, "way": "up", "steps": (2.0, 1.0), "inner.gap": 1.0, "pair.first": 1,
     }  # fmt: skip
     assert Sample(inner=Inner(gap=0.75)).differences() == {}
     assert replace(Sample(), count=5).differences() == {"count": 5}
@@ -128,8 +147,11 @@ def test_values_come_in_the_type_of_the_default() -> None:
     [
         (["cuont=1"], "Sample has no parameter 'cuont'; did you mean 'count'"),
         (["inner.gpa=1"], "Sample has no parameter 'inner.gpa'; did you mean 'inner.gap'"),
-        (["nonsense=1"], "there are: count, share, fast, way, steps, inner.gap"),
+        (["nonsense=1"], "there are: count, share, fast, way, steps, inner.gap, pair.first"),
         (["inner=1"], "Sample has no parameter 'inner'"),
+        (["length=1"], "length of Sample is fixed at 7; it is not a parameter"),
+        (["pair.third=1"], "pair.third of Sample is fixed at 3; it is not a parameter"),
+        (["pair.second=1"], "pair.second of Sample is fixed at 5; it is not a parameter"),
         (["count"], "parameter 'count': expected NAME=VALUE"),
         (["=1"], "expected NAME=VALUE"),
         (["count=1", "count=2"], "parameter count of Sample is given twice"),
@@ -156,6 +178,9 @@ def test_what_is_wrong_in_python_is_told_too() -> None:
         Inner(gap=2)
     with pytest.raises(UsageError, match="group inner of Sample is 3; expected a Inner"):
         Sample(inner=3)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"pair\.second of Sample is fixed at 5"):
+        Sample(pair=Pair())
+    assert Sample(pair=Pair(first=4, second=5)).differences() == {"pair.first": 4}
     with pytest.raises(UsageError, match="count of Sample is True"):
         Sample(count=True)
     with pytest.raises(UsageError, match=r"inner\.gap of Sample is given twice"):

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Generic
+from typing import Any, ClassVar, Generic
 
 import numpy as np
 
@@ -36,13 +36,9 @@ SLACK = 1e-6
 class BuyParams(Params):
     """Parameters of ``buy``: how its time is divided, and how its heuristic searches."""
 
-    first_share: float = parameter(
-        0.2,
-        "Part of the remaining time for a plan without any purchase, and then for one with every purchase.",
-        "Set by hand: a plan that need not be good is found soon or hardly at all.",
-        above=0.0,
-        high=1.0,
-    )
+    first_share: ClassVar[float] = 0.2
+    """Part of the remaining time for a plan without any purchase, and then for one with every purchase. Set by hand: a
+    plan that need not be good is found soon or hardly at all."""
 
     purchase_share: float = parameter(
         0.7,
@@ -63,12 +59,9 @@ class BuyParams(Params):
     bound_share: float = parameter(
         0.2, "Part of the time limit that a heuristic's bound has.", "Set by hand.", above=0.0, high=1.0
     )
-    overload_weight: float = parameter(
-        1000.0,
-        "Weight of overload while a heuristic looks for a plan at the target.",
-        "Set by hand, so that it outweighs every other term of the default weights but remote reads and refused work.",
-        above=0.0,
-    )
+    overload_weight: ClassVar[float] = 1000.0
+    """Weight of overload while a heuristic looks for a plan at the target. Set by hand, so that it outweighs every
+    other term of the default weights but remote reads and refused work."""
 
 
 OUT_OF_REACH = "the target is out of reach, even with everything that may be bought"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from mast_opt.problems.search.params import Params, parameter
 from mast_opt.problems.search.strategy import Strategy
@@ -36,13 +36,9 @@ class AutoParams(Params):
         low=0,
     )
     head_start_s: float = parameter(3.0, "Seconds of that head start.", "Set by hand; see alone_columns.", low=0.0)
-    head_start_share: float = parameter(
-        0.1,
-        "Most of the time limit that the head start takes.",
-        "Set by hand, so that the heuristic keeps nearly all of a short limit.",
-        low=0.0,
-        high=1.0,
-    )
+    head_start_share: ClassVar[float] = 0.1
+    """Most of the time limit that the head start takes. Set by hand, so that the heuristic keeps nearly all of a short
+    limit."""
     turn_share: float = parameter(
         0.5,
         "On one thread, the part of the time limit that the exact solver has before the heuristic gets the rest, on "

@@ -7,7 +7,8 @@
 
 People set ``price_steps`` and ``sub_mip.gap``: as text (``--param sub_mip.gap=0.01``), in a TOML table, where
 ``sub_mip.gap = 0.01`` and ``[sub_mip]`` say the same, and in Python, as a mapping or by the class. A value is checked
-and brought to the type of its default wherever it comes from.
+and brought to the type of its default wherever it comes from. What nobody needs to set is a ``ClassVar`` of the same
+class: a constant, which the solver reads in the same way.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from numbers import Integral, Real
+from operator import attrgetter
 from typing import Any, Self, TypeVar, cast
 
 import numpy as np
@@ -31,6 +33,7 @@ ValueT = TypeVar("ValueT", bound=Value)
 GroupT = TypeVar("GroupT", bound="Params")
 
 _STATED = "parameter"
+_ONLY = "only"
 
 
 @dataclass(frozen=True)
@@ -130,9 +133,13 @@ def parameter(
     return field(default=default, metadata={_STATED: stated})
 
 
-def group(default: GroupT, effect: str) -> GroupT:
-    """A field that holds further parameters; their defaults are those of ``default``, and ``effect`` says why."""
-    return field(default=default, metadata={_STATED: effect})
+def group(default: GroupT, effect: str, *, only: tuple[str, ...] | None = None) -> GroupT:
+    """A field that holds further parameters; their defaults are those of ``default``, and ``effect`` says why.
+
+    Args:
+        only: the names that people may set, the others keep the values of ``default``; all of them if None.
+    """
+    return field(default=default, metadata={_STATED: effect, _ONLY: only})
 
 
 @dataclass(frozen=True)
@@ -150,6 +157,7 @@ class Params:
                 right: object = _named(stated, one.name).checked(value, type(self).__name__)
             elif isinstance(value, type(one.default)):
                 right = value
+                self._check_fixed(one.name, cast(Params, value), cast(Params, one.default))
             else:
                 raise refuse(f"group {one.name} of {type(self).__name__}", value, f"a {type(one.default).__name__}")
             object.__setattr__(self, one.name, right)
@@ -169,7 +177,7 @@ class Params:
         known, flat = cls.parameters(), {}
         for name, value in _flattened(values, ""):
             if name not in known:
-                raise UsageError(f"{cls.__name__} has no parameter {name!r}{_instead(name, known)}")
+                raise cls._unknown(name)
             if name in flat:
                 raise UsageError(f"parameter {name} of {cls.__name__} is given twice")
             flat[name] = known[name].checked(value, cls.__name__)
@@ -189,7 +197,7 @@ class Params:
             if not name or not equals:
                 raise UsageError(f"parameter {text!r}: expected NAME=VALUE, as in {next(iter(known))}=…")
             if name not in known:
-                raise UsageError(f"{cls.__name__} has no parameter {name!r}{_instead(name, known)}")
+                raise cls._unknown(name)
             if name in seen:
                 raise UsageError(f"parameter {name} of {cls.__name__} is given twice")
             seen.add(name)
@@ -198,14 +206,7 @@ class Params:
 
     def values(self) -> dict[str, Value]:
         """Name → value, of all."""
-        flat: dict[str, Value] = {}
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if isinstance(value, Params):
-                flat |= {f"{one.name}.{name}": inner for name, inner in value.values().items()}
-            else:
-                flat[one.name] = value
-        return flat
+        return {name: cast(Value, attrgetter(name)(self)) for name in self.parameters()}
 
     def differences(self) -> dict[str, Value]:
         """Name → value, of those that are not at their default; ``of`` brings the parameters back from it."""
@@ -216,6 +217,25 @@ class Params:
         """The groups of parameters, those inside others too."""
         inner = [value for one in fields(self) if isinstance(value := getattr(self, one.name), Params)]
         return tuple(found for value in inner for found in (value, *value.groups()))
+
+    def _check_fixed(self, name: str, given: Params, default: Params) -> None:
+        """Raise UsageError where a group has other values than its default in what is no parameter."""
+        known = self.parameters()
+        for inner, value in given.values().items():
+            if f"{name}.{inner}" not in known and value != attrgetter(inner)(default):
+                raise self._unknown(f"{name}.{inner}")
+
+    @classmethod
+    def _unknown(cls, name: str) -> UsageError:
+        """The error for a name that is no parameter: a constant, or a misspelling."""
+        *groups, last = name.split(".")
+        held: object = cls()
+        for one in groups:
+            held = getattr(held, one, None)
+        value = getattr(held, last) if isinstance(held, Params) and last in type(held).__annotations__ else None
+        if isinstance(value, (int, float, str, tuple)):
+            return UsageError(f"{name} of {cls.__name__} is fixed at {value_text(value)}; it is not a parameter")
+        return UsageError(f"{cls.__name__} has no parameter {name!r}{_instead(name, cls.parameters())}")
 
     def _with(self, flat: Mapping[str, Value]) -> Self:
         changes: dict[str, object] = {}
@@ -246,11 +266,12 @@ def _parameters(cls: Any) -> dict[str, Parameter]:  # noqa: ANN401 - any datacla
         if isinstance(stated, Parameter):
             found[one.name] = _named(stated, one.name)
             continue
-        inside = cast(Params, one.default)
+        inside, only = cast(Params, one.default), one.metadata[_ONLY]
         values = inside.values()
         for name, inner in inside.parameters().items():
-            full = f"{one.name}.{name}"
-            found[full] = _named(inner, full, values[name])
+            if only is None or name in only:
+                full = f"{one.name}.{name}"
+                found[full] = _named(inner, full, values[name])
     return found
 
 

@@ -16,7 +16,16 @@ from mast_opt.problems.data_placement.verification.verifier import verify
 from tests.data_placement.support import made
 from tests.narrowing import some
 
-FINE = PartsParams(cell_share=0.01, most=7, growth=50)
+
+class ManyReads(PartsParams):
+    growth = 50.0
+
+
+class FewReads(PartsParams):
+    growth = 2.5
+
+
+FINE = ManyReads(cell_share=0.01, most=7)
 
 
 def at_random(problem: DataPlacement, seed: int) -> Plan:
@@ -77,7 +86,7 @@ def test_work_that_cannot_be_split_leaves_the_problem_as_it_is() -> None:
 
 def test_reads_grow_within_the_limit() -> None:
     problem = made("organisation", datasets=60, workloads=120, regions=4)
-    parts = WorkloadParts.of(problem, PartsParams(cell_share=0.001, most=1000, growth=2.5))
+    parts = WorkloadParts.of(problem, FewReads(cell_share=0.001, most=1000))
     assert 1.5 * len(problem.reads) < len(parts.problem.reads) <= 2.5 * len(problem.reads)
 
 

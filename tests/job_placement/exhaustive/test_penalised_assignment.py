@@ -47,9 +47,9 @@ def least_cost(gap: Gap) -> int:
 
 
 def search_of(
-    problem: JobPlacement, params: Mapping[str, object], seed: int = 0, relaxed: bool = True
+    problem: JobPlacement, constants: Mapping[str, object], seed: int = 0, relaxed: bool = True
 ) -> PenalisedAssignment:
-    layout, settings = batch_state_of(problem).layout, AssignmentParams.of(params)
+    layout, settings = batch_state_of(problem).layout, type("Settings", (AssignmentParams,), dict(constants))()
 
     def plan_of(linear: Mip) -> FloatArray | None:
         return backends.get("highs").solve(linear, SolveParams(threads=1)).x if relaxed else None
@@ -76,10 +76,10 @@ def test_small_instances_are_solved_to_the_optimum(seed: int) -> None:
     assert found.objective == least_cost(gap)
 
 
-@pytest.mark.parametrize("params", [{}, {"core": (2,)}, {"exchanged": 3}, {"from_prices": 1.0}])
-def test_rounds_leave_nothing_out_and_come_close(params: dict[str, object]) -> None:
+@pytest.mark.parametrize("constants", [{}, {"core": (2,)}, {"exchanged": 3}, {"from_prices": 1.0}])
+def test_rounds_leave_nothing_out_and_come_close(constants: dict[str, object]) -> None:
     problem = job_placement(tight(6, 30, 1), "gap")
-    search, plan = search_of(problem, params), nothing_placed(problem)
+    search, plan = search_of(problem, constants), nothing_placed(problem)
     values = []
     for _ in range(3):
         plan = some(search.improved(plan, unlimited()))

@@ -10,6 +10,7 @@ import pytest
 
 import mast_opt
 from mast_opt.problems.resource_allocation import ResourceAllocation
+from mast_opt.problems.resource_allocation.methods.params import AllocationParams
 from mast_opt.problems.resource_allocation.policies import POLICIES
 from tests.resource_allocation.support import odd
 
@@ -38,9 +39,12 @@ def test_renaming_everything_changes_nothing(policy: str, solver: str) -> None:
                 np.testing.assert_array_equal(other.plan.share, one.plan.share)
 
 
-@pytest.mark.parametrize("settings", [{"pop": 4}, {"direct_configurations": 0, "joining_configurations": 1}])
+@pytest.mark.parametrize("settings", [{"pop": 4}, {"direct_configurations": 0}])
 @pytest.mark.parametrize("policy", ["max-min", "makespan", "finish-time-fairness", "nash"])
-def test_nor_in_parts_or_with_columns_that_join(policy: str, settings: dict[str, int]) -> None:
+def test_nor_in_parts_or_with_columns_that_join(
+    policy: str, settings: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AllocationParams, "joining_configurations", 1)
     problem = mast_opt.generate("resource-allocation", "packing", seed=3, jobs=16)
     problem = replace(problem, objective=replace(problem.objective, policy=policy))
     plans = [mast_opt.solve(each, "highs", params=settings).plan for each in (problem, renamed(problem))]

@@ -14,6 +14,7 @@ from mast_opt import RasParams
 from mast_opt.problems import backends
 from mast_opt.problems.search.interface import MipSolver, SearchContext, SearchMonitor, StoppingCriteria
 from mast_opt.problems.search.sub_mip import SubMipParams
+from mast_opt.problems.server_assignment.ras.params import IntegerBoundParams
 from mast_opt.problems.server_assignment.ras.solver import ras
 
 PROBLEM = mast_opt.generate("server-assignment", "standard", seed=1, servers=300, reservations=8)
@@ -41,8 +42,9 @@ def recorder(read: set[str], prefix: str) -> Callable[[Any, str], Any]:
 
 def test_a_search_reads_every_parameter(monkeypatch: pytest.MonkeyPatch) -> None:
     """But those of sub-MIPs, whose tests are in ``tests/search``."""
-    every_part = {"sub_mip_round": 1, "lp_round": 1, "lp_gap": 0.0, "integer_bound.margin": 1}
+    every_part = {"sub_mip_round": 1, "lp_round": 1, "lp_gap": 0.0}
     params, read = RasParams.of(every_part), set[str]()
+    monkeypatch.setattr(IntegerBoundParams, "margin", 1)
     names = {name for name in RasParams.parameters() if not name.startswith("sub_mip.")}
     for one in fields(RasParams):
         held = getattr(params, one.name)
@@ -61,5 +63,5 @@ def test_parameters_change_the_search() -> None:
     usual = bound()
     assert bound() == usual
     assert bound(price_steps=1) != usual
-    assert bound(volume={"newest_share": 0.5}) != usual
+    assert bound(integer_bound={"cells": 1}) != usual
     assert bound(sub_mip={"solver": "scip"}) is not None

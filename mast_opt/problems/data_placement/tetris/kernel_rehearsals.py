@@ -22,6 +22,7 @@ from mast_opt.problems.data_placement.tetris.initial_solution import first_state
 from mast_opt.problems.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
 from mast_opt.problems.data_placement.tetris.lagrangian.relaxation import Relaxation
 from mast_opt.problems.data_placement.tetris.lagrangian.tree_cut_relaxation import TreeCutRelaxation
+from mast_opt.problems.data_placement.tetris.multilevel.params import MultilevelParams
 from mast_opt.problems.data_placement.tetris.multilevel.start import multilevel_state
 from mast_opt.problems.data_placement.tetris.params import TetrisParams
 from mast_opt.problems.data_placement.tetris.replica_repair import evict_excess
@@ -106,11 +107,17 @@ def _trees(tools: SearchContext) -> None:
     relaxation.step(2 * PARAMS.tree_cuts.epoch)
 
 
+class _FewNodes(MultilevelParams):
+    """Parameters with which a small sample is coarsened too."""
+
+    coarsest = (0.1,)
+    largest = 10.0
+
+
 def _partition(tools: SearchContext) -> None:
     _, a = _sample()
     watch = SearchMonitor(StoppingCriteria(iterations=1))
-    coarse = replace(PARAMS.multilevel, coarsest=(0.1,), largest=10.0, cycles=2)
-    multilevel_state(a, first_state(a, False, 1), False, TimeBudget(watch, 1.0), tools.rng, coarse)
+    multilevel_state(a, first_state(a, False, 1), False, TimeBudget(watch, 1.0), tools.rng, _FewNodes(cycles=2))
 
 
 def _divide(tools: SearchContext) -> None:

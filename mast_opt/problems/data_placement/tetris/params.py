@@ -7,6 +7,7 @@ the regions where they may run (``option_cells``). Temperatures are in units of 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mast_opt.problems.data_placement.tetris.annealing.params import CoolingParams, MultistartParams, OperatorParams
 from mast_opt.problems.data_placement.tetris.blocks.params import BlockParams
@@ -21,7 +22,7 @@ from mast_opt.problems.data_placement.tetris.sub_mip.params import (
     WorkloadsOnlyParams,
 )
 from mast_opt.problems.data_placement.tetris.workload_parts import PartsParams
-from mast_opt.problems.search.params import Params, group, parameter
+from mast_opt.problems.search.params import Params, group
 
 
 @dataclass(frozen=True)
@@ -42,18 +43,9 @@ class TetrisParams(Params):
     completion: CompletionParams = group(CompletionParams(), "What the search leaves open.")
     blocks: BlockParams = group(BlockParams(), "Blocks, solved by processes or a Ray cluster.")
     plan_limits: PlanLimitParams = group(PlanLimitParams(), "Hard limits on the whole plan.")
-    reserve: float = parameter(
-        0.04, "Share of the time that is reserved for handing the plan over.", "Set by hand.", low=0, high=0.5
-    )
-    handover_s_per_cell: float = parameter(
-        1e-7,
-        "Seconds for each read cell that are reserved too.",
-        "What last pass, certificate and verifier take.",
-        low=0,
-    )
-    lexicographic_weight: float = parameter(
-        1e3,
-        "Weight of the earlier terms, in the search for a later one.",
-        "Caps keep their values; this is a price.",
-        above=0,
-    )
+    reserve: ClassVar[float] = 0.04
+    """Share of the time that is reserved for handing the plan over."""
+    handover_s_per_cell: ClassVar[float] = 1e-7
+    """Seconds for each read cell that are reserved too. What last pass, certificate and verifier take."""
+    lexicographic_weight: ClassVar[float] = 1e3
+    """Weight of the earlier terms, in the search for a later one. Caps keep their values; this is a price."""

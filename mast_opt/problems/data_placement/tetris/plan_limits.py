@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from mast_opt.core.errors import UnsupportedOption
 from mast_opt.problems.data_placement.plan import Plan, today
@@ -43,15 +44,10 @@ class PlanLimitParams(Params):
         "Set by hand: a factor of 8 twice, then halvings.",
         low=2,
     )
-    first: float = parameter(
-        0.05,
-        "First price of a limit that is exceeded: this share of the objective for what the plan has of its term.",
-        "Set by hand.",
-        above=0,
-    )
-    factor: float = parameter(
-        8.0, "By how much a price rises that was too low.", "Set by hand: three searches span a factor of 500.", above=1
-    )
+    first: ClassVar[float] = 0.05
+    """First price of a limit that is exceeded: this share of the objective for what the plan has of its term."""
+    factor: ClassVar[float] = 8.0
+    """By how much a price rises that was too low. Set by hand: three searches span a factor of 500."""
 
 
 @dataclass

@@ -7,6 +7,7 @@ and current runs. The plan of the parts is a plan of the workload: shares add up
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,12 +27,9 @@ class PartsParams(Params):
         above=0,
     )
     most: int = parameter(16, "Most parts of a workload; 1 searches with whole workloads.", "As for cell_share.", low=1)
-    growth: float = parameter(
-        3.0,
-        "Most reads of the divided problem, in reads of the problem; beyond, workloads have fewer parts.",
-        "Memory and the time of a round grow with reads.",
-        low=1,
-    )
+    growth: ClassVar[float] = 3.0
+    """Most reads of the divided problem, in reads of the problem; beyond, workloads have fewer parts. Memory and the
+    time of a round grow with reads."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mast_opt.problems.job_placement.engine.limits import (
     DEFAULT_LIMITS,
@@ -29,32 +30,18 @@ class VictimSearchParams(Params):
         "Set by hand; every bid of the ablation (docs/benchmarks/ablation.md) is proven within them.",
         low=1,
     )
-    candidates: int = parameter(
-        DEFAULT_LIMITS.candidates,
-        "Jobs on one server that are considered, the cheapest ones that free something that is lacking.",
-        "A subset is the bits of one number of 64 bits.",
-        low=1,
-        high=62,
-    )
-    subsets: int = parameter(
-        DEFAULT_LIMITS.subsets,
-        "Most subsets of them that are enumerated, where cores, memory or shared GPUs decide what fits.",
-        "Set by hand, so that one crowded server cannot take all of the time.",
-        low=1,
-    )
-    cells: int = parameter(
-        DEFAULT_LIMITS.cells,
-        "Most servers of a group times tasks of a gang; in larger ones all that may be stopped and helps is stopped.",
-        "A table of that size takes a gigabyte.",
-        low=1,
-    )
-    work: int = parameter(
-        1 << 40,
-        "Most subsets that are enumerated, and servers of a group times tasks of every node, in all; each server gets "
-        "an equal share.",
-        "No limit: nobody waits for one bid of a batch.",
-        low=1,
-    )
+    candidates: ClassVar[int] = DEFAULT_LIMITS.candidates
+    """Jobs on one server that are considered, the cheapest ones that free something that is lacking. A subset is the
+    bits of one number of 64 bits."""
+    subsets: ClassVar[int] = DEFAULT_LIMITS.subsets
+    """Most subsets of them that are enumerated, where cores, memory or shared GPUs decide what fits. Set by hand, so
+    that one crowded server cannot take all of the time."""
+    cells: ClassVar[int] = DEFAULT_LIMITS.cells
+    """Most servers of a group times tasks of a gang; in larger ones all that may be stopped and helps is stopped. A
+    table of that size takes a gigabyte."""
+    work: ClassVar[int] = 1 << 40
+    """Most subsets that are enumerated, and servers of a group times tasks of every node, in all; each server gets an
+    equal share. No limit: nobody waits for one bid of a batch."""
 
     def limits(self) -> SearchLimits:
         """Limits of the search in the form that the engine takes."""
@@ -145,61 +132,35 @@ class AssignmentParams(Params):
     steps: int = parameter(
         1_000, "Moves and exchanges of a round.", "Most gains come within 3,000 steps; rounds begin differently.", low=1
     )
-    exchanged: int = parameter(
-        64,
-        "Jobs whose exchanges with every other one are looked at in a step, drawn at random where there are more.",
-        "Exchanges of all pairs of 200 jobs take most of a step.",
-        low=1,
-    )
-    tabu_least: int = parameter(3, "Fewest steps for which a job may not go back.", "With 10 to 25, 1% worse.", low=0)
-    tabu_most: int = parameter(
-        9, "Most steps for which a job may not go back; at least tabu_least.", "Set by hand with tabu_least.", low=0
-    )
-    penalty: float = parameter(
-        2.0,
-        "First penalty of a mean server's capacity that is exceeded, in mean costs of a job.",
-        "It adapts within some dozens of steps.",
-        above=0,
-    )
-    penalty_rise: float = parameter(
-        1.02, "Factor on the penalty after a step that is infeasible.", "With 1.05 it finds as much.", low=1
-    )
-    penalty_fall: float = parameter(
-        0.9,
-        "Factor on the penalty after a step that is feasible.",
-        "With 0.83 and 0.95 it finds as much.",
-        above=0,
-        high=1,
-    )
-    core: tuple[int, ...] = parameter(
-        (0, 2, 3),
-        "Places a job that a round looks at, the cheapest under the prices; 0 for all. A round draws one of them.",
-        "Few are quick and often enough; all are needed where prices mislead.",
-        low=0,
-    )
-    from_prices: float = parameter(
-        0.25,
-        "Share of the rounds that begin with the linear relaxation, the others with the best plan.",
-        "Set by hand.",
-        low=0,
-        high=1,
-    )
-    relaxed_places: int = parameter(
-        5,
-        "Places a job in that relaxation, the cheapest under the prices.",
-        "Of 1,600 jobs and 80 servers, its optimum is that of the relaxation over all places within 0.01%.",
-        low=1,
-    )
-    price_steps: int = parameter(
-        300, "Most subgradient steps for the prices.", "They reach the linear relaxation within 0.1%.", low=1
-    )
-    price_aim: float = parameter(
-        0.05,
-        "A first subgradient step aims so far above the best bound, as a share of it.",
-        "Between 0.02 and 0.2, prices end within 0.01% of the linear relaxation on eight published instances.",
-        above=0,
-    )
-    price_failures: int = parameter(10, "Subgradient steps without gain before they are halved.", "Set by hand.", low=1)
+    exchanged: ClassVar[int] = 64
+    """Jobs whose exchanges with every other one are looked at in a step, drawn at random where there are more.
+    Exchanges of all pairs of 200 jobs take most of a step."""
+    tabu_least: ClassVar[int] = 3
+    """Fewest steps for which a job may not go back. With 10 to 25, 1% worse."""
+    tabu_most: ClassVar[int] = 9
+    """Most steps for which a job may not go back; at least tabu_least. Set by hand with tabu_least."""
+    penalty: ClassVar[float] = 2.0
+    """First penalty of a mean server's capacity that is exceeded, in mean costs of a job. It adapts within some dozens
+    of steps."""
+    penalty_rise: ClassVar[float] = 1.02
+    """Factor on the penalty after a step that is infeasible. With 1.05 it finds as much."""
+    penalty_fall: ClassVar[float] = 0.9
+    """Factor on the penalty after a step that is feasible. With 0.83 and 0.95 it finds as much."""
+    core: ClassVar[tuple[int, ...]] = (0, 2, 3)
+    """Places a job that a round looks at, the cheapest under the prices; 0 for all. A round draws one of them. Few are
+    quick and often enough; all are needed where prices mislead."""
+    from_prices: ClassVar[float] = 0.25
+    """Share of the rounds that begin with the linear relaxation, the others with the best plan."""
+    relaxed_places: ClassVar[int] = 5
+    """Places a job in that relaxation, the cheapest under the prices. Of 1,600 jobs and 80 servers, its optimum is that
+    of the relaxation over all places within 0.01%."""
+    price_steps: ClassVar[int] = 300
+    """Most subgradient steps for the prices. They reach the linear relaxation within 0.1%."""
+    price_aim: ClassVar[float] = 0.05
+    """A first subgradient step aims so far above the best bound, as a share of it. Between 0.02 and 0.2, prices end
+    within 0.01% of the linear relaxation on eight published instances."""
+    price_failures: ClassVar[int] = 10
+    """Subgradient steps without gain before they are halved."""
 
 
 @dataclass(frozen=True)
@@ -224,13 +185,8 @@ class ExhaustiveRepairParams(Params):
         above=0,
         high=1,
     )
-    whole_from: float = parameter(
-        0.999,
-        "The relaxation's choice for a job counts as whole from here.",
-        "Above the tolerances of a simplex.",
-        above=0,
-        high=1,
-    )
+    whole_from: ClassVar[float] = 0.999
+    """The relaxation's choice for a job counts as whole from here. Above the tolerances of a simplex."""
     whole_share: float = parameter(
         0.4,
         "Share of the time that remains after the relaxation for the whole program, solved from the best plan; 0 for "
@@ -240,25 +196,17 @@ class ExhaustiveRepairParams(Params):
         low=0,
         high=1,
     )
-    whole_nodes: int = parameter(
-        1,
-        "Most nodes of that solve where rounds are counted.",
-        "Most of what the bound gains comes at the root, with its cuts.",
-        low=1,
-    )
+    whole_nodes: ClassVar[int] = 1
+    """Most nodes of that solve where rounds are counted. Most of what the bound gains comes at the root, with its
+    cuts."""
     whole_columns: int = parameter(
         50_000,
         "Most columns (as for sub_mip_columns) of an instance whose whole program is solved.",
         "Set by hand: the first linear program of larger ones takes most of a minute.",
         low=0,
     )
-    unmoved_share: float = parameter(
-        0.5,
-        "Share of the time for a plan without moves, where running jobs may be moved; the rest is for sub-MIPs.",
-        "Set by hand.",
-        low=0,
-        high=1,
-    )
+    unmoved_share: ClassVar[float] = 0.5
+    """Share of the time for a plan without moves, where running jobs may be moved; the rest is for sub-MIPs."""
     ruin_share: float = parameter(
         0.1,
         "Share of the jobs outside the chosen clusters that a round takes out too.",
@@ -289,12 +237,9 @@ class ExhaustiveRepairParams(Params):
         "Set by hand: an exact solve takes far longer than another round.",
         low=1,
     )
-    sub_mip_interval_wide: int = parameter(
-        2,
-        "The same once more than two clusters are solved as one.",
-        "What taking out and putting back can do has been done then.",
-        low=1,
-    )
+    sub_mip_interval_wide: ClassVar[int] = 2
+    """The same once more than two clusters are solved as one. What taking out and putting back can do has been done
+    then."""
     sub_mip: SubMipParams = group(
         SubMipParams(time_limit_s=2.0),
         "Exact solves of the relaxation (which has a time limit of its own) and of some clusters or jobs. Seconds, so "
@@ -318,6 +263,5 @@ class ExhaustiveRepairParams(Params):
         "Such a program has no clock, and its first linear program alone may take long.",
         low=0,
     )
-    least_gain: float = parameter(
-        1e-9, "A round that gains less, as a share of the objective, gains nothing.", "Rounding errors.", low=0
-    )
+    least_gain: ClassVar[float] = 1e-9
+    """A round that gains less, as a share of the objective, gains nothing. Rounding errors."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mast_opt.core.errors import UsageError
 from mast_opt.core.executor import EXECUTORS, RAY, THREADS
@@ -40,31 +41,18 @@ class AllocationParams(Params):
         "Set by hand.",
         low=1,
     )
-    least_tangent: float = parameter(
-        0.02,
-        "Rate of the first of these tangents, as a part of the job's largest rate; the others follow in equal ratios.",
-        "Set by hand.",
-        above=0,
-        high=1,
-    )
+    least_tangent: ClassVar[float] = 0.02
+    """Rate of the first of these tangents, as a part of the job's largest rate; the others follow in equal ratios."""
     direct_configurations: int = parameter(
         20_000,
         "Configurations up to which all are in the first program; with more, those that pay join round by round.",
         "Set by hand.",
         low=0,
     )
-    first_configurations: int = parameter(
-        4,
-        "Configurations of each job in the first program where not all are there, and as many in which it runs alone.",
-        "Set by hand.",
-        low=1,
-    )
-    joining_configurations: int = parameter(
-        6,
-        "Configurations of each job that join in a round at most.",
-        "Set by hand.",
-        low=1,
-    )
+    first_configurations: ClassVar[int] = 4
+    """Configurations of each job in the first program where not all are there, and as many in which it runs alone."""
+    joining_configurations: ClassVar[int] = 6
+    """Configurations of each job that join in a round at most."""
     pop: int = parameter(
         1,
         "Parts of the jobs that are solved by themselves first (POP), each with its share of every resource; 1: none.",

@@ -7,6 +7,7 @@ pairs is the size of an instance.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mast_opt.problems.search.params import Params, group, parameter
 from mast_opt.problems.search.sub_mip import SubMipParams
@@ -19,110 +20,66 @@ MOST_AMOUNTS = 20_000
 class VolumeParams(Params):
     """Parameters of the volume algorithm, which moves prices towards a better bound."""
 
-    newest_share: float = parameter(
-        0.1,
-        "Share of the newest step in the average of what is bought; a larger one swings more.",
-        "The largest that Barahona and Anbil use.",
-        above=0,
-        high=1,
-    )
-    growth: float = parameter(
-        1.1, "Factor of the step length after an improvement.", "After Barahona and Anbil.", low=1
-    )
-    shrinkage: float = parameter(
-        0.66,
-        "Factor of the step length after steps without an improvement.",
-        "After Barahona and Anbil.",
-        above=0,
-        high=1,
-    )
-    patience: int = parameter(
-        10,
-        "Steps without an improvement after which the step length shrinks.",
-        "Set by hand; fewer shrink it before the average has changed.",
-        low=1,
-    )
-    least_pace: float = parameter(
-        1e-3, "Least step length, as a share of the whole.", "Shorter steps change prices by rounding only.", above=0
-    )
-    least_reach: float = parameter(
-        0.02,
-        "Least distance between bound and target that a step aims at, as a share of the bound.",
-        "A plan that is nearly as good as the bound would stop the prices, although the bound can still rise.",
-        low=0,
-    )
-    improvement: float = parameter(
-        1e-7,
-        "Rise of the bound, as a share of it, that counts as an improvement.",
-        "Less is rounding, and would make the step grow for ever.",
-        low=0,
-    )
-    first_price: float = parameter(
-        2.0,
-        "First price of capacity, times what the use of a typical server costs, where no linear program gave one.",
-        "Set by hand; at the price of its use alone no server would be worth buying.",
-        low=0,
-    )
-    affinity_step: float = parameter(
-        10.0,
-        "Step of the prices of affinity, in relation to those of capacity.",
-        "Set by hand.",
-        above=0,
-    )
+    newest_share: ClassVar[float] = 0.1
+    """Share of the newest step in the average of what is bought; a larger one swings more. The largest that Barahona
+    and Anbil use."""
+    growth: ClassVar[float] = 1.1
+    """Factor of the step length after an improvement. After Barahona and Anbil."""
+    shrinkage: ClassVar[float] = 0.66
+    """Factor of the step length after steps without an improvement. After Barahona and Anbil."""
+    patience: ClassVar[int] = 10
+    """Steps without an improvement after which the step length shrinks. Set by hand; fewer shrink it before the average
+    has changed."""
+    least_pace: ClassVar[float] = 1e-3
+    """Least step length, as a share of the whole. Shorter steps change prices by rounding only."""
+    least_reach: ClassVar[float] = 0.02
+    """Least distance between bound and target that a step aims at, as a share of the bound. A plan that is nearly as
+    good as the bound would stop the prices, although the bound can still rise."""
+    improvement: ClassVar[float] = 1e-7
+    """Rise of the bound, as a share of it, that counts as an improvement. Less is rounding, and would make the step
+    grow for ever."""
+    first_price: ClassVar[float] = 2.0
+    """First price of capacity, times what the use of a typical server costs, where no linear program gave one. Set by
+    hand; at the price of its use alone no server would be worth buying."""
+    affinity_step: ClassVar[float] = 10.0
+    """Step of the prices of affinity, in relation to those of capacity."""
 
 
 @dataclass(frozen=True)
 class LocalSearchParams(Params):
     """Parameters of the passes in which reservations choose their servers again."""
 
-    level_tries: int = parameter(3, "Levels on each side of its own that a reservation tries.", "Set by hand.", low=0)
-    levels_above: int = parameter(
-        3,
-        "Of its smallest servers, by which a reservation may raise its level where it lacks something.",
-        "Set by hand.",
+    level_tries: ClassVar[int] = 3
+    """Levels on each side of its own that a reservation tries."""
+    levels_above: ClassVar[int] = 3
+    """Of its smallest servers, by which a reservation may raise its level where it lacks something."""
+    fill_portions: ClassVar[int] = 24
+    """Portions, about, in which what is lacking is filled in; more of them choose more carefully and take longer. Set
+    by hand; one server at a time is slow where thousands are lacking."""
+    repeats: ClassVar[int] = 2
+    """Passes over the reservations at the prices of stocks, and at none, at most; a further one follows a pass that
+    gained enough."""
+    transfers: ClassVar[int] = 8
+    """Servers that a reservation takes from others between two looks at the clock. A few, since each exchange looks at
+    all stocks."""
+    transfer_calls: int = parameter(
+        50,
+        "How often a reservation may take servers from others in a pass.",
+        "Up to 400 servers: what a reservation lacks.",
         low=0,
     )
-    fill_portions: int = parameter(
-        24,
-        "Portions, about, in which what is lacking is filled in; more of them choose more carefully and take longer.",
-        "Set by hand; one server at a time is slow where thousands are lacking.",
-        low=1,
-    )
-    repeats: int = parameter(
-        2,
-        "Passes over the reservations at the prices of stocks, and at none, at most; a further one follows a pass that "
-        "gained enough.",
-        "Set by hand.",
-        low=1,
-    )
-    transfers: int = parameter(
-        8,
-        "Servers that a reservation takes from others between two looks at the clock.",
-        "A few, since each exchange looks at all stocks.",
-        low=1,
-    )
-    transfer_calls: int = parameter(
-        50, "How often a reservation may do so in a pass.", "Up to 400 servers: what a reservation lacks.", low=0
-    )
-    transfer_failures: int = parameter(
-        5,
-        "Exchanges that did not pay after which a reservation gives up.",
-        "Exchanges are tried in the order of their estimates, so later ones pay less often.",
-        low=1,
-    )
+    transfer_failures: ClassVar[int] = 5
+    """Exchanges that did not pay after which a reservation gives up. Exchanges are tried in the order of their
+    estimates, so later ones pay less often."""
 
 
 @dataclass(frozen=True)
 class IntegerBoundParams(Params):
     """Parameters of the bound with whole servers, reservation by reservation."""
 
-    patience: float = parameter(
-        2.0,
-        "The bound is computed after so many times the time that the last one took; in every round where rounds are "
-        "counted.",
-        "It takes at most a third of the time then.",
-        low=0,
-    )
+    patience: ClassVar[float] = 2.0
+    """The bound is computed after so many times the time that the last one took; in every round where rounds are
+    counted. It takes at most a third of the time then."""
     cells: int = parameter(
         7000,
         "Amounts at a switchboard up to which whole servers are counted for every reservation.",
@@ -130,54 +87,32 @@ class IntegerBoundParams(Params):
         low=1,
         high=MOST_AMOUNTS,
     )
-    margin: int = parameter(
-        20,
-        "Largest servers by which the levels that are tried go beyond the relaxed one and today's.",
-        "Set by hand.",
-        low=0,
-    )
-    reach: float = parameter(
-        1.1,
-        "Levels are tried up to so many times the one at which the buffer alone should cost too much.",
-        "Somewhat beyond, because servers are whole.",
-        low=1,
-    )
-    price_strides: tuple[float, ...] = parameter(
-        (1.0, 0.5, 0.25, 0.12, 0.06, 0.03),
-        "Relative changes of the price of capacity that are tried for high levels, each twice up and twice down.",
-        "Halved each time, so that the best price is found within 3%.",
-        above=0,
-    )
-    capacity_prices: int = parameter(
-        60,
-        "Prices of capacity that are tried for a reservation, at most.",
-        "Set by hand; it ends before where prices have settled.",
-        low=1,
-    )
-    price_tolerance: float = parameter(
-        1e-9,
-        "Another price is looked for while the last one raised the cost by more than this share.",
-        "Less is rounding.",
-        low=0,
-    )
-    bisections: int = parameter(40, "Bisections for a price of capacity.", "A price to twelve digits.", low=1, high=200)
-    first_work: float = parameter(
-        4e6,
-        "Steps, about a nanosecond each, for one knapsack of the first bound; they double with each bound.",
-        "Set by hand: four milliseconds.",
-        above=0,
-    )
-    most_work: float = parameter(1e9, "Steps up to which they double.", "A second for one reservation.", above=0)
+    margin: ClassVar[int] = 20
+    """Largest servers by which the levels that are tried go beyond the relaxed one and today's."""
+    reach: ClassVar[float] = 1.1
+    """Levels are tried up to so many times the one at which the buffer alone should cost too much. Somewhat beyond,
+    because servers are whole."""
+    price_strides: ClassVar[tuple[float, ...]] = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)
+    """Relative changes of the price of capacity that are tried for high levels, each twice up and twice down. Halved
+    each time, so that the best price is found within 3%."""
+    capacity_prices: ClassVar[int] = 60
+    """Prices of capacity that are tried for a reservation, at most. Set by hand; it ends before where prices have
+    settled."""
+    price_tolerance: ClassVar[float] = 1e-9
+    """Another price is looked for while the last one raised the cost by more than this share. Less is rounding."""
+    bisections: ClassVar[int] = 40
+    """Bisections for a price of capacity. A price to twelve digits."""
+    first_work: ClassVar[float] = 4e6
+    """Steps, about a nanosecond each, for one knapsack of the first bound; they double with each bound. Set by hand:
+    four milliseconds."""
+    most_work: ClassVar[float] = 1e9
+    """Steps up to which they double. A second for one reservation."""
     total_work: float = parameter(
         10.0, "Steps for all knapsacks of a bound, times those for one.", "Set by hand.", above=0
     )
-    least_waste: float = parameter(
-        0.01,
-        "Reservations that together miss less than this share of what all miss are not solved as knapsacks.",
-        "They cannot raise the bound by more than that.",
-        low=0,
-        high=1,
-    )
+    least_waste: ClassVar[float] = 0.01
+    """Reservations that together miss less than this share of what all miss are not solved as knapsacks. They cannot
+    raise the bound by more than that."""
 
 
 @dataclass(frozen=True)
@@ -191,25 +126,14 @@ class RasParams(Params):
         "Set by hand.",
         low=1,
     )
-    bound_interval: int = parameter(
-        10,
-        "Price steps between two records of the bound.",
-        "Set by hand.",
-        low=1,
-    )
-    pass_tolerance: float = parameter(
-        1e-4,
-        "A pass over the reservations is followed by another where it lowered the cost by more than this share.",
-        "The default gap of a solve: less is not worth a pass.",
-        low=0,
-    )
-    opening_share: float = parameter(
-        0.2,
-        "Share of the time limit for the first prices, which an aggregated linear program gives.",
-        "Set by hand; the rest is left to the search.",
-        above=0,
-        high=1,
-    )
+    bound_interval: ClassVar[int] = 10
+    """Price steps between two records of the bound."""
+    pass_tolerance: ClassVar[float] = 1e-4
+    """A pass over the reservations is followed by another where it lowered the cost by more than this share. The
+    default gap of a solve: less is not worth a pass."""
+    opening_share: ClassVar[float] = 0.2
+    """Share of the time limit for the first prices, which an aggregated linear program gives. Set by hand; the rest is
+    left to the search."""
     lp_round: int = parameter(
         2,
         "The round before which the linear relaxation is solved exactly, once, where gap and size ask for it.",
@@ -235,20 +159,19 @@ class RasParams(Params):
         above=0,
         high=1,
     )
-    lp_dual_gap: float = parameter(
-        1e-6,
-        "Relative gap at which a linear program for prices counts as solved.",
-        "Where capacity lacks, prices are needed to several digits.",
-        low=0,
-    )
+    lp_dual_gap: ClassVar[float] = 1e-6
+    """Relative gap at which a linear program for prices counts as solved. Where capacity lacks, prices are needed to
+    several digits."""
     rounding_orders: int = parameter(
         5,
         "Random orders of reservations in which the rounded plan of the linear relaxation is repaired; 0 for none.",
         "Set by hand; the best of them is kept.",
         low=0,
     )
-    rounding_passes: int = parameter(3, "Passes over the reservations in each of these orders.", "Set by hand.", low=1)
-    volume: VolumeParams = group(VolumeParams(), "Steps of the prices (Barahona and Anbil, 2000).")
+    rounding_passes: ClassVar[int] = 3
+    """Passes over the reservations in each of these orders."""
+    volume: ClassVar[VolumeParams] = VolumeParams()
+    """Steps of the prices (Barahona and Anbil, 2000)."""
     local_search: LocalSearchParams = group(LocalSearchParams(), "Passes in which reservations choose again.")
     integer_bound: IntegerBoundParams = group(IntegerBoundParams(), "The bound with whole servers.")
     sub_mip: SubMipParams = group(
@@ -269,12 +192,9 @@ class RasParams(Params):
         "To save memory.",
         low=0,
     )
-    lexicographic_weight: float = parameter(
-        1e4,
-        "Weight of the terms before, in the search for a term of a lexicographic objective.",
-        "Set by hand: earlier terms have to outweigh every gain, and sums have to keep their digits.",
-        above=0,
-    )
+    lexicographic_weight: ClassVar[float] = 1e4
+    """Weight of the terms before, in the search for a term of a lexicographic objective. Set by hand: earlier terms
+    have to outweigh every gain, and sums have to keep their digits."""
     rack_reservations: int = parameter(
         5,
         "Reservations whose racks are chosen again at the end, those with the largest share in one rack; 0 for none.",

@@ -7,6 +7,7 @@ between 0 and 1 means the temperature T0 · ``last_temperature`` ** x on the way
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mast_opt.problems.search.params import Params, group, parameter
 
@@ -29,13 +30,8 @@ class OperatorParams(Params):
         low=0,
         high=1,
     )
-    same_service_unlisted: float = parameter(
-        0.6,
-        "The same where similar processes are not listed.",
-        "Other swaps are rarely accepted then.",
-        low=0,
-        high=1,
-    )
+    same_service_unlisted: ClassVar[float] = 0.6
+    """The same where similar processes are not listed. Other swaps are rarely accepted then."""
     ejections: float = parameter(
         0.1,
         "Share of ejections: a process takes the place of another, which goes to a third machine.",
@@ -57,22 +53,17 @@ class OperatorParams(Params):
         low=0,
         high=1,
     )
-    similar_processes: int = parameter(
-        64, "Most similar processes that are listed for each.", "Nearer ones are drawn more often anyway.", low=1
-    )
+    similar_processes: ClassVar[int] = 64
+    """Most similar processes that are listed for each. Nearer ones are drawn more often anyway."""
     similar_below: int = parameter(
         10_000,
         "Most processes of an instance for which similar ones are listed.",
         "With more, the same time is better spent on twice as many changes.",
         low=0,
     )
-    listed_share: float = parameter(
-        0.25,
-        "Processes that fit on fewer machines than this share have them listed; others draw any machine.",
-        "Where most machines are possible, a random one is nearly as good and a list is larger.",
-        low=0,
-        high=1,
-    )
+    listed_share: ClassVar[float] = 0.25
+    """Processes that fit on fewer machines than this share have them listed; others draw any machine. Where most
+    machines are possible, a random one is nearly as good and a list is larger."""
     listed_pairs: int = parameter(
         200_000_000,
         "Most pairs of process and machine for which such lists are made.",
@@ -94,12 +85,8 @@ class OperatorParams(Params):
         low=0,
         high=1,
     )
-    exchange_targets: int = parameter(
-        8,
-        "Machines that are tried as the new place of such a process, those with most room first.",
-        "Set by hand.",
-        low=1,
-    )
+    exchange_targets: ClassVar[int] = 8
+    """Machines that are tried as the new place of such a process, those with most room first."""
 
 
 @dataclass(frozen=True)
@@ -114,47 +101,31 @@ class CoolingParams(Params):
     )
     last_temperature: float = parameter(
         1e-6,
-        "Last temperature over the first; less where `finest_share` asks for it.",
+        "Last temperature over the first; lower where a process costs little in the best assignment.",
         "Below, nothing changes on the instances of the challenge.",
         above=0,
         high=0.5,
     )
-    finest_share: float = parameter(
-        0.01,
-        "The last temperature is at most this share of what a process costs on average in the best assignment.",
-        "Where almost nothing is left but the moves themselves, each of them counts.",
-        above=0,
-    )
-    slow: float = parameter(
-        1.4,
-        "Power of the elapsed part of a cooling to which the temperature falls: above 1, it falls slowly at first.",
-        "Set by hand; what is decided while it is hot is not corrected later.",
-        above=0,
-    )
-    hot_end: float = parameter(
-        0.75,
-        "Power at which a cooling from hot ends.",
-        "What is left below, later coolings settle as well.",
-        above=0,
-        high=1,
-    )
-    movable: float = parameter(
-        2.0,
-        "Processes move that can cost at least this many temperatures.",
-        "The large ones find their places first, and small ones do not fill up transient room with moves that mean "
-        "nothing yet.",
-        low=0,
-    )
+    finest_share: ClassVar[float] = 0.01
+    """The last temperature is at most this share of what a process costs on average in the best assignment. Where
+    almost nothing is left but the moves themselves, each of them counts."""
+    slow: ClassVar[float] = 1.4
+    """Power of the elapsed part of a cooling to which the temperature falls: above 1, it falls slowly at first. Set by
+    hand; what is decided while it is hot is not corrected later."""
+    hot_end: ClassVar[float] = 0.75
+    """Power at which a cooling from hot ends. What is left below, later coolings settle as well."""
+    movable: ClassVar[float] = 2.0
+    """Processes move that can cost at least this many temperatures. The large ones find their places first, and small
+    ones do not fill up transient room with moves that mean nothing yet."""
     least_movable: int = parameter(10, "Processes that move however small they are.", "Some always have to.", low=1)
-    freeze_part: float = parameter(
-        0.1,
-        "A cooling ends early if over this part of it the cost has fallen by less than `freeze_share`.",
-        "The time is better spent on the next one.",
-        above=0,
-        high=1,
-    )
+    freeze_part: ClassVar[float] = 0.1
+    """A cooling ends early if over this part of it the cost has fallen by less than `freeze_share`. The time is better
+    spent on the next one."""
     freeze_share: float = parameter(
-        1e-4, "Least fall of the cost over `freeze_part`, as a share of it.", "The default gap of a solve.", low=0
+        1e-4,
+        "A cooling ends early if the cost falls by less than this share of it over a tenth of the cooling.",
+        "The default gap of a solve.",
+        low=0,
     )
 
 
@@ -168,33 +139,23 @@ class PriceParams(Params):
     excess_last: float = parameter(
         1e3, "Price of such a unit at the last temperature; it rises geometrically.", "Set by hand.", above=0
     )
-    broken: float = parameter(
-        30.0,
-        "Price of a missing location or dependency at the first temperature, in temperatures; later it falls as the "
-        "square root of the temperature.",
-        "Set by hand: it is rarely broken while it is hot, and almost never later.",
-        above=0,
-    )
-    urgency: float = parameter(
-        60.0,
-        "In the colder half of a cooling, prices rise by e to this power for the whole of it while a rule is broken.",
-        "A cooling has to end with a plan.",
-        low=0,
-    )
-    most_urgency: float = parameter(1e6, "Factor up to which prices rise so.", "Sums stay exact.", low=1)
+    broken: ClassVar[float] = 30.0
+    """Price of a missing location or dependency at the first temperature, in temperatures; later it falls as the square
+    root of the temperature. Set by hand: it is rarely broken while it is hot, and almost never later."""
+    urgency: ClassVar[float] = 60.0
+    """In the colder half of a cooling, prices rise by e to this power for the whole of it while a rule is broken. A
+    cooling has to end with a plan."""
+    most_urgency: ClassVar[float] = 1e6
+    """Factor up to which prices rise so. Sums stay exact."""
     hopeless_urgency: float = parameter(
         1e4,
         "Factor on prices at which a cooling that is lost ends early.",
         "Some coolings end with a process on a machine too small for it, however expensive that is.",
         low=1,
     )
-    lost_share: float = parameter(
-        0.05,
-        "A cooling that ends with a rule broken is lost if the best known plan costs more than this share above it.",
-        "Less may be the cost of the few changes that are still needed.",
-        low=0,
-        high=1,
-    )
+    lost_share: ClassVar[float] = 0.05
+    """A cooling that ends with a rule broken is lost if the best known plan costs more than this share above it. Less
+    may be the cost of the few changes that are still needed."""
     stricter: float = parameter(
         5.0,
         "Factor on the price of excess while hot, after a cooling that was lost.",
@@ -203,16 +164,13 @@ class PriceParams(Params):
     )
     away: float = parameter(
         3.0,
-        "Price of a process that is not on today's machine, in temperatures, where machines hold `away_processes`.",
+        "Price of a process that is not on today's machine, in temperatures, where machines hold 80 processes or more.",
         "There a few large processes are enough to level everything, and the others had better stay.",
         low=0,
     )
-    away_processes: int = parameter(
-        80,
-        "Processes for each machine from which on `away` applies.",
-        "On b_5, with 400, and on containers a price made plans cheaper.",
-        low=0,
-    )
+    away_processes: ClassVar[int] = 80
+    """Processes for each machine from which on `away` applies. On b_5, with 400, and on containers a price made plans
+    cheaper."""
 
 
 @dataclass(frozen=True)
@@ -268,43 +226,22 @@ class RaceParams(Params):
     correlation of 0.93 to 0.99, at the first rung one of about 0.7.
     """
 
-    rungs: tuple[float, ...] = parameter(
-        (0.45, 0.6, 0.75),
-        "Parts of a cooling after which its energy is compared with that of others.",
-        "Ends correlate with what is reached there.",
-        above=0,
-        high=1,
-    )
-    survivors: tuple[float, ...] = parameter(
-        (1 / 2, 1 / 3, 0.0),
-        "Share of all coolings that came to a rung so far which goes on from it, at least the best.",
-        "Successive halving, and only the best is finished.",
-        low=0,
-        high=1,
-    )
-    window: float = parameter(
-        0.03, "Part of a cooling before a rung over which its energy is averaged.", "It fluctuates.", above=0, high=1
-    )
-    pace_parts: tuple[float, ...] = parameter(
-        (0.0, 0.8, 1.0),
-        "After these parts of a cooling that races it is where others are after `pace_at`.",
-        "It takes its time where large processes find their places.",
-        low=0,
-        high=1,
-    )
-    pace_at: tuple[float, ...] = parameter(
-        (0.12, 0.6, 1.0),
-        "Parts of the cooling that are done after `pace_parts` of its time.",
-        "Measured on a1_4 and a2_3.",
-        low=0,
-        high=1,
-    )
-    other_turn: int = parameter(
-        3,
-        "Every so-manieth cooling offers the way home as did not do best so far.",
-        "Of the instances of the challenge, a1_2 wants it rarely and a2_3 often.",
-        low=2,
-    )
+    rungs: ClassVar[tuple[float, ...]] = (0.45, 0.6, 0.75)
+    """Parts of a cooling after which its energy is compared with that of others. Ends correlate with what is reached
+    there."""
+    survivors: ClassVar[tuple[float, ...]] = (1 / 2, 1 / 3, 0.0)
+    """Share of all coolings that came to a rung so far which goes on from it, at least the best. Successive halving,
+    and only the best is finished."""
+    window: ClassVar[float] = 0.03
+    """Part of a cooling before a rung over which its energy is averaged. It fluctuates."""
+    pace_parts: ClassVar[tuple[float, ...]] = (0.0, 0.8, 1.0)
+    """After these parts of a cooling that races it is where others are after `pace_at`. It takes its time where large
+    processes find their places."""
+    pace_at: ClassVar[tuple[float, ...]] = (0.12, 0.6, 1.0)
+    """Parts of the cooling that are done after `pace_parts` of its time. Measured on a1_4 and a2_3."""
+    other_turn: ClassVar[int] = 3
+    """Every so-manieth cooling offers the way home as did not do best so far. Of the instances of the challenge, a1_2
+    wants it rarely and a2_3 often."""
 
 
 @dataclass(frozen=True)
@@ -320,14 +257,10 @@ class TwineParams(Params):
         "With more, several coolings gain more than a longer one.",
         low=1,
     )
-    near_low: float = parameter(
-        0.4,
-        "Hottest power at which a cooling close to today's assignment begins.",
-        "Half-way down, about.",
-        low=0,
-        high=1,
-    )
-    near_high: float = parameter(0.6, "Coldest power at which it begins.", "Half-way down, about.", low=0, high=1)
+    near_low: ClassVar[float] = 0.4
+    """Hottest power at which a cooling close to today's assignment begins. Half-way down, about."""
+    near_high: ClassVar[float] = 0.6
+    """Coldest power at which it begins. Half-way down, about."""
     near_away: float = parameter(
         6.0,
         "Price of a process that is not on today's machine in such a cooling, in temperatures.",
@@ -352,11 +285,12 @@ class TwineParams(Params):
             race=True,
         ),
         "Schedule with few processes: several coolings race, and some instances want ways home to be rare.",
+        only=("near_share", "rare_ways_home", "race"),
     )
-    many: ScheduleParams = group(
-        ScheduleParams(), "Schedule with many processes: one cooling as slow as possible, then once more to polish."
-    )
+    many: ClassVar[ScheduleParams] = ScheduleParams()
+    """Schedule with many processes: one cooling as slow as possible, then once more to polish."""
     operators: OperatorParams = group(OperatorParams(), "Operators and their shares.")
     cooling: CoolingParams = group(CoolingParams(), "Temperatures.")
     prices: PriceParams = group(PriceParams(), "Limits as prices.")
-    racing: RaceParams = group(RaceParams(), "Racing.")
+    racing: ClassVar[RaceParams] = RaceParams()
+    """Racing of coolings."""

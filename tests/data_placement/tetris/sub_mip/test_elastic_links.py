@@ -43,8 +43,10 @@ def annealed(problem: DataPlacement) -> Plan:
 
 def improved(problem: DataPlacement, solver: MipSolver, near: float = PARAMS.near_excess) -> Plan | None:
     tools = SearchContext(np.random.default_rng(1), SearchMonitor(StoppingCriteria(gap=0.0)), 1, lambda name: solver)
-    params, objective = replace(PARAMS, near_excess=near), StageObjective(dict(problem.objective.weights), {})
-    return FixAndOptimise(problem, tools, objective, params).improve(annealed(problem))
+    objective = StageObjective(dict(problem.objective.weights), {})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(NeighbourhoodParams, "near_excess", near)
+        return FixAndOptimise(problem, tools, objective, PARAMS).improve(annealed(problem))
 
 
 class Spy:

@@ -6,6 +6,7 @@ Temperatures are in units of the mean cost of a workload.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mast_opt.problems.search.params import Params, parameter
 
@@ -20,47 +21,33 @@ class CoolingParams(Params):
     cold: float = parameter(
         0.0024, "Last temperature but 0.", "Half and twice of it end within the noise at 20,000 × 30,000 × 20.", above=0
     )
-    no_remote_reads: float = parameter(
-        4.0,
-        "Factor of the first temperature where remote reads are forbidden.",
-        "Work moves only with its data there, and most changes cost far more than the mean.",
-        above=0,
-    )
-    gpus_only: float = parameter(
-        16.0,
-        "Factor of the first temperature where only GPU terms count.",
-        "The mean cost of a workload is small compared with what a gang changes.",
-        above=0,
-    )
+    no_remote_reads: ClassVar[float] = 4.0
+    """Factor of the first temperature where remote reads are forbidden. Work moves only with its data there, and most
+    changes cost far more than the mean."""
+    gpus_only: ClassVar[float] = 16.0
+    """Factor of the first temperature where only GPU terms count. The mean cost of a workload is small compared with
+    what a gang changes."""
     warm: float = parameter(
         0.05,
         "First temperature when a plan is given to start from.",
         "It should be improved, not dissolved.",
         above=0,
     )
-    later_stage: float = parameter(
-        0.3,
-        "First temperature of a later lexicographic term.",
-        "Caps on earlier terms are so steep a price that little of the plan can be dissolved.",
-        above=0,
-    )
-    reheat: float = parameter(
-        0.5, "First temperature of a later cooling, relative to the first one's.", "Set by hand.", above=0
-    )
-    longest: int = parameter(
-        100_000,
-        "Changes per workload beyond which the search cools again from the best plan.",
-        "Beyond, slower cooling is no better than that.",
-        low=1,
-    )
-    unhurried: int = parameter(
-        1_000,
-        "Changes per workload with which cooling begins at the first temperature; with fewer, proportionally colder.",
-        "With fewer changes the hot part of a cooling is wasted.",
-        low=1,
-    )
-    most: int = parameter(50, "Most coolings.", "Set by hand.", low=1)
-    finish: float = parameter(0.06, "Share of a cooling at temperature 0.", "Set by hand.", low=0, high=0.5)
+    later_stage: ClassVar[float] = 0.3
+    """First temperature of a later lexicographic term. Caps on earlier terms are so steep a price that little of the
+    plan can be dissolved."""
+    reheat: ClassVar[float] = 0.5
+    """First temperature of a later cooling, relative to the first one's."""
+    longest: ClassVar[int] = 100_000
+    """Changes per workload beyond which the search cools again from the best plan. Beyond, slower cooling is no better
+    than that."""
+    unhurried: ClassVar[int] = 1_000
+    """Changes per workload with which cooling begins at the first temperature; with fewer, proportionally colder. With
+    fewer changes the hot part of a cooling is wasted."""
+    most: ClassVar[int] = 50
+    """Most coolings."""
+    finish: ClassVar[float] = 0.06
+    """Share of a cooling at temperature 0."""
 
 
 @dataclass(frozen=True)
@@ -104,33 +91,25 @@ class OperatorParams(Params):
         "With 520, as much time for others ends 0.5% to 1% lower, with 3,000 and 7,500 as low, with 30,000 higher.",
         low=0,
     )
-    surrogate_share: float = parameter(
-        0.5, "Share of the guided moves whose region the surrogate chooses.", "Set by hand.", low=0, high=1
-    )
-    holder_share: float = parameter(
-        0.6,
-        "Share of the other moves that go to a region which holds something that the workload reads.",
-        "Set by hand; the rest go to any region.",
-        low=0,
-        high=1,
-    )
+    surrogate_share: ClassVar[float] = 0.5
+    """Share of the guided moves whose region the surrogate chooses."""
+    holder_share: ClassVar[float] = 0.6
+    """Share of the other moves that go to a region which holds something that the workload reads. Set by hand; the rest
+    go to any region."""
     window: int = parameter(
         2_000,
         "Workloads in an active window, which lasts for as many changes.",
         "With fewer, they find too few partners; with more, their data leaves the processor's cache.",
         low=1,
     )
-    partners: int = parameter(
-        16, "Twins of which the surrogate chooses a partner.", "With eight, equal time leads as far.", low=1
-    )
-    closure_workloads: int = parameter(48, "Most workloads of a dependency closure.", "Set by hand.", low=1)
-    closure_datasets: int = parameter(12, "Most datasets of a dependency closure.", "Set by hand.", low=1)
-    slice_changes: int = parameter(
-        20_000,
-        "Changes of a slice, where rounds are counted or nothing is known of the machine.",
-        "A few hundredths of a second.",
-        low=1,
-    )
+    partners: ClassVar[int] = 16
+    """Twins of which the surrogate chooses a partner. With eight, equal time leads as far."""
+    closure_workloads: ClassVar[int] = 48
+    """Most workloads of a dependency closure."""
+    closure_datasets: ClassVar[int] = 12
+    """Most datasets of a dependency closure."""
+    slice_changes: ClassVar[int] = 20_000
+    """Changes of a slice, where rounds are counted or nothing is known of the machine. A few hundredths of a second."""
 
 
 @dataclass(frozen=True)
@@ -143,61 +122,39 @@ class MultistartParams(Params):
         "Beyond, packings lose: 6.320 against 6.237 at 500 × 750 × 10.",
         low=0,
     )
-    repacked: float = parameter(
-        0.2,
-        "Share of the best plan's gangs that are packed again in one cooling of four; the others pack all or none, or "
-        "begin without packing.",
-        "Plans that share most of their gangs with a good one are often better still.",
-        low=0,
-        high=1,
-    )
-    packed: float = parameter(
-        0.3,
-        "First temperature after packing, relative to the usual.",
-        "Data and small work follow, but gangs stay where they were packed.",
-        above=0,
-    )
-    unpacked: tuple[float, ...] = parameter(
-        (1.0, 4.0, 1.0, 16.0),
-        "First temperatures without packing, in turn, relative to the usual.",
-        "A dataset that fills most of a region only moves in a hot cooling.",
-        above=0,
-    )
+    repacked: ClassVar[float] = 0.2
+    """Share of the best plan's gangs that are packed again in one cooling of four; the others pack all or none, or
+    begin without packing. Plans that share most of their gangs with a good one are often better still."""
+    packed: ClassVar[float] = 0.3
+    """First temperature after packing, relative to the usual. Data and small work follow, but gangs stay where they
+    were packed."""
+    unpacked: ClassVar[tuple[float, ...]] = (1.0, 4.0, 1.0, 16.0)
+    """First temperatures without packing, in turn, relative to the usual. A dataset that fills most of a region only
+    moves in a hot cooling."""
     scattered: int = parameter(
         1,
-        "Which of these, counted from 0, begins from data in regions drawn at random; a number beyond them: none.",
+        "Which cooling without packing, counted from 0, begins from data in regions drawn at random; a number beyond "
+        "them: none.",
         "Data that has no room elsewhere stays where it is in all others.",
         low=0,
     )
-    beam_width: tuple[float, ...] = parameter(
-        (50.0, 400.0),
-        "Range in which the width of a beam is drawn, evenly by order of magnitude.",
-        "Which width finds the best packing differs among instances.",
-        low=1,
-    )
-    evenness: tuple[float, ...] = parameter(
-        (1e-3, 0.1),
-        "Range in which a beam's worth of evenness is drawn, evenly by order of magnitude.",
-        "Which one finds the best packing differs among instances.",
-        above=0,
-    )
-    noise: float = parameter(0.5, "Most noise of a beam, in mean costs of a workload.", "So that beams differ.", low=0)
-    choice: float = parameter(
-        0.3,
-        "Temperature at which one packing of a beam is drawn, in mean costs of a workload.",
-        "The cheapest packing is rarely the best start.",
-        above=0,
-    )
+    beam_width: ClassVar[tuple[float, ...]] = (50.0, 400.0)
+    """Range in which the width of a beam is drawn, evenly by order of magnitude. Which width finds the best packing
+    differs among instances."""
+    evenness: ClassVar[tuple[float, ...]] = (1e-3, 0.1)
+    """Range in which a beam's worth of evenness is drawn, evenly by order of magnitude. Which one finds the best
+    packing differs among instances."""
+    noise: ClassVar[float] = 0.5
+    """Most noise of a beam, in mean costs of a workload. So that beams differ."""
+    choice: ClassVar[float] = 0.3
+    """Temperature at which one packing of a beam is drawn, in mean costs of a workload. The cheapest packing is rarely
+    the best start."""
     changes: int = parameter(
         1_500, "Changes per workload of a cooling.", "With 500 to 4,000, a second ends within the noise.", low=1
     )
-    least_changes: int = parameter(750, "Least changes of the last cooling.", "Set by hand.", low=1)
-    longer_from_workloads: int = parameter(
-        100, "Workloads beyond which coolings are longer in proportion.", "So 200 × 300 × 10 ends 1% lower.", low=1
-    )
-    longer_from_coolings: int = parameter(
-        100,
-        "Coolings after which further ones are longer in proportion.",
-        "So 50 × 80 × 6 ends 1.6% lower after 20 s.",
-        low=1,
-    )
+    least_changes: ClassVar[int] = 750
+    """Least changes of the last cooling."""
+    longer_from_workloads: ClassVar[int] = 100
+    """Workloads beyond which coolings are longer in proportion. So 200 × 300 × 10 ends 1% lower."""
+    longer_from_coolings: ClassVar[int] = 100
+    """Coolings after which further ones are longer in proportion. So 50 × 80 × 6 ends 1.6% lower after 20 s."""

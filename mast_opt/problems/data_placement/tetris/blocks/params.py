@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mast_opt.core.errors import UsageError
 from mast_opt.core.executor import EXECUTORS, RAY, THREADS
@@ -45,22 +46,14 @@ class BlockParams(Params):
         "search without a bound.",
         "Two blocks of a standard 20,000 × 20,000 × 20 end 3.3% above one search without it, 0.1% with it.",
     )
-    hot: float = parameter(
-        0.03,
-        "First temperature of the sweeps that continue from the joined plan.",
-        "From 0.005 to 0.1, the same instance ends within 0.3%.",
-        above=0,
-    )
-    sweeps: int = parameter(
-        10, "Sweeps of the label propagation that finds clusters of datasets.", "Set by hand.", low=1
-    )
-    cluster_share: float = parameter(
-        0.05,
-        "Reads of the largest cluster, as a share of a block's.",
-        "Set by hand; blocks of many clusters are alike, so that each needs its share of every region.",
-        above=0,
-        high=1,
-    )
+    hot: ClassVar[float] = 0.03
+    """First temperature of the sweeps that continue from the joined plan. From 0.005 to 0.1, the same instance ends
+    within 0.3%."""
+    sweeps: ClassVar[int] = 10
+    """Sweeps of the label propagation that finds clusters of datasets."""
+    cluster_share: ClassVar[float] = 0.05
+    """Reads of the largest cluster, as a share of a block's. Set by hand; blocks of many clusters are alike, so that
+    each needs its share of every region."""
 
     @property
     def wanted(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mast_opt.problems.search.params import Params, parameter
 
@@ -12,42 +13,32 @@ class RelaxationParams(Params):
     """Steps of the Lagrangian relaxation, and mixed-integer rounding (MIR) of its rows."""
 
     iterations: int = parameter(5, "Iterations in a round, where rounds are counted.", "Set by hand.", low=1)
-    average_every: int = parameter(50, "Iterations between averages.", "With 10 to 100 the bound comes as far.", low=1)
-    evaluate_every: int = parameter(5, "Iterations between evaluations of the bound.", "Set by hand.", low=1)
-    read_step: float = parameter(
-        0.4, "Dual step of the reads' prices.", "Half of it is the most that Pock & Chambolle allow.", above=0
-    )
-    primal_step: float = parameter(
-        1.6,
-        "Primal steps, times those of Pock & Chambolle.",
-        "At 2 the bounds of eight instances still rose faster, at 2.5 two of them stood still. With 4/3 convergence is "
-        "proven (Ma, Cai, Jiang & Han 2023), and rows of reads leave a quarter more.",
-        above=0,
-    )
-    patience: int = parameter(200, "Iterations after which progress is judged.", "Set by hand.", low=1)
-    least_iterations: int = parameter(
-        400, "Least iterations before the relaxation is said to converge.", "Set by hand.", low=0
-    )
-    progress: float = parameter(
-        3e-4, "Share by which these iterations have to improve the bound.", "Set by hand.", low=0
-    )
+    average_every: ClassVar[int] = 50
+    """Iterations between averages. With 10 to 100 the bound comes as far."""
+    evaluate_every: ClassVar[int] = 5
+    """Iterations between evaluations of the bound."""
+    read_step: ClassVar[float] = 0.4
+    """Dual step of the reads' prices. Half of it is the most that Pock & Chambolle allow."""
+    primal_step: ClassVar[float] = 1.6
+    """Primal steps, times those of Pock & Chambolle. At 2 the bounds of eight instances still rose faster, at 2.5 two
+    of them stood still. With 4/3 convergence is proven (Ma, Cai, Jiang & Han 2023), and rows of reads leave a quarter
+    more."""
+    patience: ClassVar[int] = 200
+    """Iterations after which progress is judged."""
+    least_iterations: ClassVar[int] = 400
+    """Least iterations before the relaxation is said to converge."""
+    progress: ClassVar[float] = 3e-4
+    """Share by which these iterations have to improve the bound."""
     roundings: int = parameter(
         8, "Sizes of a GPU type by which rows are rounded: those that most is asked in.", "Set by hand.", low=0
     )
-    sizes: int = parameter(64, "Sizes of a type and tier that have a class of their own.", "Set by hand.", low=1)
-    crowd: int = parameter(
-        12,
-        "Whole gangs in a region of a type from which on its rows are not rounded.",
-        "Rounding buys 0.4% of the bound at 8 and 0.0% at 19. A gang that may run on several types counts as a part of "
-        "each.",
-        low=0,
-    )
-    table_entries: int = parameter(
-        4_000_000,
-        "Most entries of a table of roundings; beyond, rows are rounded by fewer sizes.",
-        "They take 32 MB.",
-        low=0,
-    )
+    sizes: ClassVar[int] = 64
+    """Sizes of a type and tier that have a class of their own."""
+    crowd: ClassVar[int] = 12
+    """Whole gangs in a region of a type from which on its rows are not rounded. Rounding buys 0.4% of the bound at 8
+    and 0.0% at 19. A gang that may run on several types counts as a part of each."""
+    table_entries: ClassVar[int] = 4_000_000
+    """Most entries of a table of roundings; beyond, rows are rounded by fewer sizes. They take 32 MB."""
 
 
 @dataclass(frozen=True)
@@ -69,40 +60,32 @@ class TreeCutParams(Params):
         "They prove more then than they cost the plan.",
         low=0,
     )
-    round_interval: int = parameter(
-        4, "With a single thread, tree cuts have a slice in one of so many rounds.", "The plan has the others.", low=1
-    )
-    wait_after: int = parameter(
-        600,
-        "Iterations without tree cuts after which a relaxation waits for the sub-MIPs.",
-        "It has said nearly all by then, and its thread helps the search.",
-        low=0,
-    )
-    epoch: int = parameter(30, "Iterations between separations.", "Set by hand.", low=1)
-    patience: int = parameter(25, "Separations after which progress is judged.", "Set by hand.", low=1)
-    progress: float = parameter(1e-4, "Share by which they have to improve the bound.", "Set by hand.", low=0)
-    lower: float = parameter(
-        0.95,
-        "Factor of the cuts' average prices with which the bound is evaluated too.",
-        "At lower prices fewer charges exceed their room.",
-        above=0,
-        high=1,
-    )
-    roots: int = parameter(
-        60, "Roots of a region that are tried in a separation.", "With 150 the bound gains 0.1% in four minutes.", low=1
-    )
-    detour: float = parameter(
-        0.3,
-        "Length of a dataset of mean size on the way of a tree, as a part of the root's share, at first.",
-        "Without lengths the first trees are arbitrary.",
-        low=0,
-    )
-    detours: int = parameter(100, "Separations until that length is 0.", "Set by hand.", low=1)
-    step: float = parameter(4.0, "Times the safe step of the cuts' rows.", "It is far below what they bear.", above=0)
-    violation: float = parameter(
-        1e-3, "Least violation of a cut that is added, as a share of what its tree needs.", "Set by hand.", low=0
-    )
-    most_reads: int = parameter(
-        4_000_000, "Room for the reads of trees.", "They take 64 MB, and five times as many gain 0.1%.", low=1
-    )
-    most_trees: int = parameter(30_000, "Room for trees; those without a price make room.", "Set by hand.", low=1)
+    round_interval: ClassVar[int] = 4
+    """With a single thread, tree cuts have a slice in one of so many rounds. The plan has the others."""
+    wait_after: ClassVar[int] = 600
+    """Iterations without tree cuts after which a relaxation waits for the sub-MIPs. It has said nearly all by then, and
+    its thread helps the search."""
+    epoch: ClassVar[int] = 30
+    """Iterations between separations."""
+    patience: ClassVar[int] = 25
+    """Separations after which progress is judged."""
+    progress: ClassVar[float] = 1e-4
+    """Share by which they have to improve the bound."""
+    lower: ClassVar[float] = 0.95
+    """Factor of the cuts' average prices with which the bound is evaluated too. At lower prices fewer charges exceed
+    their room."""
+    roots: ClassVar[int] = 60
+    """Roots of a region that are tried in a separation. With 150 the bound gains 0.1% in four minutes."""
+    detour: ClassVar[float] = 0.3
+    """Length of a dataset of mean size on the way of a tree, as a part of the root's share, at first. Without lengths
+    the first trees are arbitrary."""
+    detours: ClassVar[int] = 100
+    """Separations until that length is 0."""
+    step: ClassVar[float] = 4.0
+    """Times the safe step of the cuts' rows. It is far below what they bear."""
+    violation: ClassVar[float] = 1e-3
+    """Least violation of a cut that is added, as a share of what its tree needs."""
+    most_reads: ClassVar[int] = 4_000_000
+    """Room for the reads of trees. They take 64 MB, and five times as many gain 0.1%."""
+    most_trees: ClassVar[int] = 30_000
+    """Room for trees; those without a price make room."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mast_opt.problems.search.params import Params, parameter
 
@@ -24,38 +25,30 @@ class MultilevelParams(Params):
         "One cycle, which is not interrupted, takes a second or two there.",
         low=0,
     )
-    coarsest: tuple[float, ...] = parameter(
-        (5.0, 60.0),
-        "Range in which the nodes of the coarsest graph are drawn, in regions, evenly by order of magnitude.",
-        "Where clusters are clear, few large nodes are best; elsewhere many.",
-        above=0,
-    )
-    largest: float = parameter(
-        1.5, "Storage of the largest cluster, in mean clusters of the coarsest graph.", "As in KaHIP.", above=0
-    )
-    shrink: float = parameter(
-        0.95, "Coarsening ends with a level that has more than this share of the nodes before.", "Set by hand.", above=0
-    )
-    initial: int = parameter(6, "Partitions that are grown on the coarsest graph.", "Set by hand.", low=1)
-    overload: tuple[float, ...] = parameter(
-        (0.0, 0.5, 1.0),
-        "Storage that coarse levels may exceed, in sizes of their largest node; drawn in each cycle.",
-        "Large nodes do not fit exactly; finer levels bring the excess back.",
-        low=0,
-    )
-    patience: int = parameter(
-        150, "Moves without a better state after which a search from a boundary ends.", "Set by hand.", low=1
-    )
-    local_patience: int = parameter(20, "The same for searches from one node.", "Set by hand.", low=1)
-    passes: int = parameter(6, "Most passes of refinement on a level.", "Set by hand.", low=1)
-    population: int = parameter(8, "Partitions that are kept to be combined.", "Set by hand.", low=2)
-    stall: int = parameter(400, "Cycles without a better partition after which the search ends.", "Set by hand.", low=1)
+    coarsest: ClassVar[tuple[float, ...]] = (5.0, 60.0)
+    """Range in which the nodes of the coarsest graph are drawn, in regions, evenly by order of magnitude. Where
+    clusters are clear, few large nodes are best; elsewhere many."""
+    largest: ClassVar[float] = 1.5
+    """Storage of the largest cluster, in mean clusters of the coarsest graph. As in KaHIP."""
+    shrink: ClassVar[float] = 0.95
+    """Coarsening ends with a level that has more than this share of the nodes before."""
+    initial: ClassVar[int] = 6
+    """Partitions that are grown on the coarsest graph."""
+    overload: ClassVar[tuple[float, ...]] = (0.0, 0.5, 1.0)
+    """Storage that coarse levels may exceed, in sizes of their largest node; drawn in each cycle. Large nodes do not
+    fit exactly; finer levels bring the excess back."""
+    patience: ClassVar[int] = 150
+    """Moves without a better state after which a search from a boundary ends."""
+    local_patience: ClassVar[int] = 20
+    """The same for searches from one node."""
+    passes: ClassVar[int] = 6
+    """Most passes of refinement on a level."""
+    population: ClassVar[int] = 8
+    """Partitions that are kept to be combined."""
+    stall: ClassVar[int] = 400
+    """Cycles without a better partition after which the search ends."""
     cycles: int = parameter(
         30, "Most cycles where rounds are counted or there is no time limit.", "Set by hand.", low=1
     )
-    warm: float = parameter(
-        0.01,
-        "First temperature of the annealing that follows.",
-        "It should improve the start, not dissolve it.",
-        above=0,
-    )
+    warm: ClassVar[float] = 0.01
+    """First temperature of the annealing that follows. It should improve the start, not dissolve it."""

@@ -7,6 +7,7 @@ the regions where they may run (``option_cells``).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mast_opt.problems.search.params import Params, group, parameter
 from mast_opt.problems.search.sub_mip import SubMipParams
@@ -35,103 +36,64 @@ class NeighbourhoodParams(Params):
         "CP-SAT ends 6% below the annealing at 60 × 60 × 8, and up to 9% above at 100 × 100 × 10.",
         low=0,
     )
-    whole_cells_later: int = parameter(
-        2_500,
-        "The same for a later term, where remote reads have a price.",
-        "Caps on earlier terms leave little freedom.",
-        low=0,
-    )
+    whole_cells_later: ClassVar[int] = 2_500
+    """The same for a later term, where remote reads have a price. Caps on earlier terms leave little freedom."""
     link_surcharge: float = parameter(
         20.0,
         "Times that remote reads and copies are priced while links are taken for wide.",
         "So that few are left to fit in: with 5, cloud-links ends 3% higher, with 50, 1.5%.",
         above=0,
     )
-    search_share_links: float = parameter(
-        0.3,
-        "Share of the time that is annealed before, where links are limited.",
-        "With 0.1 most plans are as good, but some instances have none.",
-        above=0,
-        high=1,
-    )
-    search_share_later: float = parameter(
-        0.2,
-        "The same for a later term where remote reads have a price.",
-        "Few changes of one or two workloads stay within the caps.",
-        above=0,
-        high=1,
-    )
-    search_share_whole: float = parameter(
-        0.3, "The same where remote reads are forbidden.", "The program needs the rest.", above=0, high=1
-    )
-    search_share_priced: float = parameter(
-        0.8,
-        "The same where remote reads have a price and nothing else needs neighbourhoods.",
-        "Annealing finds most of what they do: without them, 100 × 150 × 8 ends 0.3% higher after 8 s.",
-        above=0,
-        high=1,
-    )
-    whole_share: float = parameter(
-        0.7, "Share of the time left that the whole program may take.", "Set by hand.", above=0, high=1
-    )
-    near_excess: float = parameter(
-        10.0,
-        "Excess, in units of links' capacities, up to which neighbourhoods bring a plan within the links.",
-        "Where links bind, annealed plans exceed them by 50 to 250, elsewhere by 0.1 to 2.",
-        low=0,
-    )
-    near_share: float = parameter(
-        0.4, "Share of the time left that this may take.", "It takes two to eight seconds.", above=0, high=1
-    )
-    excess_price: float = parameter(100.0, "Price of exceeding a link by its own capacity.", "Set by hand.", above=0)
-    excess_growth: float = parameter(
-        10.0,
-        "Times that this price rises after a neighbourhood that left the excess.",
-        "A solver's gap may hide what is small.",
-        low=1,
-    )
-    most_excess_price: float = parameter(1e6, "Highest price of the excess.", "Solvers lose precision beyond.", above=0)
-    today_share: float = parameter(
-        0.5,
-        "Share of the time left that may go to finding any plan within the links, with today's replicas.",
-        "Set by hand.",
-        above=0,
-        high=1,
-    )
-    work_share: float = parameter(
-        0.4,
-        "Share of the time left that may go to placing all work with those replicas.",
-        "Plans with 0.25 to 0.8 are alike; without it 60 × 90 × 6 ends 70% higher.",
-        above=0,
-        high=1,
-    )
+    search_share_links: ClassVar[float] = 0.3
+    """Share of the time that is annealed before, where links are limited. With 0.1 most plans are as good, but some
+    instances have none."""
+    search_share_later: ClassVar[float] = 0.2
+    """The same for a later term where remote reads have a price. Few changes of one or two workloads stay within the
+    caps."""
+    search_share_whole: ClassVar[float] = 0.3
+    """The same where remote reads are forbidden. The program needs the rest."""
+    search_share_priced: ClassVar[float] = 0.8
+    """The same where remote reads have a price and nothing else needs neighbourhoods. Annealing finds most of what they
+    do: without them, 100 × 150 × 8 ends 0.3% higher after 8 s."""
+    whole_share: ClassVar[float] = 0.7
+    """Share of the time left that the whole program may take."""
+    near_excess: ClassVar[float] = 10.0
+    """Excess, in units of links' capacities, up to which neighbourhoods bring a plan within the links. Where links
+    bind, annealed plans exceed them by 50 to 250, elsewhere by 0.1 to 2."""
+    near_share: ClassVar[float] = 0.4
+    """Share of the time left that this may take. It takes two to eight seconds."""
+    excess_price: ClassVar[float] = 100.0
+    """Price of exceeding a link by its own capacity."""
+    excess_growth: ClassVar[float] = 10.0
+    """Times that this price rises after a neighbourhood that left the excess. A solver's gap may hide what is small."""
+    most_excess_price: ClassVar[float] = 1e6
+    """Highest price of the excess. Solvers lose precision beyond."""
+    today_share: ClassVar[float] = 0.5
+    """Share of the time left that may go to finding any plan within the links, with today's replicas."""
+    work_share: ClassVar[float] = 0.4
+    """Share of the time left that may go to placing all work with those replicas. Plans with 0.25 to 0.8 are alike;
+    without it 60 × 90 × 6 ends 70% higher."""
     sub_mip: SubMipParams = group(
         SubMipParams(gap=1e-4, time_limit_s=2.0, threads=1), "Exact solves of neighbourhoods."
     )
     integer_sub_mip: SubMipParams = group(
         SubMipParams(solver="cpsat", gap=1.0),
         "Exact solve of a whole program of whole decisions. The gap of the solve holds where it is smaller.",
+        only=("solver",),
     )
-    first_workloads: int = parameter(6, "Workloads that a neighbourhood frees at first.", "Set by hand.", low=1)
-    least_workloads: int = parameter(2, "Workloads that a neighbourhood frees at least.", "Set by hand.", low=1)
-    growth: float = parameter(
-        1.1,
-        "Factor of their number after a neighbourhood that was solved in time; its inverse after another.",
-        "Set by hand.",
-        above=0,
-    )
-    patience: int = parameter(
-        50,
-        "Neighbourhoods in a row without improvement that end the search where there is no time limit.",
-        "Set by hand; the whole program then takes no longer than they may.",
-        low=1,
-    )
-    two_regions: float = parameter(
-        0.25, "Share of the neighbourhoods that free two regions.", "Set by hand.", low=0, high=1
-    )
-    reserve: float = parameter(
-        0.1, "Share of the time that is reserved for completing the plan.", "Set by hand.", low=0, high=0.5
-    )
+    first_workloads: ClassVar[int] = 6
+    """Workloads that a neighbourhood frees at first."""
+    least_workloads: ClassVar[int] = 2
+    """Workloads that a neighbourhood frees at least."""
+    growth: ClassVar[float] = 1.1
+    """Factor of their number after a neighbourhood that was solved in time; its inverse after another."""
+    patience: ClassVar[int] = 50
+    """Neighbourhoods in a row without improvement that end the search where there is no time limit. Set by hand; the
+    whole program then takes no longer than they may."""
+    two_regions: ClassVar[float] = 0.25
+    """Share of the neighbourhoods that free two regions."""
+    reserve: ClassVar[float] = 0.1
+    """Share of the time that is reserved for completing the plan."""
 
 
 @dataclass(frozen=True)
@@ -144,29 +106,25 @@ class WorkloadsOnlyParams(Params):
         "At 2,000 × 3,000 × 20, with 67,880, it does not.",
         low=0,
     )
-    least_search: float = parameter(
-        0.1, "Least share of the time that is annealed before.", "A tenth to a fiftieth end alike.", low=0, high=1
-    )
-    most_search: float = parameter(
-        0.6,
-        "Largest share of the time that is annealed before.",
-        "Larger programs, as of 500 × 750 × 10, gain from it.",
-        low=0,
-        high=1,
-    )
-    cells_per_search: float = parameter(
-        14_000, "Option cells at which all the time would be annealed, but for that limit.", "Set by hand.", above=0
-    )
-    reserve: float = parameter(
-        0.05, "Share of the time left that is reserved for handing the plan over.", "Set by hand.", low=0, high=0.5
-    )
-    unhurried_s: float = parameter(60.0, "Seconds where there is no time limit.", "Set by hand.", above=0)
+    least_search: ClassVar[float] = 0.1
+    """Least share of the time that is annealed before. A tenth to a fiftieth end alike."""
+    most_search: ClassVar[float] = 0.6
+    """Largest share of the time that is annealed before. Larger programs, as of 500 × 750 × 10, gain from it."""
+    cells_per_search: ClassVar[float] = 14_000
+    """Option cells at which all the time would be annealed, but for that limit."""
+    reserve: ClassVar[float] = 0.05
+    """Share of the time left that is reserved for handing the plan over."""
+    unhurried_s: ClassVar[float] = 60.0
+    """Seconds where there is no time limit."""
     integer_sub_mip: SubMipParams = group(
         SubMipParams(solver="cpsat", gap=1.0),
         "Exact solve where no workload is split. The gap of the solve holds where it is smaller.",
+        only=("solver",),
     )
     sub_mip: SubMipParams = group(
-        SubMipParams(gap=1.0), "Exact solve where some are, or where amounts are too large for the first solver."
+        SubMipParams(gap=1.0),
+        "Exact solve where some are, or where amounts are too large for the first solver.",
+        only=("solver",),
     )
 
 
@@ -180,17 +138,16 @@ class CompletionParams(Params):
         "Larger programs take gigabytes.",
         low=0,
     )
-    least_s: float = parameter(1.0, "Least seconds for it.", "A plan without sources is none.", above=0)
+    least_s: ClassVar[float] = 1.0
+    """Least seconds for it. A plan without sources is none."""
     nodes: int = parameter(
         300, "Most nodes where rounds are counted.", "So that the answer does not depend on the machine.", low=1
     )
-    counted_cells: int = parameter(
-        20_000,
-        "Most read cells with which a plan is looked for where rounds are counted and the search found none.",
-        "On more it takes too long.",
-        low=0,
-    )
+    counted_cells: ClassVar[int] = 20_000
+    """Most read cells with which a plan is looked for where rounds are counted and the search found none. On more it
+    takes too long."""
     sub_mip: SubMipParams = group(
         SubMipParams(gap=1.0, time_limit_s=30.0),
         "Exact solve; its seconds hold where rounds are not counted, the gap of the solve where it is smaller.",
+        only=("solver", "time_limit_s"),
     )

@@ -18,7 +18,7 @@ from typing import Any
 import matplotlib
 
 from benchmarks.fgd import MOVED
-from mast_opt.planner.bench.reporting.markdown import markdown
+from mast_opt.planner.bench.reporting.tables import markdown
 from mast_opt.planner.bench.results.store import latest, load
 
 matplotlib.use("svg")

@@ -18,7 +18,7 @@ from typing import Any
 import matplotlib
 
 from benchmarks.fgd import LIVE, MARKS, published
-from mast_opt.planner.bench.reporting.markdown import DASH, markdown
+from mast_opt.planner.bench.reporting.tables import DASH, markdown
 from mast_opt.planner.bench.results.store import latest, load
 
 matplotlib.use("svg")

@@ -16,7 +16,7 @@ from typing import Any
 
 import matplotlib
 
-from mast_opt.planner.bench.reporting.markdown import DASH, markdown
+from mast_opt.planner.bench.reporting.tables import DASH, markdown
 from mast_opt.planner.bench.results.store import latest, load
 
 matplotlib.use("svg")

@@ -14,7 +14,7 @@ from mast_opt.live.hosts.kueue import manifests, reading
 from mast_opt.live.hosts.kueue.fields import FIELDS
 from mast_opt.live.simulation.traces.importers import TRACE_IMPORTERS
 from mast_opt.live.simulation.traces.slurm import sacct_json
-from mast_opt.live.simulation.traces.slurm.formats import JSON
+from mast_opt.live.simulation.traces.slurm.importer import JSON
 from mast_opt.planner.importers import IMPORTERS
 from mast_opt.planner.importers.fields import Field, Use, stated, values_at
 from mast_opt.planner.importers.mapped import dumps, formats

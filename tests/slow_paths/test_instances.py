@@ -13,13 +13,12 @@ from mast_opt.live.loop.demand import DemandClass
 from mast_opt.live.loop.slow_path import Planned
 from mast_opt.live.loop.state import State
 from mast_opt.live.loop.view import StateView
-from mast_opt.live.simulation.foresight import Foresight
+from mast_opt.live.simulation.slow_runs import Foresight
 from mast_opt.live.simulation.traces.trace import read_trace
-from mast_opt.live.slow_paths.data_instance import data_instance
+from mast_opt.live.slow_paths.data_instance import data_instance, planned_work
 from mast_opt.live.slow_paths.data_path import DataPath, DataPathParams
 from mast_opt.live.slow_paths.forecasts import Forecast, WithErrors, weighted_mean
 from mast_opt.live.slow_paths.network_limits import NetworkLimits
-from mast_opt.live.slow_paths.planned_work import planned_work
 from mast_opt.live.slow_paths.servers_path import ServersPath, server_instance
 from mast_opt.problems.data_placement.plan import Plan
 from mast_opt.problems.job_placement.live_fleet.types import Server, Share

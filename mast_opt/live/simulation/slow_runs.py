@@ -6,10 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+import numpy as np
+
 from mast_opt.core.errors import Fault, InstanceError, UsageError
 from mast_opt.core.wording import did_you_mean
+from mast_opt.live.loop.demand import DAY_MS, DemandClass
+from mast_opt.live.loop.jobs import JobClasses
+from mast_opt.live.loop.policy import View
 from mast_opt.live.loop.slow_path import SlowPath
-from mast_opt.live.simulation.foresight import Foresight
 from mast_opt.live.simulation.host import MOVE_MS
 from mast_opt.live.simulation.network import SimulatedNetwork
 from mast_opt.live.simulation.params import values_of
@@ -20,6 +24,33 @@ from mast_opt.live.slow_paths.data_path import DataPath, DataPathParams
 from mast_opt.live.slow_paths.forecasts import Forecast, WithErrors, weighted_mean
 from mast_opt.live.slow_paths.network_limits import NetworkLimits
 from mast_opt.live.slow_paths.servers_path import ServersPath, ServersPathParams
+
+
+class Foresight:
+    """The demand of each class in the next days, as if no job had to wait. A ``slow_paths.forecasts.Forecast``.
+
+    Args:
+        trace: that is run.
+        days: that are averaged.
+    """
+
+    def __init__(self, trace: JobTrace, days: int) -> None:
+        self._span_ms = days * DAY_MS
+        jobs, classes = trace.submissions, JobClasses()
+        spans: dict[DemandClass, list[tuple[int, int, int]]] = {}
+        for j, name in enumerate(jobs.labels):
+            one, begin_ms = classes.of(name, jobs.spec(j)), int(jobs.submitted_ms[j])
+            spans.setdefault(one.demand, []).append((begin_ms, begin_ms + int(jobs.duration_ms[j]), one.asked_mgpu))
+        self._spans = {of: np.array(rows, np.int64) for of, rows in spans.items()}
+
+    def __call__(self, view: View, of: DemandClass) -> int:
+        """Milli-GPUs that jobs of the class will really use, on average over the span."""
+        begin, end, mgpu = self._spans[of].T
+        till = view.now_ms + self._span_ms
+        return int((np.clip(np.minimum(end, till) - np.maximum(begin, view.now_ms), 0, None) * mgpu).sum()) // (
+            self._span_ms
+        )
+
 
 PATHS = (data_path.NAME, servers_path.NAME)
 PREFIX = "slow."

@@ -12,8 +12,7 @@ from rich.console import Console
 import mast_opt
 from mast_opt.core.solve_result import SolveParams
 from mast_opt.planner.analysis.infeasibility.elastic_program import Elastic
-from mast_opt.planner.analysis.infeasibility.iis import ROUNDS
-from mast_opt.planner.analysis.infeasibility.model_rotation import ModelRotation
+from mast_opt.planner.analysis.infeasibility.iis import ROUNDS, ModelRotation
 from mast_opt.planner.report.terminal.analysis import show_explanation
 from mast_opt.problems import backends
 from mast_opt.problems.data_placement import DataPlacement

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mast_opt.problems.data_placement.presentation.before_after import days_of_copying
-from mast_opt.problems.data_placement.presentation.sections import sections
+from mast_opt.problems.data_placement.presentation.sections import days_of_copying, sections
 from mast_opt.problems.kind.presentation import Section
 from tests.data_placement.migration.handmade import two_regions
 from tests.data_placement.presentation.busy import BUSY, MOVED

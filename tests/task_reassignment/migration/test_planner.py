@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import mast_opt
 from mast_opt.problems.task_reassignment import Plan, TaskReassignment
 from mast_opt.problems.task_reassignment.generate import challenge
-from mast_opt.problems.task_reassignment.migration import move_search as steps_search
+from mast_opt.problems.task_reassignment.migration import planner as steps_search
 from mast_opt.problems.task_reassignment.migration.plan_rows import migration_plan
 from mast_opt.problems.task_reassignment.migration.planner import Steps, steps
 from tests.data_placement.support import examples

@@ -8,11 +8,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cmp_to_key
 from typing import Any
 
-from mast_opt.core.number_format import plain, seconds
+from mast_opt.core.number_format import percent, plain, seconds
 from mast_opt.core.solve_result import relative_gap
-from mast_opt.planner.bench.reporting.markdown import DASH, markdown, percent_or_dash, plain_or_dash
 from mast_opt.planner.bench.results import metrics as figures
 from mast_opt.planner.bench.results.metrics import Instance, Result
+
+DASH = "–"
+
+
+def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table whose first column is text and whose others are numbers."""
+    lines = [heads, ["---", *["--:"] * (len(heads) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)
+
+
+def plain_or_dash(value: float | None) -> str:
+    """A number as a cell of a table; a dash for None."""
+    return DASH if value is None else plain(value)
+
+
+def percent_or_dash(value: float | None) -> str:
+    """A share as percents in a cell of a table; a dash for None."""
+    return DASH if value is None else percent(value)
 
 
 def summary(results: Sequence[Result], best: Mapping[Instance, float]) -> str:

@@ -4,23 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mast_opt.core.verdict import Violation
 from mast_opt.core.wording import counted, listed
-from mast_opt.problems.job_placement.analysis.losses import settle_loss
 from mast_opt.problems.job_placement.analysis.rejection_reasons import Obstacle, reasons
 from mast_opt.problems.job_placement.analysis.scenarios import CHANGES, adapted
 from mast_opt.problems.job_placement.plan import Plan
 from mast_opt.problems.job_placement.problem import JobPlacement
-from mast_opt.problems.job_placement.units import WHOLE
-from mast_opt.problems.kind.analysis_hooks import Alternative, AnalysisHooks, Decisions
+from mast_opt.problems.job_placement.units import WHOLE, Bools
+from mast_opt.problems.kind.analysis_hooks import Alternative, AnalysisHooks, Decisions, Loss
 
 if TYPE_CHECKING:
     from mast_opt.problems.job_placement.engine.feasibility import Request
     from mast_opt.problems.job_placement.exhaustive.batch_state import BatchState
+
+
+def settle_loss(
+    problem: JobPlacement, scenario: JobPlacement, changes: Mapping[str, Any], plan: Plan | None
+) -> tuple[JobPlacement, Loss]:
+    """The scenario, unchanged, and the data and jobs that its lost regions take with them.
+
+    Plans of jobs move no data, so the replicas are today's whatever the plan. Datasets have no sizes here.
+    """
+    if "lose_regions" not in changes:
+        return scenario, Loss(tb=None, noun="job")
+    lost: Bools = (problem.datasets.stored.sum(axis=1) > 0) & (scenario.datasets.stored.sum(axis=1) == 0)
+    readers = np.unique(problem.reads.job[lost[problem.reads.dataset]])
+    datasets = tuple(problem.datasets.labels[i] for i in np.flatnonzero(lost).tolist())
+    worth = scenario.tier_weight[scenario.queue_tier] * scenario.jobs.value_milli
+    never = worth.any() and not scenario.remote_reads
+    share = float(worth[readers].sum() / worth.sum()) if never else 0.0
+    names = tuple(problem.jobs.labels[j] for j in readers.tolist())
+    return scenario, Loss(datasets, None, names, "job", {"rejected": share})
 
 
 def now(problem: JobPlacement, plan: Plan, j: int) -> str:

@@ -8,10 +8,16 @@ import numpy as np
 
 from mast_opt.problems.job_placement.entities import Costs, TenantQuotas
 from mast_opt.problems.job_placement.generate.blank import Pending, assemble, labels
-from mast_opt.problems.job_placement.generate.demand import with_queue_for
 from mast_opt.problems.job_placement.generate.fleets import fill, fleet, task_needs
-from mast_opt.problems.job_placement.generate.jobs import levels, pending, philly_sizes, reads, sizes
-from mast_opt.problems.job_placement.generate.parts import with_cpu_parts
+from mast_opt.problems.job_placement.generate.jobs import (
+    levels,
+    pending,
+    philly_sizes,
+    reads,
+    sizes,
+    with_cpu_parts,
+    with_queue_for,
+)
 from mast_opt.problems.job_placement.problem import TERMS, JobPlacement
 from mast_opt.problems.job_placement.units import GPU, WHOLE
 from mast_opt.problems.kind.header import Objective

@@ -1,17 +1,154 @@
-"""Multilevel start of tetris: data placed by a partition of the co-access graph, work where it then costs least."""
+"""Multilevel start of tetris: data placed by a partition of the co-access graph, work where it then costs least.
+
+A cycle coarsens the graph, partitions the coarsest one, and refines on the way back. Later cycles combine two
+partitions: clusters stay within what both of them keep together, so the better one exists on the coarsest level, and
+refinement chooses between the two at large (Sanders & Schulz, "Distributed evolutionary graph partitioning", 2012).
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from mast_opt.problems.data_placement.problem import Bools, Ints
 from mast_opt.problems.data_placement.tetris.initial_solution import greedy_state
 from mast_opt.problems.data_placement.tetris.instance_arrays import TetrisArrays
-from mast_opt.problems.data_placement.tetris.multilevel.coarsening import co_access_graph
+from mast_opt.problems.data_placement.tetris.multilevel.coarsening import Graph, co_access_graph, coarsen
+from mast_opt.problems.data_placement.tetris.multilevel.initial import grow
 from mast_opt.problems.data_placement.tetris.multilevel.params import MultilevelParams
-from mast_opt.problems.data_placement.tetris.multilevel.partitioning import Partitioner
+from mast_opt.problems.data_placement.tetris.multilevel.refinement import boundary, connection, kept_weight, refine
 from mast_opt.problems.data_placement.tetris.state import TetrisState, cost, excess
 from mast_opt.problems.search.budget import TimeBudget
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """A region for each node, and what it is worth."""
+
+    part: Ints
+    """Part of each node, [N]."""
+    excess: int
+    """Storage beyond the limits, MB."""
+    kept: int
+    """Weight that ``kept_weight`` computes for this partition."""
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Less is better."""
+        return self.excess, -self.kept
+
+
+class Partitioner:
+    """Search for a partition of a graph that keeps most weight within the storage of regions.
+
+    Args:
+        room: [R] storage, MB.
+    """
+
+    def __init__(self, graph: Graph, room: Ints, params: MultilevelParams, rng: np.random.Generator) -> None:
+        self._graph, self._room, self._params, self._rng = graph, room, params, rng
+        self._population: list[Partition] = []
+        self._over: Callable[[int], bool] = lambda cycles: False
+
+    def search(self, over: Callable[[int], bool]) -> Partition:
+        """The best partition found until it is ``over`` (given the number of cycles), or nothing better is found."""
+        self._over = over
+        nothing = np.zeros(len(self._graph.size), np.int64)
+        best, since, number = self.cycle(nothing, None), 0, 1
+        self._population = [best]
+        while since < self._params.stall and not over(number):
+            if len(self._population) < self._params.population:
+                found = self.cycle(nothing, None)
+            else:
+                one, other = self._parents()
+                found = self.cycle(one.part * len(self._room) + other.part, min(one, other, key=_rank).part)
+            number, since = number + 1, since + 1
+            self._admit(found)
+            if found.rank < best.rank:
+                best, since = found, 0
+        return best
+
+    def cycle(self, label: Ints, part: Ints | None) -> Partition:
+        """Partition the graph in one cycle of coarsening and refinement.
+
+        Args:
+            label: [N] clusters stay within one label.
+            part: [N] the partition to improve, constant within labels; None begins without any.
+        """
+        params, rng = self._params, self._rng
+        low, high = np.log(params.coarsest[0]), np.log(params.coarsest[-1])
+        target = max(2, round(len(self._room) * float(np.exp(rng.uniform(low, high)))))
+        relaxed = float(rng.choice(params.overload))
+        largest = int(params.largest * self._graph.size.sum() / target)
+        pairs = bool(rng.integers(2))
+        graphs, clusters = [self._graph], []
+        while len(graphs[-1].size) > target:
+            coarser, cluster = coarsen(graphs[-1], label, largest, pairs, rng)
+            if len(coarser.size) > params.shrink * len(graphs[-1].size):
+                break
+            first = np.zeros(len(coarser.size), np.int64)
+            first[cluster] = np.arange(len(cluster))
+            label, part = label[first], None if part is None else part[first]
+            graphs.append(coarser)
+            clusters.append(cluster)
+        rooms = [self._room + int(relaxed * graph.size.max()) for graph in graphs]
+        rooms[0] = self._room
+        if part is None:
+            starts = [grow(graphs[-1], rooms[-1], rng.permutation(len(graphs[-1].size))) for _ in range(params.initial)]
+            part = min((self._refined(graphs[-1], start, rooms[-1]) for start in starts), key=_rank).part
+        for level in range(len(graphs) - 1, -1, -1):
+            if level < len(clusters):
+                part = part[clusters[level]]
+            found = self._refined(graphs[level], part, rooms[level])
+            part = found.part
+        return found
+
+    def _refined(self, graph: Graph, part: Ints, room: Ints) -> Partition:
+        """The partition after searches from the whole boundary, then from each of its nodes."""
+        params, part = self._params, part.copy()
+        conn, used = connection(graph, part), np.zeros(len(room), np.int64)
+        np.add.at(used, part, graph.size)
+        slack = int(graph.size.max())
+        for _ in range(params.passes):
+            if self._over(0):
+                break
+            excess, gained = np.maximum(used - room, 0).sum(), 0
+            for patience, local in ((params.patience, False), (params.local_patience, True)):
+                seeds = self._rng.permutation(boundary(graph, part, conn, used, room))
+                group = 1 if local else max(len(seeds), 1)
+                gained += refine(graph, part, used, conn, room, slack, seeds, group, patience)
+            if gained <= 0 and np.maximum(used - room, 0).sum() >= excess:
+                break
+        return Partition(part, int(np.maximum(used - room, 0).sum()), kept_weight(graph, part))
+
+    def _parents(self) -> tuple[Partition, Partition]:
+        """Two different ones, each the better of two drawn at random."""
+        draws = self._rng.permutation(len(self._population))
+        first, second = draws[: len(draws) // 2], draws[len(draws) // 2 :]
+        one, other = (min((self._population[n] for n in half[:2]), key=_rank) for half in (first, second))
+        return one, other
+
+    def _admit(self, found: Partition) -> None:
+        """The population with a new partition, in place of the most similar one that is no better."""
+        if len(self._population) < self._params.population:
+            self._population.append(found)
+            return
+        no_better = [n for n, one in enumerate(self._population) if one.rank >= found.rank]
+        if no_better:
+            similar = [self._agreement(self._population[n].part, found.part) for n in no_better]
+            self._population[no_better[int(np.argmax(similar))]] = found
+
+    def _agreement(self, one: Ints, other: Ints) -> int:
+        """Edges that both keep or both cut."""
+        tail = np.repeat(np.arange(len(one)), np.diff(self._graph.start))
+        head = self._graph.neighbour
+        return int(((one[tail] == one[head]) == (other[tail] == other[head])).sum())
+
+
+def _rank(partition: Partition) -> tuple[int, int]:
+    return partition.rank
 
 
 def multilevel_state(

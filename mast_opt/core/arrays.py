@@ -358,12 +358,11 @@ def _range(column: Column, most: int | float | None) -> str:
     return f"from {column.least} to {most}"
 
 
-def scalars(owner: object, fields: Mapping[str, type | tuple[type, ...]]) -> Iterator[Fault]:
-    """Faults of fields that are not of their type, or of one of their types."""
-    for name, wanted in fields.items():
+def scalars(owner: object, fields: Mapping[str, tuple[type, ...]]) -> Iterator[Fault]:
+    """Faults of fields that are of none of their types."""
+    for name, types in fields.items():
         found = getattr(owner, name)
-        if not isinstance(found, wanted):
-            types = wanted if isinstance(wanted, tuple) else (wanted,)
+        if not isinstance(found, types):
             names = " or ".join(one.__name__.replace("NoneType", "None") for one in types)
             yield Fault(name, f"a {names}", value=f"{type(found).__name__} {found!r}"[:80])
 

@@ -88,24 +88,6 @@ class DataPlacement(GroupedProblem["Plan"]):
     kind: ClassVar[str] = "data-placement"
     WEIGHTS = TERMS
     LABELS: ClassVar[Mapping[str, bool]] = {"gpu_types": False, "apps": True}
-    TYPES: ClassVar[Mapping[str, type | tuple[type, ...]]] = {
-        "name": str,
-        "regions": Regions,
-        "datasets": Datasets,
-        "workloads": Workloads,
-        "options": Options,
-        "reads": Reads,
-        "current_runs": CurrentRuns,
-        "cpu_quotas": CpuQuotas,
-        "links": (Links, type(None)),
-        "objective": Objective,
-        "remote_reads": bool,
-        "may_refuse": bool,
-        "days": Fraction,
-        "provenance": str,
-        "limits": Mapping,
-        "candidates": (Candidates, type(None)),
-    }
 
     name: str
     regions: Regions

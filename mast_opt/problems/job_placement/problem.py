@@ -99,28 +99,6 @@ class JobPlacement(GroupedProblem["Plan"]):
         "tenants": True,
         "part_names": False,
     }
-    TYPES: ClassVar[Mapping[str, type]] = {
-        "name": str,
-        "clusters": Clusters,
-        "racks": Racks,
-        "servers": Servers,
-        "jobs": Jobs,
-        "options": Options,
-        "reads": Reads,
-        "datasets": Datasets,
-        "running": RunningJobs,
-        "allocations": Allocations,
-        "quotas": TenantQuotas,
-        "costs": Costs,
-        "objective": Objective,
-        "remote_reads": bool,
-        "provenance": str,
-        "movable": Movable,
-        "move_limits": MoveLimits,
-        "multipart_jobs": MultipartJobs,
-        "parts": Parts,
-        "running_parts": RunningParts,
-    }
 
     name: str
     regions: tuple[str, ...]

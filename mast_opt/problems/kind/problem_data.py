@@ -11,8 +11,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from types import UnionType
+from typing import Any, ClassVar, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -175,8 +177,17 @@ class GroupedProblem(Summarised, Frozen, Problem[PlanT]):
     """Objective term → its default weight."""
     LABELS: ClassVar[Mapping[str, bool]] = {}
     """Axis that has nothing but labels → may one of them be empty?"""
-    TYPES: ClassVar[Mapping[str, type | tuple[type, ...]]]
-    """Type of every other field."""
+
+    @classmethod
+    @cache
+    def field_types(cls) -> dict[str, tuple[type, ...]]:
+        """The types that every field may have, but those of labels and tiers, whose items are checked."""
+        hints = get_type_hints(cls)
+        stated = {one.name: hints[one.name] for one in fields(cls) if get_origin(hints[one.name]) is not tuple}  # type: ignore[arg-type]
+        return {
+            name: tuple(get_origin(one) or one for one in (get_args(hint) if isinstance(hint, UnionType) else (hint,)))
+            for name, hint in stated.items()
+        }
 
     def __post_init__(self) -> None:
         check = Arrays(self)
@@ -184,7 +195,7 @@ class GroupedProblem(Summarised, Frozen, Problem[PlanT]):
             check.labels(axis, empty=empty)
         if hasattr(self, "tiers"):
             check.tiers("tiers")
-        check.faults += scalars(self, self.TYPES)
+        check.faults += scalars(self, self.field_types())
         check.faults += term_faults(self.objective, self.WEIGHTS)
         groups = _groups(self)
         for axis, group in groups.items():
@@ -218,8 +229,7 @@ class GroupedProblem(Summarised, Frozen, Problem[PlanT]):
         """
         made: dict[str, Any] = {name: value for name, value in columns.items() if "." not in name}
         for group, arrays in _by_group(columns).items():
-            found = cls.TYPES[group]
-            made[group] = (found[0] if isinstance(found, tuple) else found)(**arrays)
+            made[group] = cls.field_types()[group][0](**arrays)
         return cls(**made)
 
     def with_columns(self, columns: Mapping[str, object]) -> Self:

@@ -57,18 +57,6 @@ class ResourceAllocation(GroupedProblem["Plan"]):
 
     kind: ClassVar[str] = "resource-allocation"
     WEIGHTS = TERMS
-    TYPES: ClassVar[Mapping[str, type]] = {
-        "name": str,
-        "resources": Resources,
-        "groups": Groups,
-        "jobs": Jobs,
-        "configurations": Configurations,
-        "members": Members,
-        "uses": Uses,
-        "whole": bool,
-        "objective": Objective,
-        "provenance": str,
-    }
 
     name: str
     resources: Resources

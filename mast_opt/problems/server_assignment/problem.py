@@ -104,16 +104,6 @@ class ServerAssignment(GroupedProblem["Plan"]):
     kind: ClassVar[str] = "server-assignment"
     WEIGHTS = TERMS
     LABELS: ClassVar[Mapping[str, bool]] = {"datacenters": False, "types": False}
-    TYPES: ClassVar[Mapping[str, type]] = {
-        "name": str,
-        "switchboards": Switchboards,
-        "racks": Racks,
-        "servers": Servers,
-        "reservations": Reservations,
-        "affinities": Affinities,
-        "objective": Objective,
-        "provenance": str,
-    }
 
     name: str
     datacenters: tuple[str, ...]

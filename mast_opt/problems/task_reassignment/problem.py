@@ -59,18 +59,6 @@ class TaskReassignment(GroupedProblem["Plan"]):
     kind: ClassVar[str] = "task-reassignment"
     WEIGHTS = TERMS
     LABELS: ClassVar[Mapping[str, bool]] = {"locations": False, "neighbourhoods": False}
-    TYPES: ClassVar[Mapping[str, type]] = {
-        "name": str,
-        "resources": Resources,
-        "machines": Machines,
-        "move_groups": MoveGroups,
-        "services": Services,
-        "dependencies": Dependencies,
-        "processes": Processes,
-        "balances": Balances,
-        "objective": Objective,
-        "provenance": str,
-    }
 
     name: str
     resources: Resources

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from enum import Enum
+from fractions import Fraction
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from mast_opt.core.verdict import Verdict, Violation
     from mast_opt.planner.solving import Solution
     from mast_opt.problems.kind.current_state import CurrentState
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from mast_opt.planner.analysis.two_stage import Robust
     from mast_opt.planner.analysis.whatif import Outcome, WhatIf
     from mast_opt.problems.kind.analysis_hooks import Loss, Risk
-    from mast_opt.problems.search.params import Value
 
 
 Record = dict[str, Any]
@@ -59,32 +58,32 @@ def solution_keys(solution: Solution[Any]) -> Record:
     """Keys of a solution; ``runtime_s`` is left to the caller, who also knows how long reading took."""
     verdict = {} if solution.verdict is None else verdict_keys(solution.verdict)
     return {
-        "kind": solution.kind,
-        "sense": solution.sense.value,
-        "solver": solution.solver,
-        "versions": dict(solution.versions),
-        "status": solution.status.value,
+        **_attributes(solution, "kind", "sense", "solver", "versions", "status"),
         **verdict,
-        "objective": solution.objective,
-        "bound": solution.bound,
-        "gap": solution.gap,
-        "stages": [
-            {"term": stage.term, "objective": stage.objective, "bound": stage.bound, "gap": stage.gap}
-            for stage in solution.stages
-        ],
+        **_attributes(solution, "objective", "bound", "gap"),
+        "stages": [_attributes(stage, "term", "objective", "bound", "gap") for stage in solution.stages],
         "seed": solution.seed,
         "overrides": solution.overrides.fields(),
-        "params": _plain(solution.params),
-        "strategy": _plain(solution.strategy),
-        "limit": None if solution.limit is None else solution.limit.value,
-        "message": solution.message,
+        **_attributes(solution, "params", "strategy", "limit", "message"),
         "conflicts": [conflict.message for conflict in solution.conflicts],
         "cross_check": None if solution.cross_check is None else solution.cross_check.fields(),
     }
 
 
-def _plain(values: Mapping[str, Value]) -> Record:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+def _attributes(source: object, *names: str) -> Record:
+    """Attributes under their own names, as JSON states them."""
+    return {name: _plain(getattr(source, name)) for name in names}
+
+
+def _plain(value: object) -> object:
+    """The value as JSON states it: enumerations by value, fractions as numbers, mappings and sequences item by item."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Fraction):
+        return float(value)
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 def limit_keys(kind: Kind[Any, Any], problem: Problem[Any], plan: object) -> Record:
@@ -104,9 +103,7 @@ def today_keys(state: CurrentState | None) -> Record | None:
     return {
         "complete": state.complete,
         "known": {one.what: {"known": one.known, "of": one.of, "share": one.share} for one in state.known},
-        "violations": [
-            {"constraint": one.limit, "index": list(one.index), "message": one.message} for one in state.broken
-        ],
+        "violations": [{"constraint": one.limit, **_attributes(one, "index", "message")} for one in state.broken],
         "notes": list(state.notes),
     }
 
@@ -114,62 +111,27 @@ def today_keys(state: CurrentState | None) -> Record | None:
 def verdict_keys(verdict: Verdict) -> Record:
     """Keys of a verdict."""
     return {
-        "objective": verdict.objective,
-        "terms": dict(verdict.terms),
-        "metrics": dict(verdict.metrics),
+        **_attributes(verdict, "objective", "terms", "metrics"),
         "violations": [violation_keys(violation) for violation in verdict.violations],
     }
 
 
 def violation_keys(violation: Violation) -> Record:
     """The JSON object of a violation."""
-    return {
-        "constraint": violation.constraint,
-        "index": list(violation.index),
-        "amount": violation.amount,
-        "limit": violation.limit,
-        "unit": violation.unit,
-    }
+    return _attributes(violation, "constraint", "index", "amount", "limit", "unit")
 
 
 def explanation_keys(answer: Explanation) -> Record:
     """The JSON object of ``explain``."""
+    option = ("words", "place", "change", "decides", "terms", "parts", "forbidden")
     return {
-        "kind": answer.kind,
-        "status": None if answer.status is None else answer.status.value,
-        "conflict": list(answer.conflict),
-        "limits": None if answer.limits is None else {name: list(at) for name, at in answer.limits.items()},
-        "minimal": answer.minimal,
-        "proven": answer.proven,
-        "conflicts": [
-            {"constraint": one.constraint, "index": list(one.index), "message": one.message} for one in answer.seen
-        ],
-        "repairs": [
-            {
-                "changes": list(repair.changes),
-                "exact": list(repair.exact),
-                "price": repair.price,
-                "cheapest": repair.cheapest,
-            }
-            for repair in answer.repairs
-        ],
+        **_attributes(answer, "kind", "status", "conflict", "limits", "minimal", "proven"),
+        "conflicts": [_attributes(one, "constraint", "index", "message") for one in answer.seen],
+        "repairs": [_attributes(repair, "changes", "exact", "price", "cheapest") for repair in answer.repairs],
         "reasons": [
             {
-                "name": one.name,
-                "now": one.now,
-                "sentence": one.sentence,
-                "alternatives": [
-                    {
-                        "words": option.words,
-                        "place": option.place,
-                        "change": option.change,
-                        "decides": option.decides,
-                        "terms": dict(option.terms),
-                        "parts": dict(option.parts),
-                        "forbidden": list(option.forbidden),
-                    }
-                    for option in one.options
-                ],
+                **_attributes(one, "name", "now", "sentence"),
+                "alternatives": [_attributes(each, *option) for each in one.options],
             }
             for one in answer.reasons
         ],
@@ -181,17 +143,9 @@ def risk_keys(answer: Risk) -> Record:
     """The JSON object of ``risk``."""
     return {
         "risk": {
-            "of": answer.of,
-            "complete": answer.complete,
-            "gpus": answer.gpus,
+            **_attributes(answer, "of", "complete", "gpus"),
             "single_copies": [
-                {
-                    "dataset": one.dataset,
-                    "region": one.region,
-                    "tb": one.tb,
-                    "workloads": list(one.work),
-                    "gpus": one.gpus,
-                }
+                {**_attributes(one, "dataset", "region", "tb"), "workloads": list(one.work), "gpus": one.gpus}
                 for one in answer.single_copies
             ],
             "regions": [
@@ -210,23 +164,11 @@ def risk_keys(answer: Risk) -> Record:
 
 def marginal_keys(answer: Marginals) -> Record:
     """The JSON object of ``marginal``."""
+    usd = ("usd",) if answer.usd_unit else ()
     return {
-        "kind": answer.kind,
-        "status": answer.status.value,
-        "integers": answer.integers,
-        "units": answer.units,
-        "objective": answer.objective,
+        **_attributes(answer, "kind", "status", "integers", "units", "objective"),
         "values": [
-            {
-                "resource": one.resource,
-                "unit": one.unit,
-                "place": one.place,
-                "value": one.value,
-                "low": one.low,
-                "high": one.high,
-                **({"usd": one.usd} if answer.usd_unit else {}),
-            }
-            for one in answer.values
+            _attributes(one, "resource", "unit", "place", "value", "low", "high", *usd) for one in answer.values
         ],
         **({"usd_unit": answer.usd_unit} if answer.usd_unit else {}),
     }
@@ -236,14 +178,10 @@ def period_keys(answer: Periods[Any], together: JointPeriods[Any] | None = None)
     """The JSON object of ``periods``."""
     joint = None if together is None else _joint_keys(answer, together)
     return {
-        "kind": answer.kind,
-        "complete": answer.complete,
-        "moved": answer.moved,
+        **_attributes(answer, "kind", "complete", "moved"),
         "periods": [
             {
-                "name": one.name,
-                "prepares": one.prepares,
-                "moved": dict(one.moved),
+                **_attributes(one, "name", "prepares", "moved"),
                 **{
                     key: value
                     for key, value in solution_keys(one.solution).items()
@@ -258,10 +196,7 @@ def period_keys(answer: Periods[Any], together: JointPeriods[Any] | None = None)
 
 def _joint_keys(answer: Periods[Any], together: JointPeriods[Any]) -> Record:
     return {
-        "status": together.status.value,
-        "objective": together.objective,
-        "bound": together.bound,
-        "gap": together.gap,
+        **_attributes(together, "status", "objective", "bound", "gap"),
         "one_after_another": answer.objective,
         "periods": [
             {"name": one.name, "objective": one.solution.objective, "moved": dict(one.moved)}
@@ -272,29 +207,17 @@ def _joint_keys(answer: Periods[Any], together: JointPeriods[Any]) -> Record:
 
 def purchase_keys(answer: Purchases[Any]) -> Record:
     """The JSON object of ``buy``."""
-
-    def number(value: Fraction | None) -> float | None:
-        return None if value is None else float(value)
-
     return {
-        "kind": answer.kind,
-        "status": answer.status.value,
+        **_attributes(answer, "kind", "status"),
         "params": answer.params.values(),
-        "target": float(answer.target),
-        "budget_usd": number(answer.budget_usd),
-        "usd": number(answer.usd),
-        "bound_usd": answer.bound_usd,
-        "least_usd": number(answer.least_usd),
-        "least_proven": answer.least_proven,
-        "worst_ratio_before": number(answer.worst_before),
-        "worst_ratio": number(answer.worst_after),
+        **_attributes(answer, "target", "budget_usd", "usd", "bound_usd", "least_usd", "least_proven"),
+        "worst_ratio_before": _plain(answer.worst_before),
+        "worst_ratio": _plain(answer.worst_after),
         "purchases": [
             {
                 "candidate": row.offer.name,
-                "what": row.offer.what,
-                "place": row.offer.place,
-                "steps": row.steps,
-                "amount": row.amount,
+                **_attributes(row.offer, "what", "place"),
+                **_attributes(row, "steps", "amount"),
                 "unit": row.offer.unit,
                 "usd": float(row.usd),
                 "lead_days": row.offer.lead_days,
@@ -318,12 +241,8 @@ def _outcome(one: Outcome[Any]) -> dict[str, Any]:
     solution, verdict = one.solution, one.solution.verdict
     return {
         "name": one.name,
-        "status": solution.status.value,
-        "objective": solution.objective,
-        "bound": solution.bound,
-        "gap": solution.gap,
-        "unavoidable": one.unavoidable,
-        "open_gap": one.open_gap,
+        **_attributes(solution, "status", "objective", "bound", "gap"),
+        **_attributes(one, "unavoidable", "open_gap"),
         "terms": {} if verdict is None else dict(verdict.terms),
         "metrics": {} if verdict is None else dict(verdict.metrics),
         "moved": dict(one.moved),
@@ -353,11 +272,7 @@ def _comparable(one: Outcome[Any], verdict: Verdict) -> float:
 def _robust(robust: Robust[Any]) -> dict[str, Any]:
     return {
         "minimises": robust.objective_kind,
-        "decided": robust.decided,
-        "status": robust.status.value,
-        "objective": robust.objective,
-        "bound": robust.bound,
-        "base_objective": robust.base_objective,
+        **_attributes(robust, "decided", "status", "objective", "bound", "base_objective"),
         "scenarios": {
             name: {
                 "robust": robust.robust[name].objective if name in robust.robust else None,
@@ -376,22 +291,11 @@ def _keys_or_none(lost: Loss | None) -> Record | None:
 
 def frontier_keys(answer: Frontier[Any]) -> Record:
     """The JSON object of ``pareto``."""
+    point = ("terms", "metrics", "cap", "bound", "proven")
     return {
-        "kind": answer.kind,
-        "solver": answer.solver,
-        "status": answer.status.value,
+        **_attributes(answer, "kind", "solver", "status"),
         "between": list(answer.terms),
         "method": answer.method,
-        "points": [
-            {
-                "terms": dict(point.terms),
-                "metrics": dict(point.metrics),
-                "cap": point.cap,
-                "bound": point.bound,
-                "proven": point.proven,
-            }
-            for point in answer.points
-        ],
-        "dominated": answer.dominated,
-        "missing": answer.missing,
+        "points": [_attributes(one, *point) for one in answer.points],
+        **_attributes(answer, "dominated", "missing"),
     }

@@ -97,21 +97,21 @@ class Purchases(Summarised, Generic[PlanT]):
     ``least_usd`` where only the budget is too small. NO_SOLUTION: none was found in time."""
     target: Fraction
     budget_usd: Fraction | None
-    bought: tuple[Purchase, ...]
+    bought: tuple[Purchase, ...] = ()
     """Purchases to make, the most expensive first."""
-    usd: Fraction | None
+    usd: Fraction | None = None
     """Price of it all; None without a plan."""
-    bound_usd: float | None
+    bound_usd: float | None = None
     """Proven: no purchase that reaches the target is cheaper."""
-    least_usd: Fraction | None
+    least_usd: Fraction | None = None
     """The least budget that works, where the given one is too small; proven if ``least_proven``."""
-    least_proven: bool
-    worst_before: Fraction | None
+    least_proven: bool = False
+    worst_before: Fraction | None = None
     """The worst ratio of the plan that was given; None without one."""
-    worst_after: Fraction | None
-    instance: Problem[PlanT] | None
+    worst_after: Fraction | None = None
+    instance: Problem[PlanT] | None = None
     """The instance after the purchase."""
-    plan: PlanT | None
+    plan: PlanT | None = None
     """A plan of that instance at the target."""
     message: str = ""
     params: BuyParams = field(default_factory=BuyParams)
@@ -236,22 +236,7 @@ class _Question:
 
     def nothing(self, status: Status, message: str, bound: float | None = None) -> Purchases[Any]:
         """Answer to the question without a purchase."""
-        return Purchases(
-            self.kind.name,
-            status,
-            self.ratio,
-            self.budget,
-            (),
-            None,
-            bound,
-            None,
-            False,
-            None,
-            None,
-            None,
-            None,
-            message,
-        )
+        return Purchases(self.kind.name, status, self.ratio, self.budget, bound_usd=bound, message=message)
 
     def answer(self, steps: Steps, plan: object, bound: float | None, proven: bool, message: str) -> Purchases[Any]:
         """The answer with these steps, or that the budget is too small for them."""
@@ -265,21 +250,13 @@ class _Question:
             return replace(self.nothing(status, words, bound), least_usd=usd, least_proven=proven)
         rows = [Purchase(one, int(n)) for one, n in zip(self.offers, steps.tolist(), strict=True) if n]
         after = self.hooks.bought(self.stated, steps)
-        return Purchases(
-            self.kind.name,
-            Status.OPTIMAL if proven else Status.FEASIBLE,
-            self.ratio,
-            self.budget,
-            tuple(sorted(rows, key=lambda row: -row.usd)),
-            usd,
-            bound,
-            None,
-            False,
-            None,
-            self.hooks.worst(after, plan, self.tier),
-            after,
-            plan,
-            message,
+        return replace(
+            self.nothing(Status.OPTIMAL if proven else Status.FEASIBLE, message, bound),
+            bought=tuple(sorted(rows, key=lambda row: -row.usd)),
+            usd=usd,
+            worst_after=self.hooks.worst(after, plan, self.tier),
+            instance=after,
+            plan=plan,
         )
 
 

@@ -47,7 +47,7 @@ class PlanLimitParams(Params):
     first: ClassVar[float] = 0.05
     """First price of a limit that is exceeded: this share of the objective for what the plan has of its term."""
     factor: ClassVar[float] = 8.0
-    """By how much a price rises that was too low. Set by hand: three searches span a factor of 500."""
+    """Factor on a price that was too low. Set by hand: three searches span a factor of 500."""
 
 
 @dataclass

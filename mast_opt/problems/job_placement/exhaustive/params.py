@@ -238,8 +238,8 @@ class ExhaustiveRepairParams(Params):
         low=1,
     )
     sub_mip_interval_wide: ClassVar[int] = 2
-    """The same once more than two clusters are solved as one. What taking out and putting back can do has been done
-    then."""
+    """Rounds from one sub-MIP of clusters to the next once more than two clusters are solved as one. What taking out
+    and putting back can do has been done then."""
     sub_mip: SubMipParams = group(
         SubMipParams(time_limit_s=2.0),
         "Exact solves of the relaxation (which has a time limit of its own) and of some clusters or jobs. Seconds, so "

@@ -52,7 +52,7 @@ class LocalSearchParams(Params):
     level_tries: ClassVar[int] = 3
     """Levels on each side of its own that a reservation tries."""
     levels_above: ClassVar[int] = 3
-    """Of its smallest servers, by which a reservation may raise its level where it lacks something."""
+    """Number of its smallest servers by which a reservation may raise its level where it lacks something."""
     fill_portions: ClassVar[int] = 24
     """Portions, about, in which what is lacking is filled in; more of them choose more carefully and take longer. Set
     by hand; one server at a time is slow where thousands are lacking."""

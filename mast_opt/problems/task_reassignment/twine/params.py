@@ -31,7 +31,8 @@ class OperatorParams(Params):
         high=1,
     )
     same_service_unlisted: ClassVar[float] = 0.6
-    """The same where similar processes are not listed. Other swaps are rarely accepted then."""
+    """Share of swaps and ejections within a service, where similar processes are not listed. Other swaps are rarely
+    accepted then."""
     ejections: float = parameter(
         0.1,
         "Share of ejections: a process takes the place of another, which goes to a third machine.",
@@ -143,8 +144,8 @@ class PriceParams(Params):
     """Price of a missing location or dependency at the first temperature, in temperatures; later it falls as the square
     root of the temperature. Set by hand: it is rarely broken while it is hot, and almost never later."""
     urgency: ClassVar[float] = 60.0
-    """In the colder half of a cooling, prices rise by e to this power for the whole of it while a rule is broken. A
-    cooling has to end with a plan."""
+    """Power of e by which prices rise over the colder half of a cooling while a rule is broken. A cooling has to end
+    with a plan."""
     most_urgency: ClassVar[float] = 1e6
     """Factor up to which prices rise so. Sums stay exact."""
     hopeless_urgency: float = parameter(
@@ -235,7 +236,7 @@ class RaceParams(Params):
     window: ClassVar[float] = 0.03
     """Part of a cooling before a rung over which its energy is averaged. It fluctuates."""
     pace_parts: ClassVar[tuple[float, ...]] = (0.0, 0.8, 1.0)
-    """After these parts of a cooling that races it is where others are after `pace_at`. It takes its time where large
+    """Parts of a cooling that races after which it is where others are after `pace_at`. It takes its time where large
     processes find their places."""
     pace_at: ClassVar[tuple[float, ...]] = (0.12, 0.6, 1.0)
     """Parts of the cooling that are done after `pace_parts` of its time. Measured on a1_4 and a2_3."""

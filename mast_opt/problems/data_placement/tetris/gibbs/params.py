@@ -28,7 +28,7 @@ class GibbsParams(Params):
         0.8, "Share of the search that is sweeps.", "With 25 or 50 s of a minute, plans end alike.", above=0, high=1
     )
     gang_discount: ClassVar[float] = 20.0
-    """How much less that share is the more of a region's GPUs a gang takes. Balancing large gangs is left to the
+    """Discount of that share the more of a region's GPUs a gang takes. Balancing large gangs is left to the
     annealing."""
     most_sweeps: ClassVar[int] = 600
     """Most sweeps, if all took as long as the first, the hottest."""
@@ -42,15 +42,15 @@ class GibbsParams(Params):
         0.005, "Last temperature of the sweeps.", "Plans with 0.002 to 0.01 are within 0.6%.", above=0
     )
     stiffness: ClassVar[float] = 20.0
-    """By how many times their usual price a region's GPUs cost more, at first, with demand higher by its supply. With
+    """Rise of the price of a region's GPUs at first, in times their usual price, with demand higher by its supply. With
     30 times as much, 200,000 × 200,000 × 30 ends 1.5% higher."""
     gang_stiffness: ClassVar[float] = 0.02
     """Demand over supply, in parts of what a gang takes, at which that holds instead where it is less. Gangs that raise
     prices by arriving stay where they are."""
     stiffening: ClassVar[float] = 5.0
-    """How many times as much that is in the end."""
+    """Factor on that rise in the end."""
     core_stiffness: ClassVar[float] = 2.5
-    """What a region's cores cost when all are in use, relative to what all work costs, if the price rose evenly."""
+    """Price of a region's cores when all are in use, relative to what all work costs, if the price rose evenly."""
     core_steepness: ClassVar[float] = 0.0025
     """Least use above core_level at which the price of cores has risen twice as far as evenly. Into a full region
     nothing comes, so whoever came first must be driven out."""

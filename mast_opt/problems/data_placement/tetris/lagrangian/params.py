@@ -61,7 +61,7 @@ class TreeCutParams(Params):
         low=0,
     )
     round_interval: ClassVar[int] = 4
-    """With a single thread, tree cuts have a slice in one of so many rounds. The plan has the others."""
+    """Rounds, with a single thread, of which one has a slice for tree cuts. The plan has the others."""
     wait_after: ClassVar[int] = 600
     """Iterations without tree cuts after which a relaxation waits for the sub-MIPs. It has said nearly all by then, and
     its thread helps the search."""

@@ -40,7 +40,7 @@ class MultilevelParams(Params):
     patience: ClassVar[int] = 150
     """Moves without a better state after which a search from a boundary ends."""
     local_patience: ClassVar[int] = 20
-    """The same for searches from one node."""
+    """Moves without a better state after which a search from one node ends."""
     passes: ClassVar[int] = 6
     """Most passes of refinement on a level."""
     population: ClassVar[int] = 8

@@ -37,7 +37,8 @@ class NeighbourhoodParams(Params):
         low=0,
     )
     whole_cells_later: ClassVar[int] = 2_500
-    """The same for a later term, where remote reads have a price. Caps on earlier terms leave little freedom."""
+    """Most read cells, likewise, for a later term, where remote reads have a price. Caps on earlier terms leave little
+    freedom."""
     link_surcharge: float = parameter(
         20.0,
         "Times that remote reads and copies are priced while links are taken for wide.",
@@ -48,13 +49,13 @@ class NeighbourhoodParams(Params):
     """Share of the time that is annealed before, where links are limited. With 0.1 most plans are as good, but some
     instances have none."""
     search_share_later: ClassVar[float] = 0.2
-    """The same for a later term where remote reads have a price. Few changes of one or two workloads stay within the
-    caps."""
+    """Share of the time that is annealed before, for a later term where remote reads have a price. Few changes of one
+    or two workloads stay within the caps."""
     search_share_whole: ClassVar[float] = 0.3
-    """The same where remote reads are forbidden. The program needs the rest."""
+    """Share of the time that is annealed before, where remote reads are forbidden. The program needs the rest."""
     search_share_priced: ClassVar[float] = 0.8
-    """The same where remote reads have a price and nothing else needs neighbourhoods. Annealing finds most of what they
-    do: without them, 100 × 150 × 8 ends 0.3% higher after 8 s."""
+    """Share of the time that is annealed before, where remote reads have a price and nothing else needs neighbourhoods.
+    Annealing finds most of what they do: without them, 100 × 150 × 8 ends 0.3% higher after 8 s."""
     whole_share: ClassVar[float] = 0.7
     """Share of the time left that the whole program may take."""
     near_excess: ClassVar[float] = 10.0

@@ -46,6 +46,7 @@ def diff_runs(first: Path, second: Path, run: Run, most: int | None) -> Answer:
                 "regions": list(job.regions),
                 "before_s": job.waited_ms[0] / SECOND_MS,
                 "after_s": job.waited_ms[1] / SECOND_MS,
+                "still_waits": list(job.open),
             }
             for job in found.jobs
         ],
@@ -83,8 +84,11 @@ def _show(console: Console, runs: tuple[StoredRun, StoredRun], found: RunDiff, m
     )
     for job in shown:
         regions = " → ".join(dict.fromkeys(region or "–" for region in job.regions))
-        amounts = (plain(value / HOUR_MS) for value in (*job.waited_ms, job.by_ms))
+        waits = (f"{plain(ms / HOUR_MS)}{'+' * still}" for ms, still in zip(job.waited_ms, job.open, strict=True))
+        amounts = (*waits, plain(job.by_ms / HOUR_MS))
         jobs.add_row(job.job, str(job.tier), plain(job.mgpu / WHOLE), regions, *amounts)
     print_table(console, jobs)
+    if any(any(job.open) for job in shown):
+        console.print("+: the job still waits at the end of the run", style="dim")
     if len(shown) < len(found.jobs):
         console.print(f"… and {len(found.jobs) - len(shown):,} more (--full shows all)", style="dim")

@@ -18,6 +18,7 @@ from mast_opt.cli.invocation import Answer, Run
 from mast_opt.core.errors import InputError, UsageError
 from mast_opt.core.executor import PROCESSES, RAY
 from mast_opt.core.solve_result import Event
+from mast_opt.live.simulation.run import unread
 from mast_opt.live.simulation.sweep import Cell, CellResult, run_sweep
 from mast_opt.live.simulation.sweep_table import Row, csv_text, table_of
 from mast_opt.live.simulation.traces.trace import JobTrace, read_trace
@@ -31,7 +32,7 @@ ValueT = TypeVar("ValueT")
 
 CSV, JSON, RUNS = "results.csv", "results.json", "runs"
 MOST_SEEDS = 10_000
-SHOWN = ("queue_s.mean", "queue_s.p95", "allocation", "starved")
+SHOWN = ("queue_s.mean", "queue_s.p95", "waiting", "impossible", "allocation", "starved")
 _RANGE = re.compile(r"([0-9]{1,9})\.\.([0-9]{1,9})")
 
 
@@ -112,6 +113,8 @@ def sweep(
     with run.phase("read", f"reading {path}"):
         trace = read_trace(path)
     run.record.update(kind="job-trace", name=trace.name)
+    for cell in {cell.policy: cell for cell in cells}.values():
+        run.warn(unread(trace, cell.policy, dict(cell.params), cell.slow), strict=False)
     if out is not None:
         _check_folder(out)
         check_writable(out)

@@ -162,7 +162,7 @@ class InstanceError(_Faulty):
 
 
 class InstanceWarning(UserWarning):
-    """A value of tables in memory that is allowed and was probably not meant; see ``from_tables`` and ``validate``."""
+    """A value that is allowed and was probably not meant; see ``from_tables``, ``simulate`` and ``validate``."""
 
 
 class PlanError(_Faulty):

@@ -148,3 +148,63 @@ def test_lists_that_cannot_be(call: Call, options: tuple[str, ...], words: str) 
     ended = call("simulate", SMALL, "--policy", "fifo", *options)
     assert ended.code == 2
     assert words in " ".join(ended.err.split())
+
+
+def _trace(folder: Path, *jobs: str) -> str:
+    tables = {
+        "regions": ["region", "r"],
+        "clusters": ["cluster,region", "c,r"],
+        "servers": ["server,cluster,rack,gpu_type,gpus,cpu_cores,memory_gb", "s0,c,k,h100,8,0,0", "s1,c,k,h100,8,0,0"],
+        "submissions": ["tier,job,submitted_s,tasks,gpus,duration_s,max_tasks", *jobs],
+    }
+    folder.mkdir()
+    (folder / "instance.toml").write_text('format = "mast-opt/1"\nkind = "job-trace"\nname = "never"\n')
+    for name, lines in tables.items():
+        (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    return str(folder)
+
+
+def test_jobs_that_can_never_run_are_said_and_counted_apart(call: Call, tmp_path: Path) -> None:
+    path = _trace(tmp_path / "trace", "1,huge,0,3,8,100,6", "1,small,1,1,8,10,1", "1,next,2,2,8,10,2")
+    ended = call("simulate", path, "--policy", "mast", "--out", str(tmp_path / "run"))
+    assert ended.code == 0
+    err, out = " ".join(ended.err.split()), " ".join(ended.out.split())
+    assert "no region can ever hold this job: it needs 24 GPUs of one type in one cluster" in err
+    assert "column max_tasks: '6': mast does not look at it" in err
+    assert "1 wait (1 can never run)" in out
+    assert "1 can never run – – – – –" in out
+    assert "wait 4.5 4.5" in out
+    found = json.loads(call("simulate", path, "--policy", "mast", "--json").out)
+    assert list(found["impossible_jobs"]) == ["huge"]
+    assert {warning["column"] for warning in found["warnings"]} == {"max_tasks", "job"}
+    assert found["metrics"]["impossible"] == 1
+    refused = call("simulate", path, "--policy", "fifo")
+    assert refused.code == 2
+    assert "job huge" in refused.err
+
+
+@pytest.mark.second_tier
+def test_a_sweep_says_what_is_not_read_and_what_never_runs(call: Call, tmp_path: Path) -> None:
+    path = _trace(tmp_path / "trace", "1,huge,0,3,8,100,6", "1,small,1,1,8,10,1")
+    sweep = call("simulate", path, "--policy", "mast,pai", "--processes", "1")
+    assert "pai does not look at it" in sweep.err
+    found = json.loads(call("simulate", path, "--policy", "mast,pai", "--processes", "1", "--json").out)
+    never = [row["mean"] for row in found["sweep"]["results"] if row["metric"] == "impossible"]
+    assert never == [1, 1]
+
+
+def test_a_trace_of_nothing_possible_has_no_wait(call: Call, tmp_path: Path) -> None:
+    ended = call("simulate", _trace(tmp_path / "trace", "1,huge,0,3,8,100,"), "--policy", "mast")
+    out = " ".join(ended.out.split())
+    assert "wait – – – – –" in out
+    assert "sum of all waits, s –" in out
+
+
+def test_waits_that_go_on_are_marked_in_a_comparison(call: Call, tmp_path: Path) -> None:
+    path = _trace(tmp_path / "trace", "1,small,1,2,8,100,", "1,next,2,2,8,10,")
+    for name, until in (("cut", "50"), ("whole", "500")):
+        assert call("simulate", path, "--policy", "mast", "--until", until, "--out", str(tmp_path / name)).code == 0
+    ended = call("diff", str(tmp_path / "cut"), str(tmp_path / "whole"))
+    assert "+: the job still waits at the end of the run" in " ".join(ended.out.split())
+    found = json.loads(call("diff", str(tmp_path / "cut"), str(tmp_path / "whole"), "--json").out)
+    assert [job["still_waits"] for job in found["changed_jobs"]] == [[True, False]]

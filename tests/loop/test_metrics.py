@@ -163,3 +163,24 @@ def test_a_log_that_starts_at_once_measures_the_same() -> None:
     found = metrics(once)
     assert found.sum_queue_s == 11 + 9 + 4
     assert np.isclose(found.held_gpu_s.all, metrics(rows).held_gpu_s.all)
+
+
+def test_jobs_that_can_never_run_improve_no_figure() -> None:
+    never = stored(*((one.at_ms, one.event) for one in LOG[:6]), (2 * SECONDS, submitted("huge", 24)))
+    log = [*never, *(Stored(one.seq + 1, one.at_ms, one.event) for one in LOG[6:])]
+    found, alone = metrics(job_log(log), impossible={"huge"}), metrics(job_log(LOG))
+    assert (found.jobs, found.waiting, found.impossible) == (alone.jobs + 1, 1, 1)
+    for figure in ("queue_s", "sum_queue_s", "gpu_weighted_queue_s", "queue_s_by_tier", "starved", "still_waiting_s"):
+        assert getattr(found, figure) == getattr(alone, figure), figure
+    assert metrics(job_log(log)).sum_queue_s == alone.sum_queue_s + 38
+
+
+def test_jobs_that_still_wait_have_a_figure_of_their_own() -> None:
+    log = [*LOG, *stored((39 * SECONDS, submitted("late")), (40 * SECONDS, submitted("last")))]
+    log = [Stored(seq, one.at_ms, one.event) for seq, one in enumerate(sorted(log, key=lambda one: one.at_ms), start=1)]
+    found, before = metrics(job_log(log)), metrics(job_log(LOG))
+    assert found.waiting == 2
+    assert found.still_waiting_s == Spread(1.0, 1.0, 1.0, 1.0, 1.0)
+    assert found.sum_queue_s == before.sum_queue_s + 1
+    assert found.queue_s.mean == found.sum_queue_s / 4
+    assert before.still_waiting_s == Spread(None, None, None, None, None)

@@ -23,6 +23,7 @@ from mast_opt.problems.kind.presentation import Lines
 from tests.platforms import needs
 from tests.report.browser import look
 from tests.report.test_html import figures
+from tests.simulation.test_order_only import trace_of
 
 SMALL = Path(__file__).parents[2] / "instances" / "traces" / "philly-small"
 
@@ -62,6 +63,28 @@ def test_who_waited_longest_and_why(runs: dict[str, StoredRun]) -> None:
         "1 that came earlier waited there too"
     )
     assert run_report(runs["mast"]).sections[0].note == "No job waited."
+
+
+def test_jobs_that_never_run_and_those_that_still_wait_have_rows_of_their_own(tmp_path: Path) -> None:
+    trace = trace_of(
+        {"tasks": 2, "mgpu": 4000, "duration_ms": 900},
+        {"tasks": 2, "mgpu": 4000, "duration_ms": 900},
+        {"tasks": 5, "mgpu": 4000, "duration_ms": 9},
+    )
+    done = run_trace(trace, "mast", until_ms=400)
+    found = metrics(done.rows, until_ms=400, impossible=done.impossible)
+    write_run(done, RunFacts("t", until_s=0.4), found, tmp_path / "run", force=False)
+    sections = {section.title: section for section in run_report(read_run(tmp_path / "run")).sections}
+    never = sections["Jobs that can never run"].rows
+    assert [(row[0], row[2]) for row in never] == [("j2", 20.0)]
+    assert "it needs 20 GPUs" in str(never[0][-1])
+    assert [row[0] for row in sections["Who waited longest, and why"].rows] == ["j1"]
+    names = [[row[0] for row in sections[f"Waits by {what}"].rows] for what in ("region", "tier", "size")]
+    assert names == [
+        ["–, still waiting", "r", "can never run"],
+        ["tier 1, still waiting", "tier 1", "can never run"],
+        ["8 GPUs, still waiting", "8 GPUs", "can never run"],
+    ]
 
 
 def test_the_page(runs: dict[str, StoredRun]) -> None:

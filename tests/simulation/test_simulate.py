@@ -38,6 +38,7 @@ def test_a_run(trace: mast_opt.JobTrace, tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.filterwarnings("ignore:.*does not look at it")
 def test_a_trace_is_imported(tmp_path: Path) -> None:
     samples.write(tmp_path)
     trace = mast_opt.import_trace("sacct", tmp_path / "sacct.json", tmp_path / "sinfo.txt", needs="gpus")
@@ -100,6 +101,7 @@ def test_a_run_that_is_stopped_keeps_its_log(trace: mast_opt.JobTrace) -> None:
         mast_opt.simulate(trace, "fifo", cancel=cancelled)
 
 
+@pytest.mark.filterwarnings("ignore:.*does not look at it")
 def test_the_sixty_jobs_of_tiresias_in_a_pool_of_16_gpus() -> None:
     """First in, first out: an independent replay has these figures."""
     run = mast_opt.simulate(Path(__file__).parents[2] / "instances" / "traces" / "tiresias-60", "fifo")

@@ -19,7 +19,7 @@ from mast_opt.cli.options import Force, Json, TheRun, check_force
 from mast_opt.cli.sweep import compile_for, grid_of, sweep
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Event
-from mast_opt.live.loop.metrics import Metrics, metrics
+from mast_opt.live.loop.metrics import Metrics, Spread, metrics
 from mast_opt.live.loop.place_metrics import PlaceMetrics, place_metrics
 from mast_opt.live.simulation.kernel import POLICIES as ORDER_ONLY
 from mast_opt.live.simulation.run import SimulatedRun, run_trace
@@ -124,9 +124,10 @@ def command(
     with run.phase("verify"):
         since = round(warm_up * 1000) if warm_up else None
         end_ms = None if until_ms is None else max(until_ms, int(done.rows.at_ms[-1]))
-        found = metrics(done.rows, since, end_ms)
+        found = metrics(done.rows, since, end_ms, impossible=done.impossible)
         places = None if policy in ORDER_ONLY else place_metrics(done.events(), since or 0, end_ms)
         figures = {**found.to_dict(), **({} if places is None else places.to_dict())}
+    run.warn(done.warnings, strict=False)
     facts = RunFacts(jobs.name, cells[0].load, cells[0].seed, warm_up, until, done.complete)
     run.record.update(
         complete=done.complete,
@@ -137,15 +138,13 @@ def command(
         mean_jct_s=found.jct_s.mean,
         makespan_s=found.makespan_s,
         events=done.count,
+        impossible_jobs=dict(done.impossible),
         out=None if out is None else str(out),
     )
     if out is not None:
         write_run(done, facts, found, out, places=places, force=force)
-
-    def show(console: Console) -> None:
-        _show(console, jobs.name, done, found, places, out)
-
-    return Answer(Exit.OK if done.complete else Exit.INTERRUPTED, show)
+    ended = Exit.OK if done.complete else Exit.INTERRUPTED
+    return Answer(ended, lambda console: _show(console, jobs.name, done, found, places, out))
 
 
 def _given(texts: list[str] | None) -> dict[str, str]:
@@ -183,18 +182,27 @@ def _show(
     from mast_opt.core.number_format import percent, plain
     from mast_opt.planner.report.terminal.layout import light_table, print_table, print_words
 
+    still = found.waiting - found.impossible
+    never = f" ({found.impossible:,} can never run)" if found.impossible else ""
     print_words(
         console,
-        f"{name} under {done.policy}: {found.jobs:,} jobs, {found.finished:,} finished, {found.waiting:,} wait, "
+        f"{name} under {done.policy}: {found.jobs:,} jobs, {found.finished:,} finished, {found.waiting:,} wait{never}, "
         f"{found.running:,} run; {done.count:,} events",
     )
     spreads = light_table("Seconds", ("", "mean", "P50", "P95", "P99", "most"))
-    for words, spread in (("wait", found.queue_s), ("until done", found.jct_s), ("slowdown", found.slowdown)):
+    nothing = Spread(None, None, None, None, None)
+    for words, spread in (
+        ("wait", found.queue_s),
+        *([(f"{still:,} still wait, so far", found.still_waiting_s)] if still else []),
+        *([(f"{found.impossible:,} can never run", nothing)] if found.impossible else []),
+        ("until done", found.jct_s),
+        ("slowdown", found.slowdown),
+    ):
         values = (spread.mean, spread.p50, spread.p95, spread.p99, spread.max)
         spreads.add_row(words, *("–" if value is None else plain(value) for value in values))
     print_table(console, spreads)
     rest = light_table("Run", ("figure", "value"))
-    rest.add_row("sum of all waits, s", plain(found.sum_queue_s))
+    rest.add_row("sum of all waits, s", "–" if found.queue_s.mean is None else plain(found.sum_queue_s))
     rest.add_row("makespan, s", "–" if found.makespan_s is None else plain(found.makespan_s))
     rest.add_row("GPUs in use", "–" if found.allocation is None else percent(found.allocation))
     rest.add_row("GPUs asked for", "–" if found.offered is None else percent(found.offered))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,17 +29,21 @@ class LongWait:
     why: str
 
 
-def longest_waits(found: History, most: int) -> tuple[LongWait, ...]:
+def longest_waits(found: History, most: int, without: Collection[str] = ()) -> tuple[LongWait, ...]:
     """The jobs that waited longest, those with equal waits in the order of the log.
 
     Args:
-        most: how many; jobs that did not wait are not listed.
+        most: how many; jobs that did not wait are not listed, unless they have still not started.
+        without: jobs that are left out.
     """
     waits: dict[str, list[Wait]] = {}
     for wait in found.waits:
-        waits.setdefault(wait.job, []).append(wait)
+        if wait.job not in without:
+            waits.setdefault(wait.job, []).append(wait)
     total = {job: sum(wait.end_ms - wait.begin_ms for wait in own) for job, own in waits.items()}
-    chosen = sorted((job for job in total if total[job]), key=lambda job: -total[job])[:most]
+    chosen = sorted((job for job, own in waits.items() if total[job] or own[-1].open), key=lambda job: -total[job])[
+        :most
+    ]
     reasons = _Reasons(found)
     return tuple(reasons.long_wait(job, waits[job], total[job]) for job in chosen)
 

@@ -5,6 +5,7 @@ Every time is counted in whole ms before it is divided, so that sums are exact.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -58,10 +59,15 @@ class Metrics:
     cancelled: int
     waiting: int
     """Those that wait at the end of the window."""
+    impossible: int
+    """Of those that wait: jobs that no region can ever hold. Their waits are in no other figure."""
     running: int
     """Those that hold GPUs at the end of the window."""
     queue_s: Spread
-    """Seconds from submission (or stop) to start, all attempts of a job together."""
+    """Seconds from submission (or stop) to start, all attempts of a job together. A job that still waits counts with
+    what it has waited so far, and not at all if that is nothing."""
+    still_waiting_s: Spread
+    """Of them, those that still wait at the end of the window."""
     sum_queue_s: float
     gpu_weighted_queue_s: float | None
     """Mean of ``queue_s`` in which each job counts by its GPUs."""
@@ -103,12 +109,15 @@ class _Spans:
     """The row with which each ends; -1 if it is open at the end of the window."""
 
 
-def metrics(log: JobLog, since_ms: int | None = None, until_ms: int | None = None) -> Metrics:
+def metrics(
+    log: JobLog, since_ms: int | None = None, until_ms: int | None = None, *, impossible: Collection[str] = ()
+) -> Metrics:
     """The figures of a log.
 
     Args:
         since_ms: the window's begin; jobs submitted earlier do not count. The first row unless given.
         until_ms: its end; the last row unless given. Rows after it do not count.
+        impossible: jobs that no region can ever hold.
 
     Raises:
         UsageError: the window ends before it begins, or the log has no rows.
@@ -119,13 +128,13 @@ def metrics(log: JobLog, since_ms: int | None = None, until_ms: int | None = Non
     until = int(log.at_ms[-1]) if until_ms is None else until_ms
     if until < since:
         raise UsageError(f"the window ends at {until} ms, before it begins at {since} ms")
-    return _Measured(log, since, until).metrics()
+    return _Measured(log, since, until, impossible).metrics()
 
 
 class _Measured:
     """The rows of a log up to the end of a window."""
 
-    def __init__(self, log: JobLog, since: int, until: int) -> None:
+    def __init__(self, log: JobLog, since: int, until: int, impossible: Collection[str] = ()) -> None:
         self.log, self.since, self.until = log, since, until
         rows = int(np.searchsorted(log.at_ms, until, side="right"))
         self.at, self.kind, self.job = log.at_ms[:rows], log.kind[:rows], log.job[:rows].astype(np.int64)
@@ -134,6 +143,7 @@ class _Measured:
         self.submitted[self.job[submitted]] = self.at[submitted]
         self.counted = np.zeros(jobs, np.bool_)
         self.counted[self.job[submitted]] = self.at[submitted] >= since
+        self.impossible = np.array([job in impossible for job in log.jobs] if impossible else [False] * jobs, np.bool_)
         self.end = np.full(jobs, -1, np.int64)
         self.last = np.full(jobs, -1, np.int64)
         ended = self.kind >= FINISHED
@@ -159,9 +169,10 @@ class _Measured:
         finished = counted & (self.last == FINISHED)
         completion = (self.end - self.submitted)[finished]
         known = log.duration_ms[finished] > 0
-        gpus = log.mgpu[counted]
-        queue = waited[counted]
         open_waits, open_holds = (spans.job[spans.closed < 0] for spans in (self.waits, self.holds))
+        still = counted & np.isin(np.arange(len(counted)), open_waits)
+        queued = counted & ~self.impossible & ~(still & (waited == 0))
+        gpus, tiers, queue = log.mgpu[queued], log.tier[queued], waited[queued]
         holding = np.isin(np.arange(len(counted)), open_holds)
         all_ended = bool((self.end >= 0).all())
         stops = (self.kind == STOPPED) & counted[self.job]
@@ -172,14 +183,13 @@ class _Measured:
             failed=int((counted & (self.last == FAILED)).sum()),
             cancelled=int((counted & (self.last == CANCELLED)).sum()),
             waiting=len(np.setdiff1d(open_waits[counted[open_waits]], open_holds)),
+            impossible=int((still & self.impossible).sum()),
             running=int((holding & counted).sum()),
             queue_s=_spread(queue / SECOND_MS),
+            still_waiting_s=_spread(waited[queued & still & ~holding] / SECOND_MS),
             sum_queue_s=int(queue.sum()) / SECOND_MS,
             gpu_weighted_queue_s=float((queue * gpus).sum() / gpus.sum() / SECOND_MS) if gpus.sum() else None,
-            queue_s_by_tier={
-                int(tier): float(queue[log.tier[counted] == tier].mean() / SECOND_MS)
-                for tier in np.unique(log.tier[counted])
-            },
+            queue_s_by_tier={int(tier): float(queue[tiers == tier].mean() / SECOND_MS) for tier in np.unique(tiers)},
             jct_s=_spread(completion / SECOND_MS),
             slowdown=_spread(completion[known] / log.duration_ms[finished][known]),
             makespan_s=int(self.end.max() - self.at[0]) / SECOND_MS if all_ended else None,
@@ -197,7 +207,8 @@ class _Measured:
         return total
 
     def _long_waits(self) -> Ints:
-        long = (self.waits.end - self.waits.begin > STARVED_MS) & self.counted[self.waits.job]
+        counted = self.counted & ~self.impossible
+        long = (self.waits.end - self.waits.begin > STARVED_MS) & counted[self.waits.job]
         return self.waits.job[long]
 
     def _in_window(self, spans: _Spans) -> int:

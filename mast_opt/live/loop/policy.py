@@ -15,6 +15,12 @@ from mast_opt.live.loop.plans import Plans
 from mast_opt.live.loop.reclaimable import Reclaimable
 from mast_opt.problems.job_placement.live_fleet.answers import Bid, Refused
 
+PLACED_BY = frozenset({"cpu_cores", "memory_gb", "within", "prefer"})
+"""Optional columns of submissions that decide between servers, whatever the policy."""
+RUN_BY = frozenset({"duration_s", "steps", "model", "limit_s", "checkpoint_s", "restart_s"})
+"""Optional columns of submissions by which jobs run and stop, whatever the policy."""
+EVERY_POLICY = PLACED_BY | RUN_BY
+
 
 class View(Protocol):
     """The state, to be read only."""
@@ -170,6 +176,12 @@ class Policy(Protocol):
     name: str
     reacts_to: ClassVar[frozenset[type]]
     """Events after which it decides."""
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """Optional columns of submissions that change what happens: ``EVERY_POLICY``, and what it looks at itself."""
+        ...
+
     every_ms: int | None
     """How long after a decision it decides again if nothing happens before; None for never. It may change with every
     decision."""

@@ -16,7 +16,7 @@ import numpy as np
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.live.loop.policy import Desk, View
+from mast_opt.live.loop.policy import EVERY_POLICY, Desk, View
 from mast_opt.live.policies.head_of_line import ARRIVALS, CHANGES, Queue, by_submission
 from mast_opt.live.policies.hydra import load_weights, split
 from mast_opt.problems.job_placement.units import WHOLE
@@ -69,6 +69,11 @@ class EarlyBinding:
         """Regions whose head may fit: it is new, or something has become free."""
         self._seen_growth = 0
         self._seen: tuple[int, Mapping[str, int], Mapping[str, int]] | None = None
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """Optional columns of submissions that change what happens."""
+        return EVERY_POLICY | {"tenant", "preemptible"} | ({"home_region"} if self.params.rule == "home" else set())
 
     def begin(self, view: View) -> None:
         """Take in the jobs that are bound already."""

@@ -10,7 +10,7 @@ from typing import ClassVar
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.live.loop.policy import Desk, View
+from mast_opt.live.loop.policy import EVERY_POLICY, Desk, View
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 
 CHANGES: frozenset[type] = frozenset(
@@ -82,6 +82,7 @@ class HeadOfLine:
 
     reacts_to: ClassVar[frozenset[type]] = CHANGES
     every_ms: int | None = None
+    reads: frozenset[str] = EVERY_POLICY | {"tenant", "preemptible"}
 
     def __init__(self, name: str = "fifo") -> None:
         if name not in ORDERS:

@@ -14,7 +14,7 @@ from typing import ClassVar
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.live.loop.policy import Desk, View
+from mast_opt.live.loop.policy import EVERY_POLICY, Desk, View
 from mast_opt.live.policies.copies_on_submission import bind_with_copies
 from mast_opt.live.policies.head_of_line import ARRIVALS, CHANGES
 from mast_opt.live.policies.region_loads import RegionLoads
@@ -86,6 +86,12 @@ class Mast:
         self._regions: frozenset[str] = frozenset()
         self._seen_growth = 0
         self._loads = RegionLoads(self.params.age_s * SECOND_MS)
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """Optional columns of submissions that change what happens."""
+        home = self.params.bind == HOME or self.params.scope == SCOPES[1]
+        return EVERY_POLICY | {"tenant", "preemptible"} | ({"home_region"} if home else set())
 
     def begin(self, view: View) -> None:
         """Queue the jobs that wait."""

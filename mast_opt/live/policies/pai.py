@@ -14,7 +14,7 @@ from typing import ClassVar
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.live.loop.policy import Desk, View
+from mast_opt.live.loop.policy import EVERY_POLICY, Desk, View
 from mast_opt.live.policies.head_of_line import ARRIVALS, CHANGES
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 from mast_opt.problems.job_placement.units import WHOLE
@@ -46,6 +46,7 @@ class Pai:
     name: str = "pai"
     reacts_to: ClassVar[frozenset[type]] = CHANGES
     every_ms: int | None = None
+    reads: frozenset[str] = EVERY_POLICY
 
     def __init__(self, params: PaiParams | None = None) -> None:
         self.params = params or PaiParams()

@@ -110,17 +110,19 @@ class Preset:
     params_type: type[Any]
     rule: Callable[[Any], ShareRule]
     """Function that makes the rule from its parameters."""
+    by_user: bool = False
+    """Whether the rule looks at whose the jobs are."""
 
 
 PRESETS: Mapping[str, Preset] = {
     "allox": Preset(RoundLength, lambda params: AlloX()),
     "throughput": Preset(PackingParams, lambda params: Objective("throughput")),
-    "hierarchical": Preset(PackingParams, lambda params: Objective("hierarchical")),
+    "hierarchical": Preset(PackingParams, lambda params: Objective("hierarchical"), by_user=True),
     "strategy-proof": Preset(RoundLength, lambda params: Objective("strategy-proof")),
     "themis": Preset(ThemisParams, lambda params: Themis(params.fairness)),
     "tiresias": Preset(TiresiasParams, lambda params: Tiresias((params.first_gpu_s,), params.promote)),
     "gandiva": Preset(PackingParams, lambda params: TimeSlices()),
-    "gandiva-fair": Preset(RoundLength, lambda params: Trades()),
+    "gandiva-fair": Preset(RoundLength, lambda params: Trades(), by_user=True),
     "pollux": Preset(GoodputParams, lambda params: Goodput(1.0, 0.0, params.factor, typed=False)),
     "sia": Preset(GoodputParams, lambda params: Goodput(SIA_POWER, SIA_WAITING, params.factor, typed=True)),
     "singularity": Preset(ServiceParams, lambda params: ServiceLevels((params.premium, params.standard), WEIGHTS)),
@@ -130,4 +132,5 @@ PRESETS: Mapping[str, Preset] = {
 
 def preset_policy(name: str, params: RoundLength, speeds: Speeds) -> Rounds:
     """The policy of a preset."""
-    return Rounds(PRESETS[name].rule(params), speeds, params, name)
+    found = PRESETS[name]
+    return Rounds(found.rule(params), speeds, params, name, by_user=found.by_user)

@@ -18,7 +18,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.live.loop.policy import Desk, View
+from mast_opt.live.loop.policy import EVERY_POLICY, Desk, View
 from mast_opt.live.loop.speeds import REFERENCE, Speeds
 from mast_opt.live.policies.central_shares import Demand
 from mast_opt.live.policies.pair_table import LEAST_SHARE, PairTable, SharedPace, candidates
@@ -45,19 +45,23 @@ class Rounds:
         speeds: of the jobs' models.
         params: see ``RoundLength``.
         name: of the policy.
+        by_user: whether the rule looks at whose the jobs are.
     """
 
     reacts_to: ClassVar[frozenset[type]] = frozenset(
         {ev.Submitted, ev.Stopped, ev.Finished, ev.Failed, ev.Cancelled, *SERVERS, *DATA}
     )
 
-    def __init__(self, rule: ShareRule, speeds: Speeds, params: RoundLength, name: str = "gavel") -> None:
+    def __init__(
+        self, rule: ShareRule, speeds: Speeds, params: RoundLength, name: str = "gavel", *, by_user: bool = False
+    ) -> None:
         self._rule, self._speeds, self.params = rule, speeds, params
         self._packs = isinstance(params, PackingParams) and params.packing
         if self._packs and not speeds.packed:
             raise UsageError("packing needs the table pair_speeds: how fast jobs are that share GPUs")
         self.name = name
         self.every_ms: int | None = None
+        self.reads = EVERY_POLICY | {"preemptible"} | ({"tenant", "namespace"} if by_user else set())
         self._clear()
 
     def _clear(self) -> None:

@@ -38,6 +38,8 @@ class JobPair:
     regions: tuple[str, str]
     """Regions where it waited last in each run; empty where that is not known."""
     waited_ms: tuple[int, int]
+    open: tuple[bool, bool] = (False, False)
+    """Whether it still waited at the end of each run."""
 
     @property
     def by_ms(self) -> int:
@@ -70,10 +72,12 @@ def compare(first: StoredRun, second: StoredRun) -> RunDiff:
     waits = tuple(_waits(log) for log in logs)
     pairs = []
     for job, (spec, _) in logs[0].jobs.items():
-        (one, here), (other, there) = waits[0].get(job, (0, "")), waits[1].get(job, (0, ""))
-        pairs.append(JobPair(job, spec.tier, spec.tasks * spec.mgpu, (here, there), (one, other)))
-    changed = sorted((pair for pair in pairs if pair.by_ms), key=lambda pair: -abs(pair.by_ms))
-    longer = sum(pair.by_ms > 0 for pair in changed)
+        (one, here, still), (other, there, also) = (found.get(job, (0, "", False)) for found in waits)
+        pairs.append(JobPair(job, spec.tier, spec.tasks * spec.mgpu, (here, there), (one, other), (still, also)))
+    changed = sorted(
+        (pair for pair in pairs if pair.by_ms or pair.open[0] != pair.open[1]), key=lambda pair: -abs(pair.by_ms)
+    )
+    longer = sum((pair.open[1] - pair.open[0], pair.by_ms) > (0, 0) for pair in changed)
     stated = flat_metrics(first.metrics), flat_metrics(second.metrics)
     names = dict.fromkeys((*stated[0], *stated[1]))
     metrics = {name: Pair(stated[0].get(name), stated[1].get(name)) for name in names}
@@ -98,9 +102,10 @@ def _check_same_jobs(first: StoredRun, second: StoredRun, logs: tuple[History, H
             )
 
 
-def _waits(log: History) -> dict[str, tuple[int, str]]:
-    """Job → all its waits together in ms, and the region of the last one."""
-    found: dict[str, tuple[int, str]] = {}
+def _waits(log: History) -> dict[str, tuple[int, str, bool]]:
+    """Job → all its waits together in ms, the region of the last one, and whether that is still open."""
+    found: dict[str, tuple[int, str, bool]] = {}
     for wait in log.waits:
-        found[wait.job] = found.get(wait.job, (0, ""))[0] + wait.end_ms - wait.begin_ms, wait.region
+        before_ms = found[wait.job][0] if wait.job in found else 0
+        found[wait.job] = before_ms + wait.end_ms - wait.begin_ms, wait.region, wait.open
     return found

@@ -41,6 +41,9 @@ WORDS = {
     "lost_gpu_h": "work lost, GPU-hours",
     "starved": "waited over a day",
     "waiting": "still wait",
+    "impossible": "can never run",
+    "still_waiting_s_mean": "still wait, so far, mean, s",
+    "still_waiting_s_p95": "still wait, so far, P95, s",
     "running": "still run",
     "waited_for_data": "waited for data while there was room",
     "needless": "stops that were not needed",
@@ -90,7 +93,7 @@ def run_report(run: StoredRun) -> RunReport:
         figures=_figures(run, found),
         metrics=tuple(flat_metrics(run.metrics).items()),
         pictures=tuple((draw(chart), table_of(chart)) for chart in charts_of(found)),
-        sections=(_longest(found), *_groups(found)),
+        sections=(*_impossible(run, found), _longest(run, found), *_groups(run, found)),
     )
 
 
@@ -155,7 +158,23 @@ def versions() -> str:
     return f"mast-opt {version('mast-opt')}"
 
 
-def _longest(found: History) -> Section:
+def _impossible(run: StoredRun, found: History) -> tuple[Section, ...]:
+    """The jobs that no region can ever hold, if there are any."""
+    rows = tuple(
+        (job, spec.tier, spec.tasks * spec.mgpu / WHOLE, (submitted - found.first_ms) / DAY_MS, run.impossible[job])
+        for job, (spec, submitted) in found.jobs.items()
+        if job in run.impossible
+    )
+    heads = (
+        Head("job"),
+        *(Head(title, Form.AMOUNT) for title in ("tier", "GPUs", "submitted, days")),
+        Head("why"),
+    )
+    note = "Their waits are in no figure: they have no end."
+    return (Section("Jobs that can never run", heads, rows, note, leads=True),) if rows else ()
+
+
+def _longest(run: StoredRun, found: History) -> Section:
     heads = (
         *(Head("job"), Head("region")),
         *(Head(title, Form.AMOUNT) for title in ("tier", "GPUs", "submitted, days", "waited, hours", "waits")),
@@ -172,13 +191,13 @@ def _longest(found: History) -> Section:
             wait.attempts,
             ("still waits; " if wait.open else "") + wait.why,
         )
-        for wait in longest_waits(found, LONGEST)
+        for wait in longest_waits(found, LONGEST, without=run.impossible)
     )
     note = "Free GPUs are those of the region in which the job waited longest, counted together over its servers."
     return Section("Who waited longest, and why", heads, rows, note if rows else "No job waited.", leads=True)
 
 
-def _groups(found: History) -> tuple[Section, ...]:
+def _groups(run: StoredRun, found: History) -> tuple[Section, ...]:
     """Waits of jobs by where they waited, by tier and by size."""
 
     def size(wait: Wait) -> str:
@@ -190,19 +209,24 @@ def _groups(found: History) -> tuple[Section, ...]:
         ("Waits by tier", "tier", lambda wait: f"tier {found.jobs[wait.job][0].tier}"),
         ("Waits by size", "size", size),
     )
-    return tuple(_grouped(found, title, head, key) for title, head, key in groups)
+    return tuple(_grouped(run, found, title, head, key) for title, head, key in groups)
 
 
-def _grouped(found: History, title: str, head: str, key: Callable[[Wait], str]) -> Section:
+def _grouped(run: StoredRun, found: History, title: str, head: str, key: Callable[[Wait], str]) -> Section:
     waits: dict[str, list[float]] = {}
     for wait in found.waits:
-        waits.setdefault(key(wait), []).append((wait.end_ms - wait.begin_ms) / HOUR_MS)
+        if wait.job in run.impossible:
+            continue
+        group = f"{key(wait)}, still waiting" if wait.open else key(wait)
+        waits.setdefault(group, []).append((wait.end_ms - wait.begin_ms) / HOUR_MS)
     heads = (
         Head(head),
         *(Head(words, Form.AMOUNT) for words in ("waits", "mean, hours", "P95", "longest", "sum")),
     )
-    rows = [
+    rows: list[tuple[Any, ...]] = [
         (name, len(hours), float(np.mean(hours)), float(np.percentile(hours, 95)), max(hours), sum(hours))
         for name, hours in sorted(waits.items(), key=lambda pair: -sum(pair[1]))
     ]
+    never = sum(job in run.impossible for job in found.jobs)
+    rows += [("can never run", never, None, None, None, None)] if never else []
     return Section(title, heads, tuple(rows))

@@ -31,6 +31,10 @@ from mast_opt.problems.job_placement.live_fleet.types import Server, Share
 from mast_opt.problems.job_placement.units import LEVELS, MOST_GPUS, SERVER, WHOLE
 
 Ints = NDArray[np.int64]
+REFUSED = frozenset({"cpu_cores", "memory_gb", "model"})
+"""Optional columns of submissions that may say nothing here."""
+READS = REFUSED | {"home_region", "duration_s", "steps", "limit_s", "checkpoint_s", "restart_s"}
+"""Optional columns of submissions that are looked at, the last two where jobs are stopped."""
 MOST_LISTED = 20
 """Jobs with the same fault that are listed."""
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from mast_opt.core.errors import Interrupted, UsageError
+from mast_opt.core.input_warning import InputWarning
 from mast_opt.core.wording import did_you_mean
 from mast_opt.live.loop.events import JOB_EVENTS, Stored
-from mast_opt.live.loop.job_log import JobLog, job_log
+from mast_opt.live.loop.job_log import PLACED, JobLog, job_log
 from mast_opt.live.loop.policy import Policy
 from mast_opt.live.policies.early_binding import EarlyBinding, EarlyBindingParams
 from mast_opt.live.policies.mast import Mast, MastParams
@@ -21,9 +24,12 @@ from mast_opt.live.policies.shared_rounds import gavel
 from mast_opt.live.simulation.engine_run import engine_log
 from mast_opt.live.simulation.kernel import FOREVER, TIRESIAS_THRESHOLDS_GPU_MS
 from mast_opt.live.simulation.kernel import POLICIES as ORDER_ONLY
-from mast_opt.live.simulation.order_only import replay_trace
+from mast_opt.live.simulation.order_only import READS, replay_trace
 from mast_opt.live.simulation.params import number, values_of
 from mast_opt.live.simulation.slow_runs import PREFIX, slow_run
+from mast_opt.live.simulation.slow_runs import READS as SLOW_READS
+from mast_opt.live.simulation.traces.fit import jobs_that_fit_nowhere, warnings_by_reason
+from mast_opt.live.simulation.traces.ignored import ignored
 from mast_opt.live.simulation.traces.trace import JobTrace
 from mast_opt.problems.job_placement.live_fleet.settings import PLACEMENTS
 
@@ -63,6 +69,10 @@ class SimulatedRun:
     """The whole log, from the beginning at every call."""
     complete: bool = True
     """False where it was stopped before its end."""
+    warnings: tuple[InputWarning, ...] = ()
+    """Columns of the trace that the policy does not look at, and jobs that no region can ever hold."""
+    impossible: Mapping[str, str] = field(default_factory=dict)
+    """Job that no region can ever hold → why."""
 
 
 def run_trace(
@@ -119,7 +129,28 @@ def run_trace(
     )
     count = sum(type(stored.event) in JOB_EVENTS for stored in log)
     stated = {**asdict(chosen), PLACEMENT: placement, TICK: tick_s, **paths.stated}
-    return SimulatedRun(policy, stated, job_log(log), count, lambda: iter(log), complete)
+    rows = job_log(log)
+    impossible = jobs_that_fit_nowhere(trace, _never_placed(rows))
+    warnings = (*unread(trace, policy, given, slow), *warnings_by_reason(impossible))
+    return SimulatedRun(policy, stated, rows, count, lambda: iter(log), complete, warnings, impossible)
+
+
+def unread(
+    trace: JobTrace, policy: str, params: Mapping[str, str], slow: Collection[str] = ()
+) -> tuple[InputWarning, ...]:
+    """Warnings of columns that a trace states and such a run does not look at; arguments as in ``run_trace``."""
+    if policy in ORDER_ONLY:
+        return ignored(trace, policy, READS)
+    params_type, make = ENGINE_POLICIES[policy]
+    names = {item.name for item in fields(params_type)}
+    decides = make(values_of(params_type, {name: text for name, text in params.items() if name in names}), trace)
+    return ignored(trace, policy, decides.reads.union(*(SLOW_READS[path] for path in slow)))
+
+
+def _never_placed(rows: JobLog) -> frozenset[str]:
+    placed = np.zeros(len(rows.jobs), np.bool_)
+    placed[rows.job[rows.kind == PLACED]] = True
+    return frozenset(name for name, was in zip(rows.jobs, placed.tolist(), strict=True) if not was)
 
 
 def _replayed(
@@ -146,7 +177,7 @@ def _replayed(
     log = replay_trace(trace, policy, thresholds_gpu_s=thresholds, until_ms=until, on_progress=on_progress)
     default = tuple(gpu_ms // 1000 for gpu_ms in TIRESIAS_THRESHOLDS_GPU_MS)
     stated = {THRESHOLDS: thresholds or default} if policy == "las" else {}
-    return SimulatedRun(policy, stated, log.rows, len(log), log.events)
+    return SimulatedRun(policy, stated, log.rows, len(log), log.events, True, unread(trace, policy, given))
 
 
 def _refuse_unknown(policy: str, given: Mapping[str, str], known: tuple[str, ...]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # kernels take long to import
     from mast_opt.live.simulation.run import SimulatedRun
 
 EVENTS, FIGURES = FILES = ("events.jsonl", "metrics.json")
+IMPOSSIBLE = "impossible_jobs"
 _EXPECTED = "the figures of a run, as mast-opt simulate --out writes them"
 
 
@@ -48,6 +49,8 @@ class StoredRun:
     policy: str
     params: Mapping[str, Any]
     metrics: Mapping[str, Any]
+    impossible: Mapping[str, str] = field(default_factory=dict)
+    """Job that no region can ever hold → why."""
 
     def events(self) -> Iterator[Stored]:
         """The log, from its first event on. Raises LogError where it is not one, InputError if it cannot be read."""
@@ -101,6 +104,7 @@ def figures(done: SimulatedRun, facts: RunFacts, found: Metrics, places: PlaceMe
         "params": dict(done.params),
         "events": done.count,
         **{name: getattr(facts, name) for name in RunFacts.__dataclass_fields__},
+        IMPOSSIBLE: dict(done.impossible),
         **found.to_dict(),
         **({} if places is None else places.to_dict()),
     }
@@ -114,12 +118,13 @@ def read_run(path: Path) -> StoredRun:
     try:
         stated = json.loads(read_regular(file, MOST_DOCUMENT_BYTES))
         facts = RunFacts(**{name: stated.pop(name) for name in RunFacts.__dataclass_fields__ if name in stated})
-        policy, params = stated.pop("policy"), stated.pop("params")
+        policy, params, impossible = stated.pop("policy"), stated.pop("params"), stated.pop(IMPOSSIBLE, {})
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{file}: expected {_EXPECTED} ({getattr(error, 'strerror', None) or error})") from error
     except (TypeError, KeyError, AttributeError):
         raise InputError(f"{file}: expected {_EXPECTED}") from None
     sound = isinstance(policy, str) and isinstance(params, dict) and isinstance(facts.trace, str)
+    sound = sound and isinstance(impossible, dict) and all(isinstance(why, str) for why in impossible.values())
     if not sound or not all(isinstance(value, (int, float)) for value in (facts.load, facts.warm_up_s)):
         raise InputError(f"{file}: expected {_EXPECTED}")
-    return StoredRun(path, facts, policy, params, stated)
+    return StoredRun(path, facts, policy, params, stated, impossible)

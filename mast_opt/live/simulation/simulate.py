@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
@@ -22,7 +23,8 @@ from mast_opt.core.arguments import (
     refuse,
     texts,
 )
-from mast_opt.core.errors import UsageError
+from mast_opt.core.errors import InstanceWarning, UsageError
+from mast_opt.core.input_warning import InputWarning
 from mast_opt.core.number_format import plain
 from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.wording import did_you_mean
@@ -51,6 +53,8 @@ class Simulation(Summarised):
     metrics: Metrics
     complete: bool
     """False where ``cancel`` ended it early."""
+    warnings: tuple[InputWarning, ...]
+    """Columns of the trace that the policy does not look at, and jobs that no region can ever hold."""
     _run: SimulatedRun
     _facts: RunFacts
 
@@ -60,7 +64,8 @@ class Simulation(Summarised):
             ("trace", self.trace),
             ("policy", self.policy),
             ("finished", f"{found.finished:,} of {found.jobs:,}"),
-            ("sum_queue_s", plain(found.sum_queue_s)),
+            ("sum_queue_s", "–" if found.queue_s.mean is None else plain(found.sum_queue_s)),
+            *([("can never run", f"{found.impossible:,}")] if found.impossible else []),
             ("makespan_s", plain(found.makespan_s)),
         )
         return Summary("Simulation", facts, ("parameter", "value"), tuple((k, str(v)) for k, v in self.params.items()))
@@ -124,6 +129,9 @@ def simulate(
         until_s: second at which the run ends; None for the end of all jobs.
         cancel: set it from any thread to end the run there.
 
+    Warns:
+        InstanceWarning: a column that the policy does not look at, or jobs that no region can ever hold.
+
     Raises:
         UsageError: there is no such policy, parameter or slow path, or a value that it cannot have.
         InstanceError: the trace has faults, or asks for what the policy cannot do; lists all of it.
@@ -140,9 +148,11 @@ def simulate(
     run = run_trace(jobs, policy, given, slow=tuple(slow), until_ms=until_ms, stop=stop)
     since_ms = round(warm_up_s * SECOND_MS) if warm_up_s else None
     last_ms = max(until_ms, int(run.rows.at_ms[-1])) if until_ms is not None and len(run.rows) else None
-    found = metrics(run.rows, since_ms, last_ms)
+    found = metrics(run.rows, since_ms, last_ms, impossible=run.impossible)
     facts = RunFacts(jobs.name, load, seed, warm_up_s, until_s, run.complete)
-    return Simulation(jobs.name, policy, run.params, found, run.complete, run, facts)
+    for one in run.warnings:
+        warnings.warn(str(one), InstanceWarning, stacklevel=3)
+    return Simulation(jobs.name, policy, run.params, found, run.complete, run.warnings, run, facts)
 
 
 def _text(name: str, value: object) -> str:

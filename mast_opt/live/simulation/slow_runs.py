@@ -54,6 +54,8 @@ class Foresight:
 
 PATHS = (data_path.NAME, servers_path.NAME)
 PREFIX = "slow."
+READS = {data_path.NAME: frozenset({"namespace", "workload"}), servers_path.NAME: frozenset[str]()}
+"""Slow path → optional columns of submissions that only its plans look at."""
 FORECASTS = (MEAN, PERFECT) = ("mean", "perfect")
 
 

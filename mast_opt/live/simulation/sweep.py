@@ -186,7 +186,7 @@ def run_cell(task: _Task, cancel: threading.Event) -> dict[str, Any]:
         raise Interrupted(f"interrupted in {cell.label}")
     since_ms = round(window.warm_up_s * SECOND_MS) if window.warm_up_s else None
     last_ms = None if until_ms is None else max(until_ms, int(done.rows.at_ms[-1]))
-    found = metrics(done.rows, since_ms, last_ms).to_dict()
+    found = metrics(done.rows, since_ms, last_ms, impossible=done.impossible).to_dict()
     if cell.policy in ENGINE_POLICIES:
         found.update(place_metrics(done.events(), since_ms or 0, last_ms).to_dict())
     return found

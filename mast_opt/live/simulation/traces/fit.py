@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -14,16 +14,21 @@ from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
 from mast_opt.problems.job_placement.live_fleet.types import Job
 
 
-def jobs_that_fit_nowhere(trace: JobTrace) -> Mapping[str, str]:
+def jobs_that_fit_nowhere(trace: JobTrace, of: Collection[str] | None = None) -> Mapping[str, str]:
     """Job → why none of the empty servers can hold it, in words; jobs that fit somewhere are not there.
 
     Copies that a plan makes later may help a job that lacks data.
+
+    Args:
+        of: the jobs to look at; all unless given.
     """
     tiers = sorted(set(trace.submissions.tier.tolist()))
     fleet = Fleet(trace.servers, tiers=tiers, replicas=trace.replicas)
     known: dict[object, str] = {}
     found: dict[str, str] = {}
     for at, name in enumerate(trace.submissions.labels):
+        if of is not None and name not in of:
+            continue
         spec = trace.submissions.spec(at)
         shape = _shape(spec)
         if shape not in known:
@@ -33,16 +38,21 @@ def jobs_that_fit_nowhere(trace: JobTrace) -> Mapping[str, str]:
     return found
 
 
-def warnings_of(trace: JobTrace) -> list[InputWarning]:
-    """Warnings of what is allowed in a trace and was probably not meant: one for each reason why jobs fit nowhere, and
-    for jobs of which nobody knows how long they run."""
+def warnings_by_reason(impossible: Mapping[str, str]) -> list[InputWarning]:
+    """A warning for each reason why jobs fit nowhere."""
     by_reason: dict[str, list[str]] = {}
-    for name, why in jobs_that_fit_nowhere(trace).items():
+    for name, why in impossible.items():
         by_reason.setdefault(why, []).append(name)
-    found = [
+    return [
         InputWarning("submissions", f"no region can ever hold this job: {why}", None, "job", names[0], count=len(names))
         for why, names in by_reason.items()
     ]
+
+
+def warnings_of(trace: JobTrace) -> list[InputWarning]:
+    """Warnings of what is allowed in a trace and was probably not meant: one for each reason why jobs fit nowhere, and
+    for jobs of which nobody knows how long they run."""
+    found = warnings_by_reason(jobs_that_fit_nowhere(trace))
     unknown = np.flatnonzero(trace.submissions.duration_ms < 0)
     if len(unknown):
         found.append(

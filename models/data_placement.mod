@@ -82,9 +82,10 @@ param days_den integer > 0, default 1;
 param days := days_num / days_den;
 
 set TERM := {"peak", "overload", "idle", "remote", "egress", "copy", "storage", "moved_work", "unserved",
-    "running_cost", "migration_cost"};
-param weight{TERM} >= 0;
+    "running_cost", "migration_cost", "retyped_work"};
+param weight{TERM} >= 0, default 0;
 param tier_weight{TIER} >= 0;
+param peak_level{TIER} >= 0, default 0;                 # ratio of demand to supply above which the term peak counts
 
 
 set LIMIT;                                              # hard limits on a whole plan, each in its own unit
@@ -116,6 +117,7 @@ set NEW := {i in DATASET, r in REGION: has_links and (i,r) not in STORED and exi
 
 set SUPPLIED := {r in REGION, k in TYPE: supply_mgpu[r,k] > 0};
 set CURRENT := setof{(w,r,k) in TODAY} (w,r);
+set TYPED := setof{(w,r,k) in TODAY: k in TYPE} (w,k);
 
 param usable_mb{r in REGION} := floor(storage_mb[r] * (1000 - headroom_milli[r]) / 1000);
 param ingress_mb{r in INGRESS_LIMITED} := floor(ingress_mb_per_day[r] * days_num / days_den);
@@ -124,7 +126,7 @@ param fleet_mgpu{k in TYPE} := sum{r in REGION} supply_mgpu[r,k];
 param all_data_mb := sum{i in DATASET} size_mb[i];
 param all_reads_mb := sum{(w,i) in READ} read_mb_per_day[w,i];
 
-# The size of a workload for the terms unserved and moved_work: the fewest GPUs that it accepts. CPU-only work
+# The size of a workload for the terms unserved, moved_work and retyped_work: the fewest GPUs that it accepts. CPU-only work
 # counts the GPUs that come with its share of the fleet's cores, and at least one thousandth of a GPU.
 param fewest_mgpu{w in WORKLOAD} := min{(w,k) in OPTION} gpus_mgpu[w,k];
 param mgpu_per_mcore := (sum{k in TYPE} fleet_mgpu[k]) / max(1, sum{r in REGION} cpu_mcores[r]);
@@ -180,9 +182,10 @@ var copy{COPY} >= 0, <= 1;                              # share of i that comes 
 
 var demand{(r,k) in SUPPLIED, p in TIER} >= 0;          # milli-GPUs asked by work of tier p or more important
 var overload{(r,k) in SUPPLIED, p in TIER} >= 0;        # how far that is over the supply
-var peak{k in TYPE, p in TIER} >= 0;                    # the ratio in the worst region
+var peak{k in TYPE, p in TIER} >= 0;                    # how far the ratio in the worst region is over the level
 var idle{SUPPLIED} >= 0;                                # supply that no work asks for
 var left{CURRENT} >= 0, <= 1;                           # share of w that leaves r
+var retyped{TYPED} >= 0, <= 1;                          # share of w that leaves GPU type k
 
 
 #### Hard limits
@@ -241,12 +244,16 @@ s.t. tally{(r,k) in SUPPLIED, p in TIER}:
 
 s.t. gpu{(r,k) in SUPPLIED, p in TIER}: demand[r,k,p] <= supply_mgpu[r,k] + overload[r,k,p];
 
-s.t. worst{(r,k) in SUPPLIED, p in TIER}: demand[r,k,p] <= supply_mgpu[r,k] * peak[k,p];
+s.t. worst{(r,k) in SUPPLIED, p in TIER}: demand[r,k,p] <= supply_mgpu[r,k] * (peak_level[p] + peak[k,p]);
 
 s.t. under{(r,k) in SUPPLIED}: demand[r, k, max{p in TIER} p] + idle[r,k] >= supply_mgpu[r,k];
 
 s.t. stays{(w,r) in CURRENT}:
     left[w,r] >= sum{(w,r,k) in TODAY} today_milli[w,r,k] / 1000
+    - sum{(w,r,k) in RUN} (if w in SPLITTABLE then part[w,r,k] else run[w,r,k]);
+
+s.t. keeps{(w,k) in TYPED}:
+    retyped[w,k] >= sum{(w,r,k) in TODAY} today_milli[w,r,k] / 1000
     - sum{(w,r,k) in RUN} (if w in SPLITTABLE then part[w,r,k] else run[w,r,k]);
 
 # Money is counted in micro-dollars: 2 MB for a month cost 4e-5 USD, and solvers overlook less than that.
@@ -317,7 +324,10 @@ minimize total:
     # USD, once: new replicas by region, copies by link
     + weight["migration_cost"] *
         ( sum{i in DATASET, r in REGION: (i,r) not in STORED} size_mb[i] / 1e6 * copy_usd_per_tb[r] * place[i,r]
-        + sum{(i,q,r) in COPY} price_usd_per_tb[q,r] / 1e6 * size_mb[i] * copy[i,q,r] );
+        + sum{(i,q,r) in COPY} price_usd_per_tb[q,r] / 1e6 * size_mb[i] * copy[i,q,r] )
+
+    # share of GPU demand that leaves the GPU type on which it runs today
+    + weight["retyped_work"] * sum{(w,k) in TYPED} demand_mgpu[w] / all_demand_mgpu * retyped[w,k];
 
 
 solve;

@@ -47,6 +47,7 @@ class Brute:
             zip(p.reads.workload.tolist(), p.reads.dataset.tolist(), p.reads.mb_per_day.tolist())
         )
         self.tier_weight = [p.objective.tier_weights.get(tier, 1.0) for tier in p.tiers]
+        self.level = [p.objective.peak_levels[tier] for tier in p.tiers]
         self.weight = p.objective.weights
         self.links = {}
         if p.links is not None:
@@ -113,7 +114,8 @@ class Brute:
         output = [
             sum(int(p.workloads.output_mb[w]) * n for (w, q), n in units.items() if q == r) for r in range(self.R)
         ]
-        return Work(self.gpu_terms(runs) + self.work_terms(units), output, units, runs)
+        value = self.gpu_terms(runs) + self.work_terms(units) + self.type_term(runs)
+        return Work(value, output, units, runs)
 
     def gpu_terms(self, runs: Runs) -> float:
         p, supply = self.p, self.p.regions.supply_mgpu.tolist()
@@ -133,7 +135,7 @@ class Brute:
                     for r in range(self.R)
                 ]
                 have = [(demand[r], supply[r][k]) for r in range(self.R) if supply[r][k]]
-                peak += weight * max((d / s for d, s in have), default=0.0)
+                peak += weight * max(0.0, max((d / s for d, s in have), default=0.0) - self.level[tier])
                 overload += weight * sum(max(d - s, 0) / whole for d, s in have)
             idle += sum(max(s - d, 0) / whole for d, s in have)
         return self.weight["peak"] * peak + self.weight["overload"] * overload + self.weight["idle"] * idle
@@ -152,6 +154,17 @@ class Brute:
         served = [sum(n for (v, _), n in units.items() if v == w) / self.parts for w in W]
         unserved = sum(u * (1 - s) for u, s in zip(urgency, served)) / sum(urgency) if sum(urgency) else 0.0
         return self.weight["moved_work"] * moved + self.weight["unserved"] * unserved
+
+    def type_term(self, runs: Runs) -> float:
+        p, W = self.p, range(len(self.p.workloads))
+        today, size = p.current_runs, [self.size_of_work(w) for w in W]
+        gone = 0.0
+        for w, k in product(W, range(self.K)):
+            rows = zip(today.workload.tolist(), today.gpu_type.tolist(), today.share.tolist())
+            before = sum(share for v, kind, share in rows if (v, kind) == (w, k)) / 1000
+            after = sum(n for _, kind, n in runs[w] if kind == k) / self.parts
+            gone += size[w] * max(0.0, before - after)
+        return self.weight["retyped_work"] * gone / sum(size)
 
     def size_of_work(self, w: int) -> int:
         p = self.p

@@ -139,6 +139,8 @@ def lagrangian(problem: DataPlacement, c: Certificate) -> float:
     today = list(
         zip(p.current_runs.workload.tolist(), p.current_runs.region.tolist(), (p.current_runs.share / 1000).tolist())
     )
+    kinds = p.current_runs.gpu_type.tolist()
+    typed = [(w, k, share) for (w, _, share), k in zip(today, kinds) if k in K]
     floor = bin_packing_peak_bound(p)
     J = range(c.gang.shape[1])
     dollars = {
@@ -149,6 +151,8 @@ def lagrangian(problem: DataPlacement, c: Certificate) -> float:
     for w in range(len(p.workloads)):
         move = weight["moved_work"] * float(p.demand_mgpu[w]) / float(p.demand_mgpu.sum())
         leave = sum(share for v, _, share in today if v == w) * move
+        retype = weight["retyped_work"] * float(p.demand_mgpu[w]) / float(p.demand_mgpu.sum())
+        leave += sum(share for v, _, share in typed if v == w) * retype
         choices = [weight["unserved"] * refused[w] / (sum(refused) or 1.0)] if p.may_refuse else []
         for o, r in zip(*(axis.tolist() for axis in np.nonzero(p.option_regions))):
             if p.options.workload[o] != w:
@@ -179,6 +183,9 @@ def lagrangian(problem: DataPlacement, c: Certificate) -> float:
             there = [share for v, q, share in today if v == w and q == r]
             if there:
                 price -= move * (1.0 if p.workloads.splittable[w] else sum(there))
+            kept = sum(share for v, kind, share in typed if (v, kind) == (w, k))
+            if kept:
+                price -= retype * (1.0 if p.workloads.splittable[w] else kept)
             choices.append(price)
         total += min(choices) + leave if choices else 0.0
     whole = max(int(p.datasets.size_mb.sum()), 1)
@@ -197,7 +204,8 @@ def lagrangian(problem: DataPlacement, c: Certificate) -> float:
     for k in K:
         for t in P:
             spent, least = float(c.worst[:, k, t].sum()), float(floor[k, t])
-            total += max(weight["peak"] * float(p.tier_weight[t]) - spent, 0.0) * least
+            price = weight["peak"] * float(p.tier_weight[t])
+            total += max(price - spent, 0.0) * least - price * p.objective.peak_levels[p.tiers[t]]
             for r in R:
                 supply = float(p.regions.supply_mgpu[r, k])
                 total -= float(c.over[r, k, t, 0]) * supply

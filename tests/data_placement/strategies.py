@@ -153,11 +153,16 @@ def limits() -> st.SearchStrategy[dict[str, Fraction]]:
 
 
 def objectives(tiers: Sequence[int]) -> st.SearchStrategy[Objective]:
-    """The default weights, or any; some tiers with a weight of their own."""
+    """The default weights, or any; some tiers with a weight of their own, or with a level."""
     drawn = st.fixed_dictionaries({term: st.sampled_from((0.0, 0.3, 1.0, 7.0)) for term in TERMS})
     weights = st.one_of(st.just(TERMS), drawn)
+
+    def by_tier(*numbers: float) -> st.SearchStrategy[dict[int, float]]:
+        return st.dictionaries(st.sampled_from(tiers), st.sampled_from(numbers), max_size=2)
+
+    none = st.just(dict.fromkeys(tiers, 0.0))
     return st.builds(
-        Objective, weights, st.dictionaries(st.sampled_from(tiers), st.sampled_from((0.0, 0.25, 3.0)), max_size=2)
+        Objective, weights, by_tier(0.0, 0.25, 3.0), peak_levels=st.one_of(by_tier(0.0, 0.25, 0.7, 2.0), none)
     )
 
 

@@ -104,7 +104,7 @@ PROBLEM = DataPlacement(
     ),
     cpu_quotas=CpuQuotas(region=ints(B), app=ints(0), cpu_mcores=ints(10) * 1000),
     links=LINKS,
-    objective=Objective(WEIGHTS),
+    objective=Objective(WEIGHTS, peak_levels={0: 0.0, 1: 0.0}),
     remote_reads=True,
     may_refuse=False,
     days=Fraction(1),

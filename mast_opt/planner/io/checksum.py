@@ -55,6 +55,8 @@ def _header_text(header: Header) -> str:
         "tier_weights": {str(tier): float(weight) for tier, weight in objective.tier_weights.items()},
         "order": list(objective.order),
     }
+    if any(objective.peak_levels.values()):
+        content["peak_levels"] = {str(tier): float(level) for tier, level in objective.peak_levels.items()}
     if objective.policy:
         content |= {name: getattr(objective, name) for name in ("policy", "mechanism", "inside")}
     if header.limits:

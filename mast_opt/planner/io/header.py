@@ -24,7 +24,7 @@ NAME_EXPECTED = "a name without control characters"
 MODES = ("weighted", "lexicographic")
 
 _TOP = ("format", "kind", "name", "provenance", "rules", "limits", "objective")
-_OBJECTIVE = ("mode", "order", "tier_weights", "weights")
+_OBJECTIVE = ("mode", "order", "tier_weights", "peak_levels", "weights")
 _POLICY = ("policy", "mechanism", "inside")
 
 
@@ -43,8 +43,9 @@ def to_fields(header: Header) -> dict[str, Any]:
     fields["objective"] = {"mode": MODES[objective.lexicographic]}
     if objective.lexicographic:
         fields["objective"]["order"] = list(objective.order)
-    if objective.tier_weights:
-        fields["objective"]["tier_weights"] = {str(tier): float(w) for tier, w in objective.tier_weights.items()}
+    for name in ("tier_weights", "peak_levels"):
+        if by_tier := getattr(objective, name):
+            fields["objective"][name] = {str(tier): float(number) for tier, number in by_tier.items()}
     fields["objective"]["weights"] = {term: float(weight) for term, weight in objective.weights.items()}
     return fields
 
@@ -106,11 +107,12 @@ def _limits(top: _Fields, kind: Kind[Any, Any]) -> dict[str, Fraction]:
 
 def _terms(read: _Fields, terms: Mapping[str, float]) -> Objective:
     """An objective of weighted terms."""
-    read.refuse_unknown(_OBJECTIVE)
+    read.refuse_unknown(key for key in _OBJECTIVE if key != "peak_levels" or "peak" in terms)
     mode = read.choice("mode", MODES, MODES[0]) or MODES[0]
     return Objective(
         weights=_weights(read.inner("weights"), terms),
-        tier_weights=_tier_weights(read.inner("tier_weights")),
+        tier_weights=_by_tier(read.inner("tier_weights"), "weight"),
+        peak_levels=_by_tier(read.inner("peak_levels"), "level"),
         order=_order(read, mode, tuple(terms)),
     )
 
@@ -140,16 +142,16 @@ def _weights(read: _Fields, terms: Mapping[str, float]) -> dict[str, float]:
     return {term: read.weight(term, default) for term, default in terms.items()}
 
 
-def _tier_weights(read: _Fields) -> dict[int, float]:
-    weights = {}
+def _by_tier(read: _Fields, what: str) -> dict[int, float]:
+    numbers = {}
     for key in read.fields:
         if key.isascii() and key.isdigit() and len(key) < 10:
-            if int(key) in weights:
-                read.fault(key, f"one weight for tier {int(key)}", key)
-            weights[int(key)] = read.weight(key, 1.0)
+            if int(key) in numbers:
+                read.fault(key, f"one {what} for tier {int(key)}", key)
+            numbers[int(key)] = read.weight(key, 1.0)
         else:
             read.fault(key, "a tier, a whole number from 0, as the key", key)
-    return weights
+    return numbers
 
 
 def _order(read: _Fields, mode: str, terms: tuple[str, ...]) -> tuple[str, ...]:

@@ -199,7 +199,8 @@ class ExactSolve:
             key=lambda known: value(known.verdict) if known.verdict else math.inf,
             default=None,
         )
-        if best is not None and (self._good(best, checked, value) or self._params.cancel.is_set()):
+        unproven = checked.result.status is not Status.OPTIMAL
+        if best is not None and (unproven or self._good(best, checked, value) or self._params.cancel.is_set()):
             return _with_bound(best, checked.result.bound)
         start = None if best is None else exact.encode(best.plan)
         params = replace(params, start=start, time_limit_s=self._clock.budget_s(1.0, kept_s))
@@ -208,11 +209,13 @@ class ExactSolve:
         return _with_bound(best if again.verdict is None and best is not None else again, bound)
 
     def _good(self, known: _Checked, proven: _Checked, value: Callable[[Verdict], float]) -> bool:
-        """Whether a plan is valid, and as good as the solver's proof of the continuous program asks for."""
+        """Whether a plan is valid, and as good as the solver's proof of the continuous program asks for; without a
+        proof, as good as what the solver found."""
         if known.verdict is None or not known.verdict.ok:
             return False
-        unproven = proven.result.status is not Status.OPTIMAL
-        return unproven or within_gap(value(known.verdict), proven.result.bound, self._params.gap)
+        result = proven.result
+        least = result.bound if result.status is Status.OPTIMAL else result.objective
+        return within_gap(value(known.verdict), least, self._params.gap)
 
     def _solved(
         self,

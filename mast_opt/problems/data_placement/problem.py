@@ -55,13 +55,14 @@ TERMS: Mapping[str, float] = {
     "unserved": 4000.0,
     "running_cost": 0.0,
     "migration_cost": 0.0,
+    "retyped_work": 0.1,
 }
 """Objective term → its default weight. What each measures: ``docs/problems/data-placement.md``."""
 UNITS: Mapping[str, str] = {
     "running_cost": "USD a month",
     "migration_cost": "USD",
     "egress": "USD a day",
-    "peak": "demand/supply, weighted",
+    "peak": "demand/supply above the level, weighted",
     "overload": "share of GPUs, weighted",
     "idle": "share of GPUs",
     "remote": "share of reads",
@@ -69,10 +70,15 @@ UNITS: Mapping[str, str] = {
     "storage": "copies of everything",
     "moved_work": "share of GPU work",
     "unserved": "share of GPU work, weighted",
+    "retyped_work": "share of GPU work",
 }
 """Objective term → its unit, by tier where "weighted". Marginal values take the first in dollars with a weight."""
-LATER_TERMS = frozenset(("running_cost", "migration_cost"))
+PEAK_LEVEL, PEAK_LEVEL_OF_TIER_0 = 1.0, 0.9
+"""Ratio of demand to supply above which the term ``peak`` counts by default."""
+LATER_TERMS = frozenset(("running_cost", "migration_cost", "retyped_work"))
 """Terms that checksums and certificates from before do not mention; they have no weight there."""
+UNSTATED_TERMS = frozenset(("retyped_work",))
+"""Those of them that files do not mention either where they have no weight."""
 NO_GPU = "none"
 """Label of the type that CPU-only work runs on; its position is len(gpu_types)."""
 
@@ -117,6 +123,14 @@ class DataPlacement(GroupedProblem["Plan"]):
 
     candidates: Candidates | None = None
     """Candidates for purchase that would bring the worst ratio down; None: nothing is offered."""
+
+    def __post_init__(self) -> None:
+        """State the levels of all tiers, so that a file means the same when a default changes."""
+        if isinstance(self.objective, Objective) and isinstance(self.tiers, tuple):
+            levels = {tier: PEAK_LEVEL if tier else PEAK_LEVEL_OF_TIER_0 for tier in self.tiers}
+            stated = replace(self.objective, peak_levels=levels | dict(self.objective.peak_levels))
+            object.__setattr__(self, "objective", stated)
+        super().__post_init__()
 
     def with_limits(self, limits: Mapping[str, float | str | Fraction | None]) -> Self:  # noqa: D102 - see the base
         values: dict[str, Fraction | None] = {}
@@ -164,6 +178,11 @@ class DataPlacement(GroupedProblem["Plan"]):
         """[P] weight of each tier that occurs; 1 unless stated."""
         weights = self.objective.tier_weights
         return read_only(np.array([weights.get(tier, 1.0) for tier in self.tiers]))
+
+    @cached_property
+    def peak_level(self) -> NDArray[np.float64]:
+        """[P] ratio of demand to supply above which the term ``peak`` counts, for each tier that occurs."""
+        return read_only(np.array([self.objective.peak_levels[tier] for tier in self.tiers], np.float64))
 
     @cached_property
     def usable_storage_mb(self) -> Ints:
@@ -231,7 +250,7 @@ class DataPlacement(GroupedProblem["Plan"]):
 
     @cached_property
     def demand_mgpu(self) -> Ints:
-        """[W] the size of a workload for the terms ``unserved`` and ``moved_work``.
+        """[W] the size of a workload for the terms ``unserved``, ``moved_work`` and ``retyped_work``.
 
         Its smallest acceptable number of GPUs. CPU-only work counts the GPUs that would take its share of
         the fleet's cores (at least one milli-GPU), so that refusing it is never free.

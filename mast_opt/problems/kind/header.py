@@ -38,6 +38,8 @@ class Objective:
     """A weight for every term of the problem, defaults filled in."""
     tier_weights: Mapping[int, float] = field(default_factory=dict)
     """Weight of a tier; tiers that are not listed take the problem's default."""
+    peak_levels: Mapping[int, float] = field(default_factory=dict)
+    """Ratio of demand to supply above which the term ``peak`` counts, by tier; for kinds with that term."""
     order: tuple[str, ...] = ()
     """Non-empty means lexicographic: the first term is minimised first, and so on."""
     policy: str = ""
@@ -48,10 +50,15 @@ class Objective:
     """The policy inside of groups; empty where the policy has none."""
 
     def __post_init__(self) -> None:
-        for name, key, what in (("weights", str, "name of a term"), ("tier_weights", int, "tier, a whole number")):
+        tier = "tier, a whole number"
+        for name, key, what in (
+            ("weights", str, "name of a term"),
+            ("tier_weights", int, tier),
+            ("peak_levels", int, tier),
+        ):
             found = getattr(self, name)
             if not isinstance(found, Mapping):
-                raise UsageError(f"objective.{name} is {found!r}; expected a mapping from the {what}, to its weight")
+                raise UsageError(f"objective.{name} is {found!r}; expected a mapping from the {what}, to its number")
             for of, weight in found.items():
                 if not isinstance(of, key) or isinstance(of, bool):
                     raise UsageError(f"objective.{name} has the key {of!r}; expected the {what}")

@@ -10,6 +10,7 @@ import pytest
 from mast_opt.core.errors import InstanceError
 from mast_opt.problems.data_placement.tables.problem_tables import problem_from_tables, problem_to_tables
 from mast_opt.problems.data_placement.verification.verifier import verify
+from mast_opt.problems.kind.header import Objective
 from tests.data_placement.edits import DERIVED, FREE, REMOTE, RUN, dropped
 from tests.data_placement.workshop import PLAN, PROBLEM, ints
 
@@ -34,6 +35,7 @@ def test_terms_and_metrics_of_the_plan() -> None:
             + (4 * 20 + (4 + 6) * 30 + (9 + 1) * 25)  # replicas, and what view writes
             + 0.4 * 50 * 730 / 24,  # etl reads logs over a link
             "migration_cost": 4 * (2 + 20) + 9 * 5,  # logs over a link, video from outside
+            "retyped_work": 0,  # train stays on h100
         }
     )
     assert verdict.objective == pytest.approx(2.5 + 5 * 0.04 + 0.5 * 13 / 19 + 0.1 * 23 / 19)
@@ -76,6 +78,27 @@ def test_overload_refusals_and_slow_copies_are_measured() -> None:
     assert refused.metrics["peak_ratio_tier0"] == 0
 
 
+def test_a_ratio_within_its_level_costs_nothing() -> None:
+    """The worst ratios of the plan are 1 on h100 and, for both tiers together, 0.5 on a100."""
+    levels = PROBLEM.with_columns({"objective": replace(PROBLEM.objective, peak_levels={0: 0.9, 1: 0.25})})
+    assert verify(levels, PLAN).terms["peak"] == pytest.approx((1 - 0.9) + (1 - 0.25) + (0.5 - 0.25))
+    unstated = PROBLEM.with_columns({"objective": Objective(PROBLEM.objective.weights)})
+    assert unstated.objective.peak_levels == {0: 0.9, 1: 1.0}
+
+
+def test_only_the_share_that_leaves_its_known_type_is_retyped() -> None:
+    """Train runs on h100 under the plan: today for 0.3 on a100, for 0.2 on h100, and for 0.5 it is not known."""
+    today = PROBLEM.with_columns(
+        {
+            "current_runs.workload": ints(0, 0, 0),
+            "current_runs.region": ints(1, 1, 1),
+            "current_runs.gpu_type": ints(0, 1, 2),
+            "current_runs.share": ints(200, 300, 500),
+        }
+    )
+    assert verify(today, PLAN).terms["retyped_work"] == pytest.approx(0.3 * 8000 / (8000 + 6667 + 4000))
+
+
 def test_only_the_share_that_leaves_its_region_is_moved() -> None:
     """Today etl runs for 0.3 in a and 0.7 in c; the plan runs 0.6 of it in a and 0.4 in c, so 0.3 of it moves."""
     today = PROBLEM.with_columns(
@@ -101,8 +124,9 @@ def test_a_plan_for_nothing_has_no_denominators() -> None:
     )
     idle = {name: ints() for name in RUN}
     verdict = verify(empty, replace(DERIVED, **idle))
-    moved = pytest.approx((8000 + 6667) / (8000 + 6667 + 4000))
-    assert verdict.terms == dict.fromkeys(verdict.terms, 0) | {"idle": pytest.approx(2), "moved_work": moved}
+    moved, retyped = (pytest.approx(mgpu / (8000 + 6667 + 4000)) for mgpu in (8000 + 6667, 8000))
+    left = {"moved_work": moved, "retyped_work": retyped}
+    assert verdict.terms == dict.fromkeys(verdict.terms, 0) | {"idle": pytest.approx(2)} | left
     assert verdict.metrics["storage_overhead"] == 0
 
 

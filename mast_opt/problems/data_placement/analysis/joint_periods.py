@@ -4,6 +4,7 @@ A period after the first is stated as if nothing were stored and nothing ran bef
 
     kept[i,r] ≤ place[i,r] of both periods              gives back price and ingress of a replica that was there
     left[w,r] ≥ Σ_k run[w,r,k] before − Σ_k run[w,r,k]  term moved_work
+    left[w,k] ≥ Σ_r run[w,r,k] before − Σ_r run[w,r,k]  term retyped_work
 """
 
 from __future__ import annotations
@@ -56,12 +57,12 @@ def linked(program: Mip, before: Stage, after: Stage) -> Link:
     p: DataPlacement = after.problem
     place_before, place_after = _places(before), _places(after)
     datasets, regions, workloads = len(p.datasets), len(p.regions), len(p.workloads)
-    replicas, work = datasets * regions, workloads * regions
+    replicas, work = datasets * regions, workloads * (regions + len(p.gpu_types) + 1)
     row, column = program.shape
     kept = column + np.arange(replicas)
     left = column + replicas + np.arange(work)
-    at_before, run_before = _runs(before, regions)
-    at_after, run_after = _runs(after, regions)
+    at_before, run_before = _runs(before, p)
+    at_after, run_after = _runs(after, p)
     every, of_work = row + np.arange(replicas), row + 2 * replicas
     limited = np.flatnonzero(p.regions.ingress_limited)
     ingress = np.repeat(_ingress_rows(after), datasets)
@@ -99,12 +100,14 @@ def _places(stage: Stage) -> IntArray:
     return np.asarray(stage.columns[_block(stage, "place").ids.ravel()])
 
 
-def _runs(stage: Stage, regions: int) -> tuple[IntArray, IntArray]:
-    """(workload and region as one number, column) of every run."""
+def _runs(stage: Stage, p: DataPlacement) -> tuple[IntArray, IntArray]:
+    """(workload and region, then workload and GPU type, as one number, column) of every run."""
     block = _block(stage, "run")
     assert block.cells is not None
-    workload, region, _ = block.cells
-    return np.asarray(workload) * regions + region, np.asarray(stage.columns[block.ids])
+    workload, region, kind = block.cells
+    regions, width = len(p.regions), len(p.regions) + len(p.gpu_types) + 1
+    at = np.concatenate([np.asarray(workload) * width + region, np.asarray(workload) * width + regions + kind])
+    return at, np.tile(np.asarray(stage.columns[block.ids]), 2)
 
 
 def _ingress_rows(stage: Stage) -> IntArray:
@@ -121,8 +124,10 @@ def _costs(p: DataPlacement) -> FloatArray:
     weights, size = p.objective.weights, p.datasets.size_mb[:, None]
     copied = weights["copy"] * size / max(int(p.datasets.size_mb.sum()), 1)
     usd = weights["migration_cost"] * size / MB_PER_TB * p.regions.copy_price_micro / MICRO
-    moved = weights["moved_work"] * p.demand_mgpu / p.demand_mgpu.sum()
-    return np.concatenate([-(copied + usd).ravel(), np.repeat(moved, len(p.regions))])
+    of_type = np.append(np.full(len(p.gpu_types), weights["retyped_work"]), 0.0)
+    each = np.append(np.full(len(p.regions), weights["moved_work"]), of_type)
+    moved = np.outer(p.demand_mgpu / p.demand_mgpu.sum(), each)
+    return np.concatenate([-(copied + usd).ravel(), moved.ravel()])
 
 
 JOINT = JointProgram(fresh, refusal, linked)

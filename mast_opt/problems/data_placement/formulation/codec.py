@@ -35,6 +35,7 @@ class Columns:
     peak: IntArray
     idle: IntArray
     left: IntArray
+    retyped: IntArray
 
 
 def apportion(weights: FloatArray, group: IntArray, total: Ints) -> Ints:
@@ -143,7 +144,7 @@ class Codec:
         held = demand[region, kind]
         x[at.demand] = held
         x[at.overload] = np.maximum(held - supply[:, None], 0)
-        np.maximum.at(x, at.peak[kind], held / supply[:, None])
+        np.maximum.at(x, at.peak[kind], held / supply[:, None] - p.peak_level)
         x[at.idle] = np.maximum(supply - held[:, -1], 0)
         self._encode_left(plan, x)
         return x
@@ -173,15 +174,17 @@ class Codec:
         x[at.remote] = read / at.flow_unit
 
     def _encode_left(self, plan: Plan, x: FloatArray) -> None:
-        p, at = self.problem, self.columns
-        regions = len(p.regions)
-        size = len(p.workloads) * regions
-        today = np.bincount(
-            p.current_runs.workload * regions + p.current_runs.region, weights=p.current_runs.share, minlength=size
-        )
-        planned = np.bincount(plan.run_workload * regions + plan.run_region, weights=plan.run_share, minlength=size)
-        pair = np.unique(p.current_runs.workload * regions + p.current_runs.region)
-        x[at.left] = np.maximum(today[pair] - planned[pair], 0) / SHARE
+        p, at, today = self.problem, self.columns, self.problem.current_runs
+        typed = today.gpu_type < len(p.gpu_types)
+        for columns, width, rows, now, planned in (
+            (at.left, len(p.regions), np.ones_like(typed), today.region, plan.run_region),
+            (at.retyped, len(p.gpu_types) + 1, typed, today.gpu_type, plan.run_type),
+        ):
+            size, key = len(p.workloads) * width, today.workload[rows] * width + now[rows]
+            there = np.bincount(key, weights=today.share[rows], minlength=size)
+            kept = np.bincount(plan.run_workload * width + planned, weights=plan.run_share, minlength=size)
+            pair = np.unique(key)
+            x[columns] = np.maximum(there[pair] - kept[pair], 0) / SHARE
 
 
 def _lookup(cells: tuple[IntArray, ...], listed: tuple[Ints, ...], values: FloatArray) -> FloatArray:

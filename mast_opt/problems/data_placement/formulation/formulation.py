@@ -150,6 +150,7 @@ class Statement:
             peak=self.peak,
             idle=self.idle,
             left=self.left,
+            retyped=self.retyped,
         )
 
     def service(self) -> None:
@@ -261,8 +262,8 @@ class Statement:
 
     def gpu_balance(self) -> None:
         """tally: demand[r,k,p] = demand[r,k,p−1] + Σ_{w of tier p} gpus[w,k]·run[w,r,k], so that it is cumulative;
-        gpu: demand ≤ supply + overload;  worst: demand ≤ supply · peak[k,p];  under: supply ≤ demand + idle
-        in the last tier. Stated where there is supply; work that needs GPUs runs nowhere else."""
+        gpu: demand ≤ supply + overload;  worst: demand ≤ supply · (level[p] + peak[k,p]);  under: supply ≤ demand +
+        idle in the last tier. Stated where there is supply; work that needs GPUs runs nowhere else."""
         p, m, c = self.p, self.m, self.cells
         region, kind = np.nonzero(p.regions.supply_mgpu)
         pairs, tiers = len(region), len(p.tiers)
@@ -291,7 +292,7 @@ class Statement:
 
         gpu = m.rows("gpu", axes, at, upper=np.repeat(supply, tiers))
         gpu.add(row, self.demand, 1).add(row, self.overload, -1)
-        worst = m.rows("worst", axes, at, upper=0)
+        worst = m.rows("worst", axes, at, upper=(supply[:, None] * p.peak_level).ravel())
         worst.add(row, self.demand, 1).add(row, self.peak[kind], -supply[:, None])
         under = m.rows("under", axes[:2], [region, kind], lower=supply)
         under.add(np.arange(pairs), self.demand[:, -1], 1).add(np.arange(pairs), self.idle, 1)
@@ -302,21 +303,37 @@ class Statement:
         m.term("idle", self.idle, 1 / total)
 
     def stability(self) -> None:
-        """stays: left[w,r] ≥ share of w that runs in r today − Σ_k run[w,r,k]; term moved_work."""
-        p, m, c = self.p, self.m, self.cells
-        regions = len(p.regions)
-        pair, at = np.unique(p.current_runs.workload * regions + p.current_runs.region, return_inverse=True)
-        share = np.bincount(at, weights=p.current_runs.share, minlength=len(pair)) / SHARE
-        workload, region = pair // regions, pair % regions
-        self.left_workload = workload
-        self.left = m.columns("left", [p.workloads.labels, p.regions.labels], [workload, region], upper=1)
-        stays = m.rows("stays", [p.workloads.labels, p.regions.labels], [workload, region], lower=share)
-        stays.add(np.arange(len(pair)), self.left, 1)
-        key = c.run_workload * regions + c.run_region
+        """stays: left[w,r] ≥ share of w that runs in r today − Σ_k run[w,r,k]; term moved_work.
+        keeps: retyped[w,k] ≥ share of w that runs on k today − Σ_r run[w,r,k], where k is known; term retyped_work."""
+        p, c, today = self.p, self.cells, self.p.current_runs
+        every, typed = np.arange(len(today)), np.flatnonzero(today.gpu_type < len(p.gpu_types))
+        run_type = p.options.gpu_type[c.run_option]
+        self.left_workload, self.left = self._departures(
+            ("left", "stays", "moved_work"), p.regions.labels, every, today.region, c.run_region
+        )
+        _, self.retyped = self._departures(
+            ("retyped", "keeps", "retyped_work"), self.types, typed, today.gpu_type, run_type
+        )
+
+    def _departures(
+        self, names: tuple[str, str, str], axis: Axis, rows: IntArray, today: Ints, run: Ints
+    ) -> tuple[IntArray, IntArray]:
+        """(workload, column) of the shares of work that leave where they are on an axis today; rows and a term."""
+        p, m = self.p, self.m
+        columns, kept, term = names
+        axes, width = [p.workloads.labels, axis], len(axis)
+        pair, at = np.unique(p.current_runs.workload[rows] * width + today[rows], return_inverse=True)
+        share = np.bincount(at, weights=p.current_runs.share[rows], minlength=len(pair)) / SHARE
+        workload = pair // width
+        ids = m.columns(columns, axes, [workload, pair % width], upper=1)
+        stays = m.rows(kept, axes, [workload, pair % width], lower=share)
+        stays.add(np.arange(len(pair)), ids, 1)
+        key = self.cells.run_workload * width + run
         row = np.searchsorted(pair, key)
         ran = np.flatnonzero(np.append(pair, -1)[row] == key)
         stays.add(row[ran], self.run[ran], self.run_unit[ran])
-        m.term("moved_work", self.left, p.demand_mgpu[workload] / p.demand_mgpu.sum())
+        m.term(term, ids, p.demand_mgpu[workload] / p.demand_mgpu.sum())
+        return workload, ids
 
     def costs(self) -> None:
         """Terms running_cost, USD a month: GPUs by the hour, what is stored, what is read over links;

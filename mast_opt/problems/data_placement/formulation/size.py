@@ -32,6 +32,9 @@ def size(problem: DataPlacement) -> Size:
     amounts = int(np.count_nonzero(p.regions.supply_mgpu))
     on_gpus = int(p.option_regions[p.options.mgpu > 0].sum())
     stays = len(np.unique(p.current_runs.workload * regions + p.current_runs.region))
+    typed = p.current_runs.gpu_type < len(p.gpu_types)
+    pairs = p.current_runs.workload * len(p.gpu_types) + p.current_runs.gpu_type
+    keeps = len(np.unique(pairs[typed]))
     return Size.of(
         {
             "place": place,
@@ -43,6 +46,7 @@ def size(problem: DataPlacement) -> Size:
             "peak": len(p.gpu_types) * tiers,
             "idle": amounts,
             "left": stays,
+            "retyped": keeps,
         },
         {
             "served": (workloads, run + (workloads if p.may_refuse else 0)),
@@ -56,6 +60,7 @@ def size(problem: DataPlacement) -> Size:
             "tally, gpu, worst": (3 * amounts * tiers, on_gpus + 6 * amounts * tiers),
             "under": (amounts, 2 * amounts),
             "stays": (stays, stays * (1 + len(p.gpu_types))),
+            "keeps": (keeps, keeps * (1 + regions)),
             "limit": (len(p.limits), len(p.limits) * max(place + stays, remote + copies, workloads)),
         },
     )

@@ -14,14 +14,15 @@ from mast_opt.problems.kind.header import Objective
 
 APPS = ("ads", "search", "video", "")
 TIER_WEIGHTS = {0: 4.0, 1: 2.0, 2: 1.0}
+PEAK_LEVELS = {0: 0.5, 1: 0.75, 2: 1.0}
 MEDIAN_OUTPUT_MB = 1_000_000
 
 
 def features(rng: np.random.Generator, *, datasets: int, workloads: int, regions: int) -> DataPlacement:
     """``standard`` with everything optional: two copies of some datasets, pins and bans of datasets and workloads,
     residency, headroom, ingress limits, outputs, applications with quotas, splittable work, types of which different
-    numbers do, current runs, work that may stay unserved, links with capacity and price, tier weights, and every term
-    weighed.
+    numbers do, current runs, work that may stay unserved, links with capacity and price, tier weights, levels of peaks, and
+    every term weighed.
 
     Feasible by construction: the limits leave room for today's replicas and one place to run each workload.
     """
@@ -34,7 +35,9 @@ def features(rng: np.random.Generator, *, datasets: int, workloads: int, regions
             "workloads.splittable": _some(rng, 0.3, workloads),
             "may_refuse": True,
             "objective": Objective(
-                weights=dict(problem.objective.weights) | {"idle": 0.1, "moved_work": 0.5}, tier_weights=TIER_WEIGHTS
+                weights=dict(problem.objective.weights) | {"idle": 0.1, "moved_work": 0.5, "retyped_work": 0.3},
+                tier_weights=TIER_WEIGHTS,
+                peak_levels=PEAK_LEVELS,
             ),
         }
     )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.units import MICRO
-from mast_opt.problems.data_placement.problem import NO_GPU, Bools, DataPlacement
+from mast_opt.problems.data_placement.problem import NO_GPU, UNSTATED_TERMS, Bools, DataPlacement
 from mast_opt.problems.kind.mathprog import section, stated_sections, with_symbols, write_data
 
 Column = NDArray[Any]
@@ -74,6 +74,8 @@ def _sections(p: DataPlacement) -> Iterator[Iterator[str]]:
 
     tier = np.array(p.tiers)
     yield section("param : TIER : tier_weight", tier, p.tier_weight)
+    if p.peak_level.any():
+        yield section("param peak_level", tier, p.peak_level)
     yield section("set APP", app)
     yield section(
         "param : WORKLOAD : tier cpu_need_mcores output_mb app",
@@ -114,7 +116,7 @@ def _sections(p: DataPlacement) -> Iterator[Iterator[str]]:
     )
     most = np.array([float(value) for value in p.limits.values()], float)
     yield section("param : LIMIT : most", np.array(list(p.limits), str), most)
-    weights = p.objective.weights
+    weights = {term: weight for term, weight in p.objective.weights.items() if weight or term not in UNSTATED_TERMS}
     yield section("param weight", np.array(list(weights)), np.array(list(weights.values()), float))
     yield iter(["end;"])
 

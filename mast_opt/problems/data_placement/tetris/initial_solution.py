@@ -7,7 +7,7 @@ import numpy as np
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.problems.data_placement.problem import Bools, Ints
 from mast_opt.problems.data_placement.tetris.instance_arrays import TetrisArrays
-from mast_opt.problems.data_placement.tetris.operators.delta_costs import gpu_change, region_worth
+from mast_opt.problems.data_placement.tetris.operators.delta_costs import gpu_change, region_worth, type_worth
 from mast_opt.problems.data_placement.tetris.operators.induced_moves import apply_induced_moves
 from mast_opt.problems.data_placement.tetris.operators.workload_moves import add_load, has_room
 from mast_opt.problems.data_placement.tetris.operators.workspace import Workspace, workspace_for
@@ -118,7 +118,8 @@ def _cheapest(a: TetrisArrays, s: TetrisState, w: int, refuse: bool) -> tuple[in
                 spare, spare_o, spare_r = free, o, r
             if not has_room(a, s, w, r):
                 continue
-            cost = gpu_change(a, s, a.tier[w], regions, k, 0, r, k, g, False) - region_worth(a, w, r)
+            cost = gpu_change(a, s, a.tier[w], regions, k, 0, r, k, g, False)
+            cost -= region_worth(a, w, r) + type_worth(a, w, o, r)
             for n in range(a.read_start[w], a.read_start[w + 1]):
                 i = a.read_dataset[n]
                 if not s.place[i, r]:

@@ -71,6 +71,8 @@ class TetrisArrays(NamedTuple):
     quota: Ints
     peak_price: FloatArray
     """[P] per unit of demand over supply."""
+    peak_level: FloatArray
+    """[P] demand over supply that costs nothing."""
     overload_price: FloatArray
     """[K, P] per milli-GPU."""
     idle_price: FloatArray
@@ -95,6 +97,12 @@ class TetrisArrays(NamedTuple):
     """Price of leaving out each workload, [W]."""
     move_price: FloatArray
     """[W] for leaving today's regions altogether."""
+    retype_price: FloatArray
+    """[W] for leaving today's GPU types altogether."""
+    typed_share: FloatArray
+    """[W] the share that runs on a known GPU type today."""
+    kept_share: FloatArray
+    """[O] the share that runs on the option's GPU type today."""
     stakes: FloatArray
     """[W] the most that its reads and replicas can save when a workload moves."""
 
@@ -123,6 +131,10 @@ def arrays_of(problem: DataPlacement, weights: dict[str, float]) -> TetrisArrays
     twin_class, twin, twin_start = _interchangeable(p)
     new_price = (weights["storage"] + weights["copy"]) * size_share
     gpu_price, stored_price, arriving_price = _dollars(p, weights)
+    typed = p.current_runs.gpu_type < len(p.gpu_types)
+    shares = np.zeros((workloads, len(p.gpu_types) + 1))
+    at = (p.current_runs.workload[typed], p.current_runs.gpu_type[typed])
+    np.add.at(shares, at, p.current_runs.share[typed] / SHARE)
     dearest = new_price + p.datasets.size_mb * (stored_price + arriving_price).max(initial=0.0)
     stakes = np.zeros(workloads)
     np.add.at(stakes, p.reads.workload, volume * read_price + dearest[p.reads.dataset])
@@ -160,6 +172,7 @@ def arrays_of(problem: DataPlacement, weights: dict[str, float]) -> TetrisArrays
         quota_row=quota_row,
         quota=p.cpu_quotas.cpu_mcores,
         peak_price=weights["peak"] * tier_weight,
+        peak_level=p.peak_level,
         overload_price=weights["overload"] * tier_weight[None, :] * per_gpu[:, None],
         idle_price=weights["idle"] * per_gpu,
         keep_price=weights["storage"] * size_share,
@@ -172,6 +185,9 @@ def arrays_of(problem: DataPlacement, weights: dict[str, float]) -> TetrisArrays
         relief=RELIEF * penalty_scale,
         refuse_price=weights["unserved"] * refuse / (refuse.sum() or 1.0),
         move_price=weights["moved_work"] * p.demand_mgpu / p.demand_mgpu.sum(),
+        retype_price=weights["retyped_work"] * p.demand_mgpu / p.demand_mgpu.sum(),
+        typed_share=shares.sum(axis=1),
+        kept_share=shares[p.options.workload, p.options.gpu_type],
         stakes=stakes * (1 + 1e-9),
     )
     fields: dict[str, Any] = arrays._asdict()
@@ -189,7 +205,7 @@ def _penalty_scale(p: DataPlacement, weights: dict[str, float]) -> float:
     largest = [
         weights["peak"] * p.tier_weight.max(initial=0.0),
         weights["overload"] * p.tier_weight.max(initial=0.0) / 10,
-        *(weights[term] / 10 for term in ("idle", "remote", "copy", "storage", "moved_work")),
+        *(weights[term] / 10 for term in ("idle", "remote", "copy", "storage", "moved_work", "retyped_work")),
         weights["unserved"] / 100 if p.may_refuse else 0.0,
         _most_dollars(p, weights) / 10,
     ]

@@ -13,7 +13,7 @@ from mast_opt.problems.data_placement.verification.verifier import verify
 from mast_opt.problems.mip import Mip
 
 GPU_TERMS = frozenset(("peak", "overload", "idle"))
-WORK_TERMS = GPU_TERMS | {"moved_work", "unserved"}
+WORK_TERMS = GPU_TERMS | {"moved_work", "retyped_work", "unserved"}
 """Those that depend on where work runs, and on nothing else."""
 
 

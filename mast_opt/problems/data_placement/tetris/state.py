@@ -29,7 +29,7 @@ class TetrisState(NamedTuple):
     demand: Ints
     """[R, K, P] cumulative over tiers."""
     peak: FloatArray
-    """[K, P]"""
+    """[K, P] at least the level."""
     cpu: Ints
     """[R] in use."""
     quota: Ints
@@ -80,9 +80,9 @@ def state_of(a: TetrisArrays, option: Ints, region: Ints, place: Bools, seed: in
 
 
 def peaks_of(a: TetrisArrays, demand: Ints) -> FloatArray:
-    """[K, P] largest demand over supply, over the regions with supply."""
+    """[K, P] largest demand over supply, over the regions with supply; at least the level."""
     ratio = np.where((a.supply > 0)[:, :, None], demand / np.maximum(a.supply, 1)[:, :, None], 0.0)
-    return np.ascontiguousarray(ratio.max(axis=0, initial=0.0))
+    return np.ascontiguousarray(np.maximum(ratio.max(axis=0, initial=0.0), a.peak_level))
 
 
 def _total(index: Ints, amount: Ints, size: int) -> Ints:
@@ -101,7 +101,8 @@ def cost(a: TetrisArrays, s: TetrisState) -> float:
     regions = s.place.shape[1]
     over = np.maximum(s.demand - a.supply[:, :, None], 0) * (a.supply > 0)[:, :, None]
     idle = np.maximum(a.supply - s.demand[:, :, -1], 0)
-    total = float((s.peak * a.peak_price).sum() + (over * a.overload_price).sum() + (idle * a.idle_price).sum())
+    above = s.peak - a.peak_level
+    total = float((above * a.peak_price).sum() + (over * a.overload_price).sum() + (idle * a.idle_price).sum())
     total += float(replica_prices(a)[s.place].sum())
     runs = np.flatnonzero(s.region < regions)
     region, option = s.region[runs], s.option[runs]
@@ -111,6 +112,7 @@ def cost(a: TetrisArrays, s: TetrisState) -> float:
     total += float(a.refuse_price[s.region == regions].sum())
     today = np.repeat(np.arange(len(s.region)), np.diff(a.today_start))
     left = np.where(s.region[today] != a.today_region, a.today_share, 0.0)
+    total += float((a.retype_price * a.typed_share).sum() - (a.retype_price[runs] * a.kept_share[option]).sum())
     return total + float((a.move_price[today] * left).sum())
 
 

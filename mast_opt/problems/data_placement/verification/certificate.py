@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.errors import Fault, PlanError
-from mast_opt.problems.data_placement.problem import LATER_TERMS, TERMS, DataPlacement
+from mast_opt.problems.data_placement.problem import LATER_TERMS, TERMS, UNSTATED_TERMS, DataPlacement
 from mast_opt.problems.data_placement.verification.certificate_bound import (
     CHUNK,
     LEVELS,
@@ -85,7 +85,7 @@ class Certificate(KeptPrices):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Arrays of the certificate as a file keeps them; ``from_arrays`` reads them back."""
-        names = list(self.weights)
+        names = [term for term, weight in self.weights.items() if weight or term not in UNSTATED_TERMS]
         return {
             "weight_names": np.array(names),
             "weights": np.array([self.weights[name] for name in names]),

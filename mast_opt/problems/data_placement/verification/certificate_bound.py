@@ -79,6 +79,10 @@ def cheapest_cells(c: KeptPrices, p: DataPlacement, trees: Charges | None) -> li
     refuse = c.weights["unserved"] * refuse / (refuse.sum() or 1.0)
     dollars = _dollars(c, p)
     share = p.current_runs.share / SHARE
+    retype = c.weights["retyped_work"] * p.demand_mgpu / p.demand_mgpu.sum()
+    kept = np.zeros((workloads, len(p.gpu_types) + 1))
+    typed = p.current_runs.gpu_type < len(p.gpu_types)
+    np.add.at(kept, (p.current_runs.workload[typed], p.current_runs.gpu_type[typed]), share[typed])
     read_at = np.searchsorted(p.reads.workload, np.arange(workloads + 1))
     option_at = np.searchsorted(p.options.workload, np.arange(workloads + 1))
     sums = []
@@ -108,13 +112,14 @@ def cheapest_cells(c: KeptPrices, p: DataPlacement, trees: Charges | None) -> li
         work, kind = p.options.workload[options], p.options.gpu_type[options]
         key = np.stack([kind, p.workloads.tier[work], p.options.mgpu[options], ~p.workloads.splittable[work]])
         alike, member = np.unique(key, axis=1, return_inverse=True)
-        cell = base[work - first] + _gpu_prices(c, p, floor, dollars.gpu, *alike)[member.reshape(-1)]
+        stays = np.where(p.workloads.splittable[work] & (kept[work, kind] > 0), 1.0, kept[work, kind]) * retype[work]
+        cell = base[work - first] - stays[:, None] + _gpu_prices(c, p, floor, dollars.gpu, *alike)[member.reshape(-1)]
         cell = np.where(p.option_regions[options], cell, np.inf).min(axis=1)
         best = np.full(last - first, np.inf)
         np.minimum.at(best, work - first, cell)
         if p.may_refuse:
             best = np.minimum(best, refuse[own])
-        best += leave
+        best += leave + kept[own].sum(axis=1) * retype[own]
         sums.append(float(best[np.isfinite(best)].sum()))
     return sums
 
@@ -202,7 +207,8 @@ def _rounded(amount: Floats, d: Floats | float, rest: Floats) -> Floats:
 def constant(c: KeptPrices, p: DataPlacement) -> list[float]:
     """Parts of the bound that no decision touches: the limits at their prices, and the peaks that gangs force."""
     floor = bin_packing_peak_bound(p)
-    left = np.maximum(c.weights["peak"] * p.tier_weight - c.worst.sum(axis=(0, 3)), 0.0)
+    price = c.weights["peak"] * p.tier_weight
+    left = np.maximum(price - c.worst.sum(axis=(0, 3)), 0.0)
     supply = p.regions.supply_mgpu[:, :, None].astype(np.float64)
     at_floor = supply * floor
     over, worst = c.over[..., 0] * supply, np.zeros_like(at_floor)
@@ -221,6 +227,6 @@ def constant(c: KeptPrices, p: DataPlacement) -> list[float]:
         -float(over.sum()),
         float(worst.sum()),
         float((c.under * p.regions.supply_mgpu).sum()),
-        float((left * floor).sum()),
+        float((left * floor).sum() - len(floor) * (price * p.peak_level).sum()),
         *(-float(price @ limit) for price, limit in limits),
     ]

@@ -70,6 +70,7 @@ def measure(problem: DataPlacement, activity: Activity) -> tuple[dict[str, float
         "unserved": _unserved(p, refused),
         "running_cost": float(running_cost(p, a)),
         "migration_cost": float(migration_cost(p, a)),
+        "retyped_work": _retyped(p, a),
     }
     supplied = p.regions.supply_mgpu > 0
     demand, first = asked[:, :, -1], p.tiers[0] == 0
@@ -107,13 +108,15 @@ def gpu_demand(problem: DataPlacement, activity: Activity) -> NDArray[Any]:
 def _balance_terms(problem: DataPlacement, asked: NDArray[Any]) -> dict[str, float]:
     """peak, overload and idle; see ``gpu_demand`` for the unit of ``asked``."""
     peak = overload = idle = 0.0
+    levels = problem.peak_level.tolist()
     for k in range(len(problem.gpu_types)):
         supply = SHARE * problem.regions.supply_mgpu[:, k].astype(object)
         regions = np.flatnonzero(supply)
         whole = int(supply.sum())
         for p, weight in enumerate(problem.tier_weight.tolist()):
             demand = asked[regions, k, p]
-            peak += weight * max((d / s for d, s in zip(demand, supply[regions])), default=0.0)
+            worst = max((d / s for d, s in zip(demand, supply[regions])), default=0.0)
+            peak += weight * max(worst - levels[p], 0.0)
             overload += weight * _ratio(sum(max(d - s, 0) for d, s in zip(demand, supply[regions])), whole)
         idle += _ratio(sum(max(s - d, 0) for d, s in zip(asked[regions, k, -1], supply[regions])), whole)
     return {"peak": peak, "overload": overload, "idle": idle}
@@ -179,6 +182,17 @@ def _moved(problem: DataPlacement, activity: Activity) -> float:
     np.subtract.at(leaves, a.run_workload * regions + a.run_region, a.run_share)
     pairs = np.flatnonzero(leaves > 0)
     return _ratio(total(p.demand_mgpu[pairs // regions], leaves[pairs]), SHARE * total(p.demand_mgpu))
+
+
+def _retyped(problem: DataPlacement, activity: Activity) -> float:
+    """The share of GPU demand that runs on a GPU type today, if that is known, and not under the plan."""
+    p, a = problem, activity
+    types = len(p.gpu_types) + 1
+    leaves = np.zeros(len(p.workloads) * types, np.int64)
+    np.add.at(leaves, p.current_runs.workload * types + p.current_runs.gpu_type, p.current_runs.share)
+    np.subtract.at(leaves, a.run_workload * types + a.run_kind, a.run_share)
+    pairs = np.flatnonzero((leaves > 0) & (np.arange(len(leaves)) % types < types - 1))
+    return _ratio(total(p.demand_mgpu[pairs // types], leaves[pairs]), SHARE * total(p.demand_mgpu))
 
 
 def _unserved(problem: DataPlacement, refused: Ints) -> float:

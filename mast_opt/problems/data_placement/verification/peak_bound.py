@@ -11,14 +11,14 @@ FloatArray = NDArray[np.float64]
 
 
 def bin_packing_peak_bound(problem: DataPlacement) -> FloatArray:
-    """[K, P] lower bounds on ``peak[k,p]``.
+    """[K, P] lower bounds on the ratio in the worst region, or the level of the tier where that is higher.
 
     With every region filled to at most t times its supply, region r holds at most ⌊t·supply[r]/g⌋ · g milli-GPUs
     of work whose sizes are multiples of g; work of another size counts as the multiple below it. Work that may be
     split, be left out or run on another type counts for nothing.
     """
     p = problem
-    floor = np.zeros((len(p.gpu_types), len(p.tiers)))
+    floor = np.tile(p.peak_level, (len(p.gpu_types), 1))
     if p.may_refuse:
         return floor
     options = np.bincount(p.options.workload, minlength=len(p.workloads))
@@ -34,7 +34,7 @@ def bin_packing_peak_bound(problem: DataPlacement) -> FloatArray:
                 & (p.options.mgpu > 0)
                 & (p.workloads.tier[p.options.workload] <= tier)
             )
-            floor[k, tier] = _smallest_peak(p.options.mgpu[mine], supply)
+            floor[k, tier] = max(floor[k, tier], _smallest_peak(p.options.mgpu[mine], supply))
     return floor
 
 

@@ -162,7 +162,9 @@ def _weights(p: DataPlacement, weights: Mapping[str, float], part: DataPlacement
         **dict.fromkeys(("peak", "overload", "idle"), gpus),
         **dict.fromkeys(("copy", "storage"), size),
         "remote": ratio(float(part.reads.mb_per_day.sum()), float(p.reads.mb_per_day.sum())),
-        "moved_work": ratio(float(part.demand_mgpu.sum()), float(p.demand_mgpu.sum())),
+        **dict.fromkeys(
+            ("moved_work", "retyped_work"), ratio(float(part.demand_mgpu.sum()), float(p.demand_mgpu.sum()))
+        ),
         "unserved": ratio(*refused),
     }
     return {term: weight * scale.get(term, 1.0) for term, weight in weights.items()}

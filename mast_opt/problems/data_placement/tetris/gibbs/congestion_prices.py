@@ -6,7 +6,8 @@ other work. In its place stands an augmented Lagrangian (Hestenes 1969, Powell 1
     min Σ_kp price[p] · peak[k,p]   with   demand[r,k,p] / supply[r,k] ≤ peak[k,p]:
 
 a region whose ratio is above the others' costs more at once, by ``stiffness``, and from sweep to sweep for good, by
-its multiplier. Prices add up to the peak's, so the level of peak[k,p] follows from them.
+its multiplier. Prices add up to the peak's, so the value of peak[k,p] follows from them, or to less where it is at the
+level below which it costs nothing.
 """
 
 from __future__ import annotations
@@ -44,12 +45,14 @@ class CongestionPrices(NamedTuple):
 
 
 def congestion_prices_of(a: TetrisArrays, demand: Ints, ramp: float) -> CongestionPrices:
-    """Congestion prices with multipliers in proportion to supply."""
+    """Congestion prices with multipliers in proportion to supply; none where demand together is within the level."""
     regions, kinds, tiers = demand.shape
-    share = a.supply / np.maximum(a.supply.sum(axis=0), 1)
+    total = np.maximum(a.supply.sum(axis=0), 1)
+    share = a.supply / total
+    priced = a.peak_price * ((demand.sum(axis=0) > a.peak_level * total[:, None]) | (a.peak_level == 0))
     return CongestionPrices(
         demand=demand.copy(),
-        multiplier=np.ascontiguousarray(share[:, :, None] * a.peak_price),
+        multiplier=np.ascontiguousarray(share[:, :, None] * priced),
         peak=np.zeros((kinds, tiers)),
         entry=np.zeros((kinds, tiers, regions), SINGLE),
         growth=np.zeros((kinds, tiers, regions), SINGLE),
@@ -90,7 +93,7 @@ def price_regions(a: TetrisArrays, g: CongestionPrices, stiffness: float) -> Non
         for p in range(tiers):
             step = stiffness * a.peak_price[p]
             if step > 0.0:
-                g.peak[k, p] = -np.inf
+                g.peak[k, p] = a.peak_level[p] if a.peak_level[p] > 0.0 else -np.inf
                 for r in range(regions):
                     if a.supply[r, k] > 0:
                         full = g.demand[r, k, p] / a.supply[r, k] + (g.multiplier[r, k, p] - a.peak_price[p]) / step

@@ -124,10 +124,11 @@ def _price_reads(a: TetrisArrays, b: GibbsState, w: int) -> None:
 def _price_option(a: TetrisArrays, b: GibbsState, w: int, o: int, temperature: np.float32, noise: np.int64) -> None:
     """``b.cost``: what w costs on option o in every region, and when it is left out."""
     regions, k, p, gpus = len(b.reads), a.option_type[o], a.tier[w], SINGLE(a.option_mgpu[o])
+    kept = SINGLE(a.kept_share[o] * a.retype_price[w])
     if k < b.gpus.entry.shape[0]:
         for r in range(regions):
             price = b.gpus.entry[k, p, r] + gpus * b.gpus.growth[k, p, r] + SINGLE(a.gpu_price[r, k])
-            b.cost[r] = b.reads[r] + gpus * price - temperature * b.noise[noise + r]
+            b.cost[r] = b.reads[r] - kept + gpus * price - temperature * b.noise[noise + r]
         if o == b.option[w] and b.region[w] < regions:
             b.cost[b.region[w]] -= SINGLE(2) * gpus * gpus * b.gpus.growth[k, p, b.region[w]]
     else:

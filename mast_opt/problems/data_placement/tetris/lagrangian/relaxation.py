@@ -91,11 +91,13 @@ class Relaxation:
         self._weigh()
 
     def _first_prices(self, forced: FloatArray, least: NDArray[Any]) -> Multipliers:
-        """Supply-weighted peaks; overload priced fully where demand must exceed supply."""
+        """Supply-weighted peaks where demand must exceed their level, and overload where it must exceed supply."""
         a = self._a
         regions, kinds = a.supply.shape
         worst, over = np.zeros_like(self.gangs.worst_limit), np.zeros_like(self.gangs.over_limit)
-        worst[..., 0] = a.supply[:, :, None] / self._total[None, :, None] * a.peak_price
+        above = (forced > a.peak_level * self._total[:, None]) | (least > a.peak_level * self._total.sum())
+        priced = np.where(above | (a.peak_level == 0), a.peak_price, 0.0)
+        worst[..., 0] = a.supply[:, :, None] / self._total[None, :, None] * priced
         short = (forced > 0.999 * self._total[:, None]) | (least > 0.999 * self._total.sum())
         over[..., 0] = np.where(short, a.overload_price, 0.0) * self._supplied[:, :, None]
         return Multipliers(
@@ -147,6 +149,7 @@ class Relaxation:
         a, g = self._a, self.gangs
         value = -float((prices.over * g.over_limit).sum()) + float((prices.under * a.supply).sum())
         value += float((np.maximum(a.peak_price - prices.worst.sum(axis=(0, 3)), 0.0) * self._floor).sum())
+        value -= float((a.peak_price * a.peak_level).sum()) * len(self._floor)
         value += float((prices.worst * (self._floor[:, :, None] - g.worst_limit)).sum())
         for price, limit in (
             (prices.cpu, a.cpu),

@@ -132,6 +132,7 @@ def _region_costs(
         leave += a.today_share[c] * a.move_price[w]
         share = 1.0 if splittable[w] else a.today_share[c]
         reads[a.today_region[c]] -= SINGLE(share * a.move_price[w])
+    leave += a.typed_share[w] * a.retype_price[w]
     return SINGLE(leave)
 
 
@@ -144,13 +145,14 @@ def _option_costs(
     own: int,
     reads: Singles,
     leave: np.float32,
+    kept: np.float32,
     refuse: np.float32,
     cost: Singles,
     at: int,
 ) -> None:
     regions = len(reads)
     for r in range(regions):
-        price = reads[r] + leave + amount * gpu[own, r]
+        price = reads[r] + (leave - kept) + amount * gpu[own, r]
         cost[at + r] = price if a.option_region[o, r] else BARRED
     cost[at + regions] = refuse + leave if a.option_region[o, regions] else BARRED
 
@@ -173,7 +175,9 @@ def _cell_costs(
     leave, at = _region_costs(a, prices, charges, splittable, point, cap, read_pace, w, reads), 0
     for o in range(a.option_start[w], a.option_start[w + 1]):
         amount, refuse = SINGLE(gangs.option_amount[o]), SINGLE(a.refuse_price[w])
-        _option_costs(a, o, amount, charges.gpu, gangs.option_class[o], reads, leave, refuse, cost, at)
+        share = 1.0 if splittable[w] and a.kept_share[o] > 0 else a.kept_share[o]
+        kept = SINGLE(share * a.retype_price[w])
+        _option_costs(a, o, amount, charges.gpu, gangs.option_class[o], reads, leave, kept, refuse, cost, at)
         at += len(reads) + 1
     return at
 

@@ -28,6 +28,12 @@ def region_worth(a: TetrisArrays, w: int, r: int) -> float:
 
 
 @kernel
+def type_worth(a: TetrisArrays, w: int, o: int, r: int) -> float:
+    """What w saves on option o in r (R: left out) by the share that keeps its GPU type."""
+    return 0.0 if r >= len(a.stored_price) else a.kept_share[o] * a.retype_price[w]
+
+
+@kernel
 def _balance(a: TetrisArrays, s: TetrisState, r: int, k: int, p: int, change: int) -> float:
     """Change of the overload and idle terms when demand[r,k,p] changes."""
     supply = a.supply[r, k]
@@ -46,7 +52,7 @@ def _new_peak(a: TetrisArrays, s: TetrisState, k: int, p: int, r0: int, g0: int,
     if r0 >= 0:
         was = s.demand[r0, k, p] / a.supply[r0, k]
         if was >= peak:
-            peak = 0.0
+            peak = a.peak_level[p]
             for r in range(a.supply.shape[0]):
                 if a.supply[r, k] > 0 and r != r1:
                     left = s.demand[r, k, p] - (g0 if r == r0 else 0)

@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, reject, settings
 
 from mast_opt.core.solve_result import SolveParams, SolveResult, Status
 from mast_opt.problems import backends
@@ -29,6 +29,8 @@ def examples(count: int) -> settings:
 def proven(mip: Mip) -> SolveResult:
     """What HiGHS proves: an optimum, or that there is none."""
     result = backends.get("highs").solve(mip, SolveParams(gap=0.0, threads=1))
+    if "its proof does not count" in result.message:
+        reject()  # costs too far apart for any solver's tolerances
     assert result.status in (Status.OPTIMAL, Status.INFEASIBLE), result
     return result
 

@@ -52,6 +52,7 @@ def headers() -> st.SearchStrategy[Header]:
             Objective,
             weights=st.fixed_dictionaries(dict.fromkeys(KIND.terms, FINITE)),
             tier_weights=st.dictionaries(st.integers(0, 9), FINITE, max_size=3),
+            peak_levels=st.dictionaries(st.integers(0, 9), FINITE, max_size=3),
             order=order,
         ),
         rules=st.fixed_dictionaries(

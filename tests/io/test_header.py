@@ -81,6 +81,8 @@ def test_everything_said(folder: Folder) -> None:
         ("[objective.tier_weights]\n-1 = 1", "objective.tier_weights.-1", "-1", "a whole number from 0"),
         ("[objective.tier_weights]\n0 = -1", "objective.tier_weights.0", "-1", "a number from 0 to 1e+18"),
         ("[objective.tier_weights]\n1 = 2\n01 = 3", "objective.tier_weights.01", "01", "one weight for tier 1"),
+        ("[objective.peak_levels]\n0 = -1", "objective.peak_levels.0", "-1", "a number from 0 to 1e+18"),
+        ("[objective.peak_levels]\n1 = 2\n01 = 3", "objective.peak_levels.01", "01", "one level for tier 1"),
     ],
 )
 def test_a_bad_setting(folder: Folder, text: str, key: str, value: str | None, expected: str) -> None:

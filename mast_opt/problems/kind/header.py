@@ -38,8 +38,6 @@ class Objective:
     """A weight for every term of the problem, defaults filled in."""
     tier_weights: Mapping[int, float] = field(default_factory=dict)
     """Weight of a tier; tiers that are not listed take the problem's default."""
-    peak_levels: Mapping[int, float] = field(default_factory=dict)
-    """Ratio of demand to supply above which the term ``peak`` counts, by tier; for kinds with that term."""
     order: tuple[str, ...] = ()
     """Non-empty means lexicographic: the first term is minimised first, and so on."""
     policy: str = ""
@@ -48,6 +46,8 @@ class Objective:
     """Mechanism on top of the policy; empty for none."""
     inside: str = ""
     """The policy inside of groups; empty where the policy has none."""
+    peak_levels: Mapping[int, float] = field(default_factory=dict)
+    """Ratio of demand to supply above which the term ``peak`` counts, by tier; for kinds with that term."""
 
     def __post_init__(self) -> None:
         tier = "tier, a whole number"

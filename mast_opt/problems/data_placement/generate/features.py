@@ -21,8 +21,8 @@ MEDIAN_OUTPUT_MB = 1_000_000
 def features(rng: np.random.Generator, *, datasets: int, workloads: int, regions: int) -> DataPlacement:
     """``standard`` with everything optional: two copies of some datasets, pins and bans of datasets and workloads,
     residency, headroom, ingress limits, outputs, applications with quotas, splittable work, types of which different
-    numbers do, current runs, work that may stay unserved, links with capacity and price, tier weights, levels of peaks, and
-    every term weighed.
+    numbers do, current runs, work that may stay unserved, links with capacity and price, tier weights, levels of
+    peaks, and every term weighed.
 
     Feasible by construction: the limits leave room for today's replicas and one place to run each workload.
     """

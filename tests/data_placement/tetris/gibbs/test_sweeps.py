@@ -173,7 +173,7 @@ def test_sweeps_keep_count_and_stay_within_cores_and_quotas(family: str) -> None
 
 def test_prices_of_the_regions_add_up_to_that_of_the_peak(begun: tuple[TetrisArrays, TetrisState]) -> None:
     a, s = begun
-    a = a._replace(overload_price=0 * a.overload_price, idle_price=0 * a.idle_price)
+    a = a._replace(overload_price=0 * a.overload_price, idle_price=0 * a.idle_price, peak_level=0 * a.peak_level)
     levelling = congestion_prices_of(a, s.demand, PARAMS.ramp)
     priced(a, levelling, 3.0)
     paid = levelling.entry.astype(float) * a.supply.T[:, None, :]  # cumulative over the tiers that count
@@ -183,6 +183,10 @@ def test_prices_of_the_regions_add_up_to_that_of_the_peak(begun: tuple[TetrisArr
     k, last = 0, len(a.peak_price) - 1
     busiest = int(np.argmax(ratio[:, k, last]))
     assert paid[k, last, busiest] > a.peak_price[last] * a.supply[busiest, k] / a.supply[:, k].sum()
+    high = a._replace(peak_level=np.full_like(a.peak_level, ratio.max() + 1))
+    within = congestion_prices_of(high, s.demand, PARAMS.ramp)
+    priced(high, within, 3.0)
+    assert not within.entry.any()  # a ratio below the level costs nothing anywhere
 
 
 def test_sweeps_lead_to_a_better_plan_within_the_limits() -> None:

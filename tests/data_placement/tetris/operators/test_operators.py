@@ -311,5 +311,5 @@ def test_every_operator_makes_changes_whose_cost_agrees(operator: str) -> None:
     made = {}
     for family, rules in SHAPES.items():
         problem = FAMILIES[family].generate(np.random.default_rng(3), datasets=24, workloads=36, regions=5)
-        made[family] = accepted(problem.with_columns(rules), operator, False, 1.0, 150, 3)
+        made[family] = accepted(problem.with_columns(rules), operator, False, 1.0, 250, 3)
     assert sum(made.values()) >= 5, made

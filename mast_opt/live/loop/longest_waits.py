@@ -1,4 +1,5 @@
-"""Who waited longest, and why: how much of the wait its region had enough free GPUs, and who started before it."""
+"""Jobs that waited longest, and why: how much of the wait its region had enough free GPUs, and who started before
+it."""
 
 from __future__ import annotations
 
@@ -20,11 +21,11 @@ class LongWait:
     tier: int
     gpus: float
     region: str
-    """Where it waited longest; empty where that is not known."""
+    """Region where it waited longest; empty where that is not known."""
     submitted_ms: int
     waited_ms: int
     attempts: int
-    """How often it has begun to wait."""
+    """Number of times that it has begun to wait."""
     open: bool
     why: str
 
@@ -59,7 +60,7 @@ class _Reasons:
         """Region → (begin, end, submission of the job) of every wait there."""
 
     def long_wait(self, name: str, waits: list[Wait], waited_ms: int) -> LongWait:
-        """What is known of a job that waited."""
+        """Describe the long wait of a job."""
         spec, submitted = self._found.jobs[name]
         longest = max(waits, key=lambda wait: wait.end_ms - wait.begin_ms)
         mgpu = spec.tasks * spec.mgpu

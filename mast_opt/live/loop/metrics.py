@@ -18,14 +18,14 @@ from mast_opt.problems.job_placement.units import WHOLE
 
 SECOND_MS = 1000
 GPU_HOUR = WHOLE * 3_600_000
-"""Milli-GPU-ms."""
+"""Milli-GPU-ms of a GPU-hour."""
 STARVED_MS = 24 * 3_600_000
 """A job that waits longer than this in one go is starved."""
 
 
 @dataclass(frozen=True)
 class Spread:
-    """What values are like; None for what no value gives."""
+    """Mean, percentiles and maximum of values; None for what no value gives."""
 
     mean: float | None
     p50: float | None
@@ -36,7 +36,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Held:
-    """What GPUs were held for, in GPU-seconds; the parts add up to ``all``. GPUs that two jobs share count for both."""
+    """Uses of held GPUs, in GPU-seconds; the parts add up to ``all``. GPUs that two jobs share count for both."""
 
     all: float
     useful: float
@@ -78,18 +78,18 @@ class Metrics:
     slowdown: Spread
     """``jct_s`` over the job's duration alone, of finished jobs whose duration is known."""
     makespan_s: float | None
-    """From the first submission to the last end, of all jobs of the log; None as long as one has not ended."""
+    """Time from the first submission to the last end, of all jobs of the log; None as long as one has not ended."""
     allocation: float | None
     """GPU-seconds held in the window over GPU-seconds in service, of all jobs; GPUs that two jobs share count once."""
     offered: float | None
     """GPU-seconds of work submitted in the window over those in service; None where a duration is unknown."""
     preemptions: int
-    """Stops."""
+    """Number of stops."""
     lost_gpu_h: float
     starved: int
     """Jobs that waited more than a day in one go."""
     held_gpu_s: Held
-    """Of the jobs of the window, also beyond its end."""
+    """GPU-seconds that the jobs of the window hold, also beyond its end."""
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as nested mappings, ready for JSON."""
@@ -229,7 +229,7 @@ class _Measured:
         return _Spans(row, holds.job[guest], holds.begin[guest], end, np.full(len(row), -1))
 
     def _of_supply(self, mgpu_ms: int) -> float | None:
-        """That over the milli-GPU-ms in service in the window."""
+        """Share of the milli-GPU-ms in service in the window."""
         times = np.append(self.log.supply_at_ms, self.until)
         begins = np.clip(times[:-1], self.since, self.until)
         lengths = np.maximum(np.clip(times[1:], self.since, self.until) - begins, 0)

@@ -29,7 +29,7 @@ def region_worth(a: TetrisArrays, w: int, r: int) -> float:
 
 @kernel
 def type_worth(a: TetrisArrays, w: int, o: int, r: int) -> float:
-    """What w saves on option o in r (R: left out) by the share that keeps its GPU type."""
+    """Savings of w on option o in r (R: left out), by the share that keeps its GPU type."""
     return 0.0 if r >= len(a.stored_price) else a.kept_share[o] * a.retype_price[w]
 
 

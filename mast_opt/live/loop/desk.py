@@ -122,7 +122,7 @@ class StateDesk:
         self._take(ev.CopyAsked(dataset, min(sources), region, data.size_mb[dataset]))
 
     def drop(self, dataset: str, region: str) -> None:
-        """See ``policy.Desk.drop``."""
+        """Delete the replica of a dataset in a region."""
         whole = self._state.datasets.whole_in(dataset)
         if region not in whole or len(whole) < 2:
             raise UsageError(f"dataset {dataset} cannot be deleted in {region}; it is not there, or nowhere else")

@@ -23,14 +23,14 @@ from mast_opt.problems.job_placement.live_fleet.answers import Bid
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one call of ``Engine.advance`` has brought."""
+    """Events and commands of one call of ``Engine.advance``."""
 
     events: tuple[ev.Stored, ...]
-    """To be stored before any command leaves."""
+    """Events to be stored before any command leaves."""
     commands: tuple[Command, ...]
-    """For the host."""
+    """Commands for the host."""
     next_wake_ms: int | None
-    """When to call again if nothing happens before; None if there is no need."""
+    """Time to call again if nothing happens before; None if there is no need."""
 
 
 class Engine:

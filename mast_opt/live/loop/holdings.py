@@ -1,4 +1,4 @@
-"""What jobs hold, counted by region, server, cluster and tenant. GPUs that two jobs share are counted once."""
+"""GPUs that jobs hold, counted by region, server, cluster and tenant. GPUs that two jobs share are counted once."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from mast_opt.problems.job_placement.live_fleet.types import Share
 from mast_opt.problems.job_placement.units import WHOLE
 
 Key: TypeAlias = tuple[float | str | None, ...]
-"""What bids compare by (``Bid.key``), with None for an infinite number: there are no victims."""
+"""Key by which bids compare (``Bid.key``), with None for an infinite number: there are no victims."""
 
 
 def bid_key(parts: Iterable[float | str]) -> Key:
@@ -22,7 +22,7 @@ def bid_key(parts: Iterable[float | str]) -> Key:
 
 @dataclass(frozen=True, slots=True)
 class JobSpec:
-    """What a client asks for. Needs are those of one task."""
+    """Specification of a job as a client submits it. Needs are those of one task."""
 
     tier: int = 0
     """Importance; the lowest number is the most important."""
@@ -40,20 +40,20 @@ class JobSpec:
     checkpoint_ms: int = 0
     """Time between two checkpoints; 0: its work is saved whenever it is stopped."""
     restart_ms: int = 0
-    """How long an attempt after the first one takes to get going again."""
+    """Milliseconds that an attempt after the first one takes to get going again."""
     duration_ms: int | None = None
-    """How long it is expected to take on its reference type; None where nobody knows."""
+    """Expected duration on its reference type; None where nobody knows."""
     limit_ms: int | None = None
     """Time after each start at which the host ends it if it still runs; None for no limit."""
     workload: str = ""
-    """What it is a run of, where work recurs."""
+    """Workload that it is a run of, where work recurs."""
     namespace: str = ""
     home_region: str = ""
     min_tasks: int | None = None
     """The fewest tasks that it may be resized to; None if it may not be."""
     max_tasks: int | None = None
     model: str = ""
-    """What kind of work it is, where the speeds of kinds of work are known."""
+    """Model, or other kind of work, where the speeds of kinds of work are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +84,16 @@ class Refused(Event):
 
     job: str
     reason: str
-    """In words."""
+    """Reason in words."""
     code: str = ""
-    """For programs; as in ``job_placement.Refused``."""
+    """Reason as a code for programs; as in ``job_placement.Refused``."""
     until_ms: int | None = None
-    """When it is looked at again at the latest."""
+    """Time when it is looked at again at the latest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bound(Event):
-    """From now on a job may run in this region only."""
+    """Event that binds a job to a region: it may run in no other from now on."""
 
     job: str
     region: str
@@ -112,9 +112,9 @@ class Placed(Event):
     victims: tuple[str, ...] = ()
     """Jobs that are asked to stop for it."""
     key: Key | None = None
-    """What the bid was compared by; None where there was no choice."""
+    """Key by which the bid was compared; None where there was no choice."""
     runner_up: Key | None = None
-    """Of the second-best bid; None if there was none."""
+    """Key of the second-best bid; None if there was none."""
     at_once: bool = False
     """Whether it runs from this moment on, so that no ``Started`` follows."""
 

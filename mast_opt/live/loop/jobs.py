@@ -15,7 +15,7 @@ MOST_KEPT = 4096
 
 @dataclass(frozen=True, slots=True)
 class JobClass:
-    """What jobs that ask for the same have in common."""
+    """Facts that jobs with equal requests share."""
 
     job: Job
     """One of them, checked; each of them is this one under another name."""
@@ -75,15 +75,15 @@ class JobRecord:
     asked_mgpu: int
     """Milli-GPUs that it asks for, on the type on which it takes the fewest."""
     demand: DemandClass
-    """With whose demand it is forecast."""
+    """Class of demand with which it is forecast."""
     number: int
     """Jobs that were submitted later have higher ones."""
     submitted_ms: int
     state: JobState = JobState.SUBMITTED
     attempt: int = 0
-    """How often it has been placed."""
+    """Number of times that it has been placed."""
     since_ms: int = 0
-    """Since when it waits, starts, runs or stops."""
+    """Time since which it waits, starts, runs or stops."""
     queued_ms: int = 0
     """Waiting time of the attempts that have started."""
     work_ms: int = 0
@@ -91,18 +91,18 @@ class JobRecord:
     attained_mgpu_ms: int = 0
     """Milli-GPUs held × time of earlier attempts."""
     region: str = ""
-    """Where it runs; empty while it waits."""
+    """Region where it runs; empty while it waits."""
     shares: tuple[Share, ...] = ()
     mgpu: int = 0
     """Milli-GPUs that it holds; 0 while it waits."""
     stoppable_tier: int | None = None
-    """While it holds servers: the tier below which nothing may stop it; None if nothing may."""
+    """Tier below which nothing may stop it while it holds servers; None if nothing may."""
     over_quota: bool = False
-    """While it holds servers: its tenant's quota did not cover it when it was placed."""
+    """True if its tenant's quota did not cover it when it was placed, while it holds servers."""
     bound: str = ""
     """The only region where it may run, once it has been bound; empty before."""
     held: str = ""
-    """Why it is held."""
+    """Reason why it is held."""
     cancelled: bool = False
     """It is not to be queued again."""
     partner: str = ""

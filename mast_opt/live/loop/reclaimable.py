@@ -1,5 +1,5 @@
-"""What each server could give to a job of some tier, and where that has changed and grown: who was refused need not be
-searched for again before it has grown."""
+"""Milli-GPUs that each server could give to a job of some tier, and where that has changed and grown: who was refused
+need not be searched for again before it has grown."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ class Reclaimable:
 
     @property
     def count(self) -> int:
-        """How often a server has grown so far."""
+        """Number of times that a server has grown so far."""
         return self._grown.count
 
     @property
     def changes(self) -> int:
-        """How often a server has grown or shrunk so far."""
+        """Number of times that a server has grown or shrunk so far."""
         return self._changed.count
 
     def grown(self, since: int) -> Iterable[tuple[str, str]] | None:
@@ -78,7 +78,7 @@ class Reclaimable:
         return self._changed.since(since)
 
     def most(self, server: str, tier: int) -> int:
-        """What a job of this tier could get on a server at most."""
+        """Most milli-GPUs that a job of this tier could get on a server."""
         return self._free[server] + sum(self._held[server][bisect.bisect_right(self._tiers, tier) :])
 
     def add(self, server: str, region: str, mgpu: int) -> None:

@@ -29,13 +29,13 @@ class Planned:
 
 @dataclass(frozen=True)
 class CarriedOut:
-    """What is to be done for a plan."""
+    """Steps to be taken for a plan."""
 
     steps: tuple[PlanStep, ...]
     dropped: tuple[str, ...] = ()
     """Parts of the plan that no longer fit, in words."""
     ratios: Mapping[int, float] | None = None
-    """See ``PlanAdopted``."""
+    """Ratios of the event ``PlanAdopted``."""
 
 
 class SlowPath(Protocol):

@@ -30,7 +30,7 @@ HOUR_MS = 3_600_000
 
 
 class State:
-    """What is known after so many events.
+    """State of a fleet and its jobs after so many events.
 
     The fleet holds what is promised: a server is free for the next job as soon as the last one has been asked to stop.
     The next job starts when every job that was there has stopped, which its ``blockers`` say.
@@ -69,7 +69,7 @@ class State:
         self._holdings = Holdings(self.work, self.inventory, self.reclaimable, self.tenants, self.use, self.lowest_tier)
         self._classes = JobClasses()
         self.rules = 0
-        """How often replicas or quotas have changed."""
+        """Number of times that replicas or quotas have changed."""
         self._handovers = Handovers()
         self._startable: list[str] = []
         self._never_started: list[str] = []
@@ -118,7 +118,8 @@ class State:
         return tuple(record for record in records if record and record.state is JobState.STOPPING)
 
     def at_risk_gpu_hours(self, record: JobRecord) -> float:
-        """What a running job would lose if it stopped now: its work since the last checkpoint, times its GPUs."""
+        """GPU-hours that a running job would lose if it stopped now: its work since the last checkpoint, times its
+        GPUs."""
         if record.state is not JobState.RUNNING:
             return 0.0
         return self.unsaved_ms(record) * record.mgpu / (WHOLE * HOUR_MS)
@@ -130,7 +131,7 @@ class State:
         return max(0, self.now_ms - record.since_ms - restart) % every if every else 0
 
     def digest(self) -> str:
-        """The same for equal states: of a log that was lived through and of one that was read again."""
+        """Digest, equal for equal states: of a log that was lived through and of one that was read again."""
         return digest_of(self)
 
     # --- jobs ---

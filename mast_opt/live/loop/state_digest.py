@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def digest_of(state: State) -> str:
-    """See ``State.digest``."""
+    """Digest of a state, equal for equal states."""
     digest = hashlib.blake2b(digest_size=16)
     for name in sorted(state.jobs):
         digest.update(repr((name, *_fields(state.jobs[name]))).encode())

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 DAY_MS = 86_400_000
 DAYS = 7
-"""Over which the use of a tenant is averaged."""
+"""Days over which the use of a tenant is averaged."""
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from mast_opt.problems.job_placement.units import LEVELS
 
 @dataclass(frozen=True)
 class PartPlace:
-    """Where a part of a job of several parts would run; the shares of the bid have the servers."""
+    """Place where a part of a job of several parts would run; the shares of the bid have the servers."""
 
     part: str
     cluster: str
@@ -30,7 +30,7 @@ class Bid:
     """The job would take its tenant over the quota: it has the lowest tier and may be stopped."""
     region: str
     cluster: str
-    """Of the first part, where the job has parts; likewise the GPU type."""
+    """Cluster of the job, or of its first part; the GPU type is that of the same part."""
     gpu_type: str
     shares: tuple[Share, ...]
     level: str
@@ -48,9 +48,9 @@ class Bid:
     """Whether no bid is better; False if the search for victims reached its limit, or the job has several parts, which
     are placed one after another."""
     version: int = field(compare=False)
-    """Of the fleet that made it."""
+    """Version of the fleet that made it."""
     fleet: str = field(compare=False, repr=False)
-    """Which fleet that is; no other one takes the bid."""
+    """Name of the fleet that made it; no other one takes the bid."""
     parts: tuple[PartPlace, ...] = ()
     """Where each part runs; empty where the job has none."""
 
@@ -73,8 +73,8 @@ class Refused:
     job: Job
     reason: str
     code: str
-    """For programs: ``gpu-type`` (no server has one that it accepts), ``residency``, ``data`` (no region holds all of
-    its datasets), ``lost`` (no region holds one of them, where remote reads are allowed), ``regions`` (none of those
+    """Code for programs: ``gpu-type`` (no server has one that it accepts), ``residency``, ``data`` (no region holds all
+    of its datasets), ``lost`` (no region holds one of them, where remote reads are allowed), ``regions`` (none of those
     that were asked), ``data-and-type``, ``size`` (larger than any cluster), ``task`` (no empty server holds one of its
     tasks), ``in-use``, ``no-room`` (for more tasks, see ``Fleet.resize``), ``together`` (each part fits somewhere, but
     no place was found for all of them). Only ``in-use``, ``no-room`` and ``together`` may pass when other work ends.
@@ -87,7 +87,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class Drained:
-    """What became of the jobs on a server that takes no more work."""
+    """Jobs of a server that takes no more work: those to stop, and those that stay."""
 
     stopped: tuple[str, ...]
     """Those that may be stopped, and now are."""
@@ -97,14 +97,14 @@ class Drained:
 
 @dataclass(frozen=True)
 class ClusterReport:
-    """What stands between a job and a cluster."""
+    """Report on one cluster: what stands between it and a job."""
 
     cluster: str
     fits: bool
     words: str
     """The first constraint that rules the cluster out, or what admitting the job there takes."""
     code: str
-    """The same for programs: ``fits``, ``victims``; ``residency``, ``lost``, ``data``, ``gpu-type``, ``task`` (no empty
+    """Code for programs: ``fits``, ``victims``; ``residency``, ``lost``, ``data``, ``gpu-type``, ``task`` (no empty
     server holds one), ``size``, ``level``, ``out-of-service``; ``gpus``, ``cpu``, ``memory``, ``fragmented``;
     ``together`` (another part of the job fits nowhere near)."""
     part: str = ""

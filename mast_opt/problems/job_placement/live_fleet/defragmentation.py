@@ -241,7 +241,7 @@ class Defragmentation:
         return gained / (WHOLE * samples) if samples else 0.0
 
     def _value_capacity(self) -> None:
-        """Without a mix of arrivals, what runs stands for what will come."""
+        """Expect arrivals like the running jobs where no mix of arrivals is known."""
         if self.books.mix is None:
             self.books.mix, self.style = ArrivalMix(), LEAST_LOSS
             self.books.expect(running.job for running in self.books.running.values())
@@ -266,7 +266,7 @@ class Defragmentation:
         return best
 
     def _least_loss(self, m: int) -> tuple[int, Target | None]:
-        """What the best place for a job loses once it has left its own, and that place."""
+        """Loss of value at the best place for a job once it has left its own, and that place."""
         books = self.books
         with books.undoing():
             running = books.running[self.work.name[m]]

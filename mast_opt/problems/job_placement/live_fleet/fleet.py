@@ -245,7 +245,8 @@ class Fleet(PlacingFleet):
 
     @checked(gpu_hours=prices)
     def set_at_risk(self, gpu_hours: Mapping[str, float]) -> None:
-        """What would be lost if running jobs were stopped now: it grows with time and falls at a checkpoint.
+        """Set the GPU-hours that would be lost if running jobs were stopped now: they grow with time and fall at a
+        checkpoint.
 
         Args:
             gpu_hours: of each of these jobs.
@@ -341,9 +342,9 @@ class Fleet(PlacingFleet):
             self._versions.all_changed()
 
     def set_search_limits(self, limits: SearchLimits) -> None:
-        """How much is searched for the victims of one job from now on, while other threads wait. With smaller limits,
-        fewer bids are proven to be the best, and those that are not may stop more than needed. Raises UsageError for a
-        number out of range."""
+        """Limit the search for the victims of one job from now on, while other threads wait. With smaller limits, fewer
+        bids are proven to be the best, and those that are not may stop more than needed. Raises UsageError for a number
+        out of range."""
         sound_limits(limits)
         with self._lock:
             self._books.limits = limits

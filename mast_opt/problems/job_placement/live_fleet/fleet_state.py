@@ -36,7 +36,7 @@ class Snapshot:
 
 
 class FleetState:
-    """What a fleet is made of, under one lock."""
+    """State of a fleet, under one lock."""
 
     def _begin(self, books: FleetInventory, quotas: Limits) -> None:
         self._books = books
@@ -148,7 +148,7 @@ class FleetState:
 
     @checked(name=a_text)
     def shares(self, name: str) -> tuple[Share, ...]:
-        """Where a running job runs. Raises UsageError if no job of that name runs."""
+        """Shares of a running job on its servers. Raises UsageError if no job of that name runs."""
         with self._lock:
             return self._shares_of(name)
 
@@ -210,7 +210,7 @@ class FleetState:
         return over, requests
 
     def _freed(self, request: Request) -> int:
-        """How often capacity has appeared that the request could use."""
+        """Number of times that capacity has appeared that the request could use."""
         return int(request.open @ self._books.freed @ (request.mgpu >= 0))
 
     def _tier_of(self, job: Job) -> int:

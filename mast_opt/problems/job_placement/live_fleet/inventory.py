@@ -69,7 +69,7 @@ class FleetInventory(RunningJobs):
         self._start(running, victims, fresh, booked, running.shares)
 
     def start_parts(self, running: Running, held: tuple[Holding, ...], victims: tuple[str, ...], fresh: bool) -> None:
-        """As ``start`` for a job that holds this, one for each of its servers."""
+        """Start a job that holds this, one for each of its servers."""
         rows = np.array([(self.position[one.server], one.cpu_mcores, one.memory_mib) for one in held], np.int64)
         device = np.array([one.device for one in held], np.int32)
 
@@ -212,7 +212,7 @@ class FleetInventory(RunningJobs):
         self._check_booking(servers)
 
     def set_at_risk(self, gpu_hours: Mapping[str, float]) -> None:
-        """What would be lost if these running jobs were stopped now."""
+        """Set the GPU-hours that would be lost if these running jobs were stopped now."""
         if self._undo is not None:
             old = {name: self.running[name] for name in gpu_hours}
             self._undo.append(lambda: self._put_back(old))
@@ -234,7 +234,7 @@ class FleetInventory(RunningJobs):
         self._undoing(lambda: self.state.free_places.__setitem__(N_ROUND, 0))
 
     def end_round(self) -> None:
-        """What victims left is free for all."""
+        """End the round: what victims left is free for all."""
         if self._undo is not None:
             old = copied(self.state)
             self._undo.append(lambda: setattr(self, "state", restore_values(old, self.state)))

@@ -140,7 +140,7 @@ def task_of(running: Running, books: FleetInventory) -> tuple[int, int, int]:
 
 
 def moved_holdings(running: Running, target: tuple[Share, ...], books: FleetInventory) -> tuple[Holding, ...]:
-    """What a running job holds at its target, in the order of the shares: each task as much as it holds now."""
+    """Holdings of a running job at its target, in the order of the shares: each task holds as much as it does now."""
     _, cpu, memory = task_of(running, books)
     width = books.state.row_device.shape[1]
     found = []

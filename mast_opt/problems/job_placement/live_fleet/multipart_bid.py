@@ -88,7 +88,7 @@ def shares_in(books: FleetInventory, placed: Placement, part: str) -> tuple[Shar
 
 
 def holdings_in(books: FleetInventory, placed: Sequence[Placement], requests: Sequence[Request]) -> list[Holding]:
-    """What each part of a job holds on each of its servers."""
+    """Holdings of each part of a job on each of its servers."""
     return [
         Holding(books.server_at(at), tasks * request.cpu, tasks * request.memory, device)
         for request, one in zip(requests, placed)
@@ -97,7 +97,8 @@ def holdings_in(books: FleetInventory, placed: Sequence[Placement], requests: Se
 
 
 def explain_parts(books: FleetInventory, job: Job, requests: Sequence[Request]) -> tuple[ClusterReport, ...]:
-    """For each part and cluster, what ``explain`` says of the part alone, or that another part fits nowhere near."""
+    """Reports for each part and cluster: what ``explain`` says of the part alone, or that another part fits nowhere
+    near."""
     layout = books.layout
     where = layout.group_cluster if WHOLE_JOB_LEVELS.index(job.within) <= CLUSTER else layout.group_region
     place_of = dict(zip((books.cluster_names[c] for c in layout.group_cluster.tolist()), where.tolist()))

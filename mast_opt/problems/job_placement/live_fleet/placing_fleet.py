@@ -75,7 +75,7 @@ class PlacingFleet(MovingFleet):
     def _answer(
         self, job: Job, regions: Collection[str] | None, *, some: bool = False, preempt: bool = True
     ) -> tuple[Bid | Refused, Sequence[Placement] | None]:
-        """As ``place``, and the bid in positions; None for one that has to be checked.
+        """Answer of ``place``, and the bid in positions; None for one that has to be checked.
 
         Args:
             some: not every place is asked, so that a refusal says nothing about the next call.
@@ -102,8 +102,8 @@ class PlacingFleet(MovingFleet):
 
     @checked(job=a(Job))
     def place_and_commit(self, job: Job, *, regions: Collection[str] | None = None) -> Bid | Refused:
-        """As ``place``, and the bid, if there is one, is committed before another thread can change anything. Its
-        ``victims`` have to be stopped."""
+        """Place a job like ``place``, and commit the bid before another thread can change anything. Its ``victims``
+        have to be stopped."""
         with self._lock:
             answer, placed = self._answer(job, regions)
             if isinstance(answer, Bid):
@@ -157,7 +157,7 @@ class PlacingFleet(MovingFleet):
 
     @checked(job=a(Job))
     def explain(self, job: Job) -> tuple[ClusterReport, ...]:
-        """For each cluster, the first constraint that rules it out, or what admitting the job there takes."""
+        """Explain, for each cluster, the first constraint that rules a job out, or what admitting it there takes."""
         with self._lock:
             _, requests = self._requests(job)
             return explain_parts(self._books, job, requests) if job.parts else explain(self._books, job, requests[0])

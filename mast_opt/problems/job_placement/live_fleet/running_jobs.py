@@ -44,7 +44,7 @@ from mast_opt.problems.job_placement.units import GPU, WHOLE, Bools
 
 
 class RunningJobs(ServerInventory):
-    """What runs on the servers of a fleet, and the engine's state of it."""
+    """Running jobs of a fleet's servers, and the engine's state of them."""
 
     def __init__(
         self,
@@ -59,9 +59,9 @@ class RunningJobs(ServerInventory):
         super().__init__(servers, replicas, residency, remote_mb_price)
         self.tiers = tiers
         self.mix = mix
-        """What has come so far; None where loss of value does not decide between servers."""
+        """Mix of the arrivals so far; None where loss of value does not decide between servers."""
         self.limits = limits
-        """Of the search for victims."""
+        """Limits of the search for victims."""
         self._running: dict[str, Running] = {}
         self._late_risks: dict[str, float] = {}
         """Running job → GPU-hours at risk that the engine's state knows and ``_running`` does not yet."""
@@ -80,7 +80,7 @@ class RunningJobs(ServerInventory):
         self._in_order = True
         """Whether ``running`` and ``place`` are in the order in which jobs started."""
         self._undo: list[Callable[[], None]] | None = None
-        """In a trial: what undoes each change."""
+        """Functions that undo each change of a trial; None outside one."""
         self._load({}, None)
         self.draw()
 
@@ -93,7 +93,7 @@ class RunningJobs(ServerInventory):
         return self._running
 
     def shares_of(self, name: str) -> tuple[Share, ...] | None:
-        """Where a job runs; None if it does not."""
+        """Shares of a running job; None if it does not run."""
         running = self._running.get(name)
         return None if running is None else running.shares
 
@@ -220,7 +220,7 @@ class RunningJobs(ServerInventory):
         return list(map(self.position.__getitem__, self._running[name].servers))
 
     def holdings(self, name: str) -> tuple[Holding, ...]:
-        """What a running job holds on each server, in order of position."""
+        """Holdings of a running job on each server, in order of position."""
         state, found = self.state, []
         row = int(state.job[J_ROW, self.place[name]])
         while row >= 0:
@@ -231,7 +231,7 @@ class RunningJobs(ServerInventory):
         return tuple(holding for _, holding in sorted(found, key=lambda pair: pair[0]))
 
     def holdings_by_share(self, name: str) -> list[Holding]:
-        """What a running job without parts holds, in the order of its shares."""
+        """Holdings of a running job without parts, in the order of its shares."""
         held = {one.server: one for one in self.holdings(name)}
         return [held[share.server] for share in self._running[name].shares]
 

@@ -32,7 +32,7 @@ HEAD, DIGEST = len(MAGIC) + 4, 32
 """Bytes of magic and version, and of the digest."""
 SERVER_FIELDS = ("name", "region", "cluster", "rack", "gpu_type", "gpus", "cpu_mcores", "memory_mib")
 PLACE_FIELDS = SERVER_FIELDS[:5]
-"""What makes a server the same one."""
+"""Fields that identify a server."""
 JOB_FIELDS = (
     *("name", "tier", "tasks", "mgpu", "cpu_mcores", "memory_mib", "gpu_types", "datasets", "within", "prefer"),
     *("preemptible", "gpu_hours_at_risk", "tenant", "read_mb_per_day", "costs", "parts"),
@@ -52,7 +52,7 @@ def _digest(data: bytes) -> bytes:
 
 
 def _plain(value: object) -> object:
-    """What JSON lacks: sets, mappings that are no dictionaries, numbers of NumPy."""
+    """JSON form of what JSON lacks: sets, mappings that are no dictionaries, numbers of NumPy."""
     if isinstance(value, (frozenset, set)):
         return sorted(value)
     return dict(value) if isinstance(value, Mapping) else index(value)  # type: ignore[arg-type]

@@ -72,7 +72,7 @@ class ClusterUse:
         return standing
 
     def fields(self) -> list[tuple[object, ...]]:
-        """Fields to compare states by."""
+        """Fields of the use of clusters to compare states by."""
         return [
             (*key, use.interval, use.mgpu, use.peak_mgpu, tuple(use.peaks)) for key, use in sorted(self._uses.items())
         ]

@@ -77,7 +77,7 @@ class DataCheck:
             self.replicas.setdefault(event.dataset, set()).add(event.region)
 
     def dropped(self, event: ReplicaDropped) -> None:
-        """A replica is deleted."""
+        """Check the deletion of a replica."""
         if not self.holds(event.dataset, event.region):
             self._wrong("data", f"{event.dataset} is deleted in {event.region}, which does not hold it")
             return
@@ -101,7 +101,7 @@ class DataCheck:
             self._plans.add((event.path, event.plan))
 
     def adopted(self, event: PlanAdopted) -> None:
-        """A plan is carried out."""
+        """Check the adoption of a plan of data."""
         if (event.path, event.plan) not in self._plans:
             self._wrong("plan", f"path {event.path} adopts {event.plan}, which no solve has brought")
         for step in event.steps:

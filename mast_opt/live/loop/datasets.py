@@ -112,7 +112,7 @@ class Datasets:
         return copying is not None or (event.whole and event.region not in self.whole_in(event.dataset))
 
     def fields(self) -> tuple[object, ...]:
-        """Fields to compare states by."""
+        """Fields of the datasets to compare states by."""
         return (
             sorted((name, sorted(regions)) for name, regions in self.replicas.items()),
             sorted(self.size_mb.items()),

@@ -147,7 +147,7 @@ class _Builder:
     last_ratio: dict[int, int] = field(default_factory=dict)
 
     def take(self, at: int, event: Event) -> None:
-        """Take in the next event."""
+        """Take in the next event of the log."""
         self.first_ms = at if self.first_ms is None else self.first_ms
         self.last_ms = at
         if isinstance(event, (ev.Submitted, ev.Bound, ev.Refused, ev.Cancelled)):

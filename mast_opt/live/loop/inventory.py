@@ -46,7 +46,7 @@ class Inventory:
             counter.setdefault(server.region, 0)
 
     def arrives(self, event: ev.ServerUp) -> None:
-        """A server is in service."""
+        """Put a server into service."""
         if event.server in self.up:
             raise Unfit(f"server {event.server} is in service already")
         place = event.region, event.cluster, event.rack, event.gpu_type

@@ -112,7 +112,7 @@ class _Rows:
         self.cancelled: set[str] = set()
 
     def take(self, stored: Stored) -> None:
-        """Take in an event."""
+        """Take in the next event of the log."""
         event, at = stored.event, stored.at_ms
         if isinstance(event, Submitted):
             self.numbers[event.job] = len(self.numbers)
@@ -155,11 +155,11 @@ class _Rows:
             self.finishes.append(-1 if event.work_time_ms is None else event.work_time_ms)
 
     def row(self, at: int, kind: int, job: str) -> None:
-        """One more row."""
+        """Add a row to the columns."""
         self.rows.append((at, kind, self.numbers[job]))
 
     def log(self) -> JobLog:
-        """All rows."""
+        """Log of jobs with all rows so far."""
         specs = self.specs.values()
         rows = np.array(self.rows, np.int64).reshape(-1, 3)
         stops, supply = (np.array(pairs, np.int64).reshape(-1, 2) for pairs in (self.stops, self.supply))

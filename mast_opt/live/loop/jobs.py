@@ -31,7 +31,7 @@ class JobClasses:
         self._known: dict[tuple[object, ...], JobClass] = {}
 
     def of(self, name: str, spec: JobSpec) -> JobClass:
-        """The class of a job."""
+        """Class to which a job belongs."""
         kinds = None if spec.gpu_types is None else tuple(spec.gpu_types.items())
         size = spec.tier, spec.tasks, spec.mgpu, spec.cpu_mcores, spec.memory_mib, kinds, spec.datasets
         key = size, spec.within, spec.prefer, spec.preemptible, spec.tenant, spec.workload, spec.namespace

@@ -118,9 +118,11 @@ class _Checker:
         """Server → jobs that hold a part of it."""
 
     def wrong(self, what: str, words: str) -> None:
+        """Note a fault of the log."""
         self.found.append(Violation(self.seq, what, words))
 
     def take(self, stored: Stored) -> None:
+        """Check the next event of the log."""
         before, was = self.seq, self.now
         self.seq = stored.seq
         if stored.seq != before + 1:

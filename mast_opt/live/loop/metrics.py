@@ -60,14 +60,14 @@ class Metrics:
     waiting: int
     """Those that wait at the end of the window."""
     impossible: int
-    """Of those that wait: jobs that no region can ever hold. Their waits are in no other figure."""
+    """Jobs of these that no region can ever hold. Their waits are in no other figure."""
     running: int
     """Those that hold GPUs at the end of the window."""
     queue_s: Spread
     """Seconds from submission (or stop) to start, all attempts of a job together. A job that still waits counts with
     what it has waited so far, and not at all if that is nothing."""
     still_waiting_s: Spread
-    """Of them, those that still wait at the end of the window."""
+    """Waits of the jobs that still wait at the end of the window."""
     sum_queue_s: float
     gpu_weighted_queue_s: float | None
     """Mean of ``queue_s`` in which each job counts by its GPUs."""
@@ -163,7 +163,7 @@ class _Measured:
         return _Spans(rows[first], self.job[rows[first]], self.at[rows[first]], end, closed)
 
     def metrics(self) -> Metrics:
-        """The figures."""
+        """Metrics of all events so far."""
         counted, log = self.counted, self.log
         waited = self._per_job(self.waits)
         finished = counted & (self.last == FINISHED)

@@ -91,7 +91,7 @@ class Past:
         self._servers_with_room: PastRoom | None = None
 
     def take(self, stored: ev.Stored) -> None:
-        """Take in an event."""
+        """Take in the next event of the log."""
         event = stored.event
         if isinstance(event, ev.Submitted):
             self.jobs[event.job] = PastJob(event.job, event.spec, stored.at_ms)

@@ -126,7 +126,7 @@ class _Sweep:
         self.rho: list[float] = []
 
     def take(self, stored: ev.Stored) -> None:
-        """Take in an event."""
+        """Take in the next event of the log."""
         if stored.at_ms > self.now:
             self._advance(stored.at_ms)
         event = stored.event
@@ -148,7 +148,7 @@ class _Sweep:
         self.active = len(self.past.jobs)
 
     def finish(self, until_ms: int | None) -> None:
-        """The window ends."""
+        """End the window of the metrics."""
         self._advance(self.now if until_ms is None else max(until_ms, self.now))
         if self.next_look == self.now:
             self._look()
@@ -258,7 +258,7 @@ class _Sweep:
         self.rho.append(took / (alone * max(1.0, job.asked_mgpu * others / supply)))
 
     def metrics(self) -> PlaceMetrics:
-        """The figures."""
+        """Metrics of places in the window."""
         jobs, plans = len(self.counted), self.plans
         tiers = sorted({tier for plan in plans for tier in plan.ratios or ()})
         rho = np.array(self.rho)

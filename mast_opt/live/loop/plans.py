@@ -45,6 +45,7 @@ class _Path:
 
     @property
     def steps(self) -> tuple[dict[Key, ev.PlanStep], dict[Key, ev.PlanStep]]:
+        """Steps that have not begun, and steps under way."""
         return self.pending, self.under_way
 
 
@@ -157,7 +158,7 @@ class Plans:
                 del known.under_way[key]
 
     def fields(self) -> list[tuple[object, ...]]:
-        """Fields to compare states by."""
+        """Fields of the plans to compare states by."""
         return [
             (
                 path,

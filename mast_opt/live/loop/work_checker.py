@@ -95,7 +95,7 @@ class WorkChecker:
             yield f"job {event.job} has finished after {done // MICRO} of {spec.duration_ms} ms of work"
 
     def within_limit(self, spec: JobSpec, name: str, held: Hold) -> Iterator[str]:
-        """What is wrong with how long an attempt ran: a simulated host ends jobs at their limits."""
+        """Check how long an attempt ran: a simulated host ends jobs at their limits."""
         held_ms = held.end_ms - held.begin_ms
         if self._durations and spec.limit_ms is not None and held_ms > spec.limit_ms:
             yield f"job {name} ran for {held_ms} ms; its limit is {spec.limit_ms}"

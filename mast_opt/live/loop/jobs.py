@@ -112,6 +112,13 @@ class JobRecord:
     blockers: set[str] = field(default_factory=set)
     """Jobs that still stop on servers where this one starts."""
 
+    def ends_by_ms(self, now_ms: int) -> int | None:
+        """When it gives back the servers that it holds at the latest; None if it has no time limit."""
+        if self.state is JobState.STOPPING:
+            return now_ms
+        limit_ms = self.spec.limit_ms
+        return None if limit_ms is None else limit_ms + (self.since_ms if self.state is JobState.RUNNING else now_ms)
+
     @property
     def waits(self) -> bool:
         """Whether a policy may place it."""

@@ -128,6 +128,16 @@ class Desk(Protocol):
         """The best bid of every region that has one, the best of all first; changes nothing."""
         ...
 
+    def first_fit(self, name: str) -> tuple[int, Bid] | None:
+        """The first time at which a waiting job that does not fit now fits without victims if every job ends at its
+        time limit, and its bid then; None if what runs without limits keeps it waiting. Changes nothing."""
+        ...
+
+    def leaves_room(self, name: str, other: str, at_ms: int) -> bool:
+        """Whether another waiting job still fits at that time, if every job ends at its time limit, when the first one
+        starts now. Changes nothing."""
+        ...
+
     def commit(self, bid: Bid, runner_up: Bid | None = None) -> tuple[str, ...]:
         """Place the job; returns the victims, which stop."""
         ...

@@ -112,9 +112,7 @@ class WaitingClasses:
         regions = view.admissible(record)
         if self._home:
             regions = tuple(region for region in regions if region == spec.home_region)
-        kinds = None if spec.gpu_types is None else tuple(sorted(spec.gpu_types.items()))
-        shape = spec.tasks, spec.mgpu, kinds, spec.cpu_mcores, spec.memory_mib, spec.within, spec.prefer
-        key = spec.tier, shape, regions, spec.tenant
+        key = spec.tier, spec.shape, regions, spec.tenant
         known = self.classes.get(key)
         waiting = known
         if waiting is None:

@@ -16,6 +16,7 @@ from mast_opt.live.loop.events import JOB_EVENTS, Stored
 from mast_opt.live.loop.job_log import PLACED, JobLog, job_log
 from mast_opt.live.loop.policy import Policy
 from mast_opt.live.policies.early_binding import EarlyBinding, EarlyBindingParams
+from mast_opt.live.policies.easy import Easy, EasyParams
 from mast_opt.live.policies.mast import Mast, MastParams
 from mast_opt.live.policies.pai import Pai, PaiParams
 from mast_opt.live.policies.presets import PRESETS, preset_policy
@@ -41,6 +42,7 @@ def _preset(name: str, params: RoundLength, trace: JobTrace) -> Policy:
 ENGINE_POLICIES: Mapping[str, tuple[type[Any], Callable[[Any, JobTrace], Policy]]] = {
     "mast": (MastParams, lambda params, trace: Mast(params)),
     "federated": (EarlyBindingParams, lambda params, trace: EarlyBinding(params)),
+    "easy": (EasyParams, lambda params, trace: Easy(params)),
     "gavel": (RoundParams, lambda params, trace: gavel(params, trace.speeds)),
     "pai": (PaiParams, lambda params, trace: Pai(params)),
     **{name: (preset.params_type, partial(_preset, name)) for name, preset in PRESETS.items()},

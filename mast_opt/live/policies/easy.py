@@ -1,0 +1,86 @@
+"""EASY backfilling: the first job that does not fit has a reservation, and others may pass it if they keep that.
+
+Lifka, "The ANL/IBM SP Scheduling System", JSSPP 1995; Mu'alem and Feitelson, IEEE TPDS 12(6), 2001: a job may pass the
+head if the head can still start at its shadow time, the first moment at which it fits when every running job ends at
+its limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mast_opt.core.errors import UsageError
+from mast_opt.live.loop.jobs import JobRecord
+from mast_opt.live.loop.policy import EVERY_POLICY, Desk, View
+from mast_opt.live.policies.head_of_line import CHANGES
+from mast_opt.problems.job_placement.live_fleet.answers import Bid
+
+BACKFILLS = (BY_SUBMISSION, SHORTEST_FIRST) = ("submission", "shortest-limit")
+
+
+@dataclass(frozen=True)
+class EasyParams:
+    """Parameters of ``easy``.
+
+    Args:
+        backfill: order in which jobs may pass the head: ``submission`` or ``shortest-limit``.
+    """
+
+    backfill: str = BY_SUBMISSION
+
+    def __post_init__(self) -> None:
+        if self.backfill not in BACKFILLS:
+            raise UsageError(f"backfill is {self.backfill!r}; expected one of {', '.join(BACKFILLS)}")
+
+
+class Easy:
+    """One queue over all regions, by submission; tiers and quotas order nothing, and nobody is stopped.
+
+    A job without a limit may run for ever: it is never expected to end, and it passes the head only if it leaves the
+    head's place alone. Where no shadow time is known, because what runs has no limits, nobody passes the head.
+    """
+
+    name: str = "easy"
+    reacts_to: ClassVar[frozenset[type]] = CHANGES
+    every_ms: int | None = None
+    reads: frozenset[str] = EVERY_POLICY
+
+    def __init__(self, params: EasyParams | None = None) -> None:
+        self.params = params or EasyParams()
+
+    def begin(self, view: View) -> None:
+        """Nothing is kept: each decision goes by the jobs of its view."""
+
+    def decide(self, view: View, desk: Desk) -> None:
+        """Start jobs in the order of submission up to the first that does not fit, then those that do not delay it."""
+        waiting = sorted(
+            (record for record in view.jobs.values() if record.waits),
+            key=lambda record: (record.submitted_ms, record.number),
+        )
+        for at, head in enumerate(waiting):
+            bid = desk.place(head.name, preempt=False)
+            if isinstance(bid, Bid):
+                desk.commit(bid)
+                continue
+            found = desk.first_fit(head.name)
+            if found is not None:
+                self._backfill(head, found[0], waiting[at + 1 :], view, desk)
+            return
+
+    def _backfill(self, head: JobRecord, shadow_ms: int, others: list[JobRecord], view: View, desk: Desk) -> None:
+        """Start the jobs that leave the head its place at the shadow time."""
+        if self.params.backfill == SHORTEST_FIRST:
+            others = sorted(others, key=lambda record: (record.spec.limit_ms is None, record.spec.limit_ms or 0))
+        refused: set[tuple[object, ...]] = set()
+        for record in others:
+            limit = record.spec.limit_ms
+            ends_before = limit is not None and view.now_ms + limit <= shadow_ms
+            shape = record.spec.shape, view.admissible(record), ends_before
+            if shape in refused:
+                continue
+            bid = desk.place(record.name, preempt=False)
+            if isinstance(bid, Bid) and (ends_before or desk.leaves_room(record.name, head.name, shadow_ms)):
+                desk.commit(bid)
+            else:
+                refused.add(shape)

@@ -32,7 +32,7 @@ def diff_sections(found: Diff) -> tuple[Section, ...]:
     """Figures before and after, then the rows of each table that differ."""
     figures = {"objective": found.objective, **found.terms, **found.metrics}
     rows = tuple((name, change.before, change.after, change.by) for name, change in figures.items() if _moves(change))
-    heads = (Head("figure"), *(Head(name, Form.AMOUNT) for name in ("before", "after", "change")))
+    heads = (Head("figure"), *Form.AMOUNT.heads("before", "after", "change"))
     tables = [table_section(table) for table in (*found.tables, *found.instance) if table.differs]
     return (Section("Figures", heads, rows), *tables)
 
@@ -62,12 +62,9 @@ def explanation_sections(answer: Explanation) -> tuple[Section, ...]:
     """Sections on a plan: each alternative of each thing that was questioned. Without a plan: the conflict and its
     repairs."""
     heads = (
-        Head("name"),
-        Head("now"),
-        Head("instead"),
+        *Form.TEXT.heads("name", "now", "instead"),
         Head("change", Form.AMOUNT),
-        Head("of which"),
-        Head("forbidden by"),
+        *Form.TEXT.heads("of which", "forbidden by"),
     )
     options = tuple(
         (
@@ -110,13 +107,7 @@ def stuck_section(order: Order) -> Section:
 
 def stops_section(order: Order) -> Section:
     """A row for all work that has to stop for a while."""
-    heads = (
-        Head("work"),
-        Head("share", Form.AMOUNT),
-        Head("GPUs", Form.AMOUNT),
-        Head("stops on day", Form.COUNT),
-        Head("for days", Form.COUNT),
-    )
+    heads = (Head("work"), *Form.AMOUNT.heads("share", "GPUs"), *Form.COUNT.heads("stops on day", "for days"))
     rows = tuple((stop.what, stop.share, stop.gpus, stop.day + 1, stop.days) for stop in order.stopped)
     note = "0 days: less than one." if any(not stop.days for stop in order.stopped) else ""
     return Section("Work that stops for a while", heads, rows, note)
@@ -167,9 +158,8 @@ def whatif_sections(answer: WhatIf[Any]) -> tuple[Section, ...]:
     heads = (
         Head("scenario"),
         *PROOF,
-        *(Head(unit, Form.AMOUNT) for unit in moved),
-        Head("unavoidable part of the objective", Form.AMOUNT),
-        Head("gap of the rest (%)", Form.AMOUNT),
+        *Form.AMOUNT.heads(*moved),
+        *Form.AMOUNT.heads("unavoidable part of the objective", "gap of the rest (%)"),
         Head("limits that the base plan breaks", Form.COUNT),
         Head("why there is no plan"),
     )
@@ -215,7 +205,7 @@ def whatif_sections(answer: WhatIf[Any]) -> tuple[Section, ...]:
 def _side_by_side(title: str, names: list[str], figures: list[Mapping[str, float]]) -> Section:
     shown = list(dict.fromkeys(name for column in figures for name in column))
     rows = tuple((name, *(column.get(name) for column in figures)) for name in shown)
-    return Section(title, (Head("figure"), *(Head(name, Form.AMOUNT) for name in names)), rows)
+    return Section(title, (Head("figure"), *Form.AMOUNT.heads(*names)), rows)
 
 
 def frontier_sections(answer: Frontier[Any]) -> tuple[Section, ...]:
@@ -225,9 +215,9 @@ def frontier_sections(answer: Frontier[Any]) -> tuple[Section, ...]:
     first = answer.points[0]
     others = [name for name in first.terms if name not in answer.terms]
     heads = (
-        *(Head(name, Form.AMOUNT) for name in (*answer.terms, "cap", "bound")),
+        *Form.AMOUNT.heads(*answer.terms, "cap", "bound"),
         Head("proven"),
-        *(Head(name, Form.AMOUNT) for name in (*others, *first.metrics)),
+        *Form.AMOUNT.heads(*others, *first.metrics),
     )
     rows = tuple(
         (
@@ -246,12 +236,8 @@ def frontier_sections(answer: Frontier[Any]) -> tuple[Section, ...]:
 def marginal_sections(answer: Marginals) -> tuple[Section, ...]:
     """A row for each resource and place with the value of one more unit."""
     heads = (
-        Head("resource"),
-        Head("where"),
-        Head("unit"),
-        Head("value of one more unit", Form.AMOUNT),
-        Head("at least", Form.AMOUNT),
-        Head("at most", Form.AMOUNT),
+        *Form.TEXT.heads("resource", "where", "unit"),
+        *Form.AMOUNT.heads("value of one more unit", "at least", "at most"),
         *((Head(answer.usd_unit, Form.AMOUNT),) if answer.usd_unit else ()),
     )
     rows = tuple(
@@ -269,7 +255,7 @@ def period_sections(answer: Periods[Any]) -> tuple[Section, ...]:
     heads = (
         Head("period"),
         *PROOF,
-        *(Head(unit, Form.AMOUNT) for unit in units),
+        *Form.AMOUNT.heads(*units),
     )
     rows = tuple((one.name, *_proof(one.solution), *(one.moved.get(unit) for unit in units)) for one in answer.periods)
     figures = tuple(
@@ -287,8 +273,7 @@ def joint_sections(answer: Periods[Any], together: JointPeriods[Any]) -> tuple[S
     units = list(dict.fromkeys(unit for one in together.periods for unit in one.moved))
     heads = (
         Head("period"),
-        Head("in turn", Form.AMOUNT),
-        Head("together", Form.AMOUNT),
+        *Form.AMOUNT.heads("in turn", "together"),
         *(Head(f"{unit} (together)", Form.AMOUNT) for unit in units),
     )
     rows = tuple(
@@ -305,9 +290,7 @@ def joint_sections(answer: Periods[Any], together: JointPeriods[Any]) -> tuple[S
 def purchase_sections(answer: Purchases[Any]) -> tuple[Section, ...]:
     """A row for each offer that is bought."""
     heads = (
-        Head("candidate"),
-        Head("what"),
-        Head("where"),
+        *Form.TEXT.heads("candidate", "what", "where"),
         Head("steps", Form.COUNT),
         Head("amount", Form.AMOUNT),
         Head("unit"),

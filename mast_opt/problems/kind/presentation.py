@@ -115,6 +115,10 @@ class Form(enum.Enum):
     RATIO = "demand over supply; above 1 is too much"
     FILL = "the used share of something that cannot be exceeded"
 
+    def heads(self, *titles: str) -> tuple[Head, ...]:
+        """Heads of columns whose cells have this form."""
+        return tuple(Head(title, self) for title in titles)
+
 
 @dataclass(frozen=True)
 class Head:

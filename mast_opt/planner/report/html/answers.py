@@ -103,8 +103,7 @@ def _risk_sections(risk: Risk) -> list[Section]:
         (one.dataset, one.region, one.tb, len(one.work), one.gpus) for one in risk.single_copies
     ]
     heads = (
-        Head("dataset"),
-        Head("only in"),
+        *Form.TEXT.heads("dataset", "only in"),
         Head("TB", Form.AMOUNT),
         Head("readers", Form.COUNT),
         Head("GPUs of readers", Form.AMOUNT),

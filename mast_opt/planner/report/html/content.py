@@ -79,12 +79,7 @@ def table_of(chart: Chart) -> Section:
 
 def _spans(chart: Spans) -> Section:
     """Rows of the spans, by their begin."""
-    heads = (
-        Head(chart.row_name),
-        Head(f"from {chart.unit}", Form.COUNT),
-        Head(f"to {chart.unit}", Form.COUNT),
-        Head("step"),
-    )
+    heads = (Head(chart.row_name), *Form.COUNT.heads(f"from {chart.unit}", f"to {chart.unit}"), Head("step"))
     rows = [(name, begin + 1, end, words) for name, spans in chart.rows for begin, end, words, _ in spans]
     return Section(chart.title, heads, tuple(sorted(rows, key=lambda row: row[1:3])))
 

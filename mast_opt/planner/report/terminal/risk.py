@@ -52,8 +52,7 @@ def _regions(answer: Risk) -> Section:
 
 def _single_copies(answer: Risk) -> Section:
     heads = (
-        Head("dataset"),
-        Head("region"),
+        *Form.TEXT.heads("dataset", "region"),
         Head("TB", Form.AMOUNT),
         Head("workloads", Form.COUNT),
         Head("their GPUs", Form.AMOUNT),

@@ -130,11 +130,9 @@ def _terms(content: Report) -> Section:
     """A row for every term that is weighed or not zero; contributions add up to the objective."""
     heads = (
         Head("term"),
-        Head("before", Form.AMOUNT),
-        Head("after", Form.AMOUNT),
+        *Form.AMOUNT.heads("before", "after"),
         Head("unit"),
-        Head("weight", Form.AMOUNT),
-        Head("contribution", Form.AMOUNT),
+        *Form.AMOUNT.heads("weight", "contribution"),
     )
     rows: list[tuple[str | float | int | None, ...]] = []
     for name, after in content.verdict.terms.items():

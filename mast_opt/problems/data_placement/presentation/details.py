@@ -55,9 +55,7 @@ def workloads_that_move(problem: DataPlacement, plan: Plan) -> Section:
     heads = (
         Head("workload"),
         Head("tier", Form.COUNT),
-        Head("from"),
-        Head("to"),
-        Head("on"),
+        *Form.TEXT.heads("from", "to", "on"),
         Head("GPUs", Form.AMOUNT),
         Head("datasets read", Form.COUNT),
     )
@@ -84,12 +82,8 @@ def datasets_that_move(problem: DataPlacement, plan: Plan) -> Section:
         for i in sorted(np.flatnonzero((new | gone).any(axis=1)).tolist(), key=lambda one: -int(copied[one]))
     ]
     heads = (
-        Head("dataset"),
-        Head("today in"),
-        Head("copied to"),
-        Head("deleted in"),
-        Head("TB", Form.AMOUNT),
-        Head("TB copied", Form.AMOUNT),
+        *Form.TEXT.heads("dataset", "today in", "copied to", "deleted in"),
+        *Form.AMOUNT.heads("TB", "TB copied"),
         Head("readers", Form.COUNT),
     )
     return Section(DATA, heads, tuple(rows), f"{counted(len(rows), 'dataset')} of {len(p.datasets):,}.")
@@ -127,10 +121,8 @@ def what_binds(problem: DataPlacement, plan: Plan) -> Section:
         if used and used >= FULL * most
     ]
     heads = (
-        Head("limit"),
-        Head("where"),
-        Head("used", Form.AMOUNT),
-        Head("available", Form.AMOUNT),
+        *Form.TEXT.heads("limit", "where"),
+        *Form.AMOUNT.heads("used", "available"),
         Head("unit"),
         Head("ratio", Form.RATIO),
     )

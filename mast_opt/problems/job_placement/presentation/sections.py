@@ -41,13 +41,7 @@ def _admission(problem: JobPlacement, admitted: Bools) -> Section:
             got = float(p.jobs.value_milli[of_tier & admitted].sum()) / MILLI
             once = of_tier & p.counts_once
             rows.append((tier, int(once.sum()), int((once & admitted).sum()), value, got))
-    heads = (
-        Head("tier", Form.COUNT),
-        Head("jobs", Form.COUNT),
-        Head("admitted", Form.COUNT),
-        Head("value", Form.AMOUNT),
-        Head("value admitted", Form.AMOUNT),
-    )
+    heads = (*Form.COUNT.heads("tier", "jobs", "admitted"), *Form.AMOUNT.heads("value", "value admitted"))
     dropped = int(((p.queue_tier != p.jobs.tier) & p.counts_once).sum())
     quota = ""
     if dropped:
@@ -78,11 +72,9 @@ def _fullness(problem: JobPlacement, plan: Plan) -> Section:
         for c in np.lexsort((np.arange(count), -fill)).tolist()
     )
     heads = (
-        Head("cluster"),
-        Head("region"),
+        *Form.TEXT.heads("cluster", "region"),
         Head("GPUs", Form.AMOUNT),
-        Head("in use before", Form.FILL),
-        Head("in use", Form.FILL),
+        *Form.FILL.heads("in use before", "in use"),
         Head("free GPUs", Form.AMOUNT),
     )
     total, left = float(supply.sum()), float(free.sum())
@@ -136,8 +128,7 @@ def _moves(problem: JobPlacement, plan: Plan) -> tuple[Section, ...]:
         Head("job"),
         Head("tier", Form.COUNT),
         Head("GPUs", Form.AMOUNT),
-        Head("from"),
-        Head("to"),
+        *Form.TEXT.heads("from", "to"),
         Head("GPU-hours lost", Form.AMOUNT),
     )
     moves = "1 running job is" if len(running) == 1 else f"{len(running)} running jobs are"
@@ -161,13 +152,7 @@ def _waiting(problem: JobPlacement, admitted: Bools) -> tuple[Section, ...]:
         )
         for j in waiting[:MOST_EXPLAINED].tolist()
     )
-    heads = (
-        Head("job"),
-        Head("tier", Form.COUNT),
-        Head("tasks", Form.COUNT),
-        Head("GPUs a task", Form.AMOUNT),
-        Head("why"),
-    )
+    heads = (Head("job"), *Form.COUNT.heads("tier", "tasks"), Head("GPUs a task", Form.AMOUNT), Head("why"))
     jobs = int(p.counts_once[waiting].sum())
     note = "1 job waits." if jobs == 1 else f"{jobs} jobs wait."
     if len(p.parts):

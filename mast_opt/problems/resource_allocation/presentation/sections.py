@@ -43,8 +43,7 @@ def _jobs(p: ResourceAllocation, measure: Measure) -> Section:
     ]
     heads = (
         Head("job"),
-        Head("rate", Form.AMOUNT),
-        Head("normalised rate", Form.AMOUNT),
+        *Form.AMOUNT.heads("rate", "normalised rate"),
         Head("time", Form.FILL),
         Head("finish-time ratio", Form.AMOUNT),
         Head("configurations (share of the time)"),
@@ -74,13 +73,7 @@ def _groups(p: ResourceAllocation, measure: Measure) -> Section:
         )
         for g in range(len(p.groups))
     ]
-    heads = (
-        Head("group"),
-        Head("jobs", Form.COUNT),
-        Head("weight", Form.AMOUNT),
-        Head("floor", Form.AMOUNT),
-        Head("rate", Form.AMOUNT),
-    )
+    heads = (Head("group"), Head("jobs", Form.COUNT), *Form.AMOUNT.heads("weight", "floor", "rate"))
     return Section("Groups", heads, tuple(rows))
 
 

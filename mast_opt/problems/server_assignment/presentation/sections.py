@@ -44,16 +44,10 @@ def _reservations(p: ServerAssignment, now: Measure, then: Measure) -> Section:
         for q in np.lexsort((-(gained + lost), -then.short)).tolist()
     ]
     heads = (
-        Head("reservation"),
-        Head("buffer"),
-        Head("asked, RRU", Form.AMOUNT),
-        Head("guaranteed before", Form.AMOUNT),
-        Head("guaranteed", Form.AMOUNT),
-        Head("short", Form.AMOUNT),
-        Head("servers gained", Form.COUNT),
-        Head("servers lost", Form.COUNT),
-        Head("buffer share", Form.FILL),
-        Head("worst share", Form.FILL),
+        *Form.TEXT.heads("reservation", "buffer"),
+        *Form.AMOUNT.heads("asked, RRU", "guaranteed before", "guaranteed", "short"),
+        *Form.COUNT.heads("servers gained", "servers lost"),
+        *Form.FILL.heads("buffer share", "worst share"),
         Head("at switchboard"),
     )
     short = int((then.short > 0).sum())
@@ -101,8 +95,7 @@ def _switchboards(p: ServerAssignment, then: Measure) -> Section:
         for b in np.argsort(-takes, kind="stable").tolist()
     ]
     heads = (
-        Head("switchboard"),
-        Head("datacenter"),
+        *Form.TEXT.heads("switchboard", "datacenter"),
         Head("servers", Form.COUNT),
         Head("handed out", Form.FILL),
         Head("RRU lost with it", Form.AMOUNT),
@@ -122,12 +115,7 @@ def _types(now: Measure, then: Measure) -> Section:
         (p.types[t], int(servers[t]), _share(before[t], servers[t]), _share(after[t], servers[t]))
         for t in np.argsort(-fill, kind="stable").tolist()
     ]
-    heads = (
-        Head("type"),
-        Head("servers", Form.COUNT),
-        Head("handed out before", Form.FILL),
-        Head("handed out", Form.FILL),
-    )
+    heads = (Head("type"), Head("servers", Form.COUNT), *Form.FILL.heads("handed out before", "handed out"))
     return Section("Types", heads, tuple(rows))
 
 

@@ -53,8 +53,7 @@ def _resources(problem: TaskReassignment, before: Ints, after: Ints) -> Section:
         Head("resource"),
         Head("capacity", Form.AMOUNT),
         Head("used", Form.FILL),
-        Head("over safety before", Form.AMOUNT),
-        Head("over safety", Form.AMOUNT),
+        *Form.AMOUNT.heads("over safety before", "over safety"),
         Head("machines over safety", Form.COUNT),
     )
     above = int((after > p.machines.safety).any(axis=1).sum())
@@ -85,13 +84,9 @@ def _machines(problem: TaskReassignment, before: Ints, after: Ints) -> Section:
         for m in order.tolist()
     ]
     heads = (
-        Head("machine"),
-        Head("location"),
-        Head("tightest resource"),
-        Head("fullest before", Form.FILL),
-        Head("fullest", Form.FILL),
-        Head("load cost before", Form.AMOUNT),
-        Head("load cost", Form.AMOUNT),
+        *Form.TEXT.heads("machine", "location", "tightest resource"),
+        *Form.FILL.heads("fullest before", "fullest"),
+        *Form.AMOUNT.heads("load cost before", "load cost"),
     )
     return Section("Machines", heads, tuple(rows))
 

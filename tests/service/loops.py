@@ -14,7 +14,6 @@ from mast_opt.live.policies.mast import Mast
 from mast_opt.live.service.live import Live, LiveParams
 from mast_opt.live.service.restart import opening_of
 from mast_opt.live.service.turn_requests import Key, Request
-from mast_opt.live.store.protocol import Store
 from mast_opt.live.store.sql_store import SqlStore
 from mast_opt.live.store.sqlite import open_sqlite
 from mast_opt.problems.job_placement.live_fleet.types import Server
@@ -28,7 +27,7 @@ LONG = ev.JobSpec(tier=1, mgpu=8000, duration_ms=3_600_000, preemptible=True)
 
 
 def loop(
-    store: Store,
+    store: SqlStore,
     host_of: Callable[[Callable[[str], ev.JobSpec]], Host] = SimulatedLiveHost,
     **params: float,
 ) -> Live:

@@ -12,8 +12,8 @@ import pytest
 from mast_opt.live.loop.event_log import read_log
 from mast_opt.live.loop.state import State
 from mast_opt.live.store.postgresql import open_postgresql
-from mast_opt.live.store.protocol import Store
 from mast_opt.live.store.recovery import recovered, replay
+from mast_opt.live.store.sql_store import SqlStore
 from mast_opt.live.store.sqlite import DATABASE, HEAD, open_sqlite
 from tests.platforms import needs
 from tests.store.postgres_server import postgres_server
@@ -39,7 +39,7 @@ def content(state: State) -> dict[str, Any]:
     }
 
 
-def check(store: Store, name: str) -> None:
+def check(store: SqlStore, name: str) -> None:
     """The snapshot is of classes that have changed since: the log leads to the same state."""
     facts = expected(name)
     del facts["snapshot_seq"]

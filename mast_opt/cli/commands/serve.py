@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mast_opt.live.hosts.protocol import Host
     from mast_opt.live.loop.state import State
     from mast_opt.live.service.access import Access
-    from mast_opt.live.store.protocol import Store
+    from mast_opt.live.store.sql_store import SqlStore
     from mast_opt.problems.job_placement.live_fleet.types import Server
 
 COLLECT_AFTER = 50_000, 20, 100
@@ -154,7 +154,7 @@ def command(
 
 def _serve(
     run: Run,
-    store: Store,
+    store: SqlStore,
     plans: Path | None,
     servers: tuple[Server, ...],
     access: Access,
@@ -277,7 +277,7 @@ def _is_url(state: str) -> bool:
     return state.startswith(("postgresql://", "postgres://"))
 
 
-def _store(state: str) -> Store:
+def _store(state: str) -> SqlStore:
     if _is_url(state):
         from mast_opt.live.store.postgresql import open_postgresql
 

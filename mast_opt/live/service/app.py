@@ -29,7 +29,7 @@ from mast_opt.live.service.solves import Solves
 from mast_opt.live.service.streams import Streams
 from mast_opt.live.service.turn_requests import Unavailable
 from mast_opt.live.store.errors import StoreError
-from mast_opt.live.store.protocol import Store
+from mast_opt.live.store.sql_store import SqlStore
 from mast_opt.problems.job_placement.units import WHOLE
 
 _STEPS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5)
@@ -88,7 +88,7 @@ class Figures:
 
 
 def build(
-    live: Live, store: Store, access: Access, solves: Solves | None = None, streams: Streams | None = None
+    live: Live, store: SqlStore, access: Access, solves: Solves | None = None, streams: Streams | None = None
 ) -> Starlette:
     """The application over a loop that has begun, or is about to.
 

@@ -17,13 +17,13 @@ from mast_opt.live.service.requests import MOST_BYTES, NAME
 from mast_opt.live.service.streams import Streams
 from mast_opt.live.service.turn_requests import Key, KeyReused, Request, Respond, Unavailable
 from mast_opt.live.store.errors import StoreError
-from mast_opt.live.store.protocol import Store
+from mast_opt.live.store.sql_store import SqlStore
 
 
 class Handlers:
     """Handlers over one loop."""
 
-    def __init__(self, live: Live, store: Store, access: Access, streams: Streams) -> None:
+    def __init__(self, live: Live, store: SqlStore, access: Access, streams: Streams) -> None:
         self.live, self.store, self.access, self.streams = live, store, access, streams
 
     def who(self, asked: Asked, scope: str) -> Principal:

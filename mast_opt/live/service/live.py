@@ -31,9 +31,9 @@ from mast_opt.live.service.turn_requests import (
     verdicts_on,
 )
 from mast_opt.live.store.errors import Fenced, StoreError
-from mast_opt.live.store.protocol import Store
 from mast_opt.live.store.records import Answer, Batch, OpenCommand
 from mast_opt.live.store.recovery import snapshot_of
+from mast_opt.live.store.sql_store import SqlStore
 
 MOST_EVENTS = 20_000
 """Most events of requests that one turn takes in."""
@@ -77,7 +77,7 @@ class Live:
 
     def __init__(
         self,
-        store: Store,
+        store: SqlStore,
         opening: Callable[[], State],
         policy: Callable[[], Policy],
         host_of: Callable[[Callable[[str], ev.JobSpec]], Host],

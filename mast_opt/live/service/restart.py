@@ -15,9 +15,9 @@ from mast_opt.live.loop.job_states import HOLDING, JobState
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.state import State
 from mast_opt.live.service.requests import TIERS
-from mast_opt.live.store.protocol import Store
 from mast_opt.live.store.records import OpenCommand
 from mast_opt.live.store.recovery import recovered
+from mast_opt.live.store.sql_store import SqlStore
 from mast_opt.problems.job_placement.live_fleet.types import Server
 
 _ENDS = (ev.Stopped, ev.Finished, ev.Failed)
@@ -49,7 +49,7 @@ class Differences:
     """Commands for what it has not done, and for what it runs and nobody knows."""
 
 
-def opening_of(store: Store, servers: Iterable[Server] = ()) -> Callable[[], State]:
+def opening_of(store: SqlStore, servers: Iterable[Server] = ()) -> Callable[[], State]:
     """Function that makes the state before the first event: with the servers that the log begins with; for an empty
     log, with these.
 
@@ -64,7 +64,7 @@ def opening_of(store: Store, servers: Iterable[Server] = ()) -> Callable[[], Sta
     return lambda: State(found, tiers=TIERS)
 
 
-def _first_servers(store: Store) -> Iterable[Server]:
+def _first_servers(store: SqlStore) -> Iterable[Server]:
     for stored in store.read():
         event = stored.event
         if not isinstance(event, ev.ServerUp):
@@ -73,7 +73,7 @@ def _first_servers(store: Store) -> Iterable[Server]:
         yield Server(event.server, *place, event.gpus, event.cpu_mcores, event.memory_mib)
 
 
-def found_in(store: Store, opening: Callable[[], State]) -> Found:
+def found_in(store: SqlStore, opening: Callable[[], State]) -> Found:
     """State and commands of a store. Raises CorruptStore, StoreError."""
     found = recovered(store, opening)
     open_ones = [(one.id, _command(one)) for one in store.open_commands()]

@@ -24,8 +24,8 @@ from mast_opt.live.service.requests import SolveRequest, decoded, name_in
 from mast_opt.live.service.solves import Solve, Solves
 from mast_opt.live.service.streams import ALIVE, Streams, last_seen, message
 from mast_opt.live.service.turn_requests import EXISTS
-from mast_opt.live.store.protocol import Store
 from mast_opt.live.store.records import StoredPlan
+from mast_opt.live.store.sql_store import SqlStore
 from mast_opt.planner.io.events import EVENTS
 
 LOOK_S = 0.5
@@ -37,7 +37,7 @@ HOST, PEOPLE = "host", "people"
 class SolveApi(Handlers):
     """The handlers of solves and plans."""
 
-    def __init__(self, live: Live, store: Store, access: Access, streams: Streams, solves: Solves) -> None:
+    def __init__(self, live: Live, store: SqlStore, access: Access, streams: Streams, solves: Solves) -> None:
         super().__init__(live, store, access, streams)
         self.solves = solves
 

@@ -48,8 +48,8 @@ from mast_opt.live.slow_paths.data_path import DataPath, DataPathParams
 from mast_opt.live.slow_paths.network_limits import NetworkLimits
 from mast_opt.live.slow_paths.servers_path import ServersPath
 from mast_opt.live.store.errors import StoreError
-from mast_opt.live.store.protocol import Store
 from mast_opt.live.store.records import StoredPlan
+from mast_opt.live.store.sql_store import SqlStore
 from mast_opt.planner.io import read, read_plan, write
 
 MOST_AT_ONCE = 2
@@ -102,7 +102,7 @@ class Solves:
         folder: of all of them, a folder each; None where a service was given none, and solves nothing.
     """
 
-    def __init__(self, live: Live, store: Store, folder: Path | None) -> None:
+    def __init__(self, live: Live, store: SqlStore, folder: Path | None) -> None:
         self._live, self._store, self._folder = live, store, folder
         self._lock = threading.Lock()
         self._solves: dict[str, Solve] = {}

@@ -10,7 +10,7 @@ from mast_opt.core.errors import MastOptError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.reports import fits
 from mast_opt.live.loop.state import State
-from mast_opt.live.store.protocol import Store
+from mast_opt.live.store.sql_store import SqlStore
 
 ACCEPTED, EXISTS, UNKNOWN = "accepted", "exists", "unknown"
 """Verdicts on an event of a request."""
@@ -78,7 +78,9 @@ def fail_all(requests: Iterable[Request], error: Exception) -> None:
             request.done.set_exception(error)
 
 
-def known_keys(store: Store, taken: Sequence[Request]) -> tuple[list[tuple[Request, tuple[int, str]]], list[Request]]:
+def known_keys(
+    store: SqlStore, taken: Sequence[Request]
+) -> tuple[list[tuple[Request, tuple[int, str]]], list[Request]]:
     """Split requests into those that were answered before, with their answers, and the others, each key once."""
     answered, fresh, keys = [], [], dict[tuple[str, str], Request]()
     for request in taken:
@@ -100,7 +102,7 @@ def known_keys(store: Store, taken: Sequence[Request]) -> tuple[list[tuple[Reque
     return answered, fresh
 
 
-def verdicts_on(state: State, store: Store, requests: Sequence[Request]) -> tuple[list[list[str]], list[ev.Event]]:
+def verdicts_on(state: State, store: SqlStore, requests: Sequence[Request]) -> tuple[list[list[str]], list[ev.Event]]:
     """Verdict on every event of the requests, and the events that are taken in."""
     asked = [
         event.job for request in requests for event in request.events

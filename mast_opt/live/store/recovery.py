@@ -10,8 +10,8 @@ from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.event import CorruptLog
 from mast_opt.live.loop.state import State
 from mast_opt.live.store.errors import CorruptStore, StoreError
-from mast_opt.live.store.protocol import Store
 from mast_opt.live.store.records import Snapshot
+from mast_opt.live.store.sql_store import SqlStore
 from mast_opt.live.store.state_format import OtherState, state_bytes, state_from
 
 _WORK = frozenset(
@@ -34,7 +34,7 @@ class Recovered:
     """Number of events that were read."""
 
 
-def recovered(store: Store, opening: Callable[[], State]) -> Recovered:
+def recovered(store: SqlStore, opening: Callable[[], State]) -> Recovered:
     """The state after the last event of a store.
 
     Args:
@@ -59,7 +59,7 @@ def recovered(store: Store, opening: Callable[[], State]) -> Recovered:
     return _replayed(store, opening())
 
 
-def _replayed(store: Store, state: State) -> Recovered:
+def _replayed(store: SqlStore, state: State) -> Recovered:
     begun = state.seq
     try:
         replay(state, store.read(begun))

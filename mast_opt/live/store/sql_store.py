@@ -27,7 +27,7 @@ EVENT_COLUMNS = ("seq", "at_ms", "epoch", "format", "kind", "job", "body", "chai
 
 
 class SqlStore:
-    """Store in an SQL database.
+    """A log, and what belongs to it, in an SQL database. Every method may raise StoreError.
 
     Args:
         clock: seconds that never go back, to see whether a leader is alive.
@@ -105,7 +105,14 @@ class SqlStore:
         return Lead(rows[0][0], rows[0][1], rows[0][2], bool(rows[0][3])) if rows else None
 
     def take_lead(self, holder: str, ttl_s: float) -> int:
-        """Take the lead, and return its epoch. Raises LeadHeld while another process leads."""
+        """Take the lead, and return its epoch, which every write carries.
+
+        A leader whose process has ended is followed at once; one that cannot be seen to have ended, when it has not
+        renewed its lead for ``ttl_s`` seconds by the clock of who asks.
+
+        Raises:
+            LeadHeld: another process leads. Ask again.
+        """
         with self._mutex, self._db.transaction():
             lead, locked = self.lead(), self._db.hold_lock()
             if lead is None:
@@ -134,7 +141,7 @@ class SqlStore:
             self._db.execute("UPDATE lead SET renewals = renewals + 1 WHERE one = 1")
 
     def release_lead(self, epoch: int) -> None:
-        """Release the lead, so that another process can take it at once."""
+        """Release the lead, so that another process can take it at once. Raises Fenced."""
         with self._mutex, self._db.transaction():
             self._fence(epoch)
             self._db.execute("UPDATE lead SET released = 1 WHERE one = 1")
@@ -147,7 +154,12 @@ class SqlStore:
     # --- writing ---
 
     def append(self, epoch: int, batch: Batch) -> int:
-        """Append a batch, and return the number of the last event once it is committed."""
+        """Append a batch, and return the number of the last event once it is committed.
+
+        Raises:
+            Fenced: another process leads.
+            Conflict: the batch does not follow the last event.
+        """
         return self.append_soon(epoch, batch).result()
 
     def append_soon(self, epoch: int, batch: Batch) -> Future[int]:
@@ -300,7 +312,7 @@ class SqlStore:
     # --- plans, snapshots, retention ---
 
     def save_plan(self, epoch: int, plan: StoredPlan) -> None:
-        """Save the record of a plan."""
+        """Save the record of a plan; one of the same id is replaced. Raises Fenced."""
         bound = None if plan.bound is None else repr(plan.bound)
         row = (*(getattr(plan, name) for name in PLAN_COLUMNS[:6]), repr(plan.objective), bound, plan.at_ms)
         with self._mutex, self._db.transaction():
@@ -322,7 +334,7 @@ class SqlStore:
         return found
 
     def save_snapshot(self, epoch: int, snapshot: Snapshot) -> None:
-        """Save a snapshot, and delete old ones."""
+        """Save the state after an event, and delete all older snapshots but the last."""
         with self._mutex, self._db.transaction():
             self._fence(epoch)
             chain = self._chain_at(snapshot.seq)
@@ -347,7 +359,11 @@ class SqlStore:
         return found
 
     def retain(self, epoch: int, *, events_from: int, answers_from_ms: int) -> Mapping[str, int]:
-        """Delete old events and answers, and return how many of each."""
+        """Delete events before one of that number, and answers before that time; return how many of each.
+
+        Raises:
+            StoreError: there is no snapshot from which the events that stay would lead to the state.
+        """
         with self._mutex, self._db.transaction():
             self._fence(epoch)
             base, last = self._base()[0], min(events_from - 1, self._last()[0])

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from mast_opt.core.arrays import FloatArray, IntArray
+from mast_opt.core.arrays import IntArray
 from mast_opt.core.units import MICRO
 from mast_opt.problems.data_placement.entities import GPUS, LINK, STORAGE, Candidates
 from mast_opt.problems.data_placement.formulation.formulation import Statement
@@ -145,8 +145,3 @@ def _link_of(problem: DataPlacement, offered: Candidates) -> Ints:
     if problem.links is not None:
         link[problem.links.source, problem.links.target] = np.arange(len(problem.links))
     return link[offered.region, np.minimum(offered.target, regions)]
-
-
-def steps_of(program: ExpansionProgram, x: FloatArray) -> Ints:
-    """[C] whole steps of a solution."""
-    return np.rint(x[program.buy]).astype(np.int64)

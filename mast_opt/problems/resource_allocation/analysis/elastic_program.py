@@ -101,9 +101,6 @@ def relief(problem: ResourceAllocation) -> ElasticProgram:
     return ElasticProgram.of(mip, limits, decode)
 
 
-Relax = Callable[[ResourceAllocation, Mapping[int, float]], ResourceAllocation]
-
-
 def _limits(
     mip: Mip,
     name: str,

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mast_opt.core.solve_result import Limit, SolveParams
+from mast_opt.core.solve_result import Limit
 from mast_opt.problems.job_placement.exhaustive.params import ExhaustiveRepairParams
 from mast_opt.problems.job_placement.exhaustive.ruin_and_recreate import exhaustive_repair
 from mast_opt.problems.job_placement.exhaustive.sub_mip import FixAndOptimise
@@ -22,7 +22,6 @@ from mast_opt.problems.job_placement.formulation.aggregated import relaxation
 from mast_opt.problems.job_placement.movable_jobs import without_moves
 from mast_opt.problems.job_placement.plan import Plan
 from mast_opt.problems.job_placement.problem import JobPlacement
-from mast_opt.problems.job_placement.units import Ints
 from mast_opt.problems.job_placement.verification.verifier import verify
 from mast_opt.problems.search.interface import SearchContext, SearchMonitor, SearchResult
 from mast_opt.problems.search.sub_mip import LEAST_S
@@ -81,14 +80,8 @@ class _RepairWithMoves:
 
     def _relax(self) -> None:
         mip = relaxation(self.p).mip
-        limit = self.watch.remaining_s * self.params.relaxation_share
-        params = SolveParams(
-            time_limit_s=None if np.isinf(limit) else max(limit, LEAST_S),
-            threads=self.tools.threads,
-            cancel=self.watch.stop.cancel,
-        )
         linear = replace(mip, integral=np.zeros_like(mip.integral))
-        self._raise_bound(self.sub_mips.sub_mip(linear, params).bound)
+        self._raise_bound(self.sub_mips.sub_mip(linear, self.sub_mips.linear_limits()).bound)
 
     def _raise_bound(self, bound: float | None) -> None:
         if bound is not None:
@@ -105,15 +98,8 @@ class _RepairWithMoves:
                     return ", none of the last helped: every cluster was tried"
                 width, without_gain = width + 1, 0
             before = self.value
-            self._offer(self.sub_mips.of_clusters(self.best, self._joined(without_gain, width)))
+            self._offer(self.sub_mips.of_clusters(self.best, self.sub_mips.joined(without_gain, width)))
             self.watch.round += 1
             gained = self.value < before - self.params.least_gain * abs(before)
             without_gain = 0 if gained else without_gain + 1
         return ""
-
-    def _joined(self, at: int, width: int) -> Ints:
-        """Clusters to be solved as one: a cluster and those after it while they are two, then any others."""
-        clusters = np.arange(len(self.p.clusters))
-        if width <= 2:
-            return np.unique((at + np.arange(width)) % len(clusters))
-        return np.append(self.tools.rng.choice(np.delete(clusters, at), width - 1, replace=False), at)

@@ -25,7 +25,7 @@ from dataclasses import replace
 import numpy as np
 
 from mast_opt.core.arrays import FloatArray
-from mast_opt.core.solve_result import Limit, SolveParams
+from mast_opt.core.solve_result import Limit
 from mast_opt.problems.job_placement.engine.best_bid import NOBODY, on_servers
 from mast_opt.problems.job_placement.engine.free_capacity_search import search
 from mast_opt.problems.job_placement.engine.server_selection import TIGHT
@@ -121,7 +121,7 @@ class _RuinAndRecreate:
         """Begin from the linear relaxation."""
         program = relaxation(self.p)
         linear = replace(program.mip, integral=np.zeros_like(program.mip.integral))
-        result = self.sub_mips.sub_mip(linear, self._limits())
+        result = self.sub_mips.sub_mip(linear, self.sub_mips.linear_limits())
         self._raise_bound(result.bound)
         if result.x is not None:
             where, stopped = program.choices(result.x)
@@ -130,22 +130,13 @@ class _RuinAndRecreate:
             self._offer(self._rounded(where, stopped))
 
     def _plan_of(self, linear: Mip) -> FloatArray | None:
-        return self.sub_mips.sub_mip(linear, self._limits()).x
-
-    def _limits(self) -> SolveParams:
-        """Limits of a linear program: a share of the time that remains."""
-        limit = self.watch.remaining_s * self.params.relaxation_share
-        return SolveParams(
-            time_limit_s=None if np.isinf(limit) else max(limit, 0.01),
-            threads=self.tools.threads,
-            cancel=self.watch.stop.cancel,
-        )
+        return self.sub_mips.sub_mip(linear, self.sub_mips.linear_limits()).x
 
     def _price(self) -> None:
         """The bound of the prices of capacity, where they are computed."""
         if self.sub_mips.strategy.prices:
             bound = CapacityBound(self.p)
-            prices = capacity_prices(self.p, bound, self.sub_mips.sub_mip, self._limits())
+            prices = capacity_prices(self.p, bound, self.sub_mips.sub_mip, self.sub_mips.linear_limits())
             if prices is not None:
                 self._raise_bound(bound.value(prices), prices)
 
@@ -206,9 +197,8 @@ class _RuinAndRecreate:
                 compared, due = before, watch.round + self.params.relaxation_passes * count
                 self._offer_plan(self.sub_mips.of_jobs(self.best.plan(), self._differs_from_relaxation()))
             elif (without_gain + 1) % every == 0:
-                self._offer_plan(
-                    self.sub_mips.of_clusters(self.best.plan(), self._joined_clusters(without_gain // every, width))
-                )
+                joined = self.sub_mips.joined(without_gain // every, width)
+                self._offer_plan(self.sub_mips.of_clusters(self.best.plan(), joined))
             elif self.assignment is not None and watch.round % 2:
                 self._offer_plan(self.assignment.improved(self.best.plan(), watch))
             else:
@@ -216,13 +206,6 @@ class _RuinAndRecreate:
             watch.round += 1
             without_gain = 0 if self.value < before - self.params.least_gain * abs(before) else without_gain + 1
         return ""
-
-    def _joined_clusters(self, at: int, width: int) -> Ints:
-        """Clusters to be solved as one: neighbours while they are two, then any."""
-        clusters = np.arange(len(self.p.clusters))
-        if width <= 2:
-            return np.unique(clusters[[at, (at + 1) % len(clusters)]])
-        return np.append(self.tools.rng.choice(np.delete(clusters, at), width - 1, replace=False), at)
 
     def _differs_from_relaxation(self) -> Bools:
         """Mask [J] of the jobs that are elsewhere than the relaxation would send them, or that it splits."""

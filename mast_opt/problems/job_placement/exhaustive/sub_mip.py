@@ -47,6 +47,23 @@ class FixAndOptimise:
     def _formulation(self) -> Formulation[Plan]:
         return self._statement.finished()
 
+    def linear_limits(self) -> SolveParams:
+        """Limits of a linear relaxation: a share of the time that remains."""
+        watch = self._tools.watch
+        limit_s = watch.remaining_s * self._params.relaxation_share
+        return SolveParams(
+            time_limit_s=None if math.isinf(limit_s) else max(limit_s, LEAST_S),
+            threads=self._tools.threads,
+            cancel=watch.stop.cancel,
+        )
+
+    def joined(self, at: int, width: int) -> Ints:
+        """Clusters to be solved as one: a cluster and the one after it while they are two, then any others."""
+        clusters = np.arange(len(self._problem.clusters))
+        if width <= 2:
+            return np.unique((at + np.arange(width)) % len(clusters))
+        return np.append(self._tools.rng.choice(np.delete(clusters, at), width - 1, replace=False), at)
+
     def of_clusters(self, plan: Plan, clusters: Ints) -> Plan | None:
         """The plan with these clusters, the jobs in them and those that wait solved again; None if the program is too
         large or nothing was found."""

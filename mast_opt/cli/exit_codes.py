@@ -30,5 +30,5 @@ def exit_for(error: BaseException) -> Exit:
     """The exit code for an exception that ends a command."""
     if isinstance(error, KeyboardInterrupt | Interrupted):
         return Exit.INTERRUPTED
-    mendable = (UsageError, InputError, BackendUnavailable, SizeLimitExceeded, OSError)
-    return Exit.USAGE if isinstance(error, mendable) else Exit.UNEXPECTED
+    repairable = (UsageError, InputError, BackendUnavailable, SizeLimitExceeded, OSError)
+    return Exit.USAGE if isinstance(error, repairable) else Exit.UNEXPECTED

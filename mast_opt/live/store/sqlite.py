@@ -101,7 +101,7 @@ class SqliteDatabase:
         return True
 
     def confirm(self, seq: int) -> None:
-        """Write the number of the last event beside the log. It is not flushed: a head that lags behind does no
+        """Write the number of the last event next to the log. It is not flushed: a head that lags behind does no
         harm."""
         text = f"{seq:020d}"
         try:

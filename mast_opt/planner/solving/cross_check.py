@@ -59,20 +59,20 @@ def cross_checked(
         return replace(first, cross_check=CrossCheck(second, "failed", None, None, None, words))
     runtime_s = {phase: spent_s + other.runtime_s.get(phase, 0.0) for phase, spent_s in first.runtime_s.items()}
     first = replace(first, runtime_s=runtime_s, versions={**other.versions, **first.versions})
-    told = CrossCheck(second, "open", other.status, other.objective, other.bound, other.message)
+    check = CrossCheck(second, "open", other.status, other.objective, other.bound, other.message)
     fault = contradiction([(first.solver, first), (second, other)], first.sense)
     if fault is not None:
         best = _better(first, replace(other, runtime_s=runtime_s, versions=first.versions))
         status = Status.FEASIBLE if best.plan is not None else Status.NO_SOLUTION
         kept = replace(best, status=status, bound=None, stages=(), term=None, limit=Limit.OTHER, certificate=None)
         objective = None if best.verdict is None else best.verdict.objective
-        told = replace(told, outcome="contradicted", message=fault)
-        raise Contradiction(fault, replace(kept, objective=objective, message=fault, cross_check=told))
+        check = replace(check, outcome="contradicted", message=fault)
+        raise Contradiction(fault, replace(kept, objective=objective, message=fault, cross_check=check))
     confirmed = other.status.is_infeasible and first.status.is_infeasible
     confirmed |= first.plan is not None and within_gap(
         first.objective, other.bound, gap, claimed=True, sense=first.sense
     )
-    return replace(first, cross_check=replace(told, outcome="confirmed" if confirmed else "open"))
+    return replace(first, cross_check=replace(check, outcome="confirmed" if confirmed else "open"))
 
 
 def contradiction(found: Sequence[tuple[str, Solution[Any]]], sense: Sense) -> str | None:

@@ -201,7 +201,7 @@ def _believed(mip: Mip, gap: float, outcome: Outcome, start: FloatArray | None) 
     elif outcome.status is Status.OPTIMAL and outcome.x is not None:
         objective = mip.objective(outcome.x)
         if 0.0 < (objective - _trivial_bound(mip)) * scaled.cost_factor < LEAST_COST:
-            why = "costs that decide are too small beside others"
+            why = "costs that decide are too small next to others"
         elif start is not None and not within_gap(objective, mip.objective(start), gap, claimed=True):
             why = "the start is better"
     unproven = {Status.OPTIMAL: Status.FEASIBLE, Status.INFEASIBLE: Status.NO_SOLUTION}

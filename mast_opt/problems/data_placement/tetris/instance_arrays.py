@@ -135,9 +135,9 @@ def arrays_of(problem: DataPlacement, weights: dict[str, float]) -> TetrisArrays
     shares = np.zeros((workloads, len(p.gpu_types) + 1))
     at = (p.current_runs.workload[typed], p.current_runs.gpu_type[typed])
     np.add.at(shares, at, p.current_runs.share[typed] / SHARE)
-    dearest = new_price + p.datasets.size_mb * (stored_price + arriving_price).max(initial=0.0)
+    costliest = new_price + p.datasets.size_mb * (stored_price + arriving_price).max(initial=0.0)
     stakes = np.zeros(workloads)
-    np.add.at(stakes, p.reads.workload, volume * read_price + dearest[p.reads.dataset])
+    np.add.at(stakes, p.reads.workload, volume * read_price + costliest[p.reads.dataset])
     arrays = TetrisArrays(
         option_start=np.searchsorted(p.options.workload, np.arange(workloads + 1)),
         option_type=p.options.gpu_type,

@@ -225,9 +225,9 @@ class Asked(threading.Event):
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.4, 0.6, 0.8])
 def test_an_interrupt_ends_the_search_within_a_step(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Set at any event, it is seen before another kernel has run, except in whoever reports that very event."""
-    problem, events = made("standard", 300, 8), list[Event]()
-    run(problem, on_event=events.append, iterations=50)
-    number = 1 + int(share * len(events))
+    problem, reported = made("standard", 300, 8), list[Event]()
+    run(problem, on_event=reported.append, iterations=50)
+    number = 1 + int(share * len(reported))
     cancel, events = Asked(), list[Event]()
     after: list[str] = []
 

@@ -25,7 +25,7 @@ BUDGET = {
     "live/slow_paths": 480,
     "live/store": 1040,
     "planner/analysis": 2410,
-    "planner/bench": 1940,
+    "planner/bench": 1960,
     "planner/builders": 530,
     "planner/importers": 2230,
     "planner/io": 3610,

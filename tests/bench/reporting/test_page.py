@@ -178,7 +178,7 @@ def test_a_plot_is_part_of_the_page_where_the_suite_wants_it(suite: Suite) -> No
 def test_the_committed_pages_are_generated(monkeypatch: pytest.MonkeyPatch) -> None:
     """docs/benchmarks/results.md and its pages are what ``mast-opt bench report`` makes of the committed results."""
     monkeypatch.chdir(ROOT)
-    chapters, folder = chapters_of([RESULTS]), ROOT / "docs" / "benchmarks"
+    chapters, folder = chapters_of([RESULTS.relative_to(ROOT)]), ROOT / "docs" / "benchmarks"
     assert (folder / "results.md").read_text(encoding="utf-8") == overview(chapters, "results")
     there = {path.name: path.read_text(encoding="utf-8") for path in (folder / "results").glob("*.md")}
     assert there == {f"{chapter.suite.name}.md": suite_page(chapter, "images") for chapter in chapters}
@@ -198,6 +198,9 @@ def test_results_of_a_suite_that_is_not_here_are_told_without_its_words(tmp_path
     (tmp_path / "torn.jsonl").write_text('{"key')
     text = page(chapters_of([tmp_path]), images=None)
     assert "## mine\n" in text
+    assert f"mast-opt bench report {tmp_path}" in text
+    assert "benchmarks/results" not in text
+    assert "peers.md" not in text
     assert "mast-opt bench mine.toml --filter 'e/'" in text
     assert "| a | 10 s | 1 | 1/1 | 0 | 1 |" in text
     assert "## torn\n" in text

@@ -105,3 +105,14 @@ def test_results_on_another_content_of_an_instance_do_not_count() -> None:
     old, kept = result("a", 1.0, source=before), result("a", 2.0, source=before, instance="j")
     new = result("b", 5.0, source={**before, "content": "2"})
     assert [one["objective"] for one in latest([old, kept, new])] == [2.0, 5.0]
+
+
+def test_a_readme_does_not_part_an_instance_from_its_results(tmp_path: Path) -> None:
+    (tmp_path / "instance.toml").write_text("format = 1")
+    (tmp_path / "jobs.csv").write_text("job")
+    before = Stored("job-placement", tmp_path).facts
+    (tmp_path / "README.md").write_text("figures")
+    (tmp_path / "instance.dat").write_text("data;")
+    assert Stored("job-placement", tmp_path).facts == before
+    (tmp_path / "jobs.csv").write_text("job,tier")
+    assert Stored("job-placement", tmp_path).facts != before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from mast_opt.core.errors import InputError, UsageError
@@ -34,7 +35,7 @@ def chapters_of(paths: Sequence[Path]) -> list[Chapter]:
             raise InputError(
                 f"{path}: expected results, a .jsonl file or a folder of them (mast-opt bench SUITE --out …)"
             )
-    return [chapter(_suite_of(file.stem), load(file)) for file in files]
+    return [replace(chapter(_suite_of(file.stem), load(file)), sources=tuple(paths)) for file in files]
 
 
 def _suite_of(name: str) -> Suite:

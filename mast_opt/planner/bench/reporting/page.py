@@ -6,6 +6,7 @@ import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from mast_opt.core.number_format import percent, plain
@@ -18,7 +19,7 @@ from mast_opt.planner.bench.suites.suite import KnownIssue, Suite
 from mast_opt.planner.bench.suites.toml_reader import FOLDER
 from mast_opt.problems.registry import kind_named
 
-GENERATED = "Generated from the results under `benchmarks/results/` by:"
+GENERATED = "Generated from results of benchmarks by:"
 """Second paragraph of every page."""
 METHOD = """\
 Every row is the work of one command and can be run again. Each run is a process of its own, pinned to as many
@@ -39,9 +40,12 @@ run's process or of one that it started, Python and its libraries included.
 - Where an entry has several instances, a second table has one row each: value and gap to best under the longest
   limit with the best seed and, after "…", with the worst one; a star marks a proven optimum.
 - An exact solver begins with the present state where the instance gives it and it breaks no rule.
+"""
+PEERS = """
 - Which solvers are compared, how to install them, and whose figures are left out:
   [peers](peers.md).
 """
+"""Last point of ``METHOD`` where all suites are those of mast-opt."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,8 @@ class Chapter:
     results: Sequence[Result]
     known: Mapping[Instance, float]
     """Objectives of the plans kept as best known."""
+    sources: tuple[Path, ...] = (Path("benchmarks/results"),)
+    """Files and folders that the report was asked for."""
 
     @property
     def best(self) -> dict[Instance, float]:
@@ -66,7 +72,7 @@ def page(chapters: Sequence[Chapter], images: str | None) -> str:
         chapters: the suites, in the order in which they appear.
         images: folder of the plots as the page sees it; None leaves them out.
     """
-    parts = [*_front("Results of benchmarks"), *_losses(chapters)]
+    parts = [*_front(chapters), *_losses(chapters)]
     for chapter in chapters:
         parts += [f"## {chapter.suite.title}", *_chapter(chapter, images, "###")]
     return "\n\n".join(parts) + "\n"
@@ -74,7 +80,7 @@ def page(chapters: Sequence[Chapter], images: str | None) -> str:
 
 def overview(chapters: Sequence[Chapter], folder: str) -> str:
     """The page in front of the pages of the suites, which are in ``folder`` as this page sees it."""
-    parts = [*_front("Results of benchmarks"), *_losses(chapters), "## Suites"]
+    parts = [*_front(chapters), *_losses(chapters), "## Suites"]
     names = [(chapter.suite.name, chapter.suite.title, len(chapter.results)) for chapter in chapters]
     lines = [f"| [{name}]({folder}/{name}.md) | {title} | {runs:,} |" for name, title, runs in names]
     parts.append("\n".join(["| suite | what it measures | runs |", "| --- | --- | --: |", *lines]))
@@ -83,13 +89,19 @@ def overview(chapters: Sequence[Chapter], folder: str) -> str:
 
 def suite_page(chapter: Chapter, images: str | None) -> str:
     """The page of one suite."""
-    parts = [f"# {chapter.suite.title}", GENERATED, _command("report"), *_chapter(chapter, images, "##")]
+    parts = [f"# {chapter.suite.title}", GENERATED, _report_command(chapter), *_chapter(chapter, images, "##")]
     return "\n\n".join(parts) + "\n"
 
 
-def _front(title: str) -> list[str]:
-    reading = ["## How to read this", METHOD.strip(), "## What our solvers lose at"]
-    return [f"# {title}", GENERATED, _command("report"), *reading]
+def _front(chapters: Sequence[Chapter]) -> list[str]:
+    ours = all(chapter.suite.path.parent == FOLDER for chapter in chapters)
+    method = METHOD.strip() + (PEERS.rstrip() if ours else "")
+    reading = ["## How to read this", method, "## What our solvers lose at"]
+    return ["# Results of benchmarks", GENERATED, *map(_report_command, chapters[:1]), *reading]
+
+
+def _report_command(chapter: Chapter) -> str:
+    return _shell(f"mast-opt bench report {shlex.join(map(str, chapter.sources))}")
 
 
 def _chapter(chapter: Chapter, images: str | None, heading: str) -> Iterator[str]:
@@ -128,8 +140,10 @@ def _chapter(chapter: Chapter, images: str | None, heading: str) -> Iterator[str
 
 def _command(suite: str, entry: str | None = None, *, imported: bool = False) -> str:
     chosen = f" --filter '{entry}/'" if entry else ""
-    data = " --data PUBLIC_DATA" if imported else ""
-    words = f"mast-opt bench {suite}{data}{chosen}" if suite != "report" else "mast-opt bench report benchmarks/results"
+    return _shell(f"mast-opt bench {suite}{' --data PUBLIC_DATA' if imported else ''}{chosen}")
+
+
+def _shell(words: str) -> str:
     return f"<!--- skip: next -->\n```sh\n{words}\n```"
 
 

@@ -66,6 +66,10 @@ class Generated:
         return changed
 
 
+READ = (".toml", ".csv", ".parquet")
+"""Endings of the files of an instance in a folder; others, such as a README, say nothing to a solver."""
+
+
 @dataclass(frozen=True)
 class Stored:
     """An instance in files."""
@@ -80,8 +84,9 @@ class Stored:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Facts that decide the instance, as a JSON object with a digest of the files."""
-        files = [self.path] if self.path.is_file() else sorted(file for file in self.path.iterdir() if file.is_file())
+        """Facts that decide the instance, as a JSON object with a digest of the files that are read."""
+        read = (file for file in self.path.iterdir() if file.suffix in READ) if self.path.is_dir() else [self.path]
+        files = sorted(file for file in read if file.is_file())
         return {"kind": self.kind, "instance": self.label, "content": digest(files)}
 
     def load(self) -> Problem[Any]:

@@ -48,6 +48,7 @@ class Interrupt:
             signal.signal(number, handler)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
+        """Handle a signal: set ``cancel``, or end the process if it is set already."""
         if self.cancel.is_set():
             try:
                 self._run.stdout.release()

@@ -240,6 +240,7 @@ class Arrays:
         return known[position] if position < len(known) else str(position)
 
     def _own(self, column: Column) -> bool:
+        """Replace an array of a column by a copy of its own, or note a fault."""
         found = getattr(self.owner, column.name)
         if not isinstance(found, np.ndarray):
             self.fault(column.name, f"a NumPy array of {column.content}", type(found).__name__)
@@ -254,6 +255,7 @@ class Arrays:
         return True
 
     def _fits(self, column: Column) -> bool:
+        """Whether the array has the column's shape; notes a fault otherwise."""
         found, expected = self.get(column.name).shape, column.shape
         if len(found) == len(expected):
             lengths = tuple(
@@ -272,6 +274,7 @@ class Arrays:
         return False
 
     def _check(self, column: Column) -> None:
+        """Note values of the array that are outside the column's range."""
         if column.content == BOOLEANS:
             return
         values = self.get(column.name)

@@ -219,6 +219,7 @@ class _Processes:
         self._pool = self._begun()
 
     def _begun(self) -> ProcessPoolExecutor:
+        """A pool of processes that is ready for calls."""
         return ProcessPoolExecutor(self.size, self._context, _begin_worker, (self._reader, PATIENCE_S))
 
     def run(self, call: Call[GivenT, FoundT], given: GivenT, stopped: Callable[[], bool]) -> FoundT:

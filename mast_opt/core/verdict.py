@@ -51,6 +51,7 @@ class Verdict(Summarised):
         return not self.violations
 
     def _summary(self) -> Summary:
+        """Summary of the verdict: terms, metrics and violations."""
         facts = (
             ("ok", str(self.ok)),
             ("violations", f"{len(self.violations):,}"),

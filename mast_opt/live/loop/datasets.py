@@ -123,4 +123,5 @@ class Datasets:
         )
 
     def _store(self, region: str, size_mb: int) -> None:
+        """Add to the stored MB of a region; a negative amount takes away."""
         self.stored_mb[region] = self.stored_mb.get(region, 0) + size_mb

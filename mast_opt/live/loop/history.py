@@ -164,6 +164,7 @@ class _Builder:
             self._plans(at, event)
 
     def _queue(self, at: int, event: ev.Submitted | ev.Bound | ev.Refused | ev.Cancelled) -> None:
+        """Take in an event of a job that waits."""
         if isinstance(event, ev.Submitted):
             spec = event.spec
             self.jobs[event.job] = _Job(spec, at, spec.tasks * spec.mgpu, None, spec.home_region)
@@ -184,6 +185,7 @@ class _Builder:
     def _attempt(
         self, at: int, event: ev.Placed | ev.Started | ev.Stopped | ev.Finished | ev.Failed | ev.Adopted | ev.Resized
     ) -> None:
+        """Take in an event of a job's attempt."""
         job = self.jobs.get(event.job)
         if job is None:
             return
@@ -207,12 +209,14 @@ class _Builder:
                     self._begin_wait(at, job)
 
     def _share(self, at: int, holder: str, guest: str) -> None:
+        """Take in that two jobs share GPUs from now on."""
         if holder in self.jobs and guest in self.jobs:
             if before := self.jobs[holder].partner:  # it stops
                 self._part(at, self.jobs[before])
             self.jobs[holder].partner, self.jobs[guest].partner = guest, holder
 
     def _part(self, at: int, job: _Job) -> None:
+        """Take in that two jobs share GPUs no longer."""
         other = self.jobs[job.partner]
         job.partner = other.partner = ""
         if other.holds is not None:
@@ -233,6 +237,7 @@ class _Builder:
                 self.waiting_mgpu.append((at, -job.mgpu))
 
     def _hold(self, at: int, job: _Job, region: str, mgpu: int) -> None:
+        """Change the GPUs that a job holds, and where."""
         if job.holds is not None:
             self.held[job.holds[0]].append((at, -job.holds[1]))
         job.holds = (region, mgpu) if region else None
@@ -240,6 +245,7 @@ class _Builder:
             self.held.setdefault(region, []).append((at, mgpu))
 
     def _server(self, at: int, event: ev.ServerUp | ev.ServerDown | ev.CapacitySet) -> None:
+        """Take in an event of a server's capacity."""
         region, before = self.servers.get(event.server, ("", 0))
         region = event.region if isinstance(event, ev.ServerUp) else region
         now = 0 if isinstance(event, ev.ServerDown) else event.gpus * WHOLE
@@ -275,6 +281,7 @@ class _Builder:
                 self.last_ratio[tier] = thousandths
 
     def _count(self, what: str, at: int) -> None:
+        """Count a happening at a time."""
         self.counts.setdefault(what, []).append((at, 1))
 
     def history(self) -> History:

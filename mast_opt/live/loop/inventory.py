@@ -41,6 +41,7 @@ class Inventory:
             self._know(server)
 
     def _know(self, server: Server) -> None:
+        """Register a server and its region."""
         self.server_of[server.name] = server
         for counter in (self.supply_mgpu, self.used_mgpu):
             counter.setdefault(server.region, 0)

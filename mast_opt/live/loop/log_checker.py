@@ -141,6 +141,7 @@ class _Checker:
     # --- data, quotas ---
 
     def _dropped(self, event: ReplicaDropped) -> None:
+        """Check that no job's data is deleted under it."""
         for name, job in self.jobs.items():
             if job.placed is not None and job.placed.region == event.region and event.dataset in job.spec.datasets:
                 self.wrong("data", f"{event.dataset} is deleted in {event.region}, where job {name} reads it")
@@ -151,12 +152,14 @@ class _Checker:
     # --- jobs ---
 
     def _submitted(self, event: Submitted) -> None:
+        """Check the submission of a job."""
         if event.job in self.jobs:
             self.wrong("job", f"job {event.job} was submitted before")
         else:
             self.jobs[event.job] = CheckedJob(event.spec)
 
     def _bound(self, event: Bound) -> None:
+        """Check the binding of a job to a region."""
         job = self._job(event.job)
         if job is not None:
             if job.phase != "waiting":
@@ -164,12 +167,14 @@ class _Checker:
             job.bound = event.region
 
     def _cancelled(self, event: Cancelled) -> None:
+        """Check the cancellation of a job."""
         job = self._job(event.job)
         if job is not None:
             job.cancelled = True
             job.phase = "ended" if job.phase == "waiting" else job.phase
 
     def _job(self, name: str) -> CheckedJob | None:
+        """Record of a job in the log; notes a fault if there is none, or if it has ended."""
         job = self.jobs.get(name)
         if job is None:
             self.wrong("job", f"job {name} was never submitted")
@@ -181,6 +186,7 @@ class _Checker:
     # --- attempts ---
 
     def _placed(self, event: Placed) -> None:
+        """Check the placement of a job, with its victims."""
         job = self._job(event.job)
         if job is None:
             return
@@ -225,6 +231,7 @@ class _Checker:
             self.places.excuse(share.server)
 
     def _victim(self, name: str, event: Placed, by: CheckedJob) -> None:
+        """Check that a placement may stop this victim."""
         victim = self._job(name)
         if victim is None:
             return
@@ -243,6 +250,7 @@ class _Checker:
             job.phase = "stopping"
 
     def _attempt(self, event: Started | Stopped | Finished | Failed | StopAsked) -> None:
+        """Check an event of a job's present attempt."""
         job = self._job(event.job)
         if job is None:
             return
@@ -265,6 +273,7 @@ class _Checker:
             self._end(job, event)
 
     def _start(self, job: CheckedJob, placed: Placed) -> None:
+        """Check the start of an attempt: its servers are up and free."""
         job.ran, job.began_ms = True, self.now
         job.phase = "running" if job.phase == "placed" else job.phase
         for share in placed.shares:
@@ -277,6 +286,7 @@ class _Checker:
             self.places.check_capacity(placed, "used")
 
     def _end(self, job: CheckedJob, event: Stopped | Finished | Failed) -> None:
+        """Check the end of an attempt, and free its servers."""
         placed = job.placed
         assert placed is not None
         self._release(job)

@@ -76,6 +76,7 @@ class _Reasons:
         )
 
     def _room(self, wait: Wait, mgpu: int) -> str:
+        """Words on how long the region had enough free GPUs while a job waited."""
         free = self._free_in(wait.region)
         share = free.time_of_at_least(mgpu, wait.begin_ms, wait.end_ms) / max(wait.end_ms - wait.begin_ms, 1)
         gpus = f"{mgpu / WHOLE:g} free GPU{'s' * (mgpu > WHOLE)}"

@@ -154,6 +154,7 @@ class _Measured:
         self.holds = self._spans((PLACED,), (STOPPED, FINISHED, FAILED))
 
     def _spans(self, begins: tuple[int, ...], ends: tuple[int, ...]) -> _Spans:
+        """Spans between events of these kinds, job by job."""
         rows = np.flatnonzero(np.isin(self.kind, (*begins, *ends)))
         rows = rows[np.argsort(self.job[rows], kind="stable")]
         first = np.flatnonzero(np.isin(self.kind[rows], begins))
@@ -237,6 +238,7 @@ class _Measured:
         return mgpu_ms / supply if supply else None
 
     def _offered(self) -> float | None:
+        """GPUs that the counted jobs ask for over the supply; None if a duration is not known."""
         duration = self.log.duration_ms[self.counted]
         if (duration < 0).any():
             return None

@@ -143,6 +143,7 @@ class Past:
             self.stored_mb -= self.size_mb.get(event.dataset, 0)
 
     def _server(self, event: ev.ServerUp | ev.ServerDown | ev.ServerMoved | ev.MoveAsked | ev.CapacitySet) -> None:
+        """Take in an event of a server."""
         self._supply = self._servers_with_room = None
         self._room.clear()
         if isinstance(event, ev.ServerUp):
@@ -162,6 +163,7 @@ class Past:
                 server.up = ev.ServerUp(up.server, *place)
 
     def _placed(self, event: ev.Placed) -> None:
+        """Take in the placement of a job."""
         for victim in event.victims:
             self._release(victim)
         job = self.jobs[event.job]
@@ -170,6 +172,7 @@ class Past:
             self._claim(job, -1)
 
     def _release(self, name: str) -> None:
+        """Release the servers that a job claims, to its partner if it has one."""
         job = self.jobs.get(name)
         if job is not None and job.claims:
             job.claims = False
@@ -181,6 +184,7 @@ class Past:
                 self._claim(job, 1)
 
     def _claim(self, job: PastJob, sign: int) -> None:
+        """Add (1) or take away (−1) a job's claims on its servers."""
         self._room.clear()
         for share in job.placed.shares if job.placed is not None else ():
             server = self.servers[share.server]

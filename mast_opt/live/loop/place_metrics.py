@@ -172,6 +172,7 @@ class _Sweep:
     # --- what is looked at from time to time ---
 
     def _look(self) -> None:
+        """Measure places at one moment: ratios, stranded jobs, fragmentation."""
         for job in self.past.jobs.values():
             self._check_data(job)
         supply = self.past.supply_mgpu()
@@ -205,6 +206,7 @@ class _Sweep:
         self.stranded.append(stranded)
 
     def _ratio(self, demand: Counter[Mask], supply: list[int]) -> tuple[float, int]:
+        """Worst ratio of demand to supply, and its stranded demand; remembered for equal arguments."""
         key = tuple(sorted((tuple(sorted(mask)), amount) for mask, amount in demand.items())), tuple(supply)
         if key not in self.solved:
             found = worst_ratio(demand, supply)
@@ -223,6 +225,7 @@ class _Sweep:
     # --- what is looked at when it happens ---
 
     def _submitted(self, event: ev.Submitted, at_ms: int) -> None:
+        """Take in the submission of a job."""
         spec = event.spec
         key = spec.workload, frozenset(spec.datasets)
         if at_ms >= self.since:
@@ -235,6 +238,7 @@ class _Sweep:
         self.entered[event.job] = at_ms, self.active_ms, sum(self.past.supply_mgpu().values())
 
     def _started(self, event: ev.Started) -> None:
+        """Take in the start of a job: whether its data is in its region."""
         job = self.past.jobs[event.job]
         holders = self.past.holders(job.spec.datasets)
         region = job.placed.region if job.placed is not None else ""
@@ -249,6 +253,7 @@ class _Sweep:
             self.needless += len(event.victims)
 
     def _finished(self, event: ev.Finished) -> None:
+        """Take in the end of a job: its finish-time fairness."""
         job = self.past.jobs[event.job]
         submitted, active_ms, supply = self.entered.pop(event.job)
         alone, took = job.spec.duration_ms, self.now - submitted

@@ -84,6 +84,7 @@ class Goodput:
         return worth
 
     def _throughput(self, nodes: int, replicas: int, samples: FloatArray, accumulated: FloatArray) -> FloatArray:
+        """Samples a second with so many nodes, replicas and samples a replica."""
         compute = self.compute_s + self.compute_s_per_sample * samples
         between = int(nodes > 1)
         exchange = 0.0

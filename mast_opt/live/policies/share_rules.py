@@ -158,6 +158,7 @@ class Fifo:
         return _whole(jobs, kept)
 
     def _any(self, name: str, able: Sequence[int]) -> int:
+        """One of the GPU types that a job can use, drawn at random by its name."""
         rng = np.random.Generator(np.random.PCG64([self._seed, zlib.crc32(b"fifo"), zlib.crc32(name.encode())]))
         return able[int(rng.integers(len(able)))]
 

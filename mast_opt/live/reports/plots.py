@@ -64,6 +64,7 @@ class Figure:
             partial.write_bytes(self._content(suffix))
 
     def _content(self, suffix: str) -> bytes:
+        """Content of the figure in the format of a file's suffix."""
         if suffix == ".json":
             return (json.dumps(list(self.specs), indent=1) + "\n").encode()
         if suffix == ".svg":

@@ -74,6 +74,7 @@ class Access:
             self._load(self.path)
 
     def _load(self, path: Path) -> None:
+        """Load the tokens from their file. Raises InputError for a file that is none."""
         try:
             found = json.loads(path.read_text())
             self._salt = bytes.fromhex(found["salt"])
@@ -113,6 +114,7 @@ class Access:
         return token
 
     def _hash(self, token: str) -> str:
+        """Keyed hash of a token."""
         return hashlib.blake2b(token.encode(), key=self._salt, digest_size=32).hexdigest()
 
     def principal(self, header: str | None) -> Principal:
@@ -130,6 +132,7 @@ class Access:
         return who
 
     def _count(self, name: str) -> None:
+        """Count a request of a client against its rate. Raises Problem (429)."""
         now = self.clock()
         bucket = self._buckets.setdefault(name, _Bucket(self.burst, now))
         self._buckets.move_to_end(name)

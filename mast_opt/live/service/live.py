@@ -195,6 +195,7 @@ class Live:
             self._wake.notify()
 
     def _run(self) -> None:
+        """Body of the thread: turn after turn until the loop is closed."""
         while True:
             with self._wake:
                 if not self._waiting and not self._stopping:
@@ -239,6 +240,7 @@ class Live:
         return max(0.0, min([self._params.ttl_s / 3, *((time_ms - now) / 1000 for time_ms in times)]))
 
     def _turn(self, taken: Sequence[Request]) -> None:
+        """Make one turn: decide on events, write the log, send commands."""
         now, begun = self.now_ms(), time.perf_counter()
         answered, fresh = known_keys(self._store, taken)
         self._reports = completed(self._engine.state, [*self._reports, *self.host.reports(now)])
@@ -289,6 +291,7 @@ class Live:
             self._steps.taken(command)
 
     def _written(self, events: Sequence[ev.Stored]) -> None:
+        """Note that events of a turn are in the log."""
         self._in_log = True
         self._steps.written()
         self.recent.extend(events)

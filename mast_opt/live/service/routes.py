@@ -238,6 +238,7 @@ class Api(Handlers):
             end()
 
     def _some(self, after: int, upto: int) -> list[ev.Stored]:
+        """Some events of the log, by number."""
         return list(self.store.read(after, upto))
 
 

@@ -76,5 +76,6 @@ class Streams:
             self._loop.call_soon_threadsafe(self._wake)
 
     def _wake(self) -> None:
+        """Wake every stream: there is news."""
         for news in self._news:
             news.set()

@@ -187,6 +187,7 @@ class SimulatedHost:
             self._network.set_down(now_ms, {server.region for server in self._servers.values()} - up)
 
     def _start(self, now_ms: int, command: Start) -> None:
+        """Start a job's attempt; its end is foreseen."""
         known = self._running.get(command.job)
         if known is not None and known.number >= command.attempt:
             return
@@ -230,6 +231,7 @@ class SimulatedHost:
         return attempt
 
     def _stop(self, now_ms: int, command: Stop) -> None:
+        """Stop a job's attempt; its answer comes later."""
         attempt = self._running.get(command.job)
         if attempt is None or attempt.number != command.attempt:
             self._answer(now_ms, ev.Stopped(command.job, command.attempt, 0, 0))
@@ -240,6 +242,7 @@ class SimulatedHost:
             self._answer(end, self._account(now_ms, command.job, attempt))
 
     def _stopped(self, now_ms: int, name: str, attempt: _Attempt) -> ev.Stopped:
+        """End an attempt that stops, and report its work."""
         stopped = self._account(now_ms, name, attempt)
         self._forget(now_ms, stopped)
         return stopped
@@ -264,6 +267,7 @@ class SimulatedHost:
         return ev.Stopped(name, attempt.number, work, lost, kept_ms, lost_ms)
 
     def _answer(self, at_ms: int, event: ev.Event) -> None:
+        """Queue an event that is reported at a time."""
         self._count += 1
         heapq.heappush(self._answers, (at_ms, self._count, event))
 

@@ -81,12 +81,14 @@ class SimulatedNetwork:
         return reports
 
     def _advance(self, now_ms: int) -> None:
+        """Advance all transfers to a time."""
         passed, self._at_ms = now_ms - self._at_ms, now_ms
         for transfer in self._transfers:
             if transfer.rate_mb_per_day:
                 transfer.left = max(0, transfer.left - transfer.rate_mb_per_day * passed)
 
     def _share(self) -> None:
+        """Share ingress and links among the transfers, in order."""
         ingress, links = dict(self._ingress), None if self._links is None else dict(self._links)
         for transfer in self._transfers:
             pair = transfer.copy.source, transfer.copy.region

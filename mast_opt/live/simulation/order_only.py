@@ -66,6 +66,7 @@ class OrderOnlyLog:
             yield Stored(seq, time, event)
 
     def _rows(self) -> Iterator[tuple[int, Event]]:
+        """Events of the log, from the rows of the replay."""
         jobs, rows = self.trace.submissions, self.rows
         attempts = [0] * len(jobs)
         placement, stop, begin = 0, 0, 0
@@ -86,6 +87,7 @@ class OrderOnlyLog:
                 yield at, Finished(name, attempts[job])
 
     def _placed(self, job: int, attempt: int, begin: int, end: int) -> Placed:
+        """Event of a placement, with the servers and GPUs of its shares."""
         task = int(self.trace.submissions.mgpu[job])
         held = zip(self.share_server[begin:end].tolist(), self.share_gpus[begin:end].tolist())
         shares = tuple(Share(self.trace.servers[at].name, gpus * WHOLE // task, {}) for at, gpus in held)

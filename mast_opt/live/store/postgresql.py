@@ -55,6 +55,7 @@ class PostgresqlDatabase:
         self._connection()
 
     def _connection(self) -> Connection:
+        """Open connection to the server; a lost one is made again."""
         if self._open is None or self._open.closed:
             self._locked = False
             with self._explained("there is no connection"):

@@ -51,6 +51,7 @@ class SqlStore:
     # --- tables ---
 
     def _migrate(self) -> None:
+        """Bring the tables of the store to this version."""
         with self._mutex, self._db.transaction():
             if not self._db.has_table("meta"):
                 self._ddl("CREATE TABLE meta (name TEXT PRIMARY KEY, value BIGINT NOT NULL)")
@@ -70,6 +71,7 @@ class SqlStore:
                 self._db.insert("base", ("one", "seq", "chain"), [(1, 0, START)])
 
     def _ddl(self, statement: str) -> None:
+        """Execute a statement that defines tables, with the types of this database."""
         for name, own in self._db.types().items():
             statement = statement.replace(name, own)
         self._db.execute(statement)
@@ -147,6 +149,7 @@ class SqlStore:
             self._db.execute("UPDATE lead SET released = 1 WHERE one = 1")
 
     def _fence(self, epoch: int) -> None:
+        """Refuse a write of a leader whose epoch is over. Raises Fenced."""
         lead = self.lead()
         if lead is None or lead.epoch != epoch:
             raise Fenced(f"epoch {epoch} is over; {'nobody' if lead is None else lead.holder} leads")
@@ -167,6 +170,7 @@ class SqlStore:
         return self._writer.put(epoch, batch)
 
     def _commit(self, group: Sequence[Waiting]) -> None:
+        """Commit a group of batches in one transaction, and complete their futures."""
         with self._mutex:
             failed: dict[int, StoreError] = {}
             ends: dict[int, int] = {}
@@ -193,6 +197,7 @@ class SqlStore:
                 waiting.done.set_result(ends[at])
 
     def _write(self, epoch: int, batch: Batch, seq: int, chain: bytes) -> tuple[int, bytes]:
+        """Write one batch, and return the number and chain of its last event."""
         rows: list[tuple[object, ...]] = []
         for stored in batch.events:
             kind, job, body = body_of(stored)

@@ -68,6 +68,7 @@ class SqliteDatabase:
                 raise
 
     def _commit(self) -> None:
+        """Commit the transaction."""
         self._connection.execute("COMMIT")
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[Row]:

@@ -129,6 +129,7 @@ class _Encoder:
         return self._object(value)
 
     def _object(self, value: Any) -> Any:  # noqa: ANN401
+        """JSON form of an object with members; equal objects are written once."""
         cls = type(value)
         if cls is list:
             return ["l", *map(self.encoded, value)]
@@ -186,29 +187,35 @@ class _Decoder:
         return self._read[found[0]](found) if type(found) is list else found
 
     def _known(self, value: Any) -> Any:  # noqa: ANN401
+        """Remember a decoded object, so that later references find it."""
         self._objects.append(value)
         return value
 
     def _filled(self, new: Any, fill: Callable[[Any], None]) -> Any:  # noqa: ANN401
+        """Remember a new object, then fill it, so that it may refer to itself."""
         fill(self._known(new))
         return new
 
     def _pairs(self, new: dict[Any, Any], found: list[Any]) -> None:
+        """Fill a dictionary with decoded pairs."""
         for at in range(1, len(found), 2):
             key = self.decoded(found[at])
             new[key] = self.decoded(found[at + 1])
 
     def _array(self, found: list[Any]) -> Any:  # noqa: ANN401
+        """Decoded NumPy array."""
         content = np.frombuffer(base64.b64decode(found[3]), np.dtype(found[1]))
         return self._known(content.reshape(found[2]).copy())
 
     def _named(self, found: list[Any]) -> Any:  # noqa: ANN401
+        """Decoded object of a named tuple class."""
         at = len(self._objects)
         self._objects.append(None)
         self._objects[at] = CLASSES[found[1]](*map(self.decoded, found[2:]))
         return self._objects[at]
 
     def _object(self, found: list[Any]) -> Any:  # noqa: ANN401
+        """Decoded object of a class with fields."""
         cls: Any = CLASSES[found[1]]
         new = self._known(cls.__new__(cls))
         for at in range(2, len(found), 2):

@@ -58,6 +58,7 @@ class GroupWriter:
         self._thread.join()
 
     def _run(self) -> None:
+        """Body of the thread that writes groups of batches until it is closed."""
         ends = False
         while not ends:
             found = self._queue.get()
@@ -74,6 +75,7 @@ class GroupWriter:
                 self._write(group)
 
     def _write(self, group: Sequence[Waiting]) -> None:
+        """Commit a group; a failure goes to all of its futures."""
         try:
             self._commit(group)
         except BaseException as error:

@@ -84,6 +84,7 @@ class Diff(Summarised):
         return any(table.differs for table in (*self.tables, *self.instance))
 
     def _summary(self) -> Summary:
+        """Summary of the differences."""
         before, after = self.objective.before, self.objective.after
         facts = (
             ("kind", self.kind),

@@ -219,6 +219,7 @@ class RobustSearch(Generic[PlanT]):
         return start if better.x is None else better.x
 
     def _formulation(self, name: str) -> Formulation[Any]:
+        """Formulation of one scenario's instance."""
         instance, is_base = self.instances[name], name == next(iter(self.instances))
         if is_base:
             self.kind.check_memory(instance, together=len(self.instances), heuristics_too=False)

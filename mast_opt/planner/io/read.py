@@ -64,6 +64,7 @@ class Reading(Summarised):
         return self.kind.analysis.conflicts(self.problem)
 
     def _summary(self) -> Summary:
+        """Summary of the reading: kind, warnings, rounded cells."""
         facts = (("kind", self.kind.name), ("name", self.problem.name), ("warnings", f"{len(self.warnings):,}"))
         rows = (
             *(("warning", str(one)) for one in self.warnings),

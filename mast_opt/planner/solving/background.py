@@ -42,6 +42,7 @@ class SolveRun(Summarised, Generic[PlanT]):
         self._thread.start()
 
     def _run(self, target: Callable[[Callable[[Event], None]], Solution[PlanT]]) -> None:
+        """Body of the thread: solve, and keep the solution or the error."""
         try:
             solution = target(self._record)
         except BaseException as error:
@@ -52,6 +53,7 @@ class SolveRun(Summarised, Generic[PlanT]):
             self._changed.notify_all()
 
     def _record(self, event: Event) -> None:
+        """Keep an event for those who iterate over the run."""
         with self._changed:
             self._events.append(event)
             self._changed.notify_all()
@@ -80,6 +82,7 @@ class SolveRun(Summarised, Generic[PlanT]):
         return self._future.done()
 
     def _summary(self) -> Summary:
+        """Summary of the run so far."""
         with self._changed:
             last = self._events[-1] if self._events else Event(0.0, None, None)
         facts = (

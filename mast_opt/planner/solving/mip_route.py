@@ -120,10 +120,12 @@ class ExactSolve:
         return _answer(checked, value(checked.verdict) if checked.verdict else None, params.gap)
 
     def _weighted(self, formulation: Formulation[Any]) -> Answer:
+        """Answer for a weighted objective."""
         checked = self._checked(formulation, lambda mip: mip, self._params, lambda verdict: verdict.objective)
         return _answer(checked, checked.verdict.objective if checked.verdict else None, self._params.gap)
 
     def _lexicographic(self, formulation: Formulation[Any]) -> Answer:
+        """Answer for an order of terms: a solve for each."""
         order = self._problem.objective.order
         caps: dict[str, float] = {}
         stages: list[Stage] = []

@@ -72,6 +72,7 @@ class Cbc:
         return supervised(self._minimise, mip, params)
 
     def _path(self) -> str:
+        """Path of the CBC executable. Raises BackendUnavailable if there is none."""
         pulp = load("pulp", self)
         bundled = str(pulp.PULP_CBC_CMD.pulp_cbc_path)
         if os.access(bundled, os.X_OK):
@@ -82,6 +83,7 @@ class Cbc:
         return str(own)
 
     def _minimise(self, mip: Mip, params: SolveParams, progress: Progress) -> Outcome:
+        """Minimise a program with CBC; an answer that may be wrong is checked by another run."""
         first = self._run(mip, params, progress)
         if first.status not in (Status.OPTIMAL, Status.INFEASIBLE) or not mip.integral.any():
             return first
@@ -93,6 +95,7 @@ class Cbc:
             return _unproven(first, f"by a second search: {error}")
 
     def _run(self, mip: Mip, params: SolveParams, progress: Progress) -> Outcome:
+        """Run CBC once on a program in a temporary folder."""
         with tempfile.TemporaryDirectory(prefix="mast-opt-") as folder:
             return _Run(self._path(), Path(folder), mip, params, progress).outcome()
 
@@ -160,6 +163,7 @@ class _Run:
         return self._answer(process.returncode)
 
     def _answer(self, code: int) -> Outcome:
+        """Outcome that CBC's answer file and log state."""
         words = self._first_line()
         bound = None if self._log.bound is None else self._scaled.to_original_objective(self._log.bound)
         if words is None:
@@ -192,6 +196,7 @@ class _Run:
         raise BackendError(f"CBC ended with code {code} and no answer: {' / '.join(self._log.tail)}")
 
     def _arguments(self) -> list[str]:
+        """Command line arguments of CBC."""
         params = self._params
         arguments = ["program.mps", "-integerTolerance", repr(INTEGER_TOLERANCE)]
         for name, value in checked_options("CBC", params, GOVERNED, NODE_LIMIT):
@@ -235,6 +240,7 @@ class _Run:
         return self._scaled.to_original(numbers[1 + 2 * rows : 1 + 2 * rows + columns])
 
     def _report(self) -> None:
+        """Report incumbent and bound of the log to the solve."""
         known = (self._log.incumbent, self._log.bound)
         self._progress.update(
             *(None if value is None else self._scaled.to_original_objective(value) for value in known)

@@ -54,6 +54,7 @@ class CbcLog:
             self._bound(found[1], 0.0, 1e-3)
 
     def _solution(self, text: str) -> None:
+        """Note the value of a solution that the log states."""
         value = float(text)
         if abs(value) < NONE and (self.incumbent is None or value < self.incumbent):
             self.incumbent = value

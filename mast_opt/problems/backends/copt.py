@@ -45,6 +45,7 @@ class Copt:
         return supervised(self._minimise, mip, params)
 
     def _environment(self, coptpy: Any) -> Any:
+        """Licensed environment of COPT. Raises BackendUnavailable."""
         settings = coptpy.EnvrConfig()
         settings.set("nobanner", "1")
         try:
@@ -54,6 +55,7 @@ class Copt:
             raise BackendUnavailable(f"copt has no licence that can be used here: {error}") from error
 
     def _minimise(self, mip: Mip, params: SolveParams, progress: Progress) -> Outcome:
+        """Minimise a program with COPT."""
         coptpy = load("coptpy", self)
         if params.seed:
             raise UnsupportedOption(f"copt has no seed; seed = {params.seed} cannot be honoured, leave it at 0")
@@ -130,6 +132,7 @@ class _Run:
         return Outcome(Status.OPTIMAL if optimal else Status.FEASIBLE, x, bound, limit, words)
 
     def _configure(self) -> None:
+        """Set the parameters of the solve in COPT."""
         self._model.setParam("Logging", 0)
         for name, value in checked_options("COPT", self._params, GOVERNED, NODE_LIMIT):
             try:
@@ -143,6 +146,7 @@ class _Run:
             self._model.setParam("Threads", self._params.threads)
 
     def _load(self) -> None:
+        """Load the program into COPT."""
         mip, copt, model = self._scaled.mip, self._copt, self._model
         matrix = csr_array((mip.value, mip.index, mip.row_start), shape=mip.shape).tocsc()
         kind = np.where(mip.integral, copt.INTEGER, copt.CONTINUOUS)
@@ -156,9 +160,11 @@ class _Run:
             model.loadMipStart()
 
     def _known(self, value: float) -> float | None:
+        """Objective value in original units; None for COPT's infinity."""
         return None if abs(value) >= self._copt.INFINITY else self._scaled.to_original_objective(value)
 
     def _listener(self) -> Any:
+        """COPT callback that reports progress and interrupts the solve."""
         run, info = self, self._copt.CbInfo
 
         class Listener(self._coptpy.CallbackBase):  # type: ignore[name-defined, misc]

@@ -41,6 +41,7 @@ class Cplex:
         return supervised(self._minimise, mip, params)
 
     def _minimise(self, mip: Mip, params: SolveParams, progress: Progress) -> Outcome:
+        """Minimise a program with CPLEX."""
         cplex = load("cplex", self)
         with cplex.Cplex() as solver:
             try:
@@ -84,6 +85,7 @@ class _Run:
         return self._answer(integral)
 
     def _answer(self, integral: bool) -> Outcome:
+        """Outcome that CPLEX's status states."""
         solution = self._solver.solution
         statuses, words, code = solution.status, solution.get_status_string(), solution.get_status()
         proven = {
@@ -105,6 +107,7 @@ class _Run:
         return Outcome(Status.OPTIMAL if optimal else Status.FEASIBLE, x, bound, limit, words)
 
     def _limit(self, words: str) -> Limit:
+        """Limit that ended the solve, by CPLEX's words."""
         if self._relay.stop:
             return self._relay.limit
         if "time limit" in words:
@@ -112,6 +115,7 @@ class _Run:
         return Limit.ITERATIONS if "node limit" in words or "iteration limit" in words else Limit.OTHER
 
     def _configure(self) -> None:
+        """Set the parameters of the solve in CPLEX."""
         parameters, params = self._solver.parameters, self._params
         for name, value in checked_options("CPLEX", params, GOVERNED, NODE_LIMIT):
             try:
@@ -128,6 +132,7 @@ class _Run:
             parameters.threads.set(params.threads)
 
     def _load(self) -> None:
+        """Load the program into CPLEX."""
         mip, solver, infinity = self._scaled.mip, self._solver, self._cplex.infinity
         at, sense, limit = one_sided(mip, "L", "G", "E")
         matrix = csr_array((mip.value, mip.index, mip.row_start), shape=mip.shape)[at].tocsc()
@@ -157,6 +162,7 @@ class _Run:
             solver.MIP_starts.add(pair, solver.MIP_starts.effort_level.repair)
 
     def _known(self, value: float) -> float | None:
+        """Objective value in original units; None for CPLEX's infinity."""
         return None if abs(value) >= self._cplex.infinity else self._scaled.to_original_objective(value)
 
     def invoke(self, context: Any) -> None:

@@ -57,6 +57,7 @@ class CpSat:
         return supervised(self._minimise, mip, params, exact=True)
 
     def _minimise(self, mip: Mip, params: SolveParams, progress: Progress) -> Outcome:
+        """Minimise a program with CP-SAT, on a coarse grid first and on a finer one if that pays."""
         coarse = self._on_grid(mip, params, progress, COARSE)
         if coarse.status is not Status.OPTIMAL or coarse.x is None or coarse.bound is None:
             return coarse
@@ -110,6 +111,7 @@ class _Run:
         self._configure()
 
     def _configure(self) -> None:
+        """Set the parameters of the solve in CP-SAT."""
         params, chosen = self._params, self._solver.parameters
         chosen.add_lp_constraints_lazily = len(self._integers.rows.lower) > SMALL
         for name, value in checked_options("CP-SAT", params, GOVERNED, None):
@@ -168,6 +170,7 @@ class _Run:
         return Outcome(Status.OPTIMAL if proven else Status.FEASIBLE, x, bound, None if proven else limit, words)
 
     def _limit(self) -> Limit:
+        """Limit that ended the solve in CP-SAT."""
         if self._relay.stop:
             return self._relay.limit
         limit = self._params.time_limit_s

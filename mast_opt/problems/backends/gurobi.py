@@ -41,6 +41,7 @@ class Gurobi:
         return supervised(self._minimise, mip, params)
 
     def _environment(self, gurobi: Any) -> Any:
+        """Licensed environment of Gurobi. Raises BackendUnavailable."""
         environment = gurobi.Env(empty=True)
         environment.setParam("OutputFlag", 0)
         try:
@@ -50,6 +51,7 @@ class Gurobi:
         return environment
 
     def _minimise(self, mip: Mip, params: SolveParams, progress: Progress) -> Outcome:
+        """Minimise a program with Gurobi."""
         gurobi = load("gurobipy", self)
         with self._environment(gurobi) as environment, gurobi.Model(env=environment) as model:
             run = _Run(gurobi, model, mip, params, progress)
@@ -108,6 +110,7 @@ class _Run:
         return Outcome(status, self._scaled.to_original(self._x.X), bound, limit, words)
 
     def _configure(self) -> None:
+        """Set the parameters of the solve in Gurobi."""
         for name, value in checked_options("Gurobi", self._params, GOVERNED, NODE_LIMIT):
             try:
                 self._model.setParam(name, converted(value, self._model.getParamInfo(name)[2]))
@@ -120,6 +123,7 @@ class _Run:
             self._model.setParam("Threads", self._params.threads)
 
     def _load(self) -> None:
+        """Load the program into Gurobi."""
         mip, model = self._scaled.mip, self._model
         kind = np.where(mip.integral, self._grb.INTEGER, self._grb.CONTINUOUS)
         self._x = model.addMVar(len(mip.cost), lb=mip.col_lower, ub=mip.col_upper, obj=mip.cost, vtype=kind)
@@ -132,6 +136,7 @@ class _Run:
             self._x.Start = scaled_start(self._mip, self._scaled, self._params.start)
 
     def _known(self, value: float) -> float | None:
+        """Objective value in original units; None for Gurobi's infinity."""
         return None if abs(value) >= self._grb.INFINITY else self._scaled.to_original_objective(value)
 
     def _on_event(self, model: Any, where: int) -> None:

@@ -66,6 +66,7 @@ class Highs:
         return supervised(self._minimise, mip, params)
 
     def _library(self) -> Any:
+        """Imported highspy. Raises BackendUnavailable for versions with wrong answers."""
         highspy = load("highspy", self)
         version = _version(highspy)
         if version in WRONG_VERSIONS:
@@ -76,6 +77,7 @@ class Highs:
         return highspy
 
     def _minimise(self, mip: Mip, params: SolveParams, progress: Progress) -> Outcome:
+        """Minimise a program with HiGHS."""
         highspy = self._library()
         if len(mip.value) > highspy.kHighsIInf:
             raise SizeLimitExceeded(
@@ -199,6 +201,7 @@ class _Run:
         self._check(self._solver.setBasis(given), "take the basis")
 
     def _configure(self) -> None:
+        """Set the options of the solve in HiGHS."""
         params = self._params
         self._set("log_file", os.devnull)  # HiGHS up to 1.13 passes to a callback only what it also writes somewhere
         self._set("mip_rel_gap", params.gap)
@@ -214,6 +217,7 @@ class _Run:
             self._set(name, value)
 
     def _set(self, name: str, value: str | float | bool) -> None:
+        """Set one option of HiGHS. Raises UsageError if it is refused."""
         before = len(self._complaints)
         if self._solver.setOptionValue(name, value) != self._highspy.HighsStatus.kOk:
             words = " ".join(self._complaints[before:]) or "see the list of options in the HiGHS documentation"
@@ -225,6 +229,7 @@ class _Run:
             raise BackendError(f"HiGHS could not {what}: {' '.join(self._complaints) or 'no reason given'}")
 
     def _listen(self) -> None:
+        """Subscribe to HiGHS' callbacks."""
         solver = self._solver
         solver.cbLogging += self._on_log
         solver.cbMipImprovingSolution += self._on_solution

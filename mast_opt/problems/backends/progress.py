@@ -102,6 +102,7 @@ class Relay:
 
     @property
     def _overdue(self) -> bool:
+        """Whether the solver overruns its time limit by more than is tolerated."""
         limit = self._params.time_limit_s
         return limit is not None and self._progress.elapsed_s > limit + max(LENIENCE_S, LENIENCE * limit)
 

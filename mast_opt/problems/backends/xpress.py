@@ -40,6 +40,7 @@ class Xpress:
         return supervised(self._minimise, mip, params)
 
     def _library(self) -> Any:
+        """Imported Xpress with its licence. Raises BackendUnavailable."""
         xpress = load("xpress", self)
         try:
             with warnings.catch_warnings():
@@ -50,6 +51,7 @@ class Xpress:
         return xpress
 
     def _minimise(self, mip: Mip, params: SolveParams, progress: Progress) -> Outcome:
+        """Minimise a program with Xpress."""
         xpress = self._library()
         try:
             return _Run(xpress, mip, params, progress).outcome()
@@ -105,6 +107,7 @@ class _Run:
         )
 
     def _limit(self) -> Limit:
+        """Limit that ended the solve in Xpress."""
         if self._relay.stop:
             return self._relay.limit
         stops = self._xpress.StopType
@@ -112,6 +115,7 @@ class _Run:
         return kinds.get(self._problem.attributes.stopstatus, Limit.OTHER)
 
     def _configure(self) -> None:
+        """Set the controls of the solve in Xpress."""
         controls = self._problem.controls
         for name, value in checked_options("Xpress", self._params, GOVERNED, NODE_LIMIT):
             try:
@@ -127,6 +131,7 @@ class _Run:
             controls.threads = self._params.threads
 
     def _load(self) -> None:
+        """Load the program into Xpress."""
         mip = self._scaled.mip
         lower, upper = np.isfinite(mip.row_lower), np.isfinite(mip.row_upper)
         kind = np.where(lower & upper, "R", np.where(upper, "L", np.where(lower, "G", "N")))
@@ -157,6 +162,7 @@ class _Run:
             self._problem.addMipSol(scaled_start(self._mip, self._scaled, self._params.start))
 
     def _known(self, value: float) -> float | None:
+        """Objective value in original units; None for Xpress' infinity."""
         return None if abs(value) >= self._xpress.infinity else self._scaled.to_original_objective(value)
 
     def _bound(self, attributes: Any) -> float | None:

@@ -48,6 +48,7 @@ class Move:
         return self._place(self.target, self.gpu_type)
 
     def _place(self, place: str | None, gpu_type: str | None) -> str | None:
+        """Place in words, with its GPU type."""
         if place is None or (self.gpu_type is None and self.from_type is None):
             return place
         return f"{place}, {gpu_type or 'no GPU'}"
@@ -96,6 +97,7 @@ class Order(Summarised):
     """Sentences on how the order was made that the reader should know."""
 
     def _summary(self) -> Summary:
+        """Summary of the order of moves."""
         facts = [("moves", f"{len(self.moves):,}"), ("waves", f"{self.waves:,}")]
         facts += [] if self.days is None else [("days", f"{self.days:,}")]
         facts += [("stuck", f"{len(self.stuck):,}")] if self.stuck else []

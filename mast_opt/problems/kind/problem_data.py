@@ -142,6 +142,7 @@ class Entities(Group):
         return len(self.labels)
 
     def _rows(self, at: Ints) -> dict[str, Any]:
+        """Rows of the group, with their labels."""
         return {"labels": tuple(self.labels[row] for row in at.tolist()), **super()._rows(at)}
 
     def _check_labels(self, check: Arrays) -> None:
@@ -210,6 +211,7 @@ class GroupedProblem(Summarised, Frozen, Problem[PlanT]):
             raise InstanceError(check.faults)
 
     def _summary(self) -> Summary:
+        """Summary of the problem: sizes of its groups, objective."""
         groups = tuple((axis, f"{len(group):,}") for axis, group in _groups(self).items())
         order = self.objective.order
         objective = order or tuple(name for name, weight in self.objective.weights.items() if weight)
@@ -376,6 +378,7 @@ class Decisions(Summarised, Frozen):
     """
 
     def _summary(self) -> Summary:
+        """Summary of the plan: shapes of its arrays."""
         sizes = ((item.name, "×".join(map(str, getattr(self, item.name).shape))) for item in _fields(self))
         return Summary("Plan", tuple(sizes))
 

@@ -174,6 +174,7 @@ class Mip:
         )
 
     def _known(self, names: Iterable[str]) -> None:
+        """Refuse names of terms that the program does not have. Raises UsageError."""
         for name in names:
             if name not in self.terms:
                 known = ", ".join(self.terms) or "none"

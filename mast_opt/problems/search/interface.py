@@ -138,6 +138,7 @@ class SearchMonitor:
             self._on_event(Event(self.elapsed_s, self.objective, self.bound, self.stage, sense=self.sense))
 
     def _less(self, one: float, other: float) -> bool:
+        """Whether one objective value is better than another."""
         return self.sense.minimised(one) < self.sense.minimised(other)
 
     def limit(self) -> Limit | None:

@@ -87,6 +87,7 @@ class Parameter:
         return _parsed(text, self.default)
 
     def _of(self, like: Scalar) -> str:
+        """Expected sort of value, in words."""
         if isinstance(like, bool):
             return "true or false"
         if isinstance(like, str):
@@ -238,6 +239,7 @@ class Params:
         return UsageError(f"{cls.__name__} has no parameter {name!r}{_instead(name, cls.parameters())}")
 
     def _with(self, flat: Mapping[str, Value]) -> Self:
+        """The parameters with other values, by full name."""
         changes: dict[str, object] = {}
         for one in fields(self):
             own = getattr(self, one.name)

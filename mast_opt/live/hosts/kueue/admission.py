@@ -160,6 +160,7 @@ class Admission:
 
     @staticmethod
     def _covered(queue: ClusterQueue) -> set[str]:
+        """Resources that a queue covers."""
         return {name for group in queue.groups for name in group.resources}
 
     def _flavor(
@@ -193,6 +194,7 @@ class Admission:
         return "", "; ".join(dict.fromkeys(reasons)) or "no flavor takes these pods"
 
     def _labels(self, flavor: str) -> Iterable[str]:
+        """Node labels of a flavor."""
         return self.cluster.flavors[flavor].labels
 
     def _fit(self, queue: ClusterQueue, key: Key, amount: int) -> _Fit | None:
@@ -207,6 +209,7 @@ class Admission:
         return None
 
     def _words(self, queue: ClusterQueue, wanted: Use, key: Key) -> str:
+        """Reason why a flavor has too little of a resource, in words."""
         flavor, resource = key
         amount, free, most = wanted[key], self.tree.available(queue.name, key), self.tree.most(queue.name, key)
         ever = f", {_shown(resource, most)} if nothing else ran" if amount > most else ""
@@ -301,12 +304,14 @@ class Admission:
     # --- the book ---
 
     def _admit(self, one: _Admitted) -> None:
+        """Count an admitted workload against its quotas."""
         if one.workload.key not in self._admitted:
             self._admitted[one.workload.key] = one
             for key, amount in one.use.items():
                 self.tree.add(one.queue, key, amount)
 
     def _remove(self, one: _Admitted) -> None:
+        """Take a workload's amounts off its quotas."""
         del self._admitted[one.workload.key]
         for key, amount in one.use.items():
             self.tree.add(one.queue, key, -amount)

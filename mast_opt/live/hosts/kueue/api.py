@@ -135,6 +135,7 @@ class LightkubeApi:
         raise ApiError(404, f"{self._name} does not know Kueue's API ({' or '.join(VERSIONS)}): its CRDs are missing")
 
     def _resource(self, kind: str) -> Any:  # noqa: ANN401 - a class of lightkube
+        """Class of lightkube for a kind of Kueue's objects."""
         return self._make[kind in NAMESPACED](GROUP, self._version, kind, PLURALS[kind])
 
     def list(self, kind: str) -> list[dict[str, Any]]:

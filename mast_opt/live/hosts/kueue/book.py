@@ -189,6 +189,7 @@ class Book:
         return task.server if task.cluster == one.cluster else ""
 
     def _follow(self, task: Task, sight: Sight) -> Iterator[ev.Event]:
+        """Report what has become of a job's workload."""
         if task.home in sight.lost:
             return
         one = self._workload(task, sight)
@@ -234,6 +235,7 @@ class Book:
         )
 
     def _admitted(self, task: Task, real: str) -> Iterator[ev.Event]:
+        """Report that a job runs on a server, whether or not the loop chose it."""
         yield from self._make_room(task.server)
         if task.stopping or real != task.server:
             yield from self._stopped(task)
@@ -250,11 +252,13 @@ class Book:
                 yield from self._adopted(one, server)
 
     def _stopped(self, task: Task) -> Iterator[ev.Event]:
+        """Report that the present attempt has stopped."""
         task.phase, task.shares = Phase.WAITING, ()
         task.stopping = False
         yield ev.Stopped(task.job, task.attempt, 0, 0)  # nobody knows what was saved
 
     def _adopted(self, task: Task, real: str) -> Iterator[ev.Event]:
+        """Report that a job runs on a server as its next attempt."""
         server = self.servers[real]
         held: dict[int, int] = {}
         for one in self.tasks.values():
@@ -276,6 +280,7 @@ class Book:
     # --- new work ---
 
     def _arrivals(self, sight: Sight) -> Iterator[ev.Event]:
+        """Report workloads that the loop does not know yet."""
         known = {_bare(task.job) for task in self.tasks.values()}
         for managed in sorted(sight.managed.values(), key=lambda one: (one.workload.created, one.workload.key)):
             one = managed.workload
@@ -297,6 +302,7 @@ class Book:
                     yield from self._new(Task(name, one.key, spec, cluster.name), sight)
 
     def _new(self, task: Task, sight: Sight) -> Iterator[ev.Event]:
+        """Submit a job of a new workload, and adopt it if it runs already."""
         self.tasks[task.job] = task
         yield ev.Submitted(task.job, task.spec)
         real = self._real(task, sight)
@@ -304,6 +310,7 @@ class Book:
             yield from self._adopted(task, real)
 
     def _asked(self, managed: Managed, sight: Sight) -> ev.JobSpec | None:
+        """Specification of a managed workload's job in the clusters where it may run."""
         one = managed.workload
         clusters = [sight.clusters[name] for name in managed.allowed if name in sight.clusters]
         places = places_for(one, clusters)
@@ -312,6 +319,7 @@ class Book:
         return self._spec(one, places)
 
     def _spec(self, one: Workload, places: Mapping[str, bool]) -> ev.JobSpec | None:
+        """Specification of a workload's job with the priorities of this loop."""
         return spec_of(one, places, self.priorities)
 
 

@@ -122,6 +122,7 @@ class Dispatcher:
         watcher.join(timeout=1)
 
     def _watch(self, stop: threading.Event, changed: threading.Event, every_s: float) -> None:
+        """Wait for changes of Workloads in a thread, and signal each."""
         while not stop.is_set():
             try:
                 for _ in self._manager.changes("Workload", 60):
@@ -154,6 +155,7 @@ class Dispatcher:
     # --- deciding ---
 
     def _decide(self, world: World, advice: Advice) -> Iterator[Decision]:
+        """Decide about one waiting workload: nominate it, or answer its checks."""
         one = advice.workload
         words = advice.words
         for name, why in world.lost.items():
@@ -165,6 +167,7 @@ class Dispatcher:
                 yield self._check(world, advice, name, words)
 
     def _nominate(self, world: World, advice: Advice, words: str) -> Decision:
+        """Nominate clusters for a workload, or leave its nomination as it is."""
         one, now = advice.workload, self._now()
         names = self._names(world, advice, now)
         if names == one.nominated:
@@ -192,6 +195,7 @@ class Dispatcher:
         return names if following is None else (*names, following)
 
     def _check(self, world: World, advice: Advice, check: str, words: str) -> Decision:
+        """Answer one admission check of a workload."""
         one = advice.workload
         state = READY if advice.clusters else PENDING
         decision = Decision(one.key, "ready" if advice.clusters else "wait", advice.clusters[:1], words)
@@ -222,6 +226,7 @@ class Dispatcher:
                 self._manager.patch_status(patches.check_is_active(found, text_of(self._now()), controller=CHECK))
 
     def _record(self, about: Object, reason: str, message: str) -> None:
+        """Record an event about an object; failures are ignored."""
         try:
             self._manager.record(about, reason, message, text_of(self._now()))
         except ApiError:  # an Event is for readers; the nomination stands without it

@@ -175,6 +175,7 @@ class KueueHost:
     # --- looking ---
 
     def _looked(self) -> Sight:
+        """Read a new snapshot of the API servers."""
         sight = look(self._manager, self._workers, self._reader)
         with self._lock:
             self._sight, self._fresh = sight, True
@@ -194,6 +195,7 @@ class KueueHost:
         self._call()
 
     def _run(self) -> None:
+        """Body of the thread that looks and writes until it is stopped."""
         looked_s, failures = self._ticks(), 0
         while not self._stop.is_set():
             self._due.wait(self._every_s)
@@ -272,6 +274,7 @@ class KueueHost:
     def _writes(
         self, sight: Sight, task: Task, managed: Managed, names: tuple[str, ...]
     ) -> Iterable[Callable[[], bool]]:
+        """Writes that are due for one job: its nomination, and answers to checks."""
         one = managed.workload
         if any(one.checks.get(check) == PENDING for check in sight.multikueue) and names != one.nominated:
             known = self._nominations.get(task.job)
@@ -288,6 +291,7 @@ class KueueHost:
                 yield lambda patch=patch: self._patch(patch)  # type: ignore[misc]
 
     def _nominate(self, managed: Managed, names: tuple[str, ...]) -> bool:
+        """Write the nomination of a workload; False if the object has changed."""
         done = self._patch(patches.nomination(managed.found, names, clears=bool(self._clears)))
         if done and self._events is None:
             self._record(managed, names)
@@ -296,6 +300,7 @@ class KueueHost:
         return done
 
     def _record(self, managed: Managed, names: tuple[str, ...]) -> None:
+        """Record an event about a nomination; failures are ignored."""
         with suppress(ApiError):  # an Event is for readers; the nomination stands without it
             words = f"nominated for {', '.join(names) or 'no cluster'}"
             self._manager.record(managed.found, "Nominated", words, self._now())
@@ -312,4 +317,5 @@ class KueueHost:
 
     @staticmethod
     def _now() -> str:
+        """Present time as Kubernetes writes it."""
         return text_of(datetime.datetime.now(datetime.UTC))

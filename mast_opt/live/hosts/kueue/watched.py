@@ -57,6 +57,7 @@ class WatchedApi:
                 self._stop.wait(self._keep_s)
 
     def _take(self, kind: str, found: list[dict[str, Any]]) -> None:
+        """Take in the objects of a watch: all of them, changes, or deletions."""
         with self._lock:
             if kind == "":
                 self._objects = {_key(one): one for one in found}

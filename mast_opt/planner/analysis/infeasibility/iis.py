@@ -73,6 +73,7 @@ class ModelRotation:
         ]
 
     def _columns(self, g: int) -> IntArray:
+        """Columns that belong to a limit."""
         s = int(self._elastic.sort[g])
         rows, columns = (part[g - int(self._elastic.first[s])] for part in self._places[s])
         mip = self._elastic.relief.mip
@@ -223,6 +224,7 @@ class DeletionFilter:
         return _said(self._solved(_continuous(self._elastic.held(active)), 0.3))
 
     def _solved(self, mip: Mip, share: float, gap: float | None = None, longest_s: float | None = None) -> SolveResult:
+        """Result of a solve within that share of the time that is left."""
         self.solves += 1
         limits = [limit for limit in (self._clock.budget_s(share), longest_s) if limit is not None]
         params = replace(self._params, time_limit_s=min(limits, default=None))

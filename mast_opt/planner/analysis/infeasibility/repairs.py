@@ -142,6 +142,7 @@ class RepairSearch:
         return repaired, tuple(words), not any(relief.limits[s].reshapes for s in chosen)
 
     def _amount(self, g: int, slack: float, more: float) -> float:
+        """Amount by which a limit is moved in a repair."""
         return _amount(self.elastic.relief.limits[int(self.elastic.sort[g])], slack, more)
 
     def _ordered(self, g: int, amount: float) -> float:

@@ -171,6 +171,7 @@ class Calculator:
         return self._known[sheet, place]
 
     def _stored(self, sheet: str, place: Place) -> Value | None:
+        """Stored value of a cell, or the value of its formula."""
         self._steps += 1
         if self._steps > _MOST_STEPS:
             raise NotComputed("the formulas refer to too many cells")
@@ -219,24 +220,28 @@ class _Expression:
         return ""
 
     def _sum(self, depth: int) -> float:
+        """Value of a sum in the formula."""
         total = self._product(depth)
         while sign := self._next("+", "-"):
             total = _SIGNS[sign](total, self._product(depth))
         return total
 
     def _product(self, depth: int) -> float:
+        """Value of a product in the formula."""
         product = self._power(depth)
         while sign := self._next("*", "/"):
             product = _SIGNS[sign](product, self._power(depth))
         return product
 
     def _power(self, depth: int) -> float:
+        """Value of a power in the formula."""
         base = self._signed(depth)
         while self._next("^"):
             base = math.pow(base, self._signed(depth))
         return base
 
     def _signed(self, depth: int) -> float:
+        """Value of an operand with its signs and percent signs."""
         negative = False
         while sign := self._next("+", "-"):
             negative ^= sign == "-"
@@ -246,6 +251,7 @@ class _Expression:
         return -number if negative else number
 
     def _operand(self, depth: int) -> float:
+        """Value of a number, a cell, a function call or brackets in the formula."""
         if depth > _DEEPEST or not self.tokens:
             raise NotComputed("it is not complete, or nested too deeply")
         token = self.tokens.pop()
@@ -263,6 +269,7 @@ class _Expression:
         raise NotComputed("it is more than arithmetic, SUM, MIN and MAX")
 
     def _function(self, name: str, depth: int) -> float:
+        """Value of a function call in the formula."""
         if name not in _FUNCTIONS:
             raise NotComputed(f"{name} is not computed here")
         self._expect("(")
@@ -278,10 +285,12 @@ class _Expression:
         return _FUNCTIONS[name](values)
 
     def _expect(self, sign: str) -> None:
+        """Take a token that must come next. Raises NotComputed for another one."""
         if not self._next(sign):
             raise NotComputed(f"there should be a {sign}")
 
     def _cells(self, token: re.Match[str]) -> list[Value | None]:
+        """Values of the cells that a reference names."""
         sheet = (token["quoted"] or "").replace("''", "'") or token["sheet"] or self.sheet
         (top, left), (bottom, right) = _range(f"{token['first']}:{token['last'] or token['first']}".replace("$", ""))
         if (bottom - top + 1) * (right - left + 1) > _MOST_STEPS:

@@ -30,6 +30,7 @@ class JsonSource:
         self._content = self._load()
 
     def _load(self) -> dict[str, Any] | None:
+        """Parsed document, or None with faults."""
         file = self.path.name
         data = read_bytes(self.path, file, self._faults, most=MOST_DOCUMENT_BYTES)
         expected = f"an object with the key {self._stem!r} and one for each table"

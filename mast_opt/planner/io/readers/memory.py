@@ -92,6 +92,7 @@ class MemorySource:
         return columns
 
     def _column(self, name: str, head: str, values: Any) -> pl.Series | None:
+        """Series of a column from whatever sort of array it is; None with a fault."""
         if isinstance(values, pl.Series):
             return values
         if isinstance(values, np.ma.MaskedArray) and values.ndim == 1:

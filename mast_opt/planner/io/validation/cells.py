@@ -121,6 +121,7 @@ class _Reader:
             self.refuse(~self.filled, f"{self._noun()}, not an empty cell")
 
     def _noun(self) -> str:
+        """Expected sort of cell, in words."""
         if self.column.type is ColumnType.LABEL:
             return "a label"
         return self.column.type.value + self.meaning if not self.column.choices else one_of(self.column.choices)
@@ -211,12 +212,14 @@ class _Reader:
         return self._done(np.where(self.good, values, 0.0))
 
     def _below(self, found: Converted) -> Bools:
+        """Mask of the good cells below the column's minimum."""
         low = found.values < self.column.minimum
         if self.column.minimum == 0:
             low = found.negative
         return self.good & self.filled & low
 
     def _done(self, values: Values, rounded: int = 0) -> Cells:
+        """Cells of the column, with defaults where they are empty."""
         if not self.filled.all():
             values = np.where(self.filled, values, _defaults(self.column, len(values)))
         return Cells(self.good, self.filled, values, rounded=rounded)

@@ -91,6 +91,7 @@ class _Checker:
                 self.cells[table.name] = {column.name: absent(column, 0) for column in table.columns}
 
     def _columns(self, table: Table, raw: RawTable) -> list[tuple[str, Cells]]:
+        """Checked cells of every column of a table."""
         names = [column.name for column in table.columns]
         for name in (*raw.frame.columns, *sorted(raw.unreadable)):
             if name not in names:
@@ -148,6 +149,7 @@ class _Checker:
     def _values(
         self, table: Table, column: Column, cells: Cells, labels: Mapping[str, Labels], listed: Mapping[str, str]
     ) -> tuple[NDArray[Any], Bools]:
+        """Array of a column's values, labels resolved to positions, and a mask of the good ones."""
         if column.type is not ColumnType.LABEL:
             assert cells.values is not None
             return cells.values, cells.good

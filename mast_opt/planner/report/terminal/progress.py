@@ -75,11 +75,13 @@ class Progress:
             self._live.stop()
 
     def _open(self) -> None:
+        """Show the progress line, unless it is closed already."""
         with self._lock:
             if not self._closed:
                 self._live.start()
 
     def _render(self) -> Spinner:
+        """Render the progress line as it is now."""
         self._spinner.update(text=self.line())
         return self._spinner
 

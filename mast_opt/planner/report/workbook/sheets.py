@@ -83,12 +83,14 @@ class ReportBook:
         return name
 
     def _heading(self, sheet: Worksheet, row: int, title: str, note: str) -> int:
+        """Write title and note of a section, and return the next row."""
         sheet.write_string(row, 0, title, self._title)
         if note:
             sheet.write_string(row + 1, 0, note, self._note)
         return row + 2 + bool(note)
 
     def _section(self, sheet: Worksheet, row: int, section: Section, widths: dict[int, int], *, alone: bool) -> int:
+        """Write a section into a sheet, and return the next row."""
         first = row
         for column, head in enumerate(section.heads):
             sheet.write_string(row, column, head.title, self._head if head.form is Form.TEXT else self._right)
@@ -112,6 +114,7 @@ class ReportBook:
         return row
 
     def _cell(self, sheet: Worksheet, row: int, column: int, head: Head, cell: Cell) -> None:
+        """Write one cell of a section, by the form of its column."""
         if cell is None:
             return
         if isinstance(cell, str):
@@ -145,6 +148,7 @@ class ReportBook:
         return row
 
     def _colour(self, sheet: Worksheet, first_row: int, first: int, last_row: int, last: int) -> None:
+        """Colour an area of a sheet by its values."""
         area: tuple[Any, ...] = (first_row, first, last_row, last)
         sheet.conditional_format(*area, {"type": "blanks", "stop_if_true": True})
         for least, colours in self._heat:

@@ -138,6 +138,7 @@ class _Words:
         return BrokenLimit(name, index, self._message(violation))
 
     def _message(self, violation: Violation) -> str:
+        """Message on a limit that the present state breaks."""
         name, index, over, limit = violation.constraint, violation.index, violation.amount, violation.limit
         if name == "storage":
             return f"storage of {index[0]} ({tb(limit)} usable) is exceeded by {tb(over)}"
@@ -163,6 +164,7 @@ class _Words:
         return str(violation)
 
     def _run(self, index: Sequence[str], *, split: bool) -> str:
+        """Message on a workload that runs today where it may not."""
         workload, region, kind = index
         w, r, k = self.at["workload"][workload], self.at["region"][region], self.types[kind]
         if split:

@@ -96,6 +96,7 @@ class _Search:
         return Found(None, (0, 0), True)
 
     def _left(self, state: _State) -> int:
+        """Number of operations that are left in a state."""
         every = len(self.copies) + len(self.deletes) + len(self.enters) + len(self.ends)
         stays = sum(state.world.where[u] is Where.STOPPED for u in self.stays)
         known = sum(op.kind != "stop" or not self.loads.parts[op.at].runs_then for op in state.done)
@@ -103,6 +104,7 @@ class _Search:
         return every - known + again + stays + len(state.hops)
 
     def _steps(self, state: _State) -> Iterator[tuple[Cost, _State]]:
+        """Next states of the search with the costs of their steps."""
         for op in self._open(state):
             following = self._after(state, op)
             if following is not None:
@@ -123,12 +125,14 @@ class _Search:
             yield from self._hops(state)
 
     def _open(self, state: _State) -> Iterator[Operation]:
+        """Operations that are open in a state."""
         done = state.done
         yield from (op for op in (*self.ends, *self.deletes, *self.enters, *self.copies) if op not in done)
         yield from (Operation("delete", i, r) for i, r in sorted(state.hops))
         yield from (Operation("enter", u) for u in self.stays if state.world.where[u] is Where.STOPPED)
 
     def _hops(self, state: _State) -> Iterator[tuple[Cost, _State]]:
+        """Next states by stopovers of replicas."""
         for i in self.m.datasets:
             if any(Operation("delete", *pair) not in state.done for pair in self.m.outgoing_of[i]):
                 for r in self.m.hop_regions(i):
@@ -138,6 +142,7 @@ class _Search:
                             yield (0, self.m.size_mb[i]), following
 
     def _after(self, state: _State, op: Operation) -> _State | None:  # noqa: C901 - one branch for each sort of step
+        """State after an operation; None if it is not possible."""
         world = state.world
         if op.kind == "copy":
             if not world.may_begin(op.at, op.region):
@@ -180,6 +185,7 @@ class _Search:
         return state
 
     def _harmless(self, state: _State) -> list[Operation]:
+        """Operations of a state that can be done at once without harm."""
         world, done = state.world, state.done
         ops = [op for op in self.ends if op not in done]
         for op in self.deletes:

@@ -124,12 +124,14 @@ class Loads:
 
     @cached_property
     def _gpus(self) -> dict[tuple[int, int], int]:
+        """Milli-GPUs of each workload and GPU type that it accepts."""
         p = self.moving.problem
         options = zip(p.options.workload.tolist(), p.options.gpu_type.tolist(), p.options.mgpu.tolist(), strict=True)
         return {(w, k): mgpu for w, k, mgpu in options}
 
     @cached_property
     def _quota(self) -> dict[tuple[int, int], int]:
+        """Position of each quota, by region and application."""
         p = self.moving.problem
         return {
             pair: n for n, pair in enumerate(zip(p.cpu_quotas.region.tolist(), p.cpu_quotas.app.tolist(), strict=True))
@@ -150,6 +152,7 @@ class Loads:
         return self._gpus.get((w, k), 0)
 
     def _load(self, part: Part) -> Load:
+        """Load of one part of a workload, on both sides."""
         p, w = self.moving.problem, part.workload
         now, then = self._side(part, today=True), self._side(part, today=False)
         reads_now, reads_then = self._reads(part, today=True), self._reads(part, today=False)
@@ -183,6 +186,7 @@ class Loads:
         return used
 
     def _reads(self, part: Part, today: bool) -> dict[tuple[int, int], int]:
+        """Volume that a part reads of each dataset in each region, today or in the plan."""
         read: Counter[tuple[int, int]] = Counter()
         for r, _, share in _cells(part.pieces, today):
             for i, mb in self._reads_of[part.workload]:
@@ -190,6 +194,7 @@ class Loads:
         return read
 
     def _used(self, sides: Iterable[Amounts]) -> list[int]:
+        """Use of every limit by these amounts together."""
         p = self.moving.problem
         *_, size = accumulate((2 * len(p.regions), len(p.cpu_quotas), p.regions.supply_mgpu.size * len(p.tiers)))
         used = [0] * size

@@ -94,6 +94,7 @@ class RemoteReads:
         return moved
 
     def _wanted(self, i: int, r: int, held: Holders) -> int:
+        """Volume that the region wants to read remotely of a dataset."""
         return 0 if r in held[i] else self.demand[r].get(i, 0)
 
     def _sources(self, i: int, r: int, held: Holders) -> list[int]:
@@ -118,6 +119,7 @@ class RemoteReads:
             del self.flow[r][i]
 
     def _shift(self, i: int, r: int, q: int, amount: int) -> None:
+        """Move read volume to or from a source."""
         sources = self.flow[r].setdefault(i, {})
         for amounts, key in ((sources, q), (self.used[r], q)):
             amounts[key] = amounts.get(key, 0) + amount

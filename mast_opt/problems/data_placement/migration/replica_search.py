@@ -142,6 +142,7 @@ class _Search:
         return self._order(best, complete=False, exhaustive=not self.prefix)
 
     def _order(self, state: ReplicaState, complete: bool, exhaustive: bool) -> Order:
+        """Order of moves that leads to a state."""
         moves = []
         key = state.key
         while key in self.came:
@@ -165,10 +166,12 @@ class _Search:
         return True
 
     def _left(self, state: ReplicaState) -> int:
+        """Number of moves that are left in a state."""
         done = len(state.arrived) + len(state.gone)
         return len(self.m.incoming) + len(self.m.outgoing) + len(state.hops) - done
 
     def _price(self, state: ReplicaState, move: Move, following: ReplicaState) -> int:
+        """Cost of a move: volume of stopovers, or storage lent."""
         if self.help is Assistance.HOPS:
             return self.m.size_mb[move.dataset] if move.hop and move.arrives else 0
         return sum(following.lent_mb) - sum(state.lent_mb)
@@ -249,6 +252,7 @@ class _Search:
                             yield Move(i, r, arrives=True, hop=True, sources=sources)
 
     def _holders(self, state: ReplicaState, i: int) -> frozenset[int]:
+        """Regions that hold a dataset in a state."""
         m = self.m
         held = {r for r in m.stored_at[i] if (i, r) not in state.gone}
         held.update(r for _, r in m.incoming_of[i] if (i, r) in state.arrived)
@@ -265,6 +269,7 @@ class _Search:
         return all(m.sources(i, to, stay) is not None for to in waits if m.sources(i, to, holders) is not None)
 
     def _after(self, state: ReplicaState, move: Move) -> ReplicaState:
+        """State after a move."""
         pair, r, size = (move.dataset, move.region), move.region, self.m.size_mb[move.dataset]
         free = _changed(state.free_mb, r, state.free_mb[r] + (-size if move.arrives else size))
         lent = state.lent_mb

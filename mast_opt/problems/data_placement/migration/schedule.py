@@ -194,6 +194,7 @@ class Calendar:
         queue[:] = kept
 
     def _make(self, op: Operation) -> bool:
+        """Carry out an operation of the schedule; False if it must wait."""
         pair = (op.at, op.region)
         if op.kind == "copy":
             return self._begin(pair)
@@ -212,6 +213,7 @@ class Calendar:
     # single steps
 
     def _delete(self, pair: Pair, shy: bool = True) -> bool:
+        """Delete a replica; False if it must wait."""
         i, r = pair
         if shy and self.world.local_readers_leave(i, r):
             self._shy.add(("delete", i, r))
@@ -226,10 +228,12 @@ class Calendar:
         return True
 
     def _deleted(self, i: int, r: int) -> None:
+        """Note that a replica is gone, and its room free."""
         self.world.deleted(i, r)
         self._freed.setdefault(r, True)
 
     def _enter(self, u: int, shy: bool = True) -> bool:
+        """Let a part run where the plan has it; False if it must wait."""
         world, part = self.world, self.loads.parts[u]
         if not world.fits(u):
             return False
@@ -250,11 +254,13 @@ class Calendar:
         return True
 
     def _left(self, u: int, stopped: bool) -> None:
+        """End a part's run where it runs today, and wake what waits for it."""
         self.world.leave(u)
         if not stopped:
             self._wake_after(u)
 
     def _stop(self, u: int) -> None:
+        """Stop a part to make room."""
         world, part = self.world, self.loads.parts[u]
         for piece in part.pieces:
             if piece.source is not None:
@@ -275,6 +281,7 @@ class Calendar:
         self._wake_after(u)
 
     def _reserve(self, u: int, sign: int) -> None:
+        """Reserve (1) or release (−1) the amounts of a part."""
         for limit, amount in self.world.taken(u):
             if limit < len(self.reserved):
                 self.reserved[limit] += sign * amount
@@ -305,6 +312,7 @@ class Calendar:
                 self.awake_deletes.add(pair)
 
     def _arrived(self, i: int, r: int) -> None:
+        """Note that a replica has arrived, and wake what waits for it."""
         self.world.arrive(i, r)
         self._wake_deletes(i)
         for u in self.loads.reading_then.get(i, ()):
@@ -323,6 +331,7 @@ class Calendar:
         return not self.moving.outgoing_of[pair[0]], -self.moving.size_mb[pair[0]], pair
 
     def _copy(self) -> None:
+        """Copy what the day allows, and begin further copies."""
         for r, under_way in enumerate(self.transfers.under_way):
             for transfer in list(under_way):
                 self._transfer(transfer)
@@ -332,6 +341,7 @@ class Calendar:
                 self._begin(pair)
 
     def _begin(self, pair: Pair) -> bool:
+        """Begin a copy; False if it must wait."""
         i, r = pair
         world, size = self.world, SHARE * self.moving.size_mb[i]
         if not world.may_begin(i, r) or (size and size > world.free[r] - self.reserved[r]):
@@ -358,6 +368,7 @@ class Calendar:
             self._due.append(lambda: self._copied(transfer))
 
     def _copied(self, transfer: Transfer) -> None:
+        """Note that a copy is complete."""
         self.transfers.release_sources(transfer)
         self._arrived(*transfer.pair)
 
@@ -371,6 +382,7 @@ class Calendar:
     # where nothing can go on
 
     def _unstick(self, fresh: bool) -> bool:
+        """Try what was put off, when nothing else moves; true if something did."""
         before = len(self.steps), len(self.runs)
         if fresh and self.transfers.yield_links(sorted(self.copies)):
             return True

@@ -176,6 +176,7 @@ class MigrationState:
         self.where[u] = Where.STOPPED if self.loads.parts[u].runs_then else Where.THERE
 
     def _give(self, load: Load, amounts: Amounts, reads: Reads, stays: bool = False) -> None:
+        """Give back the amounts and reads of a part that leaves."""
         for limit, amount in amounts:
             self.free[limit] += amount
         if not stays:
@@ -190,6 +191,7 @@ class MigrationState:
                 self.remote.fit(r, datasets, self.held)
 
     def _count(self, i: int, r: int, more: int) -> None:
+        """Count more or fewer readers of a dataset in a region."""
         if more:
             regions = self.readers.setdefault(i, {})
             regions[r] = regions.get(r, 0) + more

@@ -115,10 +115,12 @@ class Transfers:
         return max(more, 0)
 
     def _hold(self, i: int, q: int | None) -> None:
+        """Keep a source of a copy: its replica may not be deleted."""
         if q is not None:
             self.world.sending[i, q] = self.world.sending.get((i, q), 0) + 1
 
     def _release(self, i: int, q: int | None) -> None:
+        """Release a source of a copy."""
         sending = self.world.sending
         if q is not None:
             sending[i, q] -= 1

@@ -33,12 +33,14 @@ class StageObjective:
         return self._capped(mip).minimise(self._own)
 
     def _capped(self, mip: Mip) -> Mip:
+        """The program with rows that cap the terms before."""
         for term, most in self.caps.items():
             mip = mip.limit_term(term, most)
         return mip
 
     @property
     def _own(self) -> dict[str, float]:
+        """Weights of the terms without those before."""
         return {term: 0.0 if term in self.caps else weight for term, weight in self.weights.items()}
 
     @property

@@ -140,6 +140,7 @@ class TetrisSearch:
         return multilevel_state(self.a, first, refuse, pace, seeded, params)
 
     def _bounding(self, a: TetrisArrays) -> Bounding:
+        """Bounding of one search, with tree cuts and spectrum as the strategy says."""
         rng = np.random.default_rng(self.rng.integers(2**63))
         cuts, spectrum = self.strategy.tree_cuts, self._spectrum(rng)
         return Bounding(self.problem, self.tools, self.objective, a, cuts, rng, self.params, spectrum)
@@ -198,6 +199,7 @@ class TetrisSearch:
         )
 
     def _merged(self, best: Assignment) -> Plan:
+        """Plan of the instance from the best assignment of its parts."""
         return self.parts.merged(self.problem, plan_of(self.parts.problem, best))
 
     def _look_at(self, plan: SearchPlan, every: bool) -> None:

@@ -136,6 +136,7 @@ class Certificate(KeptPrices):
         return sum(parts) - ROUNDING * sum(abs(part) for part in parts)
 
     def _check(self, problem: DataPlacement) -> None:
+        """Check that the certificate fits the problem. Raises PlanError."""
         p = problem
         regions, kinds, tiers, reads = len(p.regions), len(p.gpu_types), len(p.tiers), len(p.reads)
         if self.weights.keys() != TERMS.keys():

@@ -37,6 +37,7 @@ class NegativeCache:
 
     @staticmethod
     def _key(job: Request) -> tuple[bytes, bytes, int]:
+        """Key of the requests that are refused alike but for their amounts."""
         return (job.mgpu < 0).tobytes(), job.open.tobytes(), job.within
 
     def known(self, job: Request) -> bool:

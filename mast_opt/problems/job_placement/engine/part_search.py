@@ -91,6 +91,7 @@ class PartSearch:
         return min(self._bids(), key=lambda bid: bid.key, default=None)
 
     def _bids(self) -> Iterator[PartsBid]:
+        """Bids for all parts in each place where they may be."""
         if len(self.parts) == 1 and self.within >= CLUSTER:
             yield from self._in_place(np.ones(len(self.layout.group_cluster), np.bool_))
             return
@@ -103,6 +104,7 @@ class PartSearch:
                 yield from self._in_closest(region)
 
     def _clusters(self, here: Bools) -> list[Bools]:
+        """Masks of the groups of each cluster here."""
         cluster = self.layout.group_cluster
         return [cluster == c for c in np.unique(cluster[here]).tolist()]
 
@@ -155,6 +157,7 @@ class PartSearch:
         return before
 
     def _key(self, offers: Sequence[tuple[int, BestBid]], victims: int, cost: int) -> Key:
+        """Key by which bids for all parts compare."""
         layout, state = self.layout, self.state
         tiers = [offer.threshold for _, offer in offers if offer.threshold is not None]
         level = sum(max(offer.level, self.parts[part].prefer) for part, offer in offers)

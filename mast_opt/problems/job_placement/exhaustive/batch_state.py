@@ -87,6 +87,7 @@ class BatchState:
         return request
 
     def _request(self, j: int) -> Request:
+        """Request of a job to the engine."""
         p = self.problem
         return Request(
             mgpu=np.where(p.accepts[j], p.need_mgpu[j], -1),
@@ -106,6 +107,7 @@ class BatchState:
         return self.group_prices[j]
 
     def _price(self, j: int) -> NDArray[np.float64] | None:
+        """Price of each group for a job; None where there is none."""
         p = self.problem
         rows = p.costs.job == j
         if not rows.any() and not p.remote_reads:

@@ -180,6 +180,7 @@ class PenalisedAssignment:
         return core
 
     def _load(self, at: Ints) -> Floats:
+        """Load of each agent by an assignment."""
         load = np.zeros_like(self._room)
         np.add.at(load, at, self._need[np.arange(len(at)), at])
         return load

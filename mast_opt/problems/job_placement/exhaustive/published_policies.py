@@ -186,6 +186,7 @@ class _Clusters:
         return column
 
     def _add(self, rows: tuple[Ints, Ints, Ints], times: int) -> None:
+        """Add rows of a plan to the tasks of clusters, or take them away."""
         np.add.at(self.tasks, rows[:2], times * rows[2])
 
     def follow(self, batch: BatchState, j: int, job: Request, offer: BestBid) -> None:

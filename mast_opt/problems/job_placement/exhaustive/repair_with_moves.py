@@ -79,6 +79,7 @@ class _RepairWithMoves:
             self.watch.report(objective=self.value, plan=lambda: plan)
 
     def _relax(self) -> None:
+        """Raise the bound by the linear relaxation with moves."""
         mip = relaxation(self.p).mip
         linear = replace(mip, integral=np.zeros_like(mip.integral))
         self._raise_bound(self.sub_mips.sub_mip(linear, self.sub_mips.linear_limits()).bound)

@@ -41,10 +41,12 @@ class FixAndOptimise:
 
     @cached_property
     def _statement(self) -> PerServer:
+        """Statement of the problem server by server, made once."""
         return state(self._problem)
 
     @cached_property
     def _formulation(self) -> Formulation[Plan]:
+        """Formulation of the problem server by server, made once."""
         return self._statement.finished()
 
     def linear_limits(self) -> SolveParams:
@@ -89,6 +91,7 @@ class FixAndOptimise:
         return None if result.x is None else formulation.decode(result.x), result.bound
 
     def _solved(self, plan: Plan, free: Bools) -> Plan | None:
+        """Plan in which the free columns are solved exactly; None if nothing better was found."""
         formulation = self._formulation
         x = formulation.encode(plan)
         fixed = np.flatnonzero(~free & formulation.mip.integral)

@@ -112,6 +112,7 @@ class ServerInventory:
         return known
 
     def _request(self, job: Job, tier: int) -> Request:
+        """Request of a job to the engine, at a tier."""
         needs = job.gpu_types
         mgpu = [job.mgpu] * len(self.types) if needs is None else [needs.get(kind, -1) for kind in self.types]
         return Request(

@@ -243,6 +243,7 @@ class Job:
         return self._with(gpu_types={gpu_type: self.mgpu if self.gpu_types is None else self.gpu_types[gpu_type]})
 
     def _with(self, **sound: object) -> Job:
+        """A job with other values of fields that are sound."""
         twin = object.__new__(Job)
         vars(twin).update(vars(self), **sound)
         return twin

@@ -50,6 +50,7 @@ class _Room:
         """Running job → the same of what it holds after its move."""
 
     def _targets(self) -> Iterator[tuple[int, tuple[Ints, Ints, Ints, Ints]]]:
+        """Holdings at the targets of the moves."""
         p, plan = self.p, self.plan
         need_of = np.zeros((len(p.running), 3), np.int64)
         need_of[p.allocations.running] = p.allocations.need
@@ -112,6 +113,7 @@ class _Room:
         self._change(self.held[v], -1)
 
     def _change(self, held: tuple[Ints, Ints, Ints, Ints], sign: int) -> None:
+        """Add holdings to the free room, or take them away."""
         server, amount, device, mgpu = held
         np.add.at(self.free, server, sign * amount)
         np.add.at(self.device, device, sign * mgpu)

@@ -90,6 +90,7 @@ class Coefficients:
         return self._others(least, -np.inf), self._others(greatest, np.inf)
 
     def _others(self, part: FloatArray, infinity: float) -> FloatArray:
+        """Sum of the other entries of each entry's row."""
         endless = np.isinf(part)
         finite = np.where(endless, 0.0, part)
         total = self.row_sum(finite)[self.row]

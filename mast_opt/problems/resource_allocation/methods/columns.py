@@ -126,6 +126,7 @@ class Columns:
             self._join(joining)
 
     def _join(self, more: Bools) -> None:
+        """Add columns to the restricted program."""
         self.chosen = self.chosen | more
         self._part = None
 

@@ -77,6 +77,7 @@ class Incumbent:
         return max(0.0, self.sense.minimised(self.objective - self.bound)) / max(over, ROUND_OFF)
 
     def _claimed(self, bound: float) -> bool:
+        """Whether a bound is worth stating: finite, and better than before."""
         if self.sense.minimised(bound) == float("inf") or abs(bound) == float("inf"):
             return False
         if self.bound is not None and not self._less(self.bound, bound):
@@ -86,4 +87,5 @@ class Incumbent:
         return True
 
     def _less(self, one: float, other: float) -> bool:
+        """Whether one objective value is better than another."""
         return self.sense.minimised(one) < self.sense.minimised(other)

@@ -72,6 +72,7 @@ class Solves:
         return Solved(mip, result.x, result.bound, found, result.limit, result.message)
 
     def _params(self, mip: Mip, start: FloatArray | None = None, gap: float | None = None) -> SolveParams:
+        """Parameters of the next program, within the time that is left."""
         stop, left = self._tools.watch.stop, self._tools.watch.remaining_s
         whole = bool(mip.integral.any())
         return SolveParams(
@@ -89,6 +90,7 @@ class Solves:
         return result
 
     def _result(self, mip: Mip, params: SolveParams) -> SolveResult:
+        """Result of one program, solved to its optimum or to the limit."""
         self.count += 1
         result = self._mip_solver(mip, params)
         if not mip.integral.any() and result.status is Status.FEASIBLE:

@@ -261,6 +261,7 @@ class _Order:
         return self.p.pool
 
     def _below(self, flow: _Flow, who: int) -> int:
+        """Amount by which a reservation falls below its floor if a server of the flow starts."""
         if who == flow.source:
             return self.state.below(who, flow.kind, flow.board)
         return self._pool_below(flow)
@@ -296,6 +297,7 @@ class _Order:
         return self._picked(best)
 
     def _picked(self, best: tuple[int, int, _Loan] | None) -> list[int]:
+        """Servers of the best loan that was found."""
         loan = {} if best is None else best[2]
         return [server for cell, count in loan.items() for server in self.spare[cell][:count]]
 
@@ -316,6 +318,7 @@ class _Order:
         return helps
 
     def _lend(self, servers: list[int], who: int) -> None:
+        """Lend servers to a reservation."""
         started = []
         for server in servers:
             kind, board = int(self.p.servers.type[server]), int(self.p.server_switchboard[server])

@@ -143,6 +143,7 @@ class RasSearch:
         return self.formulation.mip
 
     def _price(self) -> None:
+        """Move the prices by some steps, and bound in between."""
         assert self.prices is not None
         for number in range(1, self.params.price_steps + 1):
             self.prices.step(self.cost)
@@ -177,15 +178,18 @@ class RasSearch:
         return max(0.0, bound - self.earlier)
 
     def _bounded(self, bound: float, certificate: Certificate) -> None:
+        """Note a bound with its certificate, if it is better."""
         if np.isfinite(bound) and (self.bound is None or bound > self.bound):
             self.bound, self.certificate = bound, certificate
             self.watch.report(bound=self._alone(bound))
 
     def _look(self) -> None:
+        """Look at the clock. Raises SearchStopped."""
         if self._stopped():
             raise SearchStopped
 
     def _stopped(self) -> bool:
+        """Whether the search has to stop."""
         late = self.until_s is not None and self.watch.elapsed_s >= self.until_s
         return late or self.watch.limit() in (Limit.INTERRUPT, Limit.TIME)
 
@@ -231,6 +235,7 @@ class RasSearch:
             self._offer(self.state(found[self.relaxed.order]))
 
     def _offer(self, state: RasState) -> None:
+        """Note a plan, if it is better than the best."""
         value = cost(self.fleet, state)
         if value >= min(self.cost, self.fleet.forbidden):
             return
@@ -258,4 +263,5 @@ class RasSearch:
         return replace(self._limits(at_most_s), gap=self.params.lp_dual_gap)
 
     def _limits(self, at_most_s: float | None = None) -> SolveParams:
+        """Limits of an exact sub-problem."""
         return self.sub_mip.limits(seed=int(self.tools.rng.integers(2**31)), at_most_s=at_most_s)

@@ -245,6 +245,7 @@ class _Order:
         )
 
     def _fits(self, process: int, machine: int) -> bool:
+        """Whether a process fits on a machine now."""
         fits = bool((self.p.processes.need[process] <= self.free[machine]).all())
         return fits and int(self.p.processes.service[process]) not in self.on[machine]
 
@@ -260,6 +261,7 @@ class _Order:
         )
 
     def _awaited(self, machine: int) -> bool:
+        """Whether a process that waits goes to this machine."""
         return bool((self.pending & (self.target == machine)).any())
 
     def _start(self, process: int, target: int, *, hop: bool) -> int:

@@ -65,6 +65,7 @@ class _Integers:
         self._at = 0
 
     def _parsed(self, at: int) -> int:
+        """Number at a position of the file. Raises InstanceError."""
         token = self._tokens[at]
         if not (token.isascii() and token.isdigit()) or int(token) > LARGEST:
             raise self.fault(at, "a whole number from 0 to 2^62")
@@ -191,6 +192,7 @@ class _Reader:
         return problem
 
     def _resources(self) -> tuple[Bools, Ints]:
+        """Resources of the model: whether transient, and their load weights."""
         count = self._model.count("resources")
         start = self._model.at
         table = self._model.take(2 * count, "resources").reshape(count, 2)
@@ -199,6 +201,7 @@ class _Reader:
         return table[:, 0] == 1, table[:, 1].copy()
 
     def _machines(self, resources: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+        """Machines of the model: neighbourhoods, locations, capacities, safety and move costs."""
         count = self._model.count("machines")
         start, width = self._model.at, 2 + 2 * resources + count
         table = self._model.take(count * width, "machines").reshape(count, width)
@@ -210,6 +213,7 @@ class _Reader:
         return table[:, 0], table[:, 1], capacity.copy(), safety.copy(), cost
 
     def _services(self) -> tuple[Ints, Ints, Ints]:
+        """Services of the model: spreads and dependencies."""
         model = self._model
         count = model.count("services")
         spread_min, dependencies = [], []
@@ -224,6 +228,7 @@ class _Reader:
         return np.array(spread_min, np.int64), dependent, np.concatenate(dependencies)
 
     def _processes(self, resources: int, services: int) -> tuple[Ints, Ints, Ints]:
+        """Processes of the model: services, needs and move costs."""
         model = self._model
         count = model.count("processes")
         start, width = model.at, resources + 2
@@ -233,6 +238,7 @@ class _Reader:
         return table[:, 0].copy(), table[:, 1:-1].copy(), table[:, -1].copy()
 
     def _balances(self, resources: int) -> Ints:
+        """Balance goals of the model."""
         model = self._model
         count = model.count("balance goals", least=0)
         start = model.at
@@ -242,6 +248,7 @@ class _Reader:
         return table
 
     def _initial(self, processes: int, machines: int) -> Ints:
+        """Initial machine of each process."""
         initial = self._assignment.take(processes, "one machine for each process").copy()
         self._assignment.check(initial, 0, machines, "a machine")
         self._assignment.end()

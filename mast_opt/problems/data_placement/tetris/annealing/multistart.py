@@ -153,6 +153,7 @@ class MultistartAnnealing:
             running.result()
 
     def _cool(self, thread: int, cooling: int, best: Assignment | None, rng: np.random.Generator, changes: int) -> None:
+        """Run one cooling of a thread's plan, from its start plan."""
         plan, over = self.plans[thread], self._pace.over
         beginning, times = self._restarts.begin(cooling, best, rng)
         plan.go_to(self._a, beginning)

@@ -116,6 +116,7 @@ class _Driver:
         return SearchResult(self._best, bound, self._watch.limit(), self._words(), certificate)
 
     def _words(self) -> str:
+        """Words for the message of the solution: blocks, and what went wrong."""
         words, again = f"{self._count} blocks", next(self._again)
         if again:
             words += f", {again} calls made again because a worker was lost"
@@ -136,6 +137,7 @@ class _Driver:
         return [self._workers.share(data(rows)) for rows in self._rows]
 
     def _call(self, data: Shared[BlockData], rng: np.random.Generator, rows: Block | None = None) -> BlockCall:
+        """Call for a worker: a block, its random numbers and the time that is left."""
         start = None if rows is None or self._best is None else plan_of_block(self._problem, rows, self._best)
         return BlockCall(data, self._params, rng, 1, None, self._watch.stop.iterations, start)
 
@@ -162,6 +164,7 @@ class _Driver:
         return in_parallel(found, given, size, self._watch.stop.cancel)
 
     def _stopped(self) -> bool:
+        """Whether the search was cancelled."""
         return self._watch.stop.cancel.is_set()
 
     def _anneal(self, rng: np.random.Generator) -> None:

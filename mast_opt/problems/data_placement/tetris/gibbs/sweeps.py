@@ -116,6 +116,7 @@ class GibbsSweeps:
         self._annealing.round(pool, threads, best)
 
     def _sweep(self, b: GibbsState, done: float) -> None:
+        """Run one sweep over all workloads at the temperature for this point of the search."""
         a, workloads = self._a, len(self._a.tier)
         params = self._params
         stiffness = self._stiff * params.stiffening**done
@@ -164,6 +165,7 @@ class GibbsSweeps:
         return SearchPlan(s, cost(a, s), excess(a, s, self._refuse) == 0)
 
     def _take(self, plan: SearchPlan) -> None:
+        """Take over the plan of another search."""
         mine = self.plans[0]
         mine.state, mine.cost, mine.within_limits = (
             plan.state._replace(random=mine.state.random),

@@ -100,9 +100,11 @@ class Bounding:
         return self._some if self._counted else self._slice
 
     def _some(self) -> None:
+        """Run some iterations of the relaxation."""
         self._relaxation.step(self._params.relaxation.iterations)
 
     def _slice(self) -> None:
+        """Run the relaxation for a slice of time."""
         began = time.perf_counter()
         while time.perf_counter() - began < SLICE_S:
             self._relaxation.step(1)

@@ -201,6 +201,7 @@ class Relaxation:
         return (self._params.primal_step * self._omega / weight).astype(SINGLE)
 
     def _charges(self, prices: Multipliers) -> RowPrices:
+        """Charges of the regions' rows at these prices."""
         cpu = np.tile(prices.cpu, (len(self._limited), 1))
         cpu[self._limited] += prices.quota[self._a.quota_row[self._limited]]
         held = prices.storage + self._a.stored_price
@@ -208,12 +209,14 @@ class Relaxation:
         return RowPrices(*(price.astype(SINGLE) for price in (self.gpu_price(prices), cpu, held, new)))
 
     def _note(self, bound: float, prices: Multipliers) -> None:
+        """Note a bound, and save its prices if it is clearly better."""
         if bound > self.bound:
             self.bound = bound
             if bound > self._saved_bound + 1e-5 * abs(bound):
                 self._save(bound, prices)
 
     def _save(self, bound: float, prices: Multipliers) -> None:
+        """Save the prices of the best bound."""
         self._saved_bound = bound
         self.best.read[...] = prices.read
         for saved, price in zip(self.best.of_regions, prices.of_regions):
@@ -222,6 +225,7 @@ class Relaxation:
     def _dual(
         self, demand: FloatArray, cpu: FloatArray, storage: FloatArray, ingress: FloatArray, quota: FloatArray
     ) -> None:
+        """Step of the prices by the excess of the rows."""
         a, p, pace = self._a, self.prices, 1 / self._omega
         stress, limits = pace * self._stress, 0.1 * pace * self._stress
         g = self.gangs
@@ -273,6 +277,7 @@ class Relaxation:
             reach *= 2.0
 
     def _improves(self, prices: Multipliers) -> bool:
+        """Whether the bound at these prices is better."""
         before = self.bound
         self._evaluate(prices)
         return self.bound > before

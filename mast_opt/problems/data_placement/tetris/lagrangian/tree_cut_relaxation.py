@@ -235,6 +235,7 @@ class TreeCutRelaxation(Relaxation):
         return self._point.runs, self._point.places, cuts.up, cuts.own, cuts.price, *self.prices.of_regions
 
     def _iterate(self, cuts: TreeCutPool) -> None:
+        """Run one iteration of the relaxation with trees."""
         cuts.spread(cuts.price)
         loads = self._primal(self._lifted(cuts, cuts.own + cuts.charge_down.T, self.prices))
         cuts.step(self._omega, self._point.runs, self._point.places)
@@ -244,6 +245,7 @@ class TreeCutRelaxation(Relaxation):
         self._turns += 1
 
     def _lifted(self, cuts: TreeCutPool, read: FloatArray, of_regions: Multipliers) -> Multipliers:
+        """Prices with the charges and credits of the trees."""
         datasets = len(self._a.size)
         lifts = {"data_lift": cuts.lift[:datasets], "work_lift": cuts.lift[datasets:]}
         return of_regions._replace(read=read.astype(SINGLE), **lifts)

@@ -134,6 +134,7 @@ class FixAndOptimise:
 
     @property
     def _over(self) -> bool:
+        """Whether the time for sub-MIPs is over."""
         return self._tools.watch.done or self._left_s <= self._reserve_s
 
     def _longest_s(self, share: float) -> float:
@@ -142,6 +143,7 @@ class FixAndOptimise:
         return share * left_s if math.isfinite(left_s) else own.patience * own.sub_mip.time_limit_s
 
     def _params(self, share: float, start: FloatArray | None = None) -> SolveParams:
+        """Limits of a sub-MIP in that share of the time."""
         return replace(self._sub_mip.limits(start=start), time_limit_s=self._longest_s(share))
 
     def improve(self, plan: Plan) -> Plan | None:

@@ -136,6 +136,7 @@ class _Counting:
         return float(self.least[q] + self.c.survive[q] * self.r.problem.reservations.asked_mrru[q])
 
     def _raise(self, q: int, cost: float) -> bool:
+        """Raise the bound of a reservation, if this cost is higher; whether that is enough."""
         better = cost - float(self.c.survive[q] * self.r.problem.reservations.asked_mrru[q])
         rise = better - float(self.least[q])
         if rise <= 0:
@@ -145,6 +146,7 @@ class _Counting:
         return True
 
     def _claim(self, q: int) -> Claim:
+        """Claim of a reservation, for its subproblem."""
         r, p = self.r, self.r.problem
         return Claim(int(p.reservations.asked_mrru[q]), r.buffer, r.shortfall)
 

@@ -121,6 +121,7 @@ class Relaxed:
         return float(math.fsum(own.tolist()) + math.fsum(parts) - ROUNDING * sizes - self._rounding(c))
 
     def _rounding(self, c: Prices) -> float:
+        """Rounding error that the bound allows for at these prices."""
         return ROUNDING * float(c.survive @ self.problem.reservations.asked_mrru + c.once @ self.problem.stocks.size)
 
     def solved(self, c: Prices) -> tuple[FloatArray, FloatArray]:

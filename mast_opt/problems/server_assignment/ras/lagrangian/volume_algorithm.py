@@ -85,6 +85,7 @@ class PriceSearch:
         self._move(target)
 
     def _move(self, target: float) -> None:
+        """Move the prices by the mean of the residuals."""
         assert self._mean is not None
         prices = self.best.arrays()
         ways = {name: np.where((prices[name] <= 0) & (self._mean[name] < 0), 0.0, self._mean[name]) for name in NAMES}

@@ -75,6 +75,7 @@ class Chain:
 
     @property
     def _behind(self) -> bool:
+        """Whether the cooling has fallen behind in its race."""
         return self.runner is not None and self.runner.behind
 
     def adopt(self, machine: Small, cost: float) -> None:

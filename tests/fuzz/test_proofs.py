@@ -45,6 +45,7 @@ def test_no_proof_is_wrong() -> None:
     assert report.enumerated > 400
     for solver in OPEN:
         assert report.counts[solver, FAILED] <= MOST_FAILED, report.failed
+        assert all("BackendError: " in words or "VerificationError: " in words for words in report.failed)
         assert report.counts[solver, PROVEN] > 350, "most are proven, so most of this is a test"
 
 

@@ -85,7 +85,10 @@ class _Run:
         if remaining is not None:
             model.setParam("limits/time", remaining)
         with watching(self._relay, self._interrupt):
-            model.optimizeNogil()
+            try:
+                model.optimizeNogil()
+            except Exception as error:  # PySCIPOpt has no class of its own for what SCIP cannot overcome
+                raise BackendError(f"{error} (in SCIP's search)") from error
         self._relay.reraise()
         words = model.getStatus()
         if words in PROVEN:

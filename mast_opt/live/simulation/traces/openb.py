@@ -15,9 +15,7 @@ from mast_opt.live.simulation.traces.schema import KIND
 from mast_opt.live.simulation.traces.tables import Given, TraceTables, trace_tables
 from mast_opt.planner.importers.base import Importer, Input, setting
 from mast_opt.planner.importers.fields import Format, Use, of_columns
-from mast_opt.planner.importers.traces.alibaba_nodes import GpuNodes, read_nodes
-from mast_opt.planner.importers.traces.alibaba_pods import COLUMNS as POD_COLUMNS
-from mast_opt.planner.importers.traces.alibaba_pods import GpuPods, pods_in
+from mast_opt.planner.importers.traces.alibaba import POD_COLUMNS, GpuNodes, GpuPods, pods_in, read_nodes
 from mast_opt.planner.importers.traces.csv_table import find, read_table
 from mast_opt.planner.importers.traces.formats import NODES_2023
 from mast_opt.planner.io.faults import Faults

@@ -28,7 +28,7 @@ from mast_opt.planner.importers.cloud_regions.datasets import (
     near_home,
 )
 from mast_opt.planner.importers.cloud_regions.workloads import CloudWork, recurring_work
-from mast_opt.planner.importers.traces.alibaba_openb import OpenbTrace, read_fleet
+from mast_opt.planner.importers.traces.alibaba import OpenbTrace, read_fleet
 from mast_opt.planner.importers.traces.formats import CLOUD_REGIONS as CLOUD_REGIONS_FORMATS
 from mast_opt.planner.importers.traces.georegions import CloudRegions, read_regions
 from mast_opt.planner.importers.traces.philly import read_jobs

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.planner.importers.traces.alibaba_openb import Nodes, OpenbTrace, Pods
+from mast_opt.planner.importers.traces.alibaba import WHOLE_GPU, GpuNodes, GpuPods, OpenbTrace
 from mast_opt.planner.importers.traces.philly import JobClass
 from mast_opt.problems.data_placement.generate.distributions import shared_out
 
@@ -94,16 +94,16 @@ def _replay(classes: tuple[JobClass, ...], demand: int) -> float:
     return high
 
 
-def _holds(nodes: Nodes, models: tuple[str, ...], size: Ints) -> Bools:
+def _holds(nodes: GpuNodes, models: tuple[str, ...], size: Ints) -> Bools:
     """[W, K] which models have nodes that are large enough for gangs of this size."""
     model = np.array(nodes.model)
     largest = np.array([nodes.gpus[model == name].max() for name in models])
     return largest >= np.minimum(size, max(1, min(LARGEST_NODE, int(largest.max()))))[:, None]
 
 
-def _pods_alike(rng: np.random.Generator, pods: Pods, models: tuple[str, ...], holds: Bools) -> tuple[Ints, Bools]:
+def _pods_alike(rng: np.random.Generator, pods: GpuPods, models: tuple[str, ...], holds: Bools) -> tuple[Ints, Bools]:
     """Tier and models of one random GPU pod for each workload, among those whose models hold its gang."""
-    asking = pods.subset(pods.gpus > 0)
+    asking = pods.part(np.flatnonzero(pods.mgpu > 0))
     named = np.array([[not wanted or model in wanted for model in models] for wanted in asking.models])
     tier, accepts = np.zeros(len(holds), np.int64), np.zeros_like(holds)
     for w, pick in enumerate(rng.random(len(holds)).tolist()):
@@ -116,18 +116,18 @@ def _pods_alike(rng: np.random.Generator, pods: Pods, models: tuple[str, ...], h
     return tier, accepts
 
 
-def _cpu(rng: np.random.Generator, pods: Pods, size: Ints, gangs: Ints) -> Ints:
+def _cpu(rng: np.random.Generator, pods: GpuPods, size: Ints, gangs: Ints) -> Ints:
     """[W] millicores: each gang asks for as much CPU per GPU as a random pod that has whole GPUs."""
-    whole = pods.subset(pods.whole)
-    per_gpu = whole.cpu_mcores // whole.gpus
+    whole = pods.part(np.flatnonzero(pods.mgpu >= WHOLE_GPU))
+    per_gpu = whole.cpu_mcores // (whole.mgpu // WHOLE_GPU)
     drawn = per_gpu[rng.integers(len(per_gpu), size=int(gangs.sum()))]
     start = np.cumsum(gangs) - gangs
     return size * np.add.reduceat(drawn, start)
 
 
-def _services(pods: Pods, largest: int) -> list[tuple[str, int, int]]:
+def _services(pods: GpuPods, largest: int) -> list[tuple[str, int, int]]:
     """(name, tier, millicores) of the CPU-only pods, those of one tier and size together."""
-    without = pods.subset(pods.gpus == 0)
+    without = pods.part(np.flatnonzero(pods.mgpu == 0))
     kinds, number = np.unique(np.stack([without.tier, without.cpu_mcores]), axis=1, return_counts=True)
     found = []
     for (tier, cpu), pods_alike in zip(kinds.T.tolist(), number.tolist()):

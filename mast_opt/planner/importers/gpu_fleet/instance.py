@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from mast_opt.core.errors import SourceError, UsageError
 from mast_opt.planner.importers.base import Importer, Input, setting
 from mast_opt.planner.importers.gpu_fleet.running_load import Load, running_pods
-from mast_opt.planner.importers.traces.alibaba_nodes import GpuNodes, read_nodes
-from mast_opt.planner.importers.traces.alibaba_pods import GpuPods, read_pods
+from mast_opt.planner.importers.traces.alibaba import GpuNodes, GpuPods, read_nodes, read_pods
 from mast_opt.planner.importers.traces.formats import GPU_FLEET as GPU_FLEET_FORMATS
 from mast_opt.planner.importers.traces.philly import Jobs, read_jobs
 from mast_opt.planner.io.faults import Faults

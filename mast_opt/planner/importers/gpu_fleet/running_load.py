@@ -8,7 +8,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.planner.importers.traces.alibaba_pods import GpuPods
+from mast_opt.planner.importers.traces.alibaba import GpuPods
 from mast_opt.problems.job_placement.generate.blank import GeneratedFleet, Running
 from mast_opt.problems.job_placement.units import GPU, WHOLE, Ints
 

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from mast_opt.planner.importers.fields import Field, Format, Use, of_columns
-from mast_opt.planner.importers.traces import alibaba_nodes, alibaba_openb, alibaba_pods, georegions, philly
+from collections.abc import Sequence
 
-NODES_2023 = Format("Alibaba, openb_node_list_all_node.csv", of_columns(alibaba_nodes.COLUMNS_2023), Use.IGNORED)
-NODES_2026 = Format("Alibaba, node_info_df.csv", of_columns(alibaba_nodes.COLUMNS_2026), Use.IGNORED)
-PODS = Format("Alibaba, openb_pod_list_*.csv", of_columns(alibaba_pods.COLUMNS), Use.IGNORED)
+from mast_opt.planner.importers.fields import Field, Format, Use, of_columns
+from mast_opt.planner.importers.traces import alibaba, georegions, philly
+from mast_opt.problems.kind.schema import Column
+
+
+def _no_memory(columns: Sequence[Column]) -> tuple[Field, ...]:
+    return of_columns([column for column in columns if column.name != alibaba.MEMORY])
+
+
+NODES_2023 = Format("Alibaba, openb_node_list_all_node.csv", of_columns(alibaba.NODE_COLUMNS), Use.IGNORED)
+NODES_2026 = Format("Alibaba, node_info_df.csv", of_columns(alibaba.NODE_COLUMNS_2026), Use.IGNORED)
+PODS = Format("Alibaba, openb_pod_list_*.csv", of_columns(alibaba.POD_COLUMNS), Use.IGNORED)
 PHILLY = Format("Philly, philly.csv", of_columns(philly.COLUMNS), Use.IGNORED)
 CLOUD_REGIONS = (
     Format("georegions, regions.csv", of_columns(georegions.REGION_COLUMNS), Use.IGNORED),
     Format("georegions, region_pairs.csv", of_columns(georegions.PAIR_COLUMNS), Use.IGNORED),
-    Format("Alibaba, openb_node_list_all_node.csv", of_columns(alibaba_openb.NODE_COLUMNS), Use.IGNORED),
-    Format("Alibaba, openb_pod_list_*.csv", of_columns(alibaba_openb.POD_COLUMNS), Use.IGNORED),
+    Format("Alibaba, openb_node_list_all_node.csv", _no_memory(alibaba.NODE_COLUMNS), Use.IGNORED),
+    Format("Alibaba, openb_pod_list_*.csv", _no_memory(alibaba.POD_COLUMNS), Use.IGNORED),
     PHILLY,
 )
 GPU_FLEET = (NODES_2023, NODES_2026, PODS, PHILLY)

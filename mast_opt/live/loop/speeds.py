@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from mast_opt.live.loop.events import JobSpec
+from mast_opt.live.loop.job_states import JobState
+from mast_opt.live.loop.jobs import JobRecord
 
 REFERENCE = 1_000_000
 """Rate at the reference speed."""
@@ -53,6 +55,15 @@ class Speeds:
             speed = self.packed.get((spec.model, other.model, gpu_type, spec.tasks), 0)
         reference = self._references.get((spec.model, spec.tasks), 0)
         return max(1, (2 * REFERENCE * speed + reference) // (2 * reference)) if speed else 0
+
+    def done(self, record: JobRecord, gpu_type: str, now_ms: int) -> int:
+        """Work of a job so far, in ms × ``REFERENCE``: what is saved, and, while it runs alone on that GPU type, what
+        its attempt has done."""
+        saved = record.work_ms * REFERENCE
+        if record.state is not JobState.RUNNING:
+            return saved
+        restart = record.spec.restart_ms if record.attempt > 1 else 0
+        return saved + max(0, now_ms - record.since_ms - restart) * self.rate(record.spec, gpu_type)
 
     def duration_ms(self, model: str, tasks: int, steps: int) -> int:
         """Duration of so many steps at the reference speed, rounded up to whole ms."""

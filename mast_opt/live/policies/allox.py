@@ -46,6 +46,7 @@ def solve(
     processing_s: ArrayLike,
     *,
     waited_s: ArrayLike = 0.0,
+    ready_s: ArrayLike = 0.0,
     progress: ArrayLike | None = None,
     alpha: float = 1.0,
 ) -> Schedule:
@@ -54,6 +55,7 @@ def solve(
     Args:
         processing_s: [J, M] seconds that each job takes on each machine; infinite where it cannot run.
         waited_s: [J] what each job has waited so far; it adds to the total and changes nothing else.
+        ready_s: [M] when each machine can begin, from now.
         progress: [J] of the job's user; with ``alpha`` < 1, only jobs of users with least progress are candidates.
         alpha: share of the jobs that are candidates, above 0; at least one is.
 
@@ -62,6 +64,7 @@ def solve(
     """
     time, delay = _inputs(processing_s, waited_s)
     jobs, machines = time.shape
+    ready = numbers("ready_s", ready_s, (machines,))
     candidates = np.flatnonzero(_candidates(jobs, progress, alpha))
     time_now = time[candidates]
     speed = np.where(np.isfinite(time_now), 1 / time_now, 0.0).mean(axis=0)
@@ -69,7 +72,7 @@ def solve(
     while True:
         at = np.repeat(np.arange(machines), places)
         place = np.arange(len(at)) - np.repeat(np.cumsum(places) - places, places)
-        cost = time_now[:, at] * (place + 1)
+        cost = time_now[:, at] * (place + 1) + ready[at]
         row, slot = linear_sum_assignment(np.where(np.isfinite(cost), cost, _never(cost)))
         # An unused last place has price 0, and any place behind it costs every job more: it would change nothing.
         full = np.zeros(machines, np.bool_)
@@ -80,7 +83,7 @@ def solve(
         places[full] = np.minimum(2 * places[full], len(candidates))
     machine, from_end = np.full(jobs, -1), np.zeros(jobs, np.int64)
     machine[candidates[row]], from_end[candidates[row]] = at[slot], place[slot] + 1
-    return _schedule(time, delay, machine, from_end)
+    return _schedule(time, delay, ready, machine, from_end)
 
 
 def tables(processing_s: ArrayLike, *, waited_s: ArrayLike = 0.0) -> Program:
@@ -134,13 +137,15 @@ def _never(cost: FloatArray) -> float:
     return float(1 + cost[np.isfinite(cost)].max()) * (len(cost) + 1)
 
 
-def _schedule(time: FloatArray, delay: FloatArray, machine: IntArray, from_end: IntArray) -> Schedule:
+def _schedule(
+    time: FloatArray, delay: FloatArray, ready: FloatArray, machine: IntArray, from_end: IntArray
+) -> Schedule:
     own = np.where(machine >= 0, time[np.arange(len(time)), machine], 0.0)
     order = np.lexsort((-from_end, machine))
     running = np.cumsum(own[order])
     first = np.r_[True, np.diff(machine[order]) != 0]
     before = np.maximum.accumulate(np.where(first, running - own[order], -np.inf))
     completion = np.full(len(time), np.nan)
-    completion[order] = running - before
+    completion[order] = running - before + ready[machine[order]]
     completion[machine < 0] = np.nan
     return Schedule(machine, from_end, completion, float(np.nansum(completion) + delay[machine >= 0].sum()))

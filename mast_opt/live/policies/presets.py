@@ -18,7 +18,7 @@ from mast_opt.live.policies.preset_rules import (
     Trades,
 )
 from mast_opt.live.policies.round_params import PackingParams, RoundLength
-from mast_opt.live.policies.share_rules import AlloX, ShareRule
+from mast_opt.live.policies.share_rules import ShareRule
 from mast_opt.live.policies.shared_rounds import Rounds
 
 
@@ -115,7 +115,6 @@ class Preset:
 
 
 PRESETS: Mapping[str, Preset] = {
-    "allox": Preset(RoundLength, lambda params: AlloX()),
     "throughput": Preset(PackingParams, lambda params: Objective("throughput")),
     "hierarchical": Preset(PackingParams, lambda params: Objective("hierarchical"), by_user=True),
     "strategy-proof": Preset(RoundLength, lambda params: Objective("strategy-proof")),

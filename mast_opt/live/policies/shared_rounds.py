@@ -276,11 +276,9 @@ class Rounds:
         """Seconds of work that are left, at the reference speed."""
         if record.spec.duration_ms is None:
             return float("nan")
-        done = record.work_ms * REFERENCE
+        kind = view.inventory.server_of[record.shares[0].server].gpu_type if record.shares else ""
+        done = self._speeds.done(record, kind, view.now_ms)
         if record.state is JobState.RUNNING:
-            restart = record.spec.restart_ms if record.attempt > 1 else 0
-            kind = view.inventory.server_of[record.shares[0].server].gpu_type
-            done += max(0, view.now_ms - record.since_ms - restart) * self._speeds.rate(record.spec, kind)
             done -= self._pace.missed(record)
         return max(0, record.spec.duration_ms * REFERENCE - done) / (REFERENCE * SECOND_MS)
 

@@ -15,6 +15,7 @@ from mast_opt.core.wording import did_you_mean
 from mast_opt.live.loop.events import JOB_EVENTS, Stored
 from mast_opt.live.loop.job_log import PLACED, JobLog, job_log
 from mast_opt.live.loop.policy import Policy
+from mast_opt.live.policies.allox_in_time import AlloXInTime, AlloXParams
 from mast_opt.live.policies.early_binding import EarlyBinding, EarlyBindingParams
 from mast_opt.live.policies.easy import Easy, EasyParams
 from mast_opt.live.policies.mast import Mast, MastParams
@@ -42,6 +43,7 @@ def _preset(name: str, params: RoundLength, trace: JobTrace) -> Policy:
 ENGINE_POLICIES: Mapping[str, tuple[type[Any], Callable[[Any, JobTrace], Policy]]] = {
     "mast": (MastParams, lambda params, trace: Mast(params)),
     "federated": (EarlyBindingParams, lambda params, trace: EarlyBinding(params)),
+    "allox": (AlloXParams, lambda params, trace: AlloXInTime(trace.speeds)),
     "easy": (EasyParams, lambda params, trace: Easy(params)),
     "gavel": (RoundParams, lambda params, trace: gavel(params, trace.speeds)),
     "pai": (PaiParams, lambda params, trace: Pai(params)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from dataclasses import asdict
 from enum import Enum
 from fractions import Fraction
 from importlib.metadata import version
@@ -67,6 +68,7 @@ def solution_keys(solution: Solution[Any]) -> Record:
         **_attributes(solution, "params", "strategy", "limit", "message"),
         "conflicts": [conflict.message for conflict in solution.conflicts],
         "cross_check": None if solution.cross_check is None else solution.cross_check.fields(),
+        "last_pass": None if solution.last_pass is None else asdict(solution.last_pass),
     }
 
 

@@ -65,3 +65,13 @@ def test_seed_and_threads_decide_a_plan(call: Call, tasks: Path) -> None:
     )
     assert first == again
     assert first != other
+
+
+def test_a_plan_stays_near_another(call: Call, tmp_path: Path) -> None:
+    problem = mast_opt.generate("data-placement", "organisation", seed=2, datasets=6, workloads=8, regions=3)
+    mast_opt.write(problem, tmp_path / "company")
+    shared = ("solve", tmp_path / "company", "--solver", "highs", "--threads", "1")
+    assert call(*shared, "--out", tmp_path / "week-1").code == 0
+    again = call(*shared, "--near", tmp_path / "week-1", "--out", tmp_path / "week-2", "--json")
+    assert (again.record["last_pass"]["reference"], again.record["last_pass"]["rows"]) == ("near", 0)
+    assert 'reference = "near"' in (tmp_path / "week-2" / "plan.toml").read_text()

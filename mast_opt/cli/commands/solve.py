@@ -73,6 +73,13 @@ def command(
         ),
     ] = None,
     start: Annotated[Path | None, Parameter(help="A plan to begin from.")] = None,
+    near: Annotated[
+        Path | None,
+        Parameter(
+            help="A plan, such as last week's, from which as few rows as possible are to differ, at most 0.1% above "
+            "the best objective found; also the start unless --start is given."
+        ),
+    ] = None,
     freeze: Annotated[
         list[str] | None,
         Parameter(
@@ -124,6 +131,7 @@ def command(
         mast-opt solve my-instance --time-limit 60 --out my-plan
         mast-opt solve my-instance --solver cpsat --gap 0.01 --threads 8
         mast-opt solve my-instance --solver tetris --start my-plan --seed 7
+        mast-opt solve my-instance --near last-weeks-plan
         mast-opt solve my-instance --start my-plan --freeze region=us-east,us-west --freeze dataset=clicks
         mast-opt solve my-instance --weight remote=500 --weight moved_work=1
         mast-opt solve my-instance --limit copied_tb=12 --limit moved_work=0.1
@@ -152,10 +160,10 @@ def command(
         chosen = params_given(reading.kind, solver, [*(param or ()), *divided], params)
         stated = overrides.applied_to(problem)
         run.warn(reading.warnings, strict=strict)
-        begin = None if start is None else read_plan(problem, start)
+        begin, close = (None if one is None else read_plan(problem, one) for one in (start, near))
         if out is not None:
             check_plan_target(problem, out)
-            check_not_input(out, path, start)
+            check_not_input(out, path, start, near)
     left = _time_left(run, time_limit, writes=out is not None)
     if left is not None and left <= 0:
         return _out_of_time(run, path, time_limit)
@@ -194,6 +202,7 @@ def command(
                 order=overrides.order,
                 limits=overrides.limits,
                 cross_check=cross_check,
+                near=close,
             )
         except Contradiction as error:
             solution, contradiction = error.solution, f"{error}. Nothing is proven; please report it."

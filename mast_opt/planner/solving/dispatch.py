@@ -33,6 +33,15 @@ from mast_opt.planner.solving.clock import COMPILE, Clock
 from mast_opt.planner.solving.cross_check import SHARE, check_second, cross_checked
 from mast_opt.planner.solving.fixed_parts import Frozen, frozen
 from mast_opt.planner.solving.kernel_compilation import needed, rehearse
+from mast_opt.planner.solving.last_pass import (
+    KEPT,
+    LONGEST_S,
+    NODES,
+    SLACK,
+    Settling,
+    most_allowed,
+    settling_of,
+)
 from mast_opt.planner.solving.mip_route import Answer, ExactSolve
 from mast_opt.planner.solving.portfolio import by_portfolio, portfolio_of
 from mast_opt.planner.solving.request import Request, check_request, check_start, check_terms
@@ -98,6 +107,7 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     order: Sequence[TermName] | None = None,
     limits: Mapping[str, float | str | Fraction | None] | None = None,
     cross_check: SolverName | None = None,
+    near: PlanT | None = None,
 ) -> Solution[PlanT]:
     """Solve a problem and verify the plan.
 
@@ -133,6 +143,9 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
             for no limit.
         cross_check: another exact solver, which then solves the problem again, with the base formulation and without
             options and start; a time limit is shared half and half. ``Solution.cross_check`` says what it found.
+        near: a plan, such as last week's, from which as few rows as possible are to differ among plans within 0.1% of
+            the objective that is found. It is also the start where none is given, and ``gap`` is at least 0.1%.
+            Without it the last pass refers to today, and costs no more than the gap.
 
     Raises:
         UsageError: an argument that cannot be honoured.
@@ -142,12 +155,14 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         BackendError: the solver failed or is missing.
         VerificationError: the verifier rejects what the solver calls a solution.
     """
-    clock = Clock(time_limit_s)
     kind = kind_of(problem)
+    start, gap = (start, gap) if near is None else (near if start is None else start, max(gap, SLACK))
     if solver == AUTO and kind.solvers.method is not None:
         solver = EXACT
     check_request(kind, solver, iterations, formulation)
     problem, overrides = _overridden(problem, weights, order, limits)
+    settling = settling_of(kind, problem, near, freeze)
+    clock = Clock(time_limit_s if time_limit_s is None or settling is None else time_limit_s * (1 - KEPT))
     request = Request(
         problem=problem,
         solver=solver,
@@ -168,7 +183,11 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     )
 
     def found(asked: Request[PlanT], clock: Clock | None = None) -> Solution[PlanT]:
-        return replace(_found(asked, clock), overrides=overrides)
+        solution = replace(_found(asked, clock), overrides=overrides)
+        if settling is None or solution.plan is None or asked.asked.cancel.is_set():
+            return solution
+        left_s = None if time_limit_s is None else KEPT * time_limit_s + (0.0 if clock is None else clock.remaining_s)
+        return _settled(settling, solution, asked.asked, left_s)
 
     if cross_check is None:
         return found(request, clock)
@@ -191,6 +210,30 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         )
 
     return cross_checked(first, cross_check, again, request.asked.cancel, gap)
+
+
+def _settled(
+    settling: Settling, solution: Solution[PlanT], asked: SolveParams, left_s: float | None
+) -> Solution[PlanT]:
+    """The solution after its last pass."""
+    assert solution.verdict is not None
+    assert solution.objective is not None
+    most = most_allowed(solution.status, solution.objective, solution.bound, asked.gap)
+    limit_s = LONGEST_S if left_s is None else max(min(LONGEST_S, left_s), 0.01)
+    params = SolveParams(
+        time_limit_s=limit_s,
+        seed=asked.seed,
+        threads=asked.threads,
+        cancel=asked.cancel,
+        options=(("mip_max_nodes", NODES),),
+    )
+    plan, verdict, changed = settling.settled(solution.plan, solution.verdict, most, backends.get(EXACT), params)
+    value = verdict.terms[solution.term] if solution.term else verdict.objective
+    stages = tuple(
+        stage if stage.objective is None else replace(stage, objective=verdict.terms[stage.term])
+        for stage in solution.stages
+    )
+    return replace(solution, plan=plan, verdict=verdict, objective=value, stages=stages, last_pass=changed)
 
 
 def _found(request: Request[PlanT], clock: Clock | None) -> Solution[PlanT]:

@@ -17,6 +17,7 @@ from mast_opt.core.solve_result import AGREEMENT, Event, Limit, Status, relative
 from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Conflict, Verdict
 from mast_opt.core.wording import counted
+from mast_opt.planner.solving.last_pass import LastPass
 from mast_opt.problems.kind.overrides import Overrides
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import check_plan, kind_of
@@ -117,6 +118,8 @@ class Solution(Summarised, Generic[PlanT]):
     """Whether the objective is minimised or maximised; ``bound`` lies on the other side of it."""
     cross_check: CrossCheck | None = None
     """Result of a second solver, where one was asked for."""
+    last_pass: LastPass | None = None
+    """Rows that differ from today, or from the plan to stay near, before and after the last pass; None without one."""
 
     @property
     def outcome(self) -> str:
@@ -229,5 +232,6 @@ def plan_fields(solution: Solution[Any]) -> dict[str, Any]:
         "overrides": solution.overrides.fields() or None,
         "stages": stages or None,
         "cross_check": None if solution.cross_check is None else _known(solution.cross_check.fields()),
+        "last_pass": None if solution.last_pass is None else asdict(solution.last_pass),
         "versions": dict(solution.versions),
     }

@@ -46,3 +46,5 @@ class FixedParts(Generic[ProblemT, PlanT]):
     rules: Callable[[ProblemT, PlanT, Mapping[str, NDArray[np.int64]]], ProblemT] | None = None
     """(problem, plan, axis → positions) → the problem with rules that hold those parts, for heuristics. Raises
     UnsupportedOption where no rule can say so. None: heuristics of this kind cannot keep parts."""
+    settles: bool = False
+    """Is every decision a yes or no, or a share, so that a last pass counts the rows in which two plans differ?"""

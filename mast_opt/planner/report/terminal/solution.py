@@ -67,6 +67,10 @@ def show_solution(
             show_section(console, section, rows)
 
 
+SEEN_GAP = 1e-4
+"""Gaps below it are shown relative alone."""
+
+
 def _headline(console: Console, problem: Problem[PlanT], solution: Solution[PlanT], elapsed_s: float) -> None:
     status = solution.status
     solver = solver_text(solution.solver, solution.strategy, solution.versions)
@@ -78,12 +82,21 @@ def _headline(console: Console, problem: Problem[PlanT], solution: Solution[Plan
     figures += [("parameters", changed)] if changed else []
     figures += [("solved with", str(solution.overrides))] if solution.overrides else []
     figures += [("cross-check", str(solution.cross_check))] if solution.cross_check is not None else []
+    figures += [("last pass", str(solution.last_pass))] if solution.last_pass is not None else []
     figures += [("policy", problem.objective.policy)] if problem.objective.policy else []
     if solution.verdict is not None:
         known = [("objective", of_term(solution.objective, solution.term)), ("bound", plain(solution.bound))]
-        figures = [*known, ("gap", percent(solution.gap)), *figures]
+        figures = [*known, ("gap", _gap(solution)), *figures]
     line = Text("   ").join(Text.assemble((f"{name} ", "dim"), value) for name, value in figures)
     console.print(line)
+
+
+def _gap(solution: Solution[Any]) -> str:
+    """The gap, relative and, where it can be seen, in units of the objective."""
+    relative = percent(solution.gap)
+    if solution.objective is None or solution.bound is None or (solution.gap or 0.0) < SEEN_GAP:
+        return relative
+    return f"{relative} ({plain(abs(solution.objective - solution.bound))})"
 
 
 def _reasons(console: Console, solution: Solution[Any]) -> None:

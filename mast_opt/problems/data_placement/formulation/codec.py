@@ -271,4 +271,5 @@ FREEZING: FixedParts[DataPlacement, Plan] = FixedParts(
     tables=("placements", "runs"),
     blocks={"place": ("dataset", "region"), "run": _RUN, "part": _RUN},
     rules=_rules,
+    settles=True,
 )

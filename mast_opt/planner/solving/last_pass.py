@@ -1,0 +1,169 @@
+"""Last pass of a solve: among plans that are as good, the one with the fewest rows that differ from another plan.
+
+Plans of equal objective are many. Of these a planner wants the one next to what there is, and the same one next week.
+The pass minimises the number of differing rows over the program of the solve, the objective being limited to what was
+found. Where the program is large, only rows in which the two plans differ are free.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mast_opt.core.arrays import FloatArray, IntArray
+from mast_opt.core.errors import UnsupportedOption
+from mast_opt.core.solve_result import SolveParams, Status, relative_gap
+from mast_opt.core.verdict import Verdict
+from mast_opt.problems.backends.base import Backend
+from mast_opt.problems.kind.formulation import Formulation
+from mast_opt.problems.kind.kind import Kind
+from mast_opt.problems.kind.problem import PlanT, Problem
+from mast_opt.problems.mip import Mip
+from mast_opt.problems.mip.program import Term
+from mast_opt.problems.registry import check_plan
+from mast_opt.problems.search.lexicographic import with_slack
+
+ROWS, WORTH = "differing rows", "objective"
+SLACK = 1e-3
+"""Most that the pass may add to the objective where nothing is proven, relative to it."""
+FREE_COLUMNS = 20_000
+"""Programs with more are searched only between the two plans."""
+LARGEST = 500_000
+"""Programs with more columns are not built for this."""
+NODES = 2_000
+"""Most nodes of the branch and bound, so that the pass is short and its answer does not depend on the clock."""
+LONGEST_S = 20.0
+KEPT = 0.05
+"""Share of a time limit that is kept for the pass."""
+
+
+@dataclass(frozen=True)
+class LastPass:
+    """Change that the last pass made."""
+
+    reference: str
+    """The plan that it compares with: ``today`` or ``near``."""
+    rows_before: int
+    rows: int
+    """Rows of decisions that are in one of the two plans only."""
+    price: float
+    """Growth of the objective."""
+
+    def __str__(self) -> str:
+        of = "today" if self.reference == "today" else "the plan to stay near"
+        if self.rows == self.rows_before:
+            return f"{self.rows} rows differ from {of}; no plan as good has fewer that was found"
+        return f"{self.rows} rows differ from {of} instead of {self.rows_before}, for {self.price:.3g} in the objective"
+
+
+@dataclass(frozen=True)
+class Settling:
+    """One solved problem, and the plan that the last pass compares with."""
+
+    kind: Kind[Any, Any]
+    problem: Problem[Any]
+    reference: Any
+    name: str
+
+    def applies(self) -> bool:
+        """Whether the kind's plans are settled, and the program is not too large for that."""
+        formulation = self.kind.formulation
+        parts = formulation.fixed_parts
+        if parts is None or not parts.settles or formulation.size is None:
+            return False
+        return formulation.size(self.problem).columns <= LARGEST
+
+    def settled(
+        self, plan: PlanT, verdict: Verdict, most: float, backend: Backend, params: SolveParams
+    ) -> tuple[PlanT, Verdict, LastPass]:
+        """The plan with the fewest differing rows whose objective is at most ``most``, as far as was found."""
+        formulation = self.kind.formulate(self.problem, "base")
+        x, there = formulation.encode(plan), formulation.encode(self.reference)
+        decided = self._decided(formulation.mip)
+        before = _differing(x, there, decided)
+        unchanged = plan, verdict, LastPass(self.name, before, before, 0.0)
+        if not before:
+            return unchanged
+        result = backend.solve(self._stated(formulation, verdict, most, x, there, decided), replace(params, start=x))
+        if result.x is None:
+            return unchanged
+        found: PlanT = formulation.decode(result.x)
+        judged = self.kind.verification.verify(self.problem, found)
+        after = _differing(formulation.encode(found), there, decided)
+        if not judged.ok or after >= before or not self._as_good(judged, verdict, most):
+            return unchanged
+        return found, judged, LastPass(self.name, before, after, judged.objective - verdict.objective)
+
+    def _decided(self, mip: Mip) -> IntArray:
+        parts = self.kind.formulation.fixed_parts
+        assert parts is not None
+        return np.concatenate([block.ids.ravel() for block in mip.columns if block.name in parts.blocks])
+
+    def _stated(
+        self,
+        formulation: Formulation[Any],
+        verdict: Verdict,
+        most: float,
+        x: FloatArray,
+        there: FloatArray,
+        decided: IntArray,
+    ) -> Mip:
+        """The program that minimises the differing rows."""
+        mip = formulation.mip
+        one = there[decided] > 1e-9
+        rows = Term(decided, np.where(one, -1.0, 1.0), float(np.count_nonzero(one)))
+        own = np.flatnonzero(mip.cost)
+        terms = {**mip.terms, ROWS: rows, WORTH: Term(own, mip.cost[own], mip.offset)}
+        mip = replace(mip, terms=terms)
+        order = self.problem.objective.order
+        for term in order:
+            mip = mip.limit_term(term, with_slack(verdict.terms[term]))
+        if not order:
+            mip = mip.limit_term(WORTH, most)
+        if len(mip.cost) > FREE_COLUMNS:
+            same = decided[mip.integral[decided] & (abs(x[decided] - there[decided]) < 0.5)]
+            mip = mip.fix(same, np.rint(x[same]))
+        return mip.minimise({ROWS: 1.0})
+
+    def _as_good(self, judged: Verdict, verdict: Verdict, most: float) -> bool:
+        order = self.problem.objective.order
+        if order:
+            return all(judged.terms[term] <= with_slack(verdict.terms[term]) for term in order)
+        return judged.objective <= most
+
+
+def settling_of(kind: Kind[Any, Any], problem: Problem[Any], near: object, freeze: object) -> Settling | None:
+    """The last pass of a problem: to a plan to stay near, or else to the present state; None where there is neither.
+
+    Raises:
+        UnsupportedOption: a plan to stay near, where plans are not settled.
+        PlanError: it was made for another instance.
+    """
+    if near is not None:
+        check_plan(kind, problem, near)
+    reference = near if near is not None or freeze else kind.analysis.current_plan(problem)
+    settling = Settling(kind, problem, reference, "today" if near is None else "near")
+    if reference is not None and not freeze and settling.applies():
+        return settling
+    if near is not None:
+        why = "not together with a part to freeze" if freeze else f"up to {LARGEST:,} columns, in data placement"
+        raise UnsupportedOption(f"a plan to stay near is possible {why}")
+    return None
+
+
+def most_allowed(status: Status, objective: float, bound: float | None, gap: float) -> float:
+    """The largest objective after the pass: a proof within the gap stays one, and nothing else grows by more than
+    ``SLACK``."""
+    most = objective + SLACK * abs(objective)
+    if status is Status.OPTIMAL:
+        proven = bound if bound is not None else objective
+        most = min(most, max(objective, proven / (1 - gap) if gap < 1 else most))
+        if (relative_gap(most, bound) or 0.0) > gap:
+            most = objective
+    return most
+
+
+def _differing(x: FloatArray, there: FloatArray, decided: IntArray) -> int:
+    return int(np.count_nonzero((x[decided] > 1e-9) != (there[decided] > 1e-9)))

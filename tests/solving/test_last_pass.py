@@ -1,0 +1,117 @@
+"""The last pass: of the plans that are as good, the one next to today or to a plan that is given."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import mast_opt
+from mast_opt.core.errors import UnsupportedOption
+from mast_opt.core.solve_result import Status, relative_gap
+from mast_opt.planner.solving import last_pass
+from mast_opt.planner.solving.last_pass import SLACK, most_allowed
+from mast_opt.problems.data_placement import DataPlacement, Plan
+
+FREE = {"moved_work": 0.0, "retyped_work": 0.0, "copy": 0.0}
+"""Weights with which any way to place the same work is as good."""
+
+
+def company(seed: int = 1) -> DataPlacement:
+    return mast_opt.generate("data-placement", "organisation", seed=seed, datasets=8, workloads=10, regions=3)
+
+
+def rows(plan: Plan) -> set[tuple[int, ...]]:
+    runs = {(0, *row) for row in zip(plan.run_workload.tolist(), plan.run_region.tolist(), plan.run_type.tolist())}
+    return runs | {(1, *row) for row in zip(*(axis.tolist() for axis in np.nonzero(plan.place)))}
+
+
+@pytest.mark.parametrize("solver", ["highs", "tetris"])
+def test_the_plan_is_next_to_today_among_those_as_good(solver: str) -> None:
+    problem = company()
+    asked = {"iterations": 2} if solver == "tetris" else {}
+    solution = mast_opt.solve(problem, solver, weights=FREE, threads=1, **asked)
+    changed = solution.last_pass
+    assert changed is not None
+    assert changed.rows <= changed.rows_before
+    assert changed.price <= SLACK * solution.objective
+    assert mast_opt.verify(problem.with_objective(FREE), solution.plan).objective == pytest.approx(solution.objective)
+
+
+def test_a_proof_stays_a_proof() -> None:
+    exact = mast_opt.solve(company(), "highs", weights=FREE, threads=1)
+    assert exact.status is Status.OPTIMAL
+    assert exact.gap <= 1e-4
+    assert most_allowed(Status.OPTIMAL, 1.0, 1.0, 0.0) == 1.0
+    assert most_allowed(Status.FEASIBLE, 1.0, 0.5, 0.0) == 1.0 + SLACK
+    assert relative_gap(most_allowed(Status.OPTIMAL, 1.0, 0.999, 0.01), 0.999) <= 0.01
+
+
+def test_free_choices_stay_as_they_are_today() -> None:
+    """Three regions that are alike and hold everything: where work runs today is as good as anywhere."""
+    problem = company()
+    stored = np.ones_like(problem.datasets.stored)
+    count, regions = len(problem.workloads), len(problem.regions)
+    option = np.searchsorted(problem.options.workload, np.arange(count))
+    alike = problem.with_columns(
+        {
+            "datasets.stored": stored,
+            "datasets.copies_min": np.full(len(problem.datasets), regions),
+            "datasets.copies_max": np.full(len(problem.datasets), regions),
+            "regions.supply_mgpu": np.full_like(problem.regions.supply_mgpu, 10**9),
+            "regions.cpu_mcores": np.full(regions, 10**9),
+            "regions.storage_mb": np.full(regions, 10**12),
+            "cpu_quotas": problem.cpu_quotas.rows(np.zeros(0, np.int64)),
+            "current_runs.workload": np.arange(count),
+            "current_runs.region": np.arange(count) % regions,
+            "current_runs.gpu_type": problem.options.gpu_type[option],
+            "current_runs.share": np.full(count, 1000),
+        }
+    )
+    solution = mast_opt.solve(alike, "highs", weights=FREE, threads=1)
+    assert solution.last_pass is not None
+    assert solution.last_pass.rows == 0
+    assert solution.plan.run_region.tolist() == [w % regions for w in range(count)]
+
+
+def test_a_plan_to_stay_near_hardly_changes() -> None:
+    problem = company()
+    before = mast_opt.solve(problem, "highs", threads=1)
+    size = problem.datasets.size_mb.copy()
+    size[0] += size[0] // 100
+    grown = problem.with_columns({"datasets.size_mb": size})
+    near = mast_opt.solve(grown, "highs", threads=1, near=before.plan)
+    cold = mast_opt.solve(grown, "highs", threads=1, gap=0.0)
+    assert near.last_pass is not None
+    assert near.last_pass.reference == "near"
+    assert len(rows(before.plan) ^ rows(near.plan)) == near.last_pass.rows
+    assert near.last_pass.rows <= len(rows(before.plan) ^ rows(cold.plan))
+    assert near.objective <= cold.objective * (1 + 2 * SLACK)
+
+
+def test_large_programs_are_searched_between_the_two_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(last_pass, "FREE_COLUMNS", 0)
+    problem, other = company(), company()
+    there = mast_opt.solve(other, "highs", threads=1, weights=FREE)
+    found = mast_opt.solve(problem, "highs", threads=1, near=there.plan)
+    assert found.last_pass is not None
+    assert found.last_pass.rows <= found.last_pass.rows_before
+
+
+def test_what_cannot_be_kept_near_is_refused() -> None:
+    problem = company()
+    plan = mast_opt.solve(problem, "highs", threads=1).plan
+    with pytest.raises(UnsupportedOption, match="not together with a part to freeze"):
+        mast_opt.solve(problem, "highs", near=plan, freeze={"region": [problem.regions.labels[0]]})
+    fleet = mast_opt.generate("server-assignment", seed=1, servers=6, reservations=2, datacenters=2)
+    assigned = mast_opt.solve(fleet, "highs", threads=1)
+    assert assigned.last_pass is None
+    with pytest.raises(UnsupportedOption, match="data placement"):
+        mast_opt.solve(fleet, "highs", near=assigned.plan)
+
+
+def test_no_pass_where_today_is_not_known() -> None:
+    problem = company()
+    nowhere = replace(problem, current_runs=problem.current_runs.rows(np.zeros(0, np.int64)))
+    assert mast_opt.solve(nowhere, "highs", threads=1).last_pass is None

@@ -79,7 +79,8 @@ def write_tables(folder: Path, changes: Mapping[str, str] | None = None, setting
     """The small instance, with some of its files replaced and something added to its instance.toml."""
     folder.mkdir()
     head = 'format = "mast-opt/1"\nkind = "data-placement"\nname = "two-regions"\n'
-    (folder / "instance.toml").write_text(head + settings, encoding="utf-8")
+    levels = "\n[objective.peak_levels]\n0 = 0.0\n1 = 0.0\n"
+    (folder / "instance.toml").write_text(head + settings + levels, encoding="utf-8")
     for name, text in {**TABLES, **(changes or {})}.items():
         (folder / name).write_text(text, encoding="utf-8")
     return folder

@@ -23,6 +23,8 @@ NEVER_FIRST = frozenset(
 )
 """Words with which a fragment begins: prepositions, and pronouns that stand for a noun which is missing."""
 FRAGMENTS = ("The same", "How many", "How much", "How long", "How often", "How far")
+QUESTION = re.compile(r"(Is|Are|Was|Were|Did|Do|Does|Has|Have|May|Can|Must|Should) [^.]*\?")
+"""A question; "Whether" or "True if" says the same as a phrase."""
 FEWEST_WORDS = 3
 """Words of a method's first line where its name is a single word, as in ``place`` or ``lines``."""
 PENDING = ("mast_opt/problems/job_placement/live_fleet", "mast_opt/live/loop")
@@ -63,7 +65,7 @@ def _is_text(node: ast.stmt) -> bool:
 def is_fragment(text: str) -> bool:
     first = text.splitlines()[0].strip() if text else ""
     word = re.match(r"\w+(-\w+)?", first)
-    if (word and word[0] in NEVER_FIRST) or first.startswith(FRAGMENTS):
+    if (word and word[0] in NEVER_FIRST) or first.startswith(FRAGMENTS) or QUESTION.match(text):
         return True
     return len(text.split()) < 2
 
@@ -104,6 +106,7 @@ def test_methods_with_a_name_of_one_word_say_what_they_act_on() -> None:
         ("The same for the same command.", True),
         ("How many are kept.", True),
         ("[W]", True),
+        ("Is every share 0 or 1?", True),
         ("Snapshot of a manager and its workers.", False),
         ("In-memory tables as a source.", False),
         ("Whether the run found a plan.", False),

@@ -28,7 +28,7 @@ class Proof:
     bound: float | None = None
     """Proven bound on the objective, or on the first term of a lexicographic one; None where nothing is proven."""
     checked: bool | None = None
-    """Is the stated bound proven? None where none is stated."""
+    """Whether the stated bound is proven; None where none is stated."""
     wrong: tuple[Violation, ...] = ()
     faults: tuple[str, ...] = ()
     """Reasons why the certificate proves nothing."""
@@ -100,7 +100,8 @@ def _reaches(bound: float, stated: float, sense: Sense = Sense.MIN) -> bool:
 
 
 def _is_heuristic(kind: Kind[Any, Any], fields: Mapping[str, Any]) -> bool:
-    """Is the stated bound one of our heuristic's for the whole instance? With a frozen part it is of the rest."""
+    """Whether the stated bound is one of our heuristic's for the whole instance. With a frozen part it is that of the
+    rest."""
     return text_in(fields, "solver") in kind.solvers.heuristics and not fields.get("frozen")
 
 
@@ -112,7 +113,7 @@ def _first_bound(fields: Mapping[str, Any], order: tuple[str, ...]) -> float | N
 
 
 def _checked(fields: Mapping[str, Any], order: tuple[str, ...], bound: float | None, sense: Sense) -> bool | None:
-    """Is every bound that is stated proven? No term is below 0, so that neither is an objective made of them."""
+    """Whether every bound that is stated is proven. No term is below 0, so that no objective made of them is either."""
     terms: list[tuple[str, float | None]] = [(order[0] if order else "", number_in(fields, "bound"))]
     if order:
         stages = [(str(stage.get("term")), number_in(stage, "bound")) for stage in stages_in(fields)]

@@ -51,7 +51,7 @@ class Column:
     """Boolean field that says which values count; empty for all."""
     ascending: bool = False
     total: bool = False
-    """Do the values add up to something that must fit in 64 bits?"""
+    """True if the values add up to something that must fit in 64 bits."""
 
 
 def positions(name: str, axis: str, into: str, *, beyond: int = 0, where: str = "", ascending: bool = False) -> Column:
@@ -81,7 +81,7 @@ class Labels(tuple[str, ...]):
     not check them again."""
 
     unique: bool
-    """Do they all differ?"""
+    """True if all labels differ."""
     has_empty: bool
 
     def __new__(cls, labels: Iterable[str]) -> Labels:

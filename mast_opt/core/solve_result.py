@@ -39,8 +39,8 @@ class Status(enum.Enum):
 
     @property
     def is_infeasible(self) -> bool:
-        """Is it proven that there is no solution? No objective of ours falls without end, so a program that is either
-        infeasible or unbounded is infeasible."""
+        """Whether it is proven that there is no solution. No objective of ours falls without end, so a program that is
+        either infeasible or unbounded is infeasible."""
         return self in (Status.INFEASIBLE, Status.INFEASIBLE_OR_UNBOUNDED)
 
 

@@ -50,7 +50,7 @@ def worth(solo: ArrayLike, packed: ArrayLike) -> FloatArray:
 
 
 def stays_packed(worth: ArrayLike) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """Does a pair of this worth stay on one GPU? A pair worth less than taking turns is unpacked."""
+    """Whether a pair of this worth stays on one GPU. A pair worth less than taking turns is unpacked."""
     return np.asarray(worth, np.float64) >= TURNS
 
 

@@ -46,7 +46,7 @@ class Goodput:
     most_samples: int | None = None
     """Most samples of a replica in one step; the largest batch unless given."""
     accumulates: bool = False
-    """May steps be added up before they are exchanged?"""
+    """True if steps may be added up before they are exchanged."""
 
     def __post_init__(self) -> None:
         most = self.largest_batch if self.most_samples is None else self.most_samples

@@ -53,7 +53,7 @@ class Program:
     uses: Columns
     groups: Columns | int = 0
     whole: bool = False
-    """Is every share 0 or 1?"""
+    """True if every share has to be 0 or 1."""
     inside: str = ""
     """Policy inside the groups of a hierarchical one."""
     mechanism: str = ""

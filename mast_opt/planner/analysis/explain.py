@@ -51,7 +51,7 @@ class Explanation(Summarised):
     limits: Mapping[str, tuple[int, ...]] | None = None
     """Positions by kind of limit, for programs; None where only ``seen`` is known."""
     minimal: bool = False
-    """Is it proven that without any one of these limits the others can be kept?"""
+    """True if it is proven that without any one of these limits the others can be kept."""
     proven: int = 0
     """Number of these limits for which that is proven."""
     seen: tuple[Conflict, ...] = ()

@@ -49,7 +49,7 @@ class Point(Generic[PlanT]):
     bound: float | None
     """Proven: no plan within the cap has less of the second term. By weights: of the weighted sum."""
     proven: bool
-    """Is the second term (or the weighted sum) within the requested gap of that bound?"""
+    """True if the second term (or the weighted sum) is within the requested gap of that bound."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -237,7 +237,7 @@ class _Epsilon(Generic[PlanT]):
         self._keep = dict(asked.caps)
         self._caps = dict(asked.caps)
         self.infeasible = False
-        """Is it proven that there is no plan, whatever is kept?"""
+        """True if it is proven that there is no plan, whatever is kept."""
         self._backend = backends.get(asked.solver)
         self.last = feasible_current_plan(self._kind, asked.problem)
         """The plan that the next solve begins with."""

@@ -74,7 +74,7 @@ class Diff(Summarised):
     violations: tuple[int, int]
     """Numbers of limits that each plan breaks."""
     from_today: bool = False
-    """Is the first plan the present state?"""
+    """True if the first plan is the present state."""
     today: CurrentState | None = None
     """The present state as the first plan's instance states it; None where its kind has none."""
 

@@ -65,7 +65,7 @@ def read_events(plan: str | PathLike[str]) -> tuple[Event, ...]:
 
 
 def has_events(path: Path) -> bool:
-    """Is the file empty, or is its first line an event? Raises OSError where it cannot be read."""
+    """Whether the file is empty or its first line is an event. Raises OSError where it cannot be read."""
     with path.open("rb") as file:
         first = file.readline(LONGEST)
     try:

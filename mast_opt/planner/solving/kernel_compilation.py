@@ -151,7 +151,7 @@ class _Compiler:
     def __init__(self, cancel: threading.Event, on_compile: Callable[[], None], elsewhere: bool) -> None:
         self._cancel, self._on_compile, self._elsewhere = cancel, on_compile, elsewhere
         self.began = False
-        """Has anything been compiled?"""
+        """Whether anything has been compiled."""
 
     def _at_kernel(self, dispatcher: Any) -> None:
         if self._elsewhere and type(dispatcher._cache).__name__ != "NullCache":

@@ -35,7 +35,7 @@ class Progress:
         self.x: FloatArray | None = None
         """The incumbent's columns; None where there is none, or where only the solver knows them yet."""
         self.answering = False
-        """Has the solver been asked to write its answer, and can it?"""
+        """True if the solver has been asked to write its answer, and is able to."""
 
     @property
     def elapsed_s(self) -> float:

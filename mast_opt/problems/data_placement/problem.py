@@ -112,9 +112,9 @@ class DataPlacement(GroupedProblem["Plan"]):
     """None: any region may read or copy from any other, at no price and without a limit."""
     objective: Objective
     remote_reads: bool
-    """May work read a dataset that its region does not hold?"""
+    """True if work may read a dataset that its region does not hold."""
     may_refuse: bool
-    """May work stay unserved, at a price?"""
+    """True if work may stay unserved, at a price."""
     days: Fraction
     """Time for the copies."""
     provenance: str = ""

@@ -121,7 +121,7 @@ class JobPlacement(GroupedProblem["Plan"]):
     costs: Costs
     objective: Objective
     remote_reads: bool
-    """May a job run where its data is not, at a price?"""
+    """True if a job may run where its data is not, at a price."""
     provenance: str = ""
     movable: Movable = NOTHING_MOVES
     """Running jobs that may be moved; the others stay where they are, or are stopped."""

@@ -51,15 +51,15 @@ class ElasticLimits:
     per_unit: float | None = None
     """Size of one unit in the rows' own unit; None for limits that are kept or given up as a whole."""
     whole: bool = False
-    """Are amounts whole units?"""
+    """True if amounts are whole units."""
     step: FloatArray | None = None
     """[L] units in which a limit can be ordered: a repair moves it by whole steps. None: by any amount."""
     most: FloatArray | None = None
     """[L] units by which a limit can be moved at most; None: without end."""
     alone: bool = False
-    """Is the least that one of these has to be moved by, all else as it is, an answer of its own?"""
+    """True if the least amount by which one of these has to be moved, all else as it is, is an answer of its own."""
     reshapes: bool = False
-    """Does giving one up take something out of the instance, so that plans no longer fit it?"""
+    """True if giving one up takes something out of the instance, so that plans no longer fit it."""
 
     @property
     def count(self) -> int:
@@ -158,7 +158,8 @@ class Decisions:
     verb: str = "runs"
     """Verb between the name and what ``now`` says."""
     lasting: Callable[[Violation], bool] = lambda violation: True
-    """Does the limit hold whatever is bought? Such limits, pins and bans, are described before those of capacity."""
+    """True if the limit holds whatever is bought. Such limits, pins and bans, are described before those of
+    capacity."""
 
 
 @dataclass(frozen=True)
@@ -240,7 +241,7 @@ class Risk:
     of: str
     """``plan`` or ``today``."""
     complete: bool
-    """Is it known for all work where it runs?"""
+    """Whether it is known for all work where it runs."""
     gpus: float
     """The fewest GPUs that all workloads accept together."""
     single_copies: tuple[SingleCopy, ...]

@@ -47,4 +47,5 @@ class FixedParts(Generic[ProblemT, PlanT]):
     """(problem, plan, axis → positions) → the problem with rules that hold those parts, for heuristics. Raises
     UnsupportedOption where no rule can say so. None: heuristics of this kind cannot keep parts."""
     settles: bool = False
-    """Is every decision a yes or no, or a share, so that a last pass counts the rows in which two plans differ?"""
+    """True if every decision is a yes or no, or a share, so that a last pass counts the rows in which two plans
+    differ."""

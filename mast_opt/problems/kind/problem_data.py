@@ -132,9 +132,9 @@ class Entities(Group):
     """
 
     MAY_REPEAT: ClassVar[bool] = False
-    """May labels occur twice?"""
+    """True if labels may occur twice."""
     MAY_BE_EMPTY: ClassVar[bool] = False
-    """May one label be empty?"""
+    """True if one label may be empty."""
 
     labels: tuple[str, ...]
 

@@ -66,7 +66,7 @@ class ResourceAllocation(GroupedProblem["Plan"]):
     members: Members
     uses: Uses
     whole: bool
-    """Is every share 0 or 1?"""
+    """True if every share has to be 0 or 1."""
     objective: Objective
     """Names the policy, one of ``POLICIES``."""
     provenance: str = ""

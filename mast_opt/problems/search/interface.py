@@ -193,7 +193,8 @@ class SearchResult(Generic[PlanT]):
     status: Status | None = None
     """Proven status where there is no plan, such as INFEASIBLE; None where nothing is proven."""
     finished: bool = True
-    """Is all that the objective asks for proven once the bound proves its value? Not where later levels are open."""
+    """Whether all that the objective asks for is proven once the bound proves its value: not where later levels are
+    open."""
 
 
 @dataclass(frozen=True)
@@ -258,7 +259,7 @@ class HeuristicSolver:
     limits: frozenset[str] = frozenset()
     """The limits on a whole plan that it keeps; ``solve`` refuses it where the instance has another."""
     constructive: bool = False
-    """Does it build one plan and end? It takes neither a start nor a number of iterations then."""
+    """True if it builds one plan and ends. It takes neither a start nor a number of iterations then."""
     rehearsals: Callable[[Any], tuple[Rehearsal, ...]] = _no_rehearsals
     """Problem → what compiles every kernel that it can call on this problem, the longest first; for None, on any
     problem."""

@@ -133,11 +133,11 @@ class DeletionFilter:
         self.needed: set[int] = set()
         """Members of the irreducible set of which it is proven that they cannot be left out."""
         self.minimal = False
-        """Is that so for all of them?"""
+        """True if that is so for all of them."""
         self.solves = 0
 
     def feasible(self, active: BoolArray, share: float = 1.0) -> bool | None:
-        """Is there a plan that keeps the active limits? None if the time did not suffice."""
+        """Whether there is a plan that keeps the active limits; None if the time did not suffice."""
         mip = self._elastic.held(active)
         if _said(self._solved(_continuous(mip), share)) is False:
             return False

@@ -41,7 +41,7 @@ class Repair:
     price: float
     """Σ exact amount · price; see ``explain`` for the prices."""
     cheapest: bool
-    """Is it proven that no other repair without the limits of earlier repairs is cheaper?"""
+    """True if it is proven that no other repair without the limits of earlier repairs is cheaper."""
     problem: Any
     """The repaired instance, with the rounded amounts."""
     plan: Any

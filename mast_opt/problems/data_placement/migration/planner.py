@@ -27,7 +27,7 @@ class Blocked:
     missing_mb: int
     """0 where storage is not what is missing."""
     full: bool = False
-    """Do remote reads take all of the links that could bring it?"""
+    """True if remote reads take all of the links that could bring it."""
 
 
 @dataclass(frozen=True)

@@ -104,18 +104,18 @@ class Moving:
         return dict(zip(ends, [SHARE * mb for mb in links.capacity_mb_per_day.tolist()], strict=True))
 
     def may_read(self, i: int, r: int, q: int) -> bool:
-        """May work in region r read the dataset from a replica in region q? ``r == q``: from its own region."""
+        """Whether work in region r may read the dataset from a replica in region q. ``r == q``: from its own region."""
         if self._outside[i][r] or self._outside[i][q]:
             return False
         return r == q or (self.problem.remote_reads and (self.link_kb is None or (q, r) in self.link_kb))
 
     def readable(self, i: int, r: int, holders: frozenset[int]) -> bool:
-        """May work in region r read the dataset from one of the holders? Says nothing of what links have to spare."""
+        """Whether work in region r may read the dataset from one of the holders, whatever the links have to spare."""
         return any(self.may_read(i, r, q) for q in holders)
 
     def served(self, i: int, r: int, holders: frozenset[int]) -> bool:
-        """Can work that is in region r already go on to read the dataset? From its own region it does so even where it
-        should not: outside the residency, today."""
+        """Whether work that is in region r already can go on to read the dataset. From its own region it does so even
+        outside the residency, today."""
         return r in holders or self.readable(i, r, holders)
 
     @cached_property

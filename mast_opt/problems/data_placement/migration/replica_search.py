@@ -157,7 +157,7 @@ class _Search:
         return following
 
     def _cheaper(self, state: ReplicaState, move: Move, following: ReplicaState) -> bool:
-        """Is this the cheapest way to the state so far? It is then the one that is remembered."""
+        """Whether this is the cheapest way to the state so far, which is then the one that is remembered."""
         cost = self.cost[state.key] + self._price(state, move, following)
         if following.key in self.cost and self.cost[following.key] <= cost:
             return False

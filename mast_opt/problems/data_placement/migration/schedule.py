@@ -81,7 +81,7 @@ class Calendar:
                 self._reserve(u, 1)
         self._due: list[Callable[[], None]] = []
         self._resumes = False
-        """Is the day that is spent next one that ended because nothing could go on?"""
+        """True if the day before ended because nothing could go on."""
         self._freed: dict[int, bool] = {}
         """Regions where something was freed in this wave, and whether that is storage alone."""
 

@@ -133,7 +133,8 @@ class MigrationState:
         return all(amount <= self.free[limit] for limit, amount in self.taken(u))
 
     def has_data(self, u: int, local: bool) -> bool:
-        """Can it read all its data where the plan has it? ``local``: in the same region, where the plan does so."""
+        """Whether a part can read all its data where the plan has it. ``local``: in the same region, where the plan
+        does so."""
         m = self.m
         for i, r, _, _ in self.loads.loads[u].reads_then:
             if local and m.plan.place[i, r] and r not in self.held[i]:

@@ -21,7 +21,7 @@ class SearchPlan:
     state: TetrisState
     cost: float
     within_limits: bool = False
-    """Was no hard limit exceeded at the last check?"""
+    """True if no hard limit was exceeded at the last check."""
 
     def check_limits(self, a: TetrisArrays, refuse: bool) -> None:
         """Check the limits again while one is exceeded: moves out of it were rewarded beyond their cost."""

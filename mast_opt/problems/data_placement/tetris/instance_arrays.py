@@ -88,7 +88,7 @@ class TetrisArrays(NamedTuple):
     arriving_price: FloatArray
     """[R] of an MB of new replicas."""
     remote_reads: bool
-    """Are they allowed? If not, a start may have some, but no incumbent has any."""
+    """True if remote reads are allowed. If not, a start may have some, but no incumbent has any."""
     remote_price: float
     """Price per unit of ``read_volume``."""
     relief: float

@@ -62,15 +62,15 @@ class Features:
     """Share of a region's GPUs of its type that the gang of the usual GPU takes."""
     remote_reads: bool
     splittable: bool
-    """May some work be split?"""
+    """True if some work may be split."""
     replicas_priced: bool
-    """Does a replica cost anything?"""
+    """True if a replica costs anything."""
     one_copy: bool
-    """May no dataset that is read have a second copy?"""
+    """True if no dataset that is read may have a second copy."""
     gpus: bool
-    """Does some work need GPUs?"""
+    """True if some work needs GPUs."""
     start: bool
-    """Is a plan given to start from?"""
+    """True if a plan is given to start from."""
 
     @classmethod
     def of(cls, problem: DataPlacement, start: Plan | None) -> Features:
@@ -99,7 +99,7 @@ class Budget:
     seconds: float
     """Infinite where there is no time limit."""
     counted: bool
-    """Are rounds counted, so that the clock must have no say?"""
+    """True if rounds are counted, so that the clock must have no say."""
     threads: int
 
 

@@ -160,7 +160,7 @@ class _Walk:
     ranks: list[Ints]
     """Positions by how many reads they are from the root."""
     joined: bool
-    """Does every read begin where the one before ends?"""
+    """Whether every read begins where the one before ends."""
 
 
 def _walk(trees: KeptTrees, p: DataPlacement) -> _Walk:

@@ -14,13 +14,13 @@ class ExhaustiveRepairStrategy(Strategy):
     """Decisions of exhaustive+repair on one instance."""
 
     sub_mips: bool
-    """Are some clusters or jobs solved exactly, or is the program too large for that?"""
+    """True if some clusters or jobs are solved exactly; False if the program is too large for that."""
     whole: bool
-    """Is the whole program solved before the rounds?"""
+    """True if the whole program is solved before the rounds."""
     prices: bool
-    """Are prices of capacity computed, which prove a bound?"""
+    """True if prices of capacity are computed, which prove a bound."""
     assignment: bool
-    """Is every other round a tabu search over single tasks?"""
+    """True if every other round is a tabu search over single tasks."""
     sub_mip_nodes: int
     """Most nodes of one; at its greatest value there is no limit."""
     sub_mip_time_limit_s: float

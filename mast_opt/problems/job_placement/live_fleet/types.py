@@ -179,7 +179,7 @@ class Job:
     prefer: str = "server"
     """Level that is close enough; with parts, for each of them."""
     preemptible: bool = False
-    """May it be stopped for more important work once it runs?"""
+    """True if it may be stopped for more important work once it runs."""
     gpu_hours_at_risk: float = 0.0
     """GPU-hours that are lost if it is stopped now; see ``Fleet.set_at_risk``."""
     tenant: str = ""

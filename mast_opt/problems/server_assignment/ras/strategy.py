@@ -17,9 +17,10 @@ class RasStrategy(Strategy):
     stages: tuple[str, ...]
     """Terms that are minimised one after another; empty for a weighted sum."""
     linear_relaxation: bool
-    """Is the linear relaxation solved exactly before round ``lp_round``, if the gap is still above ``lp_gap``?"""
+    """True if the linear relaxation is solved exactly before round ``lp_round``, if the gap is still above
+    ``lp_gap``."""
     sub_mips: bool
-    """Are some reservations solved exactly together, from round ``sub_mip_round`` on?"""
+    """True if some reservations are solved exactly together, from round ``sub_mip_round`` on."""
     integer_bound: str
     """The bound with whole servers is computed in ``every round``, or ``by time`` where the clock ends the search."""
     racks: int

@@ -29,7 +29,7 @@ class FoundOrder:
     moves: tuple[tuple[int, int, int], ...] | None
     """(process, source, target), as few as possible; None where no order was found."""
     exhausted: bool
-    """Was every state seen that can be reached? Without moves: is it proven that there is no order?"""
+    """True if every reachable state was seen; without moves, if it is proven that there is no order."""
 
 
 def search(problem: TaskReassignment, machine: Ints, free: Ints, target: Ints) -> FoundOrder:
@@ -117,7 +117,7 @@ class Blocked:
     missing: Ints
     """[K] room that is missing there for each resource."""
     conflict: bool
-    """Is a process of the same service on that machine?"""
+    """Whether a process of the same service is on that machine."""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ class Proposals(NamedTuple):
     upto: FloatArray
     """[5] cumulative shares of the operators, scaled to 1."""
     guided: bool
-    """Does a surrogate of the cost guide moves and exchanges of twins?"""
+    """True if a surrogate of the cost guides moves and exchanges of twins."""
     surrogate_share: float
     holder_share: float
     window: int

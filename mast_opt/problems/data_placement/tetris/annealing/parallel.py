@@ -25,7 +25,7 @@ class ParallelAnnealing:
 
     name = "parts"
     frequent = False
-    """Is every better plan worth a copy? Copying a large one takes time."""
+    """True if every better plan is copied, which takes time where plans are large."""
 
     def __init__(
         self,

@@ -55,7 +55,7 @@ class Relaxation:
             asked=np.zeros((datasets, regions), SINGLE),
         )
         self._follows = False
-        """Does the point follow from the prices, so that these may take their step?"""
+        """True if the point follows from the prices, so that these may take their step."""
         self._splittable = splittable
         self._supplied = a.supply > 0
         self._limited = a.quota_row >= 0
@@ -83,7 +83,7 @@ class Relaxation:
         self._iterations = 0
         self._last = -np.inf
         self.converged = False
-        """Has the bound stopped improving?"""
+        """Whether the bound has stopped improving."""
         finite = self._read_cap[np.isfinite(self._read_cap)]
         typical = float(finite.mean()) if finite.any() else float(a.new_price.mean())
         self._omega = 0.5 / typical if typical > 0 else 1.0

@@ -125,7 +125,7 @@ class FixAndOptimise:
         self._started = False
         self._reserve_s = 0.0 if math.isinf(self._left_s) else max(0.2, params.reserve * self._left_s)
         self._complete = False
-        """Has the whole program been solved?"""
+        """True if the whole program has been solved."""
 
     @property
     def _left_s(self) -> float:

@@ -20,7 +20,7 @@ class Runner:
     def __init__(self, params: RaceParams) -> None:
         self._params = params
         self.behind = False
-        """Have enough others had less at a rung?"""
+        """Whether enough others had less at a rung."""
         self.energies: list[float] = []
         """Energies at the rungs that it has passed, and at the one where it has just arrived."""
         self.judged = 0

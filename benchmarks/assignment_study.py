@@ -7,7 +7,7 @@ independent (c), or costs high where weights are low (d, e), capacity for 80% of
 optimum of those that the search does not prove itself; where it proves none, a Lagrangian relaxation gives a bound.
 ``--data`` adds the published instances of Chu and Beasley (1997) and of Yagiura, Ibaraki and Glover (2004): the folder
 ``data`` of https://github.com/fontanf/generalizedassignmentsolver; their best known values are in
-``benchmarks/suites/gap-values.csv``. Runs that the file of results has are not made again. Prints a table by class.
+``gap-values.csv`` next to the suites. Runs that the file of results has are not made again. Prints a table by class.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LIMIT_S, PROOF_S = 10.0, 5.0
 GAP = 1e-6
 TIGHT = 0.8
 """Share of the agents' mean weight of all items that they have room for: Chu and Beasley's."""
-VALUES = Path("benchmarks/suites/gap-values.csv")
+VALUES = Path("mast_opt/planner/bench/suite_files/gap-values.csv")
 WITHIN = 0.005
 FAILURES = 10
 """Subgradient steps without gain before they are halved."""

@@ -54,7 +54,7 @@ GPU = 1000
 UNMET = 10.0
 """Price of a required milli-GPU that no pattern of ``bound`` has yet, as opposed to 1 for one that is allocated."""
 ROUND_OFF = 1e-6
-PUBLISHED = Path(__file__).parent / "suites/fgd-published.csv"
+PUBLISHED = Path(__file__).parents[1] / "mast_opt/planner/bench/suite_files/fgd-published.csv"
 
 
 def rows(path: Path) -> list[Row]:

@@ -28,7 +28,7 @@ def test_the_best_known_plan_is_what_it_claims_to_be(path: Path) -> None:
     if kind_of(problem).analysis.conflicts(problem):
         assert not kept.exists(), "there is no plan for an instance that contradicts itself"
         return
-    assert kept.is_dir(), "add it to benchmarks/suites/best-known.toml: mast-opt bench best-known --update-best-known"
+    assert kept.is_dir(), "add it to suite_files/best-known.toml: mast-opt bench best-known --update-best-known"
     reading = read_plan_of(problem, kept)
     verdict = kind_of(problem).verification.verify(problem, reading.plan)
     assert verdict.violations == ()

@@ -26,7 +26,9 @@ IMAGES = "images"
 
 
 def command(
-    suite: Annotated[str, Parameter(help="A suite: the path of a .toml, or a name in benchmarks/suites. Or: report.")],
+    suite: Annotated[
+        str, Parameter(help="A suite: the path of a .toml, or one of mast-opt's, such as small. Or: report.")
+    ],
     /,
     *results: Annotated[Path, Parameter(help="With report: result files, or folders of them.")],
     out: Annotated[Path | None, Parameter(help="Folder of the results; with report, the page.")] = None,
@@ -73,6 +75,9 @@ def command(
     chosen = read_suite(suite_path(suite), data)
     for name in chosen.skipped:
         run.say(f"{name} is left out: it imports public data; say where these are with --data", label="note:")
+    if chosen.absent:
+        words = f"left out, since only the repository has what they need: {', '.join(chosen.absent)}"
+        run.say(words, label="note:")
     work = plan(chosen, out or RESULTS, filter, again=again)
     run.record["suite"] = chosen.name
     run.record["runs"] = {"todo": len(work.todo), "done": work.done}

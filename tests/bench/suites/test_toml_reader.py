@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,15 +14,15 @@ import mast_opt
 from mast_opt.core.errors import SuiteError, UsageError
 from mast_opt.planner.bench import Suite, read_suite
 from mast_opt.planner.bench.results.store import used_by
-from mast_opt.planner.bench.suites.instances import Generated, Imported, Program
-from mast_opt.planner.bench.suites.toml_reader import suite_path
+from mast_opt.planner.bench.suites.instances import Generated, Imported, Program, Stored
+from mast_opt.planner.bench.suites.toml_reader import FOLDER, suite_path
 from mast_opt.problems.job_placement import JobPlacement
 from mast_opt.problems.kind.header import Objective
 from mast_opt.problems.registry import kind_names
 from tests.bench.conftest import SUITE
 from tests.platforms import needs
 
-SUITES = sorted((Path(__file__).parents[3] / "benchmarks" / "suites").glob("*.toml"))
+SUITES = sorted(FOLDER.glob("*.toml"))
 
 
 def test_trials_are_instances_times_solvers(suite: Suite) -> None:
@@ -255,6 +257,50 @@ def test_the_committed_suites_are_whole(path: Path) -> None:
     labels = [trial.label for trial in suite.trials]
     assert len(set(labels)) == len(labels)
     assert suite.about
+
+
+@pytest.mark.parametrize("name", ["smoke", "small"])
+def test_an_installation_runs_these_suites_without_the_repository(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, bench = Path(__file__).parents[3], Path("mast_opt") / "planner" / "bench"
+    stated = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    for source, target in stated["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"].items():
+        copy = shutil.copytree if (root / source).is_dir() else shutil.copy
+        (tmp_path / target).parent.mkdir(parents=True, exist_ok=True)
+        copy(root / source, tmp_path / target)
+    installed = tmp_path / bench / "suite_files"
+    shutil.copytree(root / bench / "suite_files", installed)
+    monkeypatch.setattr("mast_opt.planner.bench.suites.toml_reader.FOLDER", installed)
+    monkeypatch.chdir(tmp_path)
+    found, whole = read_suite(suite_path(name)), read_suite(root / bench / "suite_files" / f"{name}.toml")
+    peers = {trial.contestant.name for trial in whole.trials if trial.contestant.peer is not None}
+    assert set(found.absent) == peers
+    ours = [trial.label for trial in whole.trials if trial.contestant.peer is None]
+    assert [trial.label for trial in found.trials] == ours
+    assert [trial.facts["source"] for trial in found.trials if isinstance(trial.source, Stored)] == [
+        trial.facts["source"]
+        for trial in whole.trials
+        if isinstance(trial.source, Stored) and trial.contestant.peer is None
+    ]
+
+
+@pytest.mark.parametrize("path", SUITES, ids=lambda path: path.stem)
+def test_a_suite_of_ours_leaves_out_what_is_not_installed(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(path.parent, tmp_path / "suite_files")
+    monkeypatch.setattr("mast_opt.planner.bench.suites.toml_reader.FOLDER", tmp_path / "suite_files")
+    found = read_suite(tmp_path / "suite_files" / path.name)
+    assert found.trials or found.absent or found.skipped
+    assert not any(isinstance(trial.source, (Stored, Program)) or trial.contestant.peer for trial in found.trials)
+
+
+def test_files_are_looked_up_in_the_folders_above(suite_file: Path) -> None:
+    below = suite_file.parent / "studies" / "mine"
+    below.mkdir(parents=True)
+    moved = suite_file.rename(below / suite_file.name)
+    assert next(trial.label for trial in read_suite(moved).trials) == "tiny/tiny/highs/2s/seed0"
 
 
 @pytest.mark.parametrize("name", ["smoke", "small"])

@@ -109,3 +109,5 @@ class Suite:
     """Plots of the report: some of ``mast_opt.planner.bench.reporting.plots.PLOTS``."""
     skipped: tuple[str, ...] = ()
     """Entries left out because their data were not given."""
+    absent: tuple[str, ...] = ()
+    """Entries and contestants of mast-opt's own suites left out because what they need is not installed."""

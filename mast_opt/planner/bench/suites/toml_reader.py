@@ -7,9 +7,9 @@ solvers, time_limits_s, seeds, threads, gap, plots      of every entry that does
 [[entry]] name                          and where its instances come from:
     kind, family, sizes, instance_seeds         a generator
         objective, rules                            in the place of the family's, as in instance.toml
-    instances                                   files, relative to the suite's file
+    instances                                   files, in the suite's folder or in one above it
     importer, data, settings                    public data: patterns under the folder given as --data
-    program, arguments                          a script that prints one JSON object of figures
+    program, arguments                          a script, found like files, that prints one JSON object of figures
     program, arguments, data                    the same for each file of public data that a pattern fits
 [reference] file, column, best, bound   a CSV file next to the suite with values that others have published
 [[known_issue]] words, contestant, entry
@@ -38,7 +38,8 @@ from mast_opt.planner.solving import solver_names
 from mast_opt.planner.solving.solver_params import solver_params
 from mast_opt.problems.registry import kind_named
 
-FOLDER = Path("benchmarks/suites")
+FOLDER = Path(__file__).parents[1] / "suite_files"
+"""Suites of mast-opt. What they name and only the repository has is left out where it is not there."""
 _SETTINGS = {"solvers": [], "time_limits_s": [60.0], "seeds": [0], "threads": 1, "gap": 1e-4}
 _TOP = {*_SETTINGS, "title", "about", "plots", "contestants", "entry", "reference", "known_issue"}
 _ENTRY = {
@@ -53,22 +54,27 @@ _REFERENCE = {"file", "column", "best", "bound"}
 
 
 def suite_path(name: str) -> Path:
-    """The file of a suite: a path that ends in .toml, or a name under ``benchmarks/suites`` here.
+    """The file of a suite: a path that ends in .toml, the name of one of mast-opt's, or of one in the current folder.
 
     Raises:
         UsageError: there is no such file; lists the names that there are.
     """
-    path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
-    if _is_file(path):
-        return path
-    known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.toml"))) or f"none in {FOLDER}"
-    raise UsageError(f"there is no suite {name!r} ({path}); expected the path of a .toml file, or one of: {known}")
+    paths = [Path(name)] if name.endswith(".toml") else [FOLDER / f"{name}.toml", Path(f"{name}.toml")]
+    for path in paths:
+        if _is_file(path):
+            return path
+    known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.toml")))
+    raise UsageError(f"there is no suite {name!r} ({paths[-1]}); expected the path of a .toml file, or one of: {known}")
 
 
 def _is_file(path: Path) -> bool:
+    return _is_there(path) and path.is_file()
+
+
+def _is_there(path: Path) -> bool:
     """False for a path that no system can have, too: one that is too long, or with a null character."""
     try:
-        return path.is_file()
+        return path.exists()
     except (OSError, ValueError):
         return False
 
@@ -108,6 +114,8 @@ class _Reader:
         self._data = data
         self._faults = faults
         self._skipped: list[str] = []
+        self._absent: dict[str, None] = {}
+        """Names of entries and contestants that need what this installation lacks."""
 
     def suite(self) -> Suite:
         """Suite that the file states."""
@@ -123,11 +131,11 @@ class _Reader:
             except (MastOptError, OSError, ValueError) as error:
                 self._faults.add(f"{self._path.name}, {place}", f"instances that can be had ({error})")
                 continue
-            if not sources and not self._faults:
+            if not sources and not self._faults and entry.get("name") not in self._absent:
                 self._skipped.append(str(entry.get("name")))
             for source in sources:
                 trials += self._trials(place, entry, source, contestants, references)
-        if not trials and not self._skipped and not self._faults:
+        if not trials and not self._skipped and not self._absent and not self._faults:
             self._faults.add(self._path.name, "at least one [[entry]] with instances and solvers")
         issues = list(self._issues())
         return Suite(
@@ -139,6 +147,7 @@ class _Reader:
             known_issues=tuple(issues),
             plots=tuple(self._stated.get("plots", ())),
             skipped=tuple(self._skipped),
+            absent=tuple(self._absent),
         )
 
     def _trials(
@@ -152,7 +161,7 @@ class _Reader:
         settings = {name: entry.get(name, self._stated.get(name, default)) for name, default in _SETTINGS.items()}
         if not settings["solvers"]:
             self._faults.add(f"{self._path.name}, {place}: solvers", "at least one solver, here or for the whole suite")
-        for name in settings["solvers"]:
+        for name in (name for name in settings["solvers"] if name not in self._absent):
             chosen = contestants.get(name, Contestant(name, None if isinstance(source, Program) else name))
             if not isinstance(source, Program) and not self._takes(place, source, chosen):
                 continue
@@ -208,14 +217,28 @@ class _Reader:
         elif "kind" in entry:
             yield from self._generated(place, entry)
         elif "instances" in entry:
-            for path in (self._folder / name for name in entry["instances"]):
-                yield Stored(kind_of_file(path), path)
+            for path in (self._found(name, entry["name"]) for name in entry["instances"]):
+                if path is not None:
+                    yield Stored(kind_of_file(path), path)
         elif "importer" in entry:
             yield from self._imported(place, entry)
         elif "program" in entry:
             yield from self._programs(place, entry)
         else:
             self._faults.add(f"{self._path.name}, {place}", "one of: kind, instances, importer, program")
+
+    def _found(self, name: str, by: str) -> Path | None:
+        """A file that ``by`` names: in the suite's folder or the nearest one above it that has it.
+
+        None where a suite of mast-opt's own names what is not installed; otherwise the path in the suite's folder.
+        """
+        for folder in (self._folder, *self._folder.absolute().parents):
+            if _is_there(folder / name):
+                return folder / name
+        if self._folder == FOLDER:
+            self._absent[by] = None
+            return None
+        return self._folder / name
 
     def _generated(self, place: str, entry: Mapping[str, Any]) -> Iterator[Source]:
         kind = kind_named(entry["kind"])
@@ -237,7 +260,9 @@ class _Reader:
             yield Generated(kind.name, family, dict(entry.get("sizes", {})), seed, **header)
 
     def _programs(self, place: str, entry: Mapping[str, Any]) -> Iterator[Program]:
-        script, arguments = self._folder / entry["program"], dict(entry.get("arguments", {}))
+        script, arguments = self._found(entry["program"], entry["name"]), dict(entry.get("arguments", {}))
+        if script is None:
+            return
         if "data" not in entry:
             yield Program(script, arguments)
         elif self._data is not None:
@@ -267,16 +292,16 @@ class _Reader:
 
     def _contestant(self, name: str, given: Mapping[str, Any]) -> Contestant:
         self._known(f"contestants.{name}", given, _CONTESTANT)
-        peer = self._folder / given["peer"] if "peer" in given else None
+        peer = self._found(given["peer"], name) if "peer" in given else None
         if peer is not None and not _is_file(peer):
             self._faults.add(f"{self._path.name}, contestants.{name}: peer", "a script that is there", value=peer)
-        ignored = [] if peer is None else sorted(given.keys() & _SOLVER_ONLY)
+        ignored = [] if "peer" not in given else sorted(given.keys() & _SOLVER_ONLY)
         for setting in ignored:
             where = f"{self._path.name}, contestants.{name}: {setting}"
             self._faults.add(where, "none, since a peer is given nothing but limits", value=given[setting])
         return Contestant(
             name=name,
-            solver=None if peer is not None else given.get("solver", name),
+            solver=None if "peer" in given else given.get("solver", name),
             formulation=given.get("formulation", "base"),
             options=tuple(given.get("options", {}).items()),
             iterations=given.get("iterations"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -76,6 +77,7 @@ def command(
         tables={table.name: _rows(table) for table in found.tables},
         instance={table.name: _rows(table) for table in found.instance},
         same=not found.differs,
+        worth=[asdict(one) for one in found.changes],
         today=today_keys(found.today),
     )
 

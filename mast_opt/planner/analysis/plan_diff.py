@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
+from mast_opt.core.arrays import labels_of
 from mast_opt.core.errors import UsageError
 from mast_opt.core.fork_safety import use_tables
 from mast_opt.core.number_format import plain
 from mast_opt.core.summary import Summarised, Summary
+from mast_opt.core.verdict import Verdict
 from mast_opt.planner.io.validation.frames import table_frames
 from mast_opt.planner.solving import verify
 from mast_opt.problems.kind.current_state import CurrentState
+from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.kind.schema import Schema, Table, Tables
 from mast_opt.problems.registry import check_plan, kind_of
@@ -58,6 +62,25 @@ class Change:
         return None if self.before is None or self.after is None else self.after - self.before
 
 
+LEAST_WORTH = 1e-9
+"""Differences of terms below it are rounding."""
+MOST_CHANGES = 500
+"""Independent changes beyond which none is measured: each takes a verification."""
+
+
+@dataclass(frozen=True)
+class Worth:
+    """One independent change between two plans, and what undoing it alone would cost."""
+
+    change: str
+    buys: float
+    """The objective of the second plan without the change, less that with it."""
+    terms: Mapping[str, float]
+    """Contribution of each term to that, where there is any."""
+    keeps: tuple[str, ...]
+    """Limits that the plan would break without it."""
+
+
 @dataclass(frozen=True, repr=False)
 class Diff(Summarised):
     """Differences between two plans."""
@@ -77,6 +100,8 @@ class Diff(Summarised):
     """True if the first plan is the present state."""
     today: CurrentState | None = None
     """The present state as the first plan's instance states it; None where its kind has none."""
+    changes: tuple[Worth, ...] = ()
+    """Independent changes by what each buys, the most first; none where a kind does not tell them apart."""
 
     @property
     def differs(self) -> bool:
@@ -151,7 +176,27 @@ def diff(
         violations=(len(verdicts[0].violations), len(verdicts[1].violations)),
         from_today=from_today,
         today=kind.analysis.current_state(first),
+        changes=_worths(kind, problem, before, after, verdicts[1]) if labels_of(first) == labels_of(problem) else (),
     )
+
+
+def _worths(
+    kind: Kind[Any, Any], problem: Problem[PlanT], before: PlanT, after: PlanT, found: Verdict
+) -> tuple[Worth, ...]:
+    """The independent changes, those that keep limits first, then by what they buy, the most first."""
+    groups = kind.analysis.hooks().change_groups
+    changes = None if groups is None else groups(problem, before, after)
+    if changes is None or len(changes.words) > MOST_CHANGES:
+        return ()
+    every, weights = frozenset(range(len(changes.words))), problem.objective.weights
+    worths = []
+    for at, words in enumerate(changes.words):
+        without = kind.verification.verify(problem, changes.only(every - {at}))
+        terms = {name: weight * (without.terms[name] - found.terms[name]) for name, weight in weights.items()}
+        terms = {name: value for name, value in terms.items() if abs(value) > LEAST_WORTH}
+        broken, anyway = ({violation.name for violation in one.violations} for one in (without, found))
+        worths.append(Worth(words, without.objective - found.objective, terms, tuple(sorted(broken - anyway))))
+    return tuple(sorted(worths, key=lambda worth: (not worth.keeps, -worth.buys)))
 
 
 def tables_diff(schema: Schema, before: Tables, after: Tables) -> tuple[TableDiff, ...]:

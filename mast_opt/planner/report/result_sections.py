@@ -34,7 +34,22 @@ def diff_sections(found: Diff) -> tuple[Section, ...]:
     rows = tuple((name, change.before, change.after, change.by) for name, change in figures.items() if _moves(change))
     heads = (Head("figure"), *Form.AMOUNT.heads("before", "after", "change"))
     tables = [table_section(table) for table in (*found.tables, *found.instance) if table.differs]
-    return (Section("Figures", heads, rows), *tables)
+    return (Section("Figures", heads, rows), *worth_sections(found), *tables)
+
+
+def worth_sections(found: Diff) -> tuple[Section, ...]:
+    """What each independent change buys, the most first."""
+    if not found.changes:
+        return ()
+    heads = (*Form.TEXT.heads("change"), Head("buys", Form.AMOUNT), *Form.TEXT.heads("of which", "keeps"))
+    rows = tuple((one.change, one.buys, _of_which(one.terms), ", ".join(one.keeps) or None) for one in found.changes)
+    note = "Growth of the objective if this change alone were undone, and limits that it keeps."
+    return (Section("What each change buys", heads, rows, note),)
+
+
+def _of_which(terms: Mapping[str, float]) -> str:
+    largest = sorted(terms.items(), key=lambda term: -abs(term[1]))
+    return ", ".join(f"{name} {value:+.3g}" for name, value in largest[:3])
 
 
 def _moves(change: Change) -> bool:

@@ -16,6 +16,7 @@ from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.errors import UnsupportedOption
 from mast_opt.core.solve_result import SolveParams, Status, relative_gap
 from mast_opt.core.verdict import Verdict
+from mast_opt.core.wording import counted
 from mast_opt.problems.backends.base import Backend
 from mast_opt.problems.kind.formulation import Formulation
 from mast_opt.problems.kind.kind import Kind
@@ -53,9 +54,10 @@ class LastPass:
 
     def __str__(self) -> str:
         of = "today" if self.reference == "today" else "the plan to stay near"
+        words = f"differs from {of} in {counted(self.rows, 'row')}"
         if self.rows == self.rows_before:
-            return f"{self.rows} rows differ from {of}; no plan as good has fewer that was found"
-        return f"{self.rows} rows differ from {of} instead of {self.rows_before}, for {self.price:.3g} in the objective"
+            return f"{words}; no plan as good with fewer was found"
+        return f"{words} instead of {self.rows_before:,}, for {self.price:.3g} in the objective"
 
 
 @dataclass(frozen=True)

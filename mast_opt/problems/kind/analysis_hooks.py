@@ -324,6 +324,16 @@ class Expansion:
 
 
 @dataclass(frozen=True)
+class ChangeGroups:
+    """Changes from one plan to another that can be made, or left, one by one."""
+
+    words: tuple[str, ...]
+    """Each change in the words of the domain."""
+    only: Callable[[frozenset[int]], Any]
+    """The first plan with some of the changes made."""
+
+
+@dataclass(frozen=True)
 class AnalysisHooks:
     """Everything that can be asked of a kind of problem; what is empty makes no sense for it."""
 
@@ -355,3 +365,5 @@ class AnalysisHooks:
     """How it grows by purchases; None where nothing can be bought."""
     rolling: Rolling | None = None
     """How it is planned over periods; None where it is not."""
+    change_groups: Callable[[Any, Any, Any], ChangeGroups | None] | None = None
+    """(problem, plan, later plan) → the independent changes between them; None where they depend on one another."""

@@ -10,7 +10,13 @@ from rich.text import Text
 from mast_opt.core.number_format import UNKNOWN, plain
 from mast_opt.core.wording import counted
 from mast_opt.planner.analysis.plan_diff import Change, Diff
-from mast_opt.planner.report.result_sections import moves_section, stops_section, stuck_section, table_section
+from mast_opt.planner.report.result_sections import (
+    moves_section,
+    stops_section,
+    stuck_section,
+    table_section,
+    worth_sections,
+)
 from mast_opt.planner.report.terminal.current_state import today_section
 from mast_opt.planner.report.terminal.layout import light_table, print_table, print_words
 from mast_opt.planner.report.terminal.sections import TOP_ROWS, show_section
@@ -30,6 +36,8 @@ def show_diff(console: Console, found: Diff, rows: int | None = TOP_ROWS) -> Non
         show_section(console, today_section(found.today), rows)
     _figures(console, "Objective and terms", {"objective": found.objective, **found.terms}, partial=partial)
     _figures(console, "Metrics", found.metrics, partial=partial)
+    for section in worth_sections(found):
+        show_section(console, section, rows)
     for table in (*found.tables, *found.instance):
         if table.differs:
             show_section(console, table_section(table), rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mast_opt.problems.data_placement.analysis.alternatives import WORKLOAD_CHOICES
+from mast_opt.problems.data_placement.analysis.change_groups import change_groups
 from mast_opt.problems.data_placement.analysis.dataset_alternatives import DATASET_CHOICES
 from mast_opt.problems.data_placement.analysis.elastic_program import relief
 from mast_opt.problems.data_placement.analysis.joint_periods import JOINT
@@ -36,5 +37,6 @@ QUESTIONS = AnalysisHooks(
     loss=settle_loss,
     risk=risk,
     expansion=EXPANSION,
+    change_groups=change_groups,
     rolling=Rolling(carried, unhurried, with_replicas, today, JOINT),
 )

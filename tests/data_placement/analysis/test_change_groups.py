@@ -1,0 +1,49 @@
+"""What each independent change between two plans buys, and plans with some of the changes."""
+
+from __future__ import annotations
+
+import pytest
+
+import mast_opt
+from mast_opt.problems.data_placement import DataPlacement, Plan
+from mast_opt.problems.data_placement.analysis.change_groups import change_groups
+from mast_opt.problems.data_placement.plan import today
+
+
+@pytest.fixture(scope="module")
+def company() -> DataPlacement:
+    return mast_opt.generate("data-placement", "organisation", seed=1, datasets=10, workloads=14, regions=3)
+
+
+@pytest.fixture(scope="module")
+def plan(company: DataPlacement) -> Plan:
+    found = mast_opt.solve(company, "highs", threads=1, gap=0.01).plan
+    assert found is not None
+    return found
+
+
+def test_all_changes_together_are_the_second_plan(company: DataPlacement, plan: Plan) -> None:
+    now = today(company)
+    assert now is not None
+    changes = change_groups(company, now, plan)
+    assert changes is not None
+    assert len(changes.words) > 1
+    none, every = changes.only(frozenset()), changes.only(frozenset(range(len(changes.words))))
+    for made, wanted in ((none, now), (every, plan)):
+        verdict, expected = mast_opt.verify(company, made), mast_opt.verify(company, wanted)
+        assert verdict.objective == pytest.approx(expected.objective)
+        assert verdict.violations == expected.violations
+
+
+def test_a_difference_says_what_each_change_buys(company: DataPlacement, plan: Plan) -> None:
+    found = mast_opt.diff(company, None, plan)
+    assert len(found.changes) > 1
+    for one in found.changes:
+        assert one.buys == pytest.approx(sum(one.terms.values()), abs=1e-6)
+        assert one.keeps or one.buys >= -0.02 * found.objective.after  # within the gap, undoing it gains nothing
+    buys = [one.buys for one in found.changes if not one.keeps]
+    assert buys == sorted(buys, reverse=True)
+
+
+def test_equal_plans_have_no_changes(company: DataPlacement, plan: Plan) -> None:
+    assert mast_opt.diff(company, plan, plan).changes == ()

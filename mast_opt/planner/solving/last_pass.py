@@ -157,8 +157,8 @@ def settling_of(kind: Kind[Any, Any], problem: Problem[Any], near: object, freez
 
 def most_allowed(status: Status, objective: float, bound: float | None, gap: float) -> float:
     """The largest objective after the pass: a proof within the gap stays one, and nothing else grows by more than
-    ``SLACK``."""
-    most = objective + SLACK * abs(objective)
+    ``SLACK``, or the gap asked for where that is larger."""
+    most = objective + max(SLACK, gap) * abs(objective)
     if status is Status.OPTIMAL:
         proven = bound if bound is not None else objective
         most = min(most, max(objective, proven / (1 - gap) if gap < 1 else most))

@@ -54,7 +54,7 @@ def _in_child() -> None:
 
 
 def _threads_run() -> bool:
-    """Whether somebody else has started the table library's threads; False where the system does not show threads."""
+    """Whether other code has started the table library's threads; False where the system does not show threads."""
     try:
         names = [(task / "comm").read_text() for task in Path("/proc/self/task").iterdir()]
     except OSError:

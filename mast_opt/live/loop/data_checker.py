@@ -42,7 +42,7 @@ class DataCheck:
         return region in self.replicas.get(dataset, ())
 
     def storage_set(self, event: StorageSet) -> None:
-        """A region can store so much."""
+        """Check the storage of a region."""
         self._storage[event.region] = event.storage_mb
 
     def created(self, event: DatasetCreated) -> None:
@@ -56,7 +56,7 @@ class DataCheck:
         self.replicas[event.dataset] = set(event.regions)
 
     def copy_asked(self, event: CopyAsked) -> None:
-        """A copy begins; it takes its whole room from now on."""
+        """Check the begin of a copy, which takes its whole room at once."""
         if not self.holds(event.dataset, event.source):
             self._wrong("data", f"{event.dataset} is copied from {event.source}, which does not hold it whole")
         if self.holds(event.dataset, event.region) or (event.dataset, event.region) in self._copying:

@@ -44,7 +44,7 @@ class Datasets:
         return self.replicas.get(dataset, NOWHERE)
 
     def has_room(self, region: str, size_mb: int) -> bool:
-        """Whether a region can store so much more."""
+        """Whether a region can store that much more."""
         most = self.storage_mb.get(region)
         return most is None or self.stored_mb.get(region, 0) + size_mb <= most
 

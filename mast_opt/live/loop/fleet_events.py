@@ -60,7 +60,7 @@ class MoveAsked(Event):
 
 @dataclass(frozen=True, slots=True)
 class ServerMoved(Event):
-    """A server is part of another cluster from now on."""
+    """Event of a server that is part of another cluster from now on."""
 
     server: str
     region: str
@@ -69,7 +69,7 @@ class ServerMoved(Event):
 
 @dataclass(frozen=True, slots=True)
 class StorageSet(Event):
-    """A region can store so much."""
+    """Event of a region's storage."""
 
     region: str
     storage_mb: int
@@ -77,8 +77,8 @@ class StorageSet(Event):
 
 @dataclass(frozen=True, slots=True)
 class DatasetCreated(Event):
-    """There is a dataset from now on, whole in these regions. Of a dataset that there was: its size and owner from now
-    on; the regions are those where it is."""
+    """Event of a dataset that exists from now on, whole in these regions; of a known dataset, its size and owner
+    change, and the regions are those where it is."""
 
     dataset: str
     size_mb: int
@@ -125,7 +125,7 @@ class ReplicaDropped(Event):
 
 @dataclass(frozen=True, slots=True)
 class LeadTaken(Event):
-    """A process leads from now on."""
+    """Event of a process that leads from now on."""
 
     holder: str
     epoch: int

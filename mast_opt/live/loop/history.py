@@ -43,7 +43,7 @@ class Steps:
         return np.maximum.reduceat(self.at(bounds), np.searchsorted(bounds, edges[:-1]))
 
     def time_of_at_least(self, amount: int, since_ms: int, until_ms: int) -> int:
-        """Milliseconds of a span in which there was so much."""
+        """Milliseconds of a span in which there was at least that amount."""
         first, last = np.searchsorted(self.at_ms, (since_ms, until_ms), side="right")
         times = np.concatenate([[since_ms], self.at_ms[first:last], [until_ms]])
         return int(np.diff(times)[self.at(times[:-1]) >= amount].sum())

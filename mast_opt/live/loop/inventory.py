@@ -112,7 +112,7 @@ class Inventory:
         return self._fleet.fail(event.server)
 
     def move_asked(self, event: ev.MoveAsked) -> None:
-        """A server takes no job from now on."""
+        """Close a server to new jobs."""
         if event.server not in self.up or event.server in self.moving:
             raise Unfit(f"server {event.server} cannot be moved: it moves already, or is not in service")
         self.moving[event.server] = event.cluster

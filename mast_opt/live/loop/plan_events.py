@@ -53,7 +53,7 @@ class SolveEnded(Event):
 
 @dataclass(frozen=True, slots=True)
 class PlanAdopted(Event):
-    """A plan is carried out from now on."""
+    """Event of a plan that is carried out from now on."""
 
     path: str
     plan: str

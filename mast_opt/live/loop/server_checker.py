@@ -97,7 +97,7 @@ class ServerCheck:
         return False
 
     def move_asked(self, event: MoveAsked) -> None:
-        """A server takes no job from now on."""
+        """Note that a server takes no job from now on."""
         server = self.servers.get(event.server)
         if server is None or not server.in_service or server.moves_to:
             self._wrong("server", f"server {event.server} cannot be moved: it moves, or is not in service")

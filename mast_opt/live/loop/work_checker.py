@@ -22,7 +22,7 @@ class Hold:
     end_ms: int
     gpu_types: Collection[str]
     others: Sequence[tuple[int, JobSpec | None]] = ()
-    """(time, who had the same GPUs from then on), ascending; nobody before the first."""
+    """(time, partner on the same GPUs from then on), ascending; none before the first."""
 
     @property
     def where(self) -> str:

@@ -76,7 +76,7 @@ def solve(
     demand: ArrayLike | None = None,
     solver: str = "highs",
 ) -> Trade:
-    """The holdings of the highest total value, where nobody is worse off than with its own share.
+    """Holdings of the highest total value such that no user is worse off than with its own share.
 
     Args:
         value: [U, G] rate of a user's work on one GPU of each type, such as speedups over the slowest type.

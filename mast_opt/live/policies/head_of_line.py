@@ -1,4 +1,4 @@
-"""First come, first served and its relatives: one queue, and who does not fit lets nobody pass."""
+"""First come, first served and its relatives: one queue, in which a job that does not fit blocks all others."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Queue:
         self._heap: list[tuple[int, int, str]] = []
 
     def push(self, record: JobRecord) -> None:
-        """A job waits from now on."""
+        """Queue a job that waits from now on."""
         heapq.heappush(self._heap, (self.order(record), record.number, record.name))
 
     def head(self, view: View) -> str | None:
@@ -74,7 +74,7 @@ class Queue:
 
 
 class HeadOfLine:
-    """One queue over all regions; jobs start in its order, and nobody passes a job that does not fit.
+    """One queue over all regions; jobs start in its order, and none passes a job that does not fit.
 
     Args:
         name: ``fifo`` or ``sjf``.

@@ -72,7 +72,8 @@ _Head = tuple[tuple[int, int, int, int], str, Key]
 
 
 class Mast:
-    """Order: tier after quotas, then most credit, then the oldest. Whoever fits may pass whoever does not."""
+    """Policy of MAST, with the order: tier after quotas, then most credit, then the oldest. A job that fits may pass
+    one that does not."""
 
     name: str = "mast"
     reacts_to: ClassVar[frozenset[type]] = CHANGES | {ev.ReplicaDropped}

@@ -41,7 +41,7 @@ class PairTable:
         return len(self.names)
 
     def settle(self, elapsed_ms: int, half_ms: float) -> None:
-        """Shares are about to be computed again, so much later."""
+        """Prepare for shares that are computed again, after that much time."""
         self.deficit += self.share * elapsed_ms - (self.received - half_ms)
 
     def keep(self, position: Mapping[str, int]) -> None:

@@ -1,4 +1,4 @@
-"""Waiting jobs in classes of those that fit in the same places: whoever is refused speaks for its class."""
+"""Waiting jobs in classes of those that fit in the same places: the refusal of one holds for its class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens, their scopes, and how often somebody may ask.
+"""Tokens, their scopes, and the rate of requests that each allows.
 
 A token is shown once, when it is made; what is stored is a keyed hash of it. Where there are no tokens, whoever reaches
 the service may do everything, so it listens on this machine alone.
@@ -86,7 +86,7 @@ class Access:
 
     @property
     def open(self) -> bool:
-        """Whether there are no tokens, so that nobody has to show one."""
+        """Whether there are no tokens, so that none is needed."""
         return not self._tokens
 
     def add(self, name: str, scopes: Iterable[str], tenant: str = "") -> str:

@@ -14,8 +14,8 @@ WATCH_S = 0.2
 
 
 class Leading(threading.Thread):
-    """Prepares, waits until nobody else leads, then leads. It ends when it is stopped, when somebody else leads, or
-    when the log cannot be read.
+    """Thread that prepares, waits until no other process leads, then leads. It ends when it is stopped, when another
+    process leads, or when the log cannot be read.
 
     Args:
         stop: ends it.
@@ -62,8 +62,8 @@ class Leading(threading.Thread):
 
 
 def lead(live: Live, stop: threading.Event, on_wait: Callable[[str], None] = lambda words: None) -> bool:
-    """Start a loop as soon as nobody else leads; False if ``stop`` is set before. While somebody else leads, a store
-    that fails is tried again.
+    """Start a loop as soon as no other process leads; False if ``stop`` is set before. While another process leads, a
+    store that fails is tried again.
 
     Raises:
         StoreError: the store fails, and nobody else leads.

@@ -121,7 +121,7 @@ class Live:
     # --- from outside ---
 
     def start(self) -> None:
-        """Lead, read the log, and begin. Raises LeadHeld while somebody else leads, StoreError, CorruptStore."""
+        """Lead, read the log, and begin. Raises LeadHeld while another process leads, StoreError, CorruptStore."""
         self.begin()
         self._thread.start()
 

@@ -145,7 +145,7 @@ class SolveApi(Handlers):
         return json_of(found)
 
     async def adopt(self, asked: Asked) -> Response:
-        """A plan is carried out from now on, instead of what is left of the one before it."""
+        """Adopt a plan: it is carried out instead of what is left of the one before it."""
         who = self.who(asked, "operate")
         plan = await asyncio.to_thread(self._known, name_in(asked.path_params, "plan"))
 

@@ -147,7 +147,7 @@ class Solves:
         return self._root() / solve.id
 
     def prepare(self, asked: SolveRequest, by: str) -> Solve:
-        """Write the instance of now for a path, in a folder of its own. ``launch`` or ``discard`` follows. Raises
+        """Write the present instance for a path, in a folder of its own. ``launch`` or ``discard`` follows. Raises
         Problem: 409 where there is nothing to plan, 429 where enough solves run."""
         root = self._root()
         with self._lock:

@@ -163,7 +163,7 @@ class _Queue:
 
 
 def _log(rows: int, placements: int, shares: int, stops: int = 0) -> Log:
-    """A log with room for so much."""
+    """Empty log with room for that many events and shares."""
     return Log(
         at_ms=np.empty(rows, np.int64),
         kind=np.empty(rows, np.int8),

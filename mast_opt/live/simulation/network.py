@@ -59,7 +59,7 @@ class SimulatedNetwork:
             self._share()
 
     def set_down(self, now_ms: int, regions: Collection[str]) -> None:
-        """These regions are down from now on, and no others."""
+        """Set the regions that are down; all others are up."""
         self._advance(now_ms)
         self._down = frozenset(regions)
         self._share()

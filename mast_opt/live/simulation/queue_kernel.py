@@ -1,4 +1,4 @@
-"""Compiled replay of one queue whose order never changes and in which nobody is stopped: FIFO, SJF.
+"""Compiled replay of one queue whose order never changes and in which no job is stopped: FIFO, SJF.
 
 The head of the line blocks. At one instant jobs end first (in the order of their submission), then jobs come, then the
 head of the line is placed as long as it fits.

@@ -112,7 +112,7 @@ def free_up(servers: Servers, jobs: QueueJobs, attempts: Attempts, log: Log, at:
 
 @kernel
 def hold_again(servers: Servers, jobs: QueueJobs, attempts: Attempts, log: Log, at: Ints, job: int) -> bool:
-    """Give a job back what was taken from it, if nobody else holds it by now."""
+    """Give a job back what was taken from it, if no other job holds it by now."""
     if not take_again(servers, log.share_server, log.share_gpus, attempts.first_share[job], attempts.next_share[job]):
         return False
     at[FREE] -= jobs.need[job]

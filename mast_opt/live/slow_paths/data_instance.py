@@ -1,4 +1,4 @@
-"""The data placement of now: what the loop knows of regions, data and demand, as an instance to be solved."""
+"""Present data placement: regions, data and demand as the loop knows them, as an instance to be solved."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def data_instance(
     origins: Mapping[str, str] | None = None,
     forecast: Forecast = weighted_mean,
 ) -> DataPlacement | None:
-    """The instance of now; None if no work is to be planned for.
+    """Present instance; None if there is no work to plan for.
 
     A copy under way counts as a replica that stays. Work runs where all its data is, or not at all. Cores are left
     out: they come with the servers.

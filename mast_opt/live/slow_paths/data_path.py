@@ -62,7 +62,7 @@ class DataPathParams:
 
 
 class DataPath:
-    """Asks for the data placement of now, and carries it out wave by wave.
+    """Slow path of data: asks for a data placement from the present state, and carries it out wave by wave.
 
     Where no plan was found, the next instance asks for one replica of each dataset only.
 

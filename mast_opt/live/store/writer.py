@@ -17,7 +17,7 @@ MOST_TOGETHER = 4096
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A batch, the epoch of who writes it, and who waits for it."""
+    """Batch with the epoch of its writer and the future of its waiter."""
 
     epoch: int
     batch: Batch

@@ -100,7 +100,7 @@ class _Member(threading.Thread):
 
 
 class _Board:
-    """Board of what the members say: the best incumbent, which nobody has verified, and what each has proven."""
+    """Board of what the members say: the best incumbent, not verified yet, and what each has proven."""
 
     def __init__(
         self,

@@ -126,7 +126,7 @@ def together(
 
 
 def _said(error: BaseException) -> str:
-    """An error in words; one that nobody foresaw with its type."""
+    """An error in words; an unexpected one with its type."""
     return str(error) if isinstance(error, MastOptError) else f"{type(error).__name__}: {error}"
 
 

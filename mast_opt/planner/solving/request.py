@@ -34,7 +34,7 @@ class Request(Generic[PlanT]):
     formulation: str
     freeze: Mapping[str, Collection[str]] | None
     offers: PlanExchange | None = None
-    """Exchange where the solver leaves the plans that it finds while it works; None where nobody wants them."""
+    """Exchange where the solver leaves the plans that it finds while it works; None where they are not needed."""
     others: PlanExchange | None = None
     """Exchange from which it takes those of a solver that works on the instance at the same time; None for no other."""
 

@@ -32,7 +32,7 @@ class Extension:
 
 
 def extended(mip: Mip, more: Extension) -> Mip:
-    """The program with the extension; its objective and terms are those of before."""
+    """The program with the extension; its objective and terms stay as they were."""
     from scipy.sparse import coo_array, csr_array
 
     rows, columns = mip.shape

@@ -128,7 +128,7 @@ class ServerAssignment(GroupedProblem["Plan"]):
 
     @cached_property
     def owned(self) -> Bools:
-        """Mask [S] of the servers that somebody has today."""
+        """Mask [S] of the servers that a reservation has today."""
         return self.servers.owner < len(self.reservations)
 
     @cached_property
@@ -154,12 +154,12 @@ class ServerAssignment(GroupedProblem["Plan"]):
 
     @cached_property
     def stocks(self) -> ServerClasses:
-        """Servers of a type at a switchboard, whoever has them; the exact formulation counts these."""
+        """Servers of a type at a switchboard, whichever reservation has them; the exact formulation counts these."""
         return partition(self.servers.type, self.server_switchboard)
 
     @cached_property
     def rack_stocks(self) -> ServerClasses:
-        """Servers of a type in a rack, whoever has them; the second phase counts these."""
+        """Servers of a type in a rack, whichever reservation has them; the second phase counts these."""
         return partition(self.servers.type, self.servers.rack)
 
     @cached_property

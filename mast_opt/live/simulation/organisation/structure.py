@@ -1,4 +1,4 @@
-"""Structure of an organisation before anybody submits anything: teams, data, targets of demand, servers."""
+"""Structure of an organisation before the first job: teams, data, targets of demand, servers."""
 
 from __future__ import annotations
 

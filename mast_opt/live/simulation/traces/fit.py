@@ -51,7 +51,7 @@ def warnings_by_reason(impossible: Mapping[str, str]) -> list[InputWarning]:
 
 def warnings_of(trace: JobTrace) -> list[InputWarning]:
     """Warnings of what is allowed in a trace and was probably not meant: one for each reason why jobs fit nowhere, and
-    for jobs of which nobody knows how long they run."""
+    for jobs of unknown duration."""
     found = warnings_by_reason(jobs_that_fit_nowhere(trace))
     unknown = np.flatnonzero(trace.submissions.duration_ms < 0)
     if len(unknown):

@@ -148,7 +148,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _end_with(parent: int) -> None:
-    """End this process and what it started once its parent is gone: a run that nobody waits for disturbs the next."""
+    """End this process and its children once its parent is gone, since an abandoned run disturbs the next."""
     while os.getppid() == parent:
         time.sleep(1.0)
     os.killpg(0, signal.SIGKILL)

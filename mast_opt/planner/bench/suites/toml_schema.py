@@ -91,7 +91,7 @@ _TEXTS_ONLY = dict.fromkeys(("words", "contestant", "entry", "file", "column", "
 
 
 def check_shapes(file: str, stated: Mapping[str, Any], faults: Faults) -> None:
-    """Note every value that is not of the shape that its key asks for; keys that nobody knows are passed over."""
+    """Note every value that is not of the shape that its key asks for; unknown keys are passed over."""
     for where, given, shapes in _parts(file, stated):
         if not isinstance(given, Mapping):
             faults.add(where, "a table", value=given)

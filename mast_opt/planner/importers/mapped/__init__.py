@@ -1,1 +1,1 @@
-"""An instance from tables of somebody's own: files, databases and dumps of cluster tools, by a mapping file."""
+"""Importer of your own tables: files, databases and dumps of cluster tools, by a mapping file."""

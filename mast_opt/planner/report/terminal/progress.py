@@ -1,4 +1,4 @@
-"""Progress of a command in one live line on stderr; silent where nobody watches."""
+"""Progress of a command in one live line on stderr; silent where stderr is no terminal."""
 
 from __future__ import annotations
 

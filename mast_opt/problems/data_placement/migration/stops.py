@@ -31,7 +31,7 @@ class Stoppable:
     reserved: Sequence[int]
     """[R] room that is kept for outputs."""
     urgent: bool
-    """True: a deletion counts although nobody waits for its room."""
+    """True if a deletion counts although nothing waits for its room."""
 
     def runs(self, u: int) -> bool:
         """Whether the part may stop and runs where it runs today."""

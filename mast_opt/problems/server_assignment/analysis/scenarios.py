@@ -66,7 +66,7 @@ def grow_demand(problem: ServerAssignment, value: object) -> ServerAssignment:
 
 
 def add_servers(problem: ServerAssignment, value: object) -> ServerAssignment:
-    """New servers that nobody has, in a rack of their own."""
+    """New servers without a reservation, in a rack of their own."""
     p = problem
     for record in records("add_servers", {"switchboard": p.switchboards.labels, "type": p.types}, "servers", value):
         count = whole("add_servers.servers", record.amount, 1)
@@ -117,7 +117,7 @@ CHANGES = {
 
 
 def adapted(scenario: ServerAssignment, plan: Plan) -> Plan:
-    """The plan with new servers left to nobody."""
+    """The plan with new servers assigned to no reservation."""
     new = len(scenario.servers) - len(plan.reservation)
     return Plan(np.append(plan.reservation, np.full(new, len(scenario.reservations))))
 

@@ -14,7 +14,7 @@ from mast_opt.problems.server_assignment.problem import POOL, SHARE, TERMS, Serv
 from mast_opt.problems.server_assignment.verification.measures import Measure
 
 FREE = 0.12
-"""Share of servers that nobody has today."""
+"""Share of servers without a reservation today."""
 WORKING = 0.8
 """Share of servers in use among those that somebody has."""
 DRIFT = 0.04

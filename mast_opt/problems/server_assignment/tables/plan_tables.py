@@ -11,7 +11,7 @@ from mast_opt.problems.server_assignment.tables.problem_tables import problem_ax
 
 
 def plan_from_tables(problem: ServerAssignment, tables: Tables) -> Plan:
-    """The plan that the table states; a server without a row is nobody's."""
+    """The plan that the table states; a server without a row belongs to no reservation."""
     reservation = np.full(len(problem.servers), len(problem.reservations), np.int64)
     reservation[tables.get("assignments", "server")] = tables.get("assignments", "reservation")
     return Plan(reservation)

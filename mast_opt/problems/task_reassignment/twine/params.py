@@ -289,7 +289,7 @@ class TwineParams(Params):
         only=("near_share", "rare_ways_home", "race"),
     )
     many: ClassVar[ScheduleParams] = ScheduleParams()
-    """Schedule with many processes: one cooling as slow as possible, then once more to polish."""
+    """Schedule with many processes: one cooling as slow as possible, then shorter ones from the best assignment."""
     operators: OperatorParams = group(OperatorParams(), "Operators and their shares.")
     cooling: CoolingParams = group(CoolingParams(), "Temperatures.")
     prices: PriceParams = group(PriceParams(), "Limits as prices.")

@@ -26,7 +26,7 @@ def block_of_workloads(problem: DataPlacement, count: int, params: BlockParams) 
 
 
 def owner_of_datasets(problem: DataPlacement, block: Ints, count: int) -> Ints:
-    """[I] the block that reads most of each dataset; those that nobody reads are dealt out in turn."""
+    """[I] the block that reads most of each dataset; unread ones are dealt out in turn."""
     reads, datasets = problem.reads, len(problem.datasets)
     volume = np.zeros((datasets, count))
     for b in range(count):

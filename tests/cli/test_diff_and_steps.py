@@ -143,3 +143,15 @@ def test_every_kind_has_differences_and_steps(name: str) -> None:
     else:
         with pytest.raises(mast_opt.UsageError, match="no steps"):
             mast_opt.steps(problem, solution.plan)
+
+
+def test_the_first_changes_are_a_plan(call: Call, tmp_path: Path) -> None:
+    company = mast_opt.generate("data-placement", "organisation", seed=1, datasets=8, workloads=10, regions=3)
+    mast_opt.write(company, tmp_path / "company")
+    assert call("solve", tmp_path / "company", "--solver", "highs", "--out", tmp_path / "plan").code == 0
+    worth = call("diff", tmp_path / "company", tmp_path / "plan", "--json").record["worth"]
+    shared = ("steps", tmp_path / "company", tmp_path / "plan")
+    made = call(*shared, "--first", len(worth), "--plan-out", tmp_path / "made", "--json")
+    assert made.code in (0, 3, 4)
+    assert call("verify", tmp_path / "company", tmp_path / "made").code == 0
+    assert "state how many" in call(*shared, "--plan-out", tmp_path / "other").err

@@ -7,14 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer
 from mast_opt.cli.options import Force, Full, Instance, Json, TheRun
 from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
+from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
 from mast_opt.planner.analysis.migration_plan import steps
-from mast_opt.planner.io import read, read_plan
+from mast_opt.planner.analysis.plan_diff import first_changes
+from mast_opt.planner.io import check_plan_target, read, read_plan, write_plan
+from mast_opt.planner.solving import verify
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,6 +29,15 @@ def command(
     plan: Annotated[Path, Parameter(help="The plan: what 'mast-opt solve --out' wrote, or tables of your own.")],
     /,
     *,
+    first: Annotated[
+        int | None,
+        Parameter(
+            help="Only so many independent changes, as 'mast-opt diff' lists them: those that keep limits, then those "
+            "that buy most.",
+            validator=Number(gte=0),
+        ),
+    ] = None,
+    plan_out: Annotated[Path | None, Parameter(help="Write the plan with these changes to this folder.")] = None,
     out: TableOut = None,
     force: Force = False,
     full: Full = False,
@@ -40,15 +53,25 @@ def command(
 
         mast-opt steps my-instance my-plan
         mast-opt steps my-instance my-plan --out steps.csv
+        mast-opt steps my-instance my-plan --first 10 --plan-out first-ten
         mast-opt steps my-instance my-plan --json | jq .days
     """
     check_table_output(out, force)
+    if plan_out is not None and first is None:
+        raise UsageError("--plan-out writes the plan with the changes of --first; state how many")
     with run.phase("read", f"reading {path}"):
         problem = read(path)
         run.record["kind"] = problem.kind
         wanted = read_plan(problem, plan)
+        if plan_out is not None:
+            check_plan_target(problem, plan_out)
     with run.phase("solve", "ordering the steps"):
+        if first is not None:
+            wanted = first_changes(problem, wanted, first)
         order = steps(problem, wanted)
+        if plan_out is not None:
+            fields = {"status": Status.FEASIBLE.value, "objective": verify(problem, wanted).objective}
+            write_plan(problem, wanted, fields, plan_out)
     run.record.update(
         status=Status.INFEASIBLE.value if order.stuck and order.proven else None,
         steps=[asdict(move) for move in order.moves],

@@ -199,6 +199,39 @@ def _worths(
     return tuple(sorted(worths, key=lambda worth: (not worth.keeps, -worth.buys)))
 
 
+def first_changes(problem: Problem[PlanT], plan: PlanT, count: int) -> PlanT:
+    """A plan with the first changes of another, those that keep limits first, then by what each buys.
+
+    Args:
+        problem: the instance, which gives the present state.
+        plan: a plan of it without violations.
+        count: how many independent changes to make, as ``diff`` lists them.
+
+    Raises:
+        UsageError: the changes depend on one another, the instance does not give the present state, or fewer than all
+            changes break a limit; it says how many do not.
+    """
+    kind = kind_of(problem)
+    check_plan(kind, problem, plan)
+    before: PlanT | None = kind.analysis.current_plan(problem)
+    groups = kind.analysis.hooks().change_groups
+    changes = None if before is None or groups is None else groups(problem, before, plan)
+    if before is None or changes is None:
+        raise UsageError("the changes from the present state to the plan are not known to be independent")
+    worths = _worths(kind, problem, before, plan, verify(problem, plan))
+    if len(worths) < len(changes.words):
+        raise UsageError(f"the plan has {len(changes.words):,} changes; at most {MOST_CHANGES:,} are put in order")
+    order = [changes.words.index(worth.change) for worth in worths]
+    for made in range(min(count, len(order)), len(order) + 1):
+        found: PlanT = changes.only(frozenset(order[:made]))
+        verdict = verify(problem, found)
+        if verdict.ok and made == min(count, len(order)):
+            return found
+        if verdict.ok:
+            raise UsageError(f"the first {count:,} changes alone break a limit; the first {made:,} break none")
+    raise UsageError("the plan breaks a limit; 'mast-opt verify' lists every violation")
+
+
 def tables_diff(schema: Schema, before: Tables, after: Tables) -> tuple[TableDiff, ...]:
     """Every table of a schema, compared by its key; a table that is missing has no rows."""
     frames = [{table.name: frame for table, frame in table_frames(schema, tables)} for tables in (before, after)]

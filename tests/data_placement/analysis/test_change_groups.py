@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 import mast_opt
+from mast_opt.core.errors import UsageError
+from mast_opt.planner.analysis.plan_diff import first_changes
 from mast_opt.problems.data_placement import DataPlacement, Plan
 from mast_opt.problems.data_placement.analysis.change_groups import change_groups
 from mast_opt.problems.data_placement.plan import today
@@ -47,3 +49,15 @@ def test_a_difference_says_what_each_change_buys(company: DataPlacement, plan: P
 
 def test_equal_plans_have_no_changes(company: DataPlacement, plan: Plan) -> None:
     assert mast_opt.diff(company, plan, plan).changes == ()
+
+
+def test_some_changes_are_a_plan_of_their_own(company: DataPlacement, plan: Plan) -> None:
+    count = len(mast_opt.diff(company, None, plan).changes)
+    every = first_changes(company, plan, count)
+    assert mast_opt.verify(company, every).objective == pytest.approx(mast_opt.verify(company, plan).objective)
+    now = today(company)
+    if mast_opt.verify(company, now).ok:
+        assert mast_opt.verify(company, first_changes(company, plan, 0)).ok
+    else:
+        with pytest.raises(UsageError, match="the first 0 changes alone break a limit; the first"):
+            first_changes(company, plan, 0)

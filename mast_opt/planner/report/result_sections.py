@@ -38,7 +38,7 @@ def diff_sections(found: Diff) -> tuple[Section, ...]:
 
 
 def worth_sections(found: Diff) -> tuple[Section, ...]:
-    """What each independent change buys, the most first."""
+    """Section on what each independent change buys, the most first."""
     if not found.changes:
         return ()
     heads = (*Form.TEXT.heads("change"), Head("buys", Form.AMOUNT), *Form.TEXT.heads("of which", "keeps"))

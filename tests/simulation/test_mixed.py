@@ -20,7 +20,7 @@ from mast_opt.live.simulation.traces.mixed import mixed_tables
 from mast_opt.live.simulation.traces.trace import JobTrace, read_trace, trace_from_tables
 
 GAVEL = Path(__file__).parents[2] / "instances" / "traces" / "gavel-minimize-makespan"
-JOBS = 60
+JOBS = 36
 GIVEN = {"federated": {"rule": "share"}, "strategy-proof": {"reset_s": "40000"}}
 """Policy → parameters; ``strategy-proof`` solves a program for each job."""
 

@@ -245,7 +245,7 @@ def test_the_rest_of_a_search_has_a_course_of_its_own() -> None:
     assert rest.counted
 
 
-@pytest.mark.parametrize("family", ["standard", "features"])
+@pytest.mark.parametrize("family", ["standard", pytest.param("features", marks=pytest.mark.second_tier)])
 def test_solving_with_sweeps_gives_the_same_plan_again(family: str) -> None:
     sweeps = {"gibbs.workloads": 1, "gibbs.gang_share": 1.0}
     problem = replace(made(family, datasets=300, workloads=600, regions=REGIONS), links=None)

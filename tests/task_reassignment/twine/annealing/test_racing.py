@@ -140,7 +140,7 @@ def test_every_chain_cools_from_hot_once_in_a_short_search_and_again_in_a_long_o
 
 
 def test_a_race_of_two_threads_has_the_same_outcome_again() -> None:
-    one, other = searched(900, 2)[0], searched(900, 2)[0]
+    one, other = searched(300, 2)[0], searched(300, 2)[0]
     assert one.message == other.message
     assert one.plan is not None
     assert other.plan is not None

@@ -12,7 +12,7 @@ ratio before is an input here. Methods, reconstructed from one sentence that com
     cores      between V1 and V2: cores follow GPUs, storage does not
     storage    between V1 and V2: storage follows GPUs, cores do not
 
-Solved by ``tetris`` on one thread, with the default weights. It ends after a number of rounds, so that the load of the
+Solved by ``tetris`` on one thread, with the default weights but for the level of the worst ratio, which is 0. It ends after a number of rounds, so that the load of the
 machine does not change the plan. Prints one JSON object of figures.
 """
 
@@ -44,7 +44,13 @@ TIER_RATIO = 0.1
 
 
 def version(problem: DataPlacement, method: str) -> DataPlacement:
-    """The instance as a version of the data plan sees it."""
+    """The instance as a version of the data plan sees it: with the worst ratio counted from 0, as it is published."""
+    counted = replace(
+        problem.objective,
+        weights={**problem.objective.weights, "retyped_work": 0.0},
+        peak_levels=dict.fromkeys(problem.tiers, 0.0),
+    )
+    problem = replace(problem, objective=counted)
     if method in ("derived", "storage"):
         problem = with_storage_by_gpus(problem)
     if method in ("derived", "cores"):

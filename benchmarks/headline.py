@@ -12,9 +12,8 @@ ratio before is an input here. Methods, reconstructed from one sentence that com
     cores      between V1 and V2: cores follow GPUs, storage does not
     storage    between V1 and V2: storage follows GPUs, cores do not
 
-Solved by ``tetris`` on one thread, with the default weights but for the level of the worst ratio, which is 0. It ends after a number of rounds, so that the load of the
-machine does not change the plan. Prints one JSON object of figures.
-"""
+Solved by ``tetris`` on one thread, with the default weights and levels of 0. It ends after a number of rounds, so that
+the load of the machine does not change the plan. Prints one JSON object of figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop: every trial that has no result yet, one after another, each result kept as soon as it is there."""
+"""Loop over the trials of a suite: each one without a result runs, and each result is kept as soon as it is there."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mast_opt.planner.bench.suites.suite import Suite, Trial
 from mast_opt.problems.registry import kind_named
 
 Outcome = tuple[int, dict[str, Any], Path | None]
-"""Position of a trial, what came of it, and the folder of its plan if one was kept."""
+"""Position of a trial, its outcome, and the folder of its plan if one was kept."""
 Outcomes = Generator[Outcome, None, None]
 
 
@@ -50,9 +50,9 @@ class FinishedRun:
     trial: Trial
     result: Result
     position: int
-    """1 for the first that is run now."""
+    """Number of the run, 1 for the first that is run now."""
     left_s: float
-    """Expected for the others: their limits, scaled by how long the runs so far took for theirs."""
+    """Seconds expected for the other runs: their limits, scaled by how long the runs so far took for theirs."""
     best_known: str
     """Fate of the plan where best-known plans are kept; otherwise empty."""
 

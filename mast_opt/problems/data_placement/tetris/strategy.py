@@ -15,11 +15,11 @@ from mast_opt.problems.search.params import Value
 from mast_opt.problems.search.strategy import Strategy
 
 MOST_PARTS = 128
-"""Parts of a plan; what belongs to no region draws the number of its part in eight bits."""
+"""Most parts of a plan: what belongs to no region draws the number of its part in eight bits."""
 
 
 class Search(StrEnum):
-    """How plans are searched for."""
+    """Ways to search for plans."""
 
     MULTISTART = "multistart annealing"
     """Every thread cools plans of its own."""
@@ -117,9 +117,9 @@ class TetrisStrategy(Strategy):
     hot: float
     """First temperature, in mean costs of a workload."""
     temperature_scale: float
-    """The factor of usual first temperatures that ``hot`` has."""
+    """Factor on the usual first temperatures that ``hot`` includes."""
     link_surcharge: float
-    """Times that remote reads and copies are priced in the search."""
+    """Factor on the prices of remote reads and copies in the search."""
     tree_cuts: TreeCuts
     finish: Finish
 
@@ -156,8 +156,8 @@ def choose_strategy(
 
 
 def _search(f: Features, objective: StageObjective, params: TetrisParams) -> Search:
-    """Gibbs sweeps make sense of what is scarce where there is much of all; packed gangs where there is little. With
-    one copy of each dataset and no GPUs, remote reads are edges that a partition of the datasets cuts."""
+    """Choice of the search: Gibbs sweeps where there is much of all, packed gangs where there is little. With one copy
+    of each dataset and no GPUs, remote reads are edges that a partition of the datasets cuts."""
     scratch = not f.start and not objective.caps and f.link_cells is None
     reads = f.remote_reads and objective.weights["remote"] > 0 and not objective.gpus_alone
     if scratch and reads and f.one_copy and not f.gpus and _partitions(f, params):

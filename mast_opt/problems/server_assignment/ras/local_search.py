@@ -14,7 +14,7 @@ from mast_opt.problems.server_assignment.ras.params import LocalSearchParams
 from mast_opt.problems.server_assignment.ras.state import RasArrays, RasState, lacking
 
 CHUNK = 500
-"""Pairs that reservations choose among between two looks at the clock, about."""
+"""Number of pairs that reservations choose among between two looks at the clock, about."""
 
 
 class LocalSearch:
@@ -27,15 +27,16 @@ class LocalSearch:
         self._fleet, self._rng, self._stopped, self._params = fleet, rng, stopped, params
 
     def settle(self, state: RasState) -> None:
-        """All fill what they lack and give up what they have too much, at the levels that they have."""
+        """Let all reservations fill what they lack and give up what they have too much, at the levels that they
+        have."""
         for part in self._parts(np.arange(len(self._fleet.asked))):
             if self._stopped():
                 return
             settle(self._fleet, state, part, self._params.levels_above, self._params.fill_portions)
 
     def improve(self, state: RasState, who: Ints, hint: FloatArray, stocks: FloatArray, enough: float) -> None:
-        """Some choose again, with stocks at their prices ([K]) and then free; again where that saves more than
-        ``enough``. Then those that lack something take from others. ``hint``: [Q] levels to try."""
+        """Let some reservations choose again, with stocks at their prices ([K]) and then free; again where that saves
+        more than ``enough``. Then those that lack something take from others. ``hint``: [Q] levels to try."""
         parts, nothing = self._parts(who), np.zeros_like(stocks)
         for prices in (stocks, nothing) if stocks.any() else (nothing,):
             for _ in range(self._params.repeats):
@@ -51,7 +52,8 @@ class LocalSearch:
         self._take(state)
 
     def _take(self, state: RasState) -> None:
-        """Those that lack most first. The kernel is called once even if nobody does, so that it is compiled early."""
+        """Let reservations that lack something take from others, those that lack most first. The kernel is called once
+        even if none does, so that it is compiled early."""
         params, lack = self._params, lacking(self._fleet, state)
         for q in np.argsort(-lack, kind="stable")[: max(1, np.count_nonzero(lack))].tolist():
             for _ in range(params.transfer_calls):

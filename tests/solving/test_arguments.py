@@ -37,7 +37,7 @@ def test_numbers_that_make_no_sense(solver: str, given: dict[str, Any], words: s
 
 def test_a_plan_of_another_kind_is_no_start() -> None:
     plan = mast_opt.solve(OTHER).plan
-    with pytest.raises(UsageError, match=r"this is a mast_opt\.data_placement\.plan\.Plan"):
+    with pytest.raises(UsageError, match=r"this is a mast_opt\.problems\.data_placement\.plan\.Plan"):
         mast_opt.solve(PROBLEM, start=plan)
 
 

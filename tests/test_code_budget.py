@@ -30,7 +30,7 @@ BUDGET = {
     "planner/importers": 2230,
     "planner/io": 3610,
     "planner/report": 2490,
-    "planner/solving": 2265,
+    "planner/solving": 2275,
     "problems/backends": 1910,
     "problems/data_placement": 14800,
     "problems/job_placement": 12680,

@@ -115,3 +115,11 @@ def test_no_pass_where_today_is_not_known() -> None:
     problem = company()
     nowhere = replace(problem, current_runs=problem.current_runs.rows(np.zeros(0, np.int64)))
     assert mast_opt.solve(nowhere, "highs", threads=1).last_pass is None
+
+
+def test_no_pass_where_there_is_no_time_to_build_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(last_pass, "COLUMNS_A_SECOND", 0)
+    problem = company()
+    timed = mast_opt.solve(problem, "highs", threads=1, time_limit_s=60.0)
+    assert timed.last_pass is None
+    assert mast_opt.solve(problem, "highs", threads=1, time_limit_s=60.0, near=timed.plan).last_pass is not None

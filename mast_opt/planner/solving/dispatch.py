@@ -187,7 +187,7 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         if settling is None or solution.plan is None or asked.asked.cancel.is_set():
             return solution
         left_s = None if time_limit_s is None else KEPT * time_limit_s + (0.0 if clock is None else clock.remaining_s)
-        return _settled(settling, solution, asked.asked, left_s)
+        return _settled(settling, solution, asked.asked, left_s) if settling.has_time(left_s) else solution
 
     if cross_check is None:
         return found(request, clock)

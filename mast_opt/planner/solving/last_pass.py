@@ -8,6 +8,7 @@ found. Where the program is large, only rows in which the two plans differ are f
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,8 @@ FREE_COLUMNS = 20_000
 """Programs with more are searched only between the two plans."""
 LARGEST = 500_000
 """Programs with more columns are not built for this."""
+COLUMNS_A_SECOND = 50_000
+"""Columns of a program that are built, and searched between two plans, in a second of an idle core."""
 NODES = 2_000
 """Most nodes of the branch and bound, so that the pass is short and its answer does not depend on the clock."""
 LONGEST_S = 20.0
@@ -69,13 +72,21 @@ class Settling:
     reference: Any
     name: str
 
+    @cached_property
     def applies(self) -> bool:
         """Whether the kind's plans are settled, and the program is not too large for that."""
-        formulation = self.kind.formulation
-        parts = formulation.fixed_parts
-        if parts is None or not parts.settles or formulation.size is None:
-            return False
-        return formulation.size(self.problem).columns <= LARGEST
+        parts = self.kind.formulation.fixed_parts
+        return parts is not None and parts.settles and self.columns <= LARGEST
+
+    @cached_property
+    def columns(self) -> int:
+        """Number of columns of the program; more than any pass takes where it is not known."""
+        size = self.kind.formulation.size
+        return LARGEST + 1 if size is None else size(self.problem).columns
+
+    def has_time(self, left_s: float | None) -> bool:
+        """Whether the program can be built in the time left. A plan to stay near is asked for, and worth a delay."""
+        return left_s is None or self.name == "near" or self.columns <= COLUMNS_A_SECOND * left_s
 
     def settled(
         self, plan: PlanT, verdict: Verdict, most: float, backend: Backend, params: SolveParams
@@ -147,7 +158,7 @@ def settling_of(kind: Kind[Any, Any], problem: Problem[Any], near: object, freez
         check_plan(kind, problem, near)
     reference = near if near is not None or freeze else kind.analysis.current_plan(problem)
     settling = Settling(kind, problem, reference, "today" if near is None else "near")
-    if reference is not None and not freeze and settling.applies():
+    if reference is not None and not freeze and settling.applies:
         return settling
     if near is not None:
         why = "not together with a part to freeze" if freeze else f"up to {LARGEST:,} columns, in data placement"

@@ -79,8 +79,8 @@ def test_units_do_not_matter(changes: list[Change], problem: DataPlacement) -> N
     whole = problem.with_columns(
         {"regions.headroom_milli": np.zeros_like(problem.regions.headroom_milli)}
     )  # nothing is rounded
-    # CPU-only work is measured in whole milli-GPUs in moved_work; prices are of TB and GPUs, which the changes rescale
-    plain = weightless(whole, "moved_work", "running_cost", "migration_cost")
+    # CPU-only work moves in whole milli-GPUs; prices are of TB and GPUs, which the changes rescale
+    plain = weightless(whole, "moved_work", "retyped_work", "running_cost", "migration_cost")
     scaled = plain
     for change in changes:
         scaled = change(scaled)
@@ -163,7 +163,7 @@ ROOM: dict[str, Change] = {
 @examples(15)
 @given(problem=st.one_of(problems(refuse=False, roomy=True), problems(refuse=False)))
 def test_more_room_never_hurts(change: Change, problem: DataPlacement) -> None:
-    plain = weightless(problem, "idle", "moved_work")
+    plain = weightless(problem, "idle", "moved_work", "retyped_work")
     before = optimum(plain)
     assert optimum(change(plain)) <= before * (1 + RELATIVE) + 1e-9
 
@@ -184,7 +184,7 @@ DEMAND: dict[str, Change] = {
 @examples(15)
 @given(problem=problems(roomy=True, refuse=False))
 def test_more_demand_never_helps(change: Change, problem: DataPlacement) -> None:
-    plain = weightless(problem, "idle", "moved_work")
+    plain = weightless(problem, "idle", "moved_work", "retyped_work")
     if change is DEMAND["no replicas"]:
         plain = replace(plain, links=None)
     before = optimum(plain)

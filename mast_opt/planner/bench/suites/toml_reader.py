@@ -20,7 +20,7 @@ from __future__ import annotations
 import csv
 import io
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from mast_opt.core.limits import MOST_DOCUMENT_BYTES, MOST_HEADER_BYTES, read_re
 from mast_opt.core.wording import did_you_mean
 from mast_opt.planner.bench.suites.instances import Generated, Imported, Instance, Program, Source, Stored
 from mast_opt.planner.bench.suites.suite import Contestant, KnownIssue, Suite, Trial
-from mast_opt.planner.bench.suites.toml_schema import check_shapes
+from mast_opt.planner.bench.suites.toml_schema import CONTESTANT, ENTRY, ISSUE, REFERENCE, TOP, check_shapes
 from mast_opt.planner.io import kind_of_file
 from mast_opt.planner.io.faults import Faults
 from mast_opt.planner.io.header import FORMAT, from_fields
@@ -41,16 +41,7 @@ from mast_opt.problems.registry import kind_named
 FOLDER = Path(__file__).parents[1] / "suite_files"
 """Suites of mast-opt. What they name and only the repository has is left out where it is not there."""
 _SETTINGS = {"solvers": [], "time_limits_s": [60.0], "seeds": [0], "threads": 1, "gap": 1e-4}
-_TOP = {*_SETTINGS, "title", "about", "plots", "contestants", "entry", "reference", "known_issue"}
-_ENTRY = {
-    *_SETTINGS,
-    *("name", "kind", "family", "sizes", "instance_seeds", "objective", "rules", "instances"),
-    *("importer", "data", "settings", "program", "arguments"),
-}
 _SOLVER_ONLY = {"solver", "formulation", "options", "iterations", "params"}
-_CONTESTANT = {*_SOLVER_ONLY, "peer", "threads", "seeds"}
-_ISSUE = {"words", "contestant", "entry"}
-_REFERENCE = {"file", "column", "best", "bound"}
 
 
 def suite_path(name: str) -> Path:
@@ -119,13 +110,13 @@ class _Reader:
 
     def suite(self) -> Suite:
         """Suite that the file states."""
-        self._known("", self._stated, _TOP)
+        self._known("", self._stated, TOP)
         contestants = {name: self._contestant(name, given) for name, given in self._table("contestants").items()}
         references = self._references()
         trials: list[Trial] = []
         for position, entry in enumerate(self._stated.get("entry", [])):
             place = f"entry {entry.get('name', position + 1)!r}"
-            self._known(place, entry, _ENTRY)
+            self._known(place, entry, ENTRY)
             try:
                 sources = list(self._sources(place, entry))
             except (MastOptError, OSError, ValueError) as error:
@@ -291,7 +282,7 @@ class _Reader:
                 yield Imported(entry["importer"], (path,), settings)
 
     def _contestant(self, name: str, given: Mapping[str, Any]) -> Contestant:
-        self._known(f"contestants.{name}", given, _CONTESTANT)
+        self._known(f"contestants.{name}", given, CONTESTANT)
         peer = self._found(given["peer"], name) if "peer" in given else None
         if peer is not None and not _is_file(peer):
             self._faults.add(f"{self._path.name}, contestants.{name}: peer", "a script that is there", value=peer)
@@ -316,7 +307,7 @@ class _Reader:
         stated = self._table("reference")
         if not stated:
             return {}
-        self._known("reference", stated, _REFERENCE)
+        self._known("reference", stated, REFERENCE)
         place = f"{self._path.name}, reference"
         if not {"file", "column"} <= stated.keys():
             self._faults.add(place, "a file and the column of its labels")
@@ -349,7 +340,7 @@ class _Reader:
     def _issues(self) -> Iterator[KnownIssue]:
         for position, issue in enumerate(self._stated.get("known_issue", []), 1):
             place = f"known_issue {position}"
-            self._known(place, issue, _ISSUE)
+            self._known(place, issue, ISSUE)
             if "words" not in issue:
                 self._faults.add(f"{self._path.name}, {place}", "words")
             yield KnownIssue(issue.get("words", ""), issue.get("contestant"), issue.get("entry"))
@@ -358,7 +349,7 @@ class _Reader:
         table: Mapping[str, Any] = self._stated.get(name, {})
         return table
 
-    def _known(self, place: str, given: Mapping[str, Any], known: set[str]) -> None:
+    def _known(self, place: str, given: Mapping[str, Any], known: Collection[str]) -> None:
         for name in given:
             if name not in known:
                 hint = did_you_mean(name, known) or f"; the keys are: {', '.join(sorted(known))}"

@@ -59,14 +59,14 @@ _SETTINGS: Mapping[str, Shape] = {
     "threads": (lambda value: _whole(value, 1), "a whole number of at least 1"),
     "gap": (lambda value: _number(value) and value >= 0, "a number of at least 0, as in 1e-4"),
 }
-_TOP: Mapping[str, Shape] = {
+TOP: Mapping[str, Shape] = {
     **_SETTINGS,
     **dict.fromkeys(("title", "about"), TEXT),
     "plots": (_all(lambda value: _text(value) and value in PLOTS), f"a list with some of: {', '.join(PLOTS)}"),
     **dict.fromkeys(("entry", "known_issue"), TABLES),
     **dict.fromkeys(("contestants", "reference"), TABLE),
 }
-_ENTRY: Mapping[str, Shape] = {
+ENTRY: Mapping[str, Shape] = {
     **_SETTINGS,
     **dict.fromkeys(("name", "kind", "family", "importer", "program"), TEXT),
     **dict.fromkeys(("settings", "arguments", "objective", "rules"), TABLE),
@@ -81,13 +81,14 @@ _ENTRY: Mapping[str, Shape] = {
         "a list of paths below the folder of data, or of lists of them: relative, without .., ** only between slashes",
     ),
 }
-_CONTESTANT: Mapping[str, Shape] = {
+CONTESTANT: Mapping[str, Shape] = {
     **dict.fromkeys(("solver", "formulation", "peer"), TEXT),
     **dict.fromkeys(("options", "params"), TABLE),
     "seeds": SEEDS,
     **dict.fromkeys(("iterations", "threads"), (lambda value: _whole(value, 1), "a whole number of at least 1")),
 }
-_TEXTS_ONLY = dict.fromkeys(("words", "contestant", "entry", "file", "column", "best", "bound"), TEXT)
+ISSUE = dict.fromkeys(("words", "contestant", "entry"), TEXT)
+REFERENCE = dict.fromkeys(("file", "column", "best", "bound"), TEXT)
 
 
 def check_shapes(file: str, stated: Mapping[str, Any], faults: Faults) -> None:
@@ -105,13 +106,13 @@ def check_shapes(file: str, stated: Mapping[str, Any], faults: Faults) -> None:
 def _parts(file: str, stated: Mapping[str, Any]) -> Iterator[tuple[str, Any, Mapping[str, Shape]]]:
     """Parts of the file, each with its place and its allowed keys; parts that are no tables are the fault of the part
     around."""
-    yield file, stated, _TOP
+    yield file, stated, TOP
     for position, entry in enumerate(stated.get("entry", []) if TABLES[0](stated.get("entry")) else []):
-        yield f"{file}, entry {entry.get('name', position + 1)!r}", entry, _ENTRY
+        yield f"{file}, entry {entry.get('name', position + 1)!r}", entry, ENTRY
     for position, issue in enumerate(stated.get("known_issue", []) if TABLES[0](stated.get("known_issue")) else []):
-        yield f"{file}, known_issue {position + 1}", issue, _TEXTS_ONLY
+        yield f"{file}, known_issue {position + 1}", issue, ISSUE
     if _table(stated.get("contestants")):
         for name, given in stated["contestants"].items():
-            yield f"{file}, contestants.{name}", given, _CONTESTANT
+            yield f"{file}, contestants.{name}", given, CONTESTANT
     if _table(stated.get("reference")):
-        yield f"{file}, reference", stated["reference"], _TEXTS_ONLY
+        yield f"{file}, reference", stated["reference"], REFERENCE

@@ -100,8 +100,9 @@ class EarlyBinding:
         grown = view.reclaimable.grown(self._seen_growth)
         self._seen_growth = view.reclaimable.count
         self._due.update(self._queues if grown is None else (region for region, _ in grown))
-        for region in sorted(self._due):
-            self._queues[region].serve(view, desk)
+        for region, queue in self._queues.items():
+            if region in self._due:
+                queue.serve(view, desk)
         self._due.clear()
 
     def _arrived(self, name: str, view: View, desk: Desk) -> None:
@@ -147,8 +148,8 @@ class EarlyBinding:
             parts = split(record.asked_mgpu // WHOLE or 1, headroom=headroom, weights=weights, alpha=self.params.alpha)
             return regions[int(np.argmax(parts))]
         if self.params.rule == "free":
-            return max(regions, key=lambda region: (free[region], region))
-        return max(regions, key=lambda region: (free[region] / max(1, view.supply_mgpu[region]), region))
+            return max(regions, key=free.__getitem__)
+        return max(regions, key=lambda region: free[region] / max(1, view.supply_mgpu[region]))
 
     def _loads(self, view: View) -> tuple[Mapping[str, int], Mapping[str, int]]:
         """Region → free milli-GPUs less those that wait, and those that wait, as old as they may be."""

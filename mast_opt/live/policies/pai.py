@@ -29,7 +29,7 @@ class PaiParams:
     Args:
         high_gpus: GPUs of a task from which a job is one of many GPUs.
         best: GPU types from the best to the least, with commas; empty for the types with the largest servers first,
-            those of equal size by name.
+            those of equal size in the order of servers.
     """
 
     high_gpus: float = 4.0
@@ -117,7 +117,7 @@ class Pai:
         unknown = [kind for kind in given if kind not in largest]
         if unknown:
             raise UsageError(f"best names {unknown[0]!r}; expected some of {', '.join(sorted(largest))}")
-        rest = sorted(set(largest) - set(given), key=lambda kind: (-largest[kind], kind))
+        rest = sorted((kind for kind in largest if kind not in given), key=lambda kind: -largest[kind])
         self._types = (*given, *rest)
 
 

@@ -51,9 +51,9 @@ class RegionLoads:
         regions = [region for region in view.admissible(record) if supply[region] >= need]
         asked = self._of_some_time_ago(view.now_ms)
 
-        def left(region: str) -> tuple[float, str]:
+        def left(region: str) -> float:
             amount = supply[region] - asked.get(region, 0)
-            return (amount / supply[region] if share else float(amount)), region
+            return amount / supply[region] if share else amount
 
         return max(regions, key=left) if regions else None
 
@@ -62,7 +62,7 @@ class RegionLoads:
         need, supply = record.asked_mgpu, view.supply_mgpu
         asked = self._of_some_time_ago(view.now_ms)
         regions = [region for region in supply if supply[region] >= need]
-        return sorted(regions, key=lambda region: (asked.get(region, 0) / supply[region], region))
+        return sorted(regions, key=lambda region: asked.get(region, 0) / supply[region])
 
     def _of_some_time_ago(self, now_ms: int) -> Mapping[str, int]:
         if not self._age_ms:

@@ -101,7 +101,7 @@ def opening_state(trace: JobTrace, placement: str) -> State:
 def what_comes(trace: JobTrace) -> Iterator[Happening]:
     """(time in ms, event) of all that comes from outside: data first, then what happens, then jobs."""
     around, jobs = trace.surroundings, trace.submissions
-    storage = [(0, StorageSet(region, mb)) for region, mb in sorted(around.storage_mb.items())]
+    storage = [(0, StorageSet(region, mb)) for region, mb in around.storage_mb.items()]
     created = [
         (one.created_ms, DatasetCreated(name, one.size_mb, trace.replicas[name], one.namespace))
         for name, one in around.datasets.items()

@@ -45,6 +45,7 @@ from .core.errors import (
     UsageError as UsageError,
     VerificationError as VerificationError,
 )
+from .core.solve_limits import SolveLimits as SolveLimits
 from .core.solve_result import Event as Event, Limit as Limit, Status as Status
 from .core.verdict import Conflict as Conflict, Verdict as Verdict, Violation as Violation
 from .problems.data_placement import DataPlacement as DataPlacement

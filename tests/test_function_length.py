@@ -19,7 +19,6 @@ ARGUED = {
         "problems/data_placement/tetris/instance_arrays.py",
         "arrays_of",
     ): "fills one tuple of arrays, a line or two an array",
-    ("planner/solving/dispatch.py", "_solved"): "the steps of every solve in the order in which they happen",
     ("cli/commands/whatif.py", "command"): "options of one command and what they exclude",
     ("cli/commands/solve.py", "command"): "options of one command and what they exclude",
     (

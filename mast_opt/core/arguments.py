@@ -22,6 +22,7 @@ from typing import ParamSpec, TypeVar
 import numpy as np
 
 from mast_opt.core.errors import UsageError
+from mast_opt.core.wording import did_you_mean
 
 GivenT = ParamSpec("GivenT")
 AnswerT = TypeVar("AnswerT")
@@ -213,42 +214,64 @@ COMMON: Mapping[str, Check] = {
     "gap": a_number,
     "seed": a_whole(0, 2**31 - 1),
     "threads": optional(a_whole(1, note=", or None to leave it to the solver")),
+    "iterations": optional(a_whole(1, note=", or None for no limit")),
     "jobs": a_whole(1),
     "cancel": optional(an_event),
+    "on_event": optional(a_function),
 }
 """Name of an argument → its check, for arguments that mean the same in every function that has them."""
 
 
-def checked(**checks: Check) -> Callable[[Callable[GivenT, AnswerT]], Callable[GivenT, AnswerT]]:
+def checked(
+    keywords: Mapping[str, object] | None = None, /, **checks: Check
+) -> Callable[[Callable[GivenT, AnswerT]], Callable[GivenT, AnswerT]]:
     """The function, with its arguments checked before each call; those left to their defaults pass.
 
     Args:
+        keywords: name → default of the arguments that a function takes as ``**limits: Unpack[SolveLimits]``. It is
+            given every one of them, and its signature lists them.
         checks: name of an argument → its check. Arguments that are not named here have theirs from ``COMMON``, if any.
     """
 
     def decorate(function: Callable[GivenT, AnswerT]) -> Callable[GivenT, AnswerT]:
-        signature = inspect.signature(function)
-        unknown = set(checks) - set(signature.parameters)
+        signature = inspect.signature(function) if keywords is None else _listing(function, keywords)
+        known = signature.parameters
+        unknown = set(checks) - set(known)
         assert not unknown, f"{function.__name__} has no parameters {unknown}"
-        active = {**{name: check for name, check in COMMON.items() if name in signature.parameters}, **checks}
+        active = {**{name: check for name, check in COMMON.items() if name in known}, **checks}
         several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-        assert not any(signature.parameters[name].kind in several for name in active)
-        by_name = {name for name, item in signature.parameters.items() if item.kind is inspect.Parameter.KEYWORD_ONLY}
+        assert not any(known[name].kind in several for name in active)
+        by_name = {name for name, item in known.items() if item.kind is inspect.Parameter.KEYWORD_ONLY}
         places = [
             (sys.maxsize if name in by_name else at, name, active[name])
-            for at, name in enumerate(signature.parameters)
+            for at, name in enumerate(known)
             if name in active
         ]
 
         @wraps(function)
         def call(*args: GivenT.args, **kwargs: GivenT.kwargs) -> AnswerT:
+            if keywords is not None and not kwargs.keys() <= known.keys():
+                wrong = next(name for name in kwargs if name not in known)
+                hint = did_you_mean(wrong, known)
+                raise TypeError(f"{function.__name__}() got an unexpected keyword argument {wrong!r}{hint}")
             for at, name, check in places:
                 if at < len(args):
                     check(name, args[at])
                 elif name in kwargs:
                     check(name, kwargs[name])
-            return function(*args, **kwargs)
+            return function(*args, **(kwargs if keywords is None else {**keywords, **kwargs}))  # type: ignore[arg-type]
 
+        if keywords is not None:
+            call.__signature__ = signature  # type: ignore[attr-defined]
         return call
 
     return decorate
+
+
+def _listing(function: Callable[..., object], keywords: Mapping[str, object]) -> inspect.Signature:
+    """The signature of a function with the keywords in place of ``**limits``."""
+    signature = inspect.signature(function)
+    own = [item for item in signature.parameters.values() if item.kind is not inspect.Parameter.VAR_KEYWORD]
+    kind = inspect.Parameter.KEYWORD_ONLY
+    more = [inspect.Parameter(name, kind, default=default) for name, default in keywords.items()]
+    return signature.replace(parameters=[*own, *more])

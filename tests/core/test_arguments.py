@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ import pytest
 import mast_opt
 from mast_opt.core.arguments import COMMON, a_whole, checked
 from mast_opt.core.errors import MastOptError, PlanError, UsageError
+from mast_opt.core.solve_limits import SolveControl, SolveLimits, TimeLimits, keywords_of
 from mast_opt.problems.data_placement.entities import STORAGE, Candidates
 from mast_opt.problems.registry import kind_named
 
@@ -232,7 +233,7 @@ PLAIN = {
     "WhatIf",
     "Solution",
 }
-PLAIN |= {"Reading", "SolverInfo", "SolveRun"}
+PLAIN |= {"Reading", "SolverInfo", "SolveLimits", "SolveRun"}
 PLAIN |= {"Stage", "Event", "Order", "Verdict", "Violation", "Conflict", "Bid", "Refused", "Limit", "Status"}
 PLAIN |= {"JobMove", "MovePlan", "JobTrace", "Metrics", "Simulation", "Figure", "JointPeriods", "CrossCheck"}
 """What mast_opt makes and callers only read."""
@@ -397,12 +398,48 @@ def test_a_plan_that_fits_another_instance_is_not_written_under_it(kind: str, tm
 @pytest.mark.parametrize("name", COMMON)
 def test_common_arguments_are_checked_without_being_named(name: str) -> None:
     @checked()
-    def function(solver=0, formulation=0, time_limit_s=0, gap=0, seed=0, threads=0, jobs=0, cancel=0):  # type: ignore[no-untyped-def]
+    def function(  # type: ignore[no-untyped-def]
+        solver=0, formulation=0, time_limit_s=0, gap=0, seed=0, threads=0, iterations=0, jobs=0, cancel=0, on_event=0
+    ):
         return "called"
 
     assert function() == "called"
     with pytest.raises(UsageError, match=f"^{name} is a object, "):
         function(**{name: object()})
+
+
+@checked(keywords_of(SolveLimits, gap=0.5))
+def limited(one: int = 1, **limits: Unpack[SolveLimits]) -> tuple[int, SolveLimits]:
+    return one, limits
+
+
+def test_a_class_of_limits_gives_a_function_its_keywords_defaults_and_checks() -> None:
+    defaults = {"time_limit_s": None, "gap": 0.5, "seed": 0, "threads": None, "cancel": None}
+    assert limited() == (1, defaults)
+    assert limited(2, gap=0.1, seed=7) == (2, defaults | {"gap": 0.1, "seed": 7})
+    listed = inspect.signature(limited).parameters
+    assert {name: one.default for name, one in listed.items()} == {"one": 1} | defaults
+    with pytest.raises(UsageError, match="gap is -1"):
+        limited(gap=-1)
+    with pytest.raises(TypeError, match="'tme_limit_s'; did you mean 'time_limit_s'"):
+        limited(tme_limit_s=3)  # type: ignore[call-arg]
+
+
+def test_a_keyword_of_another_class_of_limits_is_refused() -> None:
+    with pytest.raises(TypeError, match="iterations"):
+        limited(iterations=3)  # type: ignore[call-arg]
+
+
+def test_every_function_that_takes_limits_takes_those_of_their_class() -> None:
+    """Each of them states the names once; what one takes in addition is in a class of its own."""
+    found = {name: set(inspect.signature(getattr(mast_opt, name)).parameters) for name in NAMES if "." not in name}
+    taken = {
+        name: names & set(SolveControl.__annotations__) for name, names in found.items() if "time_limit_s" in names
+    }
+    assert taken.pop("solve") == set(SolveControl.__annotations__)
+    assert taken.pop("explain") == set(TimeLimits.__annotations__)
+    assert len(taken) == 6
+    assert all(names == set(SolveLimits.__annotations__) for names in taken.values())
 
 
 def test_a_check_that_is_named_comes_before_the_common_one() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,7 @@ from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Run
 from mast_opt.cli.json_record import purchase_keys
 from mast_opt.cli.options import Force, Instance, Json, TheRun
+from mast_opt.cli.solve_options import SolveOptions, gap_of, seconds_for
 from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
 from mast_opt.core.solve_result import Status
 from mast_opt.planner.analysis.purchases import BuyParams, Purchases, buy
@@ -21,6 +23,12 @@ from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+@dataclass(frozen=True)
+class _Limits(SolveOptions):
+    time_limit: Annotated[float | None, seconds_for("Seconds for all solves.")] = None
+    gap: Annotated[float, gap_of("Relative gap of the price.")] = 1e-4
 
 
 def command(
@@ -41,10 +49,7 @@ def command(
     solver: Annotated[
         str, Parameter(help="A MIP solver, or a heuristic of the kind for large instances.")
     ] = DEFAULT_SOLVER,
-    time_limit: Annotated[float | None, Parameter(help="Seconds for all solves.", validator=Number(gt=0))] = None,
-    gap: Annotated[float, Parameter(help="Relative gap of the price.", validator=Number(gte=0))] = 1e-4,
-    seed: Annotated[int, Parameter(help="Seed for all random choices.", validator=Number(gte=0))] = 0,
-    threads: Annotated[int | None, Parameter(help="Of each solve.", validator=Number(gte=1))] = None,
+    limits: _Limits = _Limits(),
     param: Annotated[
         list[str] | None,
         Parameter(
@@ -94,16 +99,12 @@ def command(
                 budget_usd=budget,
                 within_days=within,
                 solver=solver,
-                time_limit_s=time_limit,
-                gap=gap,
-                seed=seed,
-                threads=threads,
                 start=start,
                 params=chosen,
-                cancel=interrupt.cancel,
+                **limits.keywords(interrupt.cancel),
             )
     run.record.update(purchase_keys(answer))
-    where = _write(run, answer, instance_out, plan_out, {"solver": solver, "seed": seed})
+    where = _write(run, answer, instance_out, plan_out, {"solver": solver, "seed": limits.seed})
     code, words = _ending(answer, interrupted=interrupt.happened)
     if code is not Exit.OK:
         run.record["error"] = words

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,6 +27,7 @@ from mast_opt.cli.options import (
     numbers_by_name,
     overrides_given,
 )
+from mast_opt.cli.solve_options import Threads, TimeOptions, seconds_for
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
 from mast_opt.planner.analysis.explain import Explanation, explain
@@ -46,6 +48,12 @@ def _about(noun: str) -> Parameter:
     )
 
 
+@dataclass(frozen=True)
+class _Limits(TimeOptions):
+    time_limit: Annotated[float | None, seconds_for("Seconds for the conflict and the repairs.")] = None
+    threads: Annotated[int | None, Threads] = 1
+
+
 def command(  # noqa: C901 - one branch for each sort of question
     path: Instance,
     /,
@@ -61,9 +69,7 @@ def command(  # noqa: C901 - one branch for each sort of question
         Parameter(negative=(), help="What depends on each region, in --plan or today, and what has a single copy."),
     ] = False,
     solver: Annotated[str, Parameter(help="A MIP solver that 'mast-opt backends' lists.")] = DEFAULT_SOLVER,
-    time_limit: Annotated[
-        float | None, Parameter(help="Seconds for the conflict and the repairs.", validator=Number(gt=0))
-    ] = None,
+    limits: _Limits = _Limits(),
     price: Annotated[
         list[str] | None,
         Parameter(
@@ -72,7 +78,6 @@ def command(  # noqa: C901 - one branch for each sort of question
         ),
     ] = None,
     alternatives: Annotated[int, Parameter(help="How many repairs to look for.", validator=Number(gte=0))] = 3,
-    threads: Annotated[int, Parameter(help="Of the solver.", validator=Number(gte=1))] = 1,
     out: Annotated[
         Path | None, Parameter(help="Write the instance with the cheapest repair: a folder, .xlsx or .json.")
     ] = None,
@@ -129,11 +134,9 @@ def command(  # noqa: C901 - one branch for each sort of question
                 asked,
                 about,
                 solver=solver,
-                time_limit_s=time_limit,
                 prices=prices,
                 alternatives=alternatives,
-                threads=threads,
-                cancel=interrupt.cancel,
+                **limits.keywords(interrupt.cancel),
             )
     run.record.update(explanation_keys(answer))
     repaired = out if answer.repairs else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer
 from mast_opt.cli.json_record import marginal_keys
 from mast_opt.cli.options import Force, Full, Instance, Json, TheRun, flag
+from mast_opt.cli.solve_options import SolveOptions, Threads, gap_of
 from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
 from mast_opt.core.solve_result import Status
 from mast_opt.planner.analysis.marginal_values import DEFAULT_GAP, Marginals, marginal_values
@@ -21,6 +23,12 @@ from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+@dataclass(frozen=True)
+class _Limits(SolveOptions):
+    gap: Annotated[float, gap_of("Relative gap of the solve for a plan, and of each with --free.")] = DEFAULT_GAP
+    threads: Annotated[int | None, Threads] = 1
 
 
 def command(
@@ -34,13 +42,7 @@ def command(
     units: Annotated[int, Parameter(help="How many to add at once.", validator=Number(gte=1))] = 1,
     free: Annotated[bool, flag("Decide everything again instead of fixing the plan's integer decisions.")] = False,
     solver: Annotated[str, Parameter(help="A MIP solver; with --free any solver of the kind.")] = DEFAULT_SOLVER,
-    time_limit: Annotated[float | None, Parameter(help="Seconds for each solve.", validator=Number(gt=0))] = None,
-    gap: Annotated[
-        float,
-        Parameter(help="Relative gap of the solve for a plan, and of each with --free.", validator=Number(gte=0)),
-    ] = DEFAULT_GAP,
-    seed: Annotated[int, Parameter(help="Seed for all random choices.", validator=Number(gte=0))] = 0,
-    threads: Annotated[int, Parameter(help="Of each solve.", validator=Number(gte=1))] = 1,
+    limits: _Limits = _Limits(),
     jobs: Annotated[int, Parameter(help="Solves at the same time.", validator=Number(gte=1))] = 1,
     out: TableOut = None,
     force: Force = False,
@@ -76,12 +78,8 @@ def command(
                 units=units,
                 resources=resource or (),
                 solver=solver,
-                time_limit_s=time_limit,
-                gap=gap,
-                seed=seed,
-                threads=threads,
                 jobs=jobs,
-                cancel=interrupt.cancel,
+                **limits.keywords(interrupt.cancel),
             )
     run.record.update(marginal_keys(answer))
     code, words = _ending(answer, interrupted=interrupt.happened)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -26,6 +27,7 @@ from mast_opt.cli.options import (
     overrides_given,
     params_given,
 )
+from mast_opt.cli.solve_options import SolveOptions, gap_of, seconds_for
 from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
 from mast_opt.core.solve_result import Status
 from mast_opt.planner.analysis.pareto import Frontier, pareto
@@ -35,6 +37,12 @@ from mast_opt.problems.registry import kind_of
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+@dataclass(frozen=True)
+class _Limits(SolveOptions):
+    time_limit: Annotated[float | None, seconds_for("Seconds for all points together.")] = None
+    gap: Annotated[float, gap_of("Relative gap that counts as proven.")] = 1e-3
 
 
 def command(
@@ -50,12 +58,7 @@ def command(
     weight: Weight = None,
     limit: LimitOption = None,
     solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = DEFAULT_SOLVER,
-    time_limit: Annotated[
-        float | None, Parameter(help="Seconds for all points together.", validator=Number(gt=0))
-    ] = None,
-    gap: Annotated[float, Parameter(help="Relative gap that counts as proven.", validator=Number(gte=0))] = 1e-3,
-    seed: Annotated[int, Parameter(help="Seed for all random choices.", validator=Number(gte=0))] = 0,
-    threads: Annotated[int | None, Parameter(help="Of the solver.", validator=Number(gte=1))] = None,
+    limits: _Limits = _Limits(),
     jobs: Annotated[int, Parameter(help="Points solved at the same time.", validator=Number(gte=1))] = 1,
     workers: WorkersOption = "threads",
     ray: RayOption = None,
@@ -98,16 +101,12 @@ def command(
                 points=points,
                 keep=kept,
                 solver=solver,
-                time_limit_s=time_limit,
-                gap=gap,
-                seed=seed,
-                threads=threads,
                 jobs=jobs,
                 workers=workers,
                 ray=ray,
                 formulation=formulation,
                 params=chosen,
-                cancel=interrupt.cancel,
+                **limits.keywords(interrupt.cancel),
             )
     run.record.update(frontier_keys(answer))
     code, words = _ending(answer, interrupted=interrupt.happened)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 
 from mast_opt.cli.commands.solve import exit_for
 from mast_opt.cli.exit_codes import Exit
@@ -15,6 +14,7 @@ from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer
 from mast_opt.cli.json_record import period_keys
 from mast_opt.cli.options import Force, Instance, Json, Strict, TheRun, flag
+from mast_opt.cli.solve_options import SolveOptions
 from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
 from mast_opt.core.errors import UsageError
 from mast_opt.planner.analysis.common import exact_solver
@@ -36,10 +36,7 @@ def command(
     *,
     periods: Annotated[Path, Parameter(help="A TOML file with a table [[period]] for each, in order.")],
     solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = DEFAULT_SOLVER,
-    time_limit: Annotated[float | None, Parameter(help="Seconds for each solve.", validator=Number(gt=0))] = None,
-    gap: Annotated[float, Parameter(help="Relative gap of every solve.", validator=Number(gte=0))] = 1e-4,
-    seed: Annotated[int, Parameter(help="Seed for all random choices.", validator=Number(gte=0))] = 0,
-    threads: Annotated[int | None, Parameter(help="Of each solve.", validator=Number(gte=1))] = None,
+    limits: SolveOptions = SolveOptions(),
     joint: Annotated[
         bool,
         flag("Also plan all periods in one program, for small instances and a MIP solver, and state what that gains."),
@@ -93,16 +90,15 @@ def command(
     with Interrupt(run, "the periods so far") as interrupt:
         run.compile(problem, solver, interrupt.cancel)
         with run.phase("solve", f"planning {len(described)} periods"):
-            limits: dict[str, Any] = {"time_limit_s": time_limit, "gap": gap, "seed": seed, "threads": threads}
-            answer = plan_periods(problem, described, solver=solver, cancel=interrupt.cancel, **limits)
+            answer = plan_periods(problem, described, solver=solver, **limits.keywords(interrupt.cancel))
             together = None
             if joint and not interrupt.happened:
                 together = plan_periods_jointly(
-                    problem, described, start=answer, solver=solver, cancel=interrupt.cancel, **limits
+                    problem, described, start=answer, solver=solver, **limits.keywords(interrupt.cancel)
                 )
     run.record.update(period_keys(answer, together))
     found = answer.periods if together is None or not together.periods else together.periods
-    where = _write(found, plans, {"solver": solver, "seed": seed})
+    where = _write(found, plans, {"solver": solver, "seed": limits.seed})
     run.record["plans"] = None if plans is None else str(plans)
     code, words = _ending(answer, together, interrupted=interrupt.happened)
     if code is not Exit.OK:

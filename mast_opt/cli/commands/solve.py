@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,6 +36,7 @@ from mast_opt.cli.options import (
     parts_to_freeze,
 )
 from mast_opt.cli.search_log import SearchLog
+from mast_opt.cli.solve_options import SolveOptions, gap_of, seconds_for
 from mast_opt.core.errors import Contradiction, UsageError
 from mast_opt.core.solve_result import Event, Status
 from mast_opt.planner.io import check_plan_target, read_plan, validate
@@ -50,21 +52,23 @@ if TYPE_CHECKING:
 OptionValue = str | int | float | bool
 
 
+@dataclass(frozen=True)
+class _Limits(SolveOptions):
+    time_limit: Annotated[
+        float | None,
+        seconds_for(
+            "Seconds for reading, searching and writing. Loading libraries and compiling kernels are not counted."
+        ),
+    ] = None
+    gap: Annotated[float, gap_of("Stop once proven within this relative gap.")] = 1e-4
+
+
 def command(
     path: Instance,
     /,
     *,
     solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = DEFAULT_SOLVER,
-    time_limit: Annotated[
-        float | None,
-        Parameter(
-            help="Seconds for reading, searching and writing. Loading libraries and compiling kernels are not counted.",
-            validator=Number(gt=0),
-        ),
-    ] = None,
-    gap: Annotated[float, Parameter(help="Stop once proven within this relative gap.", validator=Number(gte=0))] = 1e-4,
-    seed: Annotated[int, Parameter(help="Seed for all random choices.", validator=Number(gte=0))] = 0,
-    threads: Annotated[int | None, Parameter(help="Left to the solver unless given.", validator=Number(gte=1))] = None,
+    limits: _Limits = _Limits(),
     iterations: Annotated[
         int | None,
         Parameter(
@@ -164,14 +168,14 @@ def command(
         if out is not None:
             check_plan_target(problem, out)
             check_not_input(out, path, start, near)
-    left = _time_left(run, time_limit, writes=out is not None)
+    left = _time_left(run, limits.time_limit, writes=out is not None)
     if left is not None and left <= 0:
-        return _out_of_time(run, path, time_limit)
+        return _out_of_time(run, path, limits.time_limit)
     with (
         Interrupt(run, "the best plan so far") as interrupt,
         EventLog(events) as event_log,
         SearchLog(run.say if log else None) as search_log,
-        Progress(run.err, solver, time_limit, run.elapsed_s, waiting="no plan yet") as progress,
+        Progress(run.err, solver, limits.time_limit, run.elapsed_s, waiting="no plan yet") as progress,
     ):
 
         def on_event(event: Event) -> None:
@@ -186,15 +190,10 @@ def command(
             solution = solve(
                 problem,
                 solver,
-                time_limit_s=left,
-                gap=gap,
-                seed=seed,
-                threads=threads,
                 iterations=iterations,
                 start=begin,
                 formulation=formulation,
                 on_event=on_event,
-                cancel=interrupt.cancel,
                 options=options,
                 params=chosen,
                 freeze=parts,
@@ -203,6 +202,7 @@ def command(
                 limits=overrides.limits,
                 cross_check=cross_check,
                 near=close,
+                **replace(limits, time_limit=left).keywords(interrupt.cancel),
             )
         except Contradiction as error:
             solution, contradiction = error.solution, f"{error}. Nothing is proven; please report it."

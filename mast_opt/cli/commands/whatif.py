@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,6 +31,7 @@ from mast_opt.cli.options import (
     overrides_given,
     params_given,
 )
+from mast_opt.cli.solve_options import SolveOptions, seconds_for
 from mast_opt.cli.table_output import check_table_output, is_table_file, write_answer
 from mast_opt.core.errors import UsageError
 from mast_opt.core.verdict import Violation
@@ -42,6 +44,11 @@ from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+@dataclass(frozen=True)
+class _Limits(SolveOptions):
+    time_limit: Annotated[float | None, seconds_for("Seconds for each scenario, and for the robust plan.")] = None
 
 
 def command(
@@ -57,13 +64,7 @@ def command(
     order: Order = None,
     limit: LimitOption = None,
     solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = DEFAULT_SOLVER,
-    time_limit: Annotated[
-        float | None,
-        Parameter(help="Seconds for each scenario, and for the robust plan.", validator=Number(gt=0)),
-    ] = None,
-    gap: Annotated[float, Parameter(help="Relative gap of every solve.", validator=Number(gte=0))] = 1e-4,
-    seed: Annotated[int, Parameter(help="Seed for all random choices.", validator=Number(gte=0))] = 0,
-    threads: Annotated[int | None, Parameter(help="Of each solve.", validator=Number(gte=1))] = None,
+    limits: _Limits = _Limits(),
     jobs: Annotated[int, Parameter(help="Scenarios solved at the same time.", validator=Number(gte=1))] = 1,
     workers: WorkersOption = "threads",
     ray: RayOption = None,
@@ -142,15 +143,11 @@ def command(
                 begin,
                 robust=robust,
                 solver=solver,
-                time_limit_s=time_limit,
-                gap=gap,
-                seed=seed,
-                threads=threads,
                 jobs=jobs,
                 workers=workers,
                 ray=ray,
                 params=chosen,
-                cancel=interrupt.cancel,
+                **limits.keywords(interrupt.cancel),
             )
     runtime_s = run.record["runtime_s"]
     run.record.update(whatif_keys(answer), runtime_s=runtime_s)
@@ -160,7 +157,12 @@ def command(
         run.record["robust"]["violations"] = [violation_keys(violation) for violation in broken]
         if out is not None and tables is None and answer.robust.plan is not None:
             objective = answer.robust.robust["base"].objective
-            fields = {"objective": objective, "solver": solver, "seed": seed, "overrides": overrides.fields() or None}
+            fields = {
+                "objective": objective,
+                "solver": solver,
+                "seed": limits.seed,
+                "overrides": overrides.fields() or None,
+            }
             write_plan(problem, answer.robust.plan, fields, out)
             run.record["out"], where = str(out), _where(out, broken)
     code, words = _ending(answer, interrupted=interrupt.happened)

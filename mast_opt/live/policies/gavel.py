@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mast_opt.core.arrays import BoolArray, FloatArray, IntArray
 from mast_opt.core.errors import UsageError
+from mast_opt.core.solve_limits import SolveLimits
 from mast_opt.core.solve_result import Status
 from mast_opt.core.verdict import Conflict
 from mast_opt.live.policies.arguments import numbers
@@ -174,8 +176,7 @@ def solve(
     price: ArrayLike | None = None,
     inside: str = "max-min",
     solver: str = "highs",
-    time_limit_s: float | None = None,
-    gap: float = 1e-6,
+    **limits: Unpack[SolveLimits],
 ) -> Shares:
     """Shares under a policy.
 
@@ -186,13 +187,13 @@ def solve(
             ``cost`` (rate per price), ``throughput``, ``hierarchical`` or ``strategy-proof``.
         price: [G] of a GPU, for ``cost``.
         inside: ``max-min`` or ``fifo`` inside each entity, for ``hierarchical``.
-        solver, time_limit_s, gap: as in ``mast_opt.solve``.
+        solver, limits: as in ``mast_opt.solve``; the gap is 1e-6 unless stated.
 
     Raises:
         UsageError: a policy that there is not, or that lacks an input.
     """
     program = tables(jobs, gpus, policy, price=price, inside=inside)
-    found = program.solve(solver, time_limit_s=time_limit_s, gap=gap)
+    found = program.solve(solver, **limits)
     if found.share is None or found.rate is None or found.kept is None:
         return Shares(found.status, None, None, None, None, None, None, found.conflicts)
     alone, packed = _alone(jobs), _packed(jobs)

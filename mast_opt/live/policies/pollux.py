@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.errors import UsageError
+from mast_opt.core.solve_limits import SolveLimits
 from mast_opt.core.solve_result import Status
 from mast_opt.live.policies.arguments import numbers
 from mast_opt.live.policies.goodput import Goodput
@@ -73,8 +75,7 @@ def solve(
     current: ArrayLike | None = None,
     factor: ArrayLike = 1.0,
     solver: str = "highs",
-    time_limit_s: float | None = None,
-    gap: float = 1e-6,
+    **limits: Unpack[SolveLimits],
 ) -> Placement:
     """The best sizes, and nodes for them.
 
@@ -84,10 +85,10 @@ def solve(
         objective: ``sum``, or ``harmonic``, under which every job runs.
         current: [J] GPUs that each job holds, 0 for none.
         factor: [J] on the speedup of a job that changes its size while it holds GPUs.
-        solver, time_limit_s, gap: as in ``mast_opt.solve``.
+        solver, limits: as in ``mast_opt.solve``; the gap is 1e-6 unless stated.
     """
     program, worth, able = _stated(speedup, nodes, gpus_per_node, objective, current, factor)
-    found = program.solve(solver, time_limit_s=time_limit_s, gap=gap)
+    found = program.solve(solver, **limits)
     if found.share is None or found.objective is None:
         return Placement(found.status, None, None, None, None, None)
     chosen = np.zeros(worth.shape, np.bool_)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Unpack
 
 from mast_opt.core.arrays import FloatArray
+from mast_opt.core.solve_limits import SolveLimits
 from mast_opt.core.solve_result import Status
 from mast_opt.core.verdict import Conflict
 from mast_opt.planner.solving import solve
@@ -15,6 +17,8 @@ from mast_opt.problems.resource_allocation.arrays import Columns
 
 _TOKEN = re.compile(r"(?<![A-Za-z0-9])[a-z][0-9]+(?![A-Za-z0-9])")
 """A letter and a position."""
+GAP = 1e-6
+"""Relative gap of an allocation unless the caller states one."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +89,10 @@ class Program:
             configurations=configurations if distinct else self.configurations,
         )
 
-    def solve(self, solver: str = "highs", *, time_limit_s: float | None = None, gap: float = 1e-6) -> Allocation:
+    def solve(self, solver: str = "highs", **limits: Unpack[SolveLimits]) -> Allocation:
         """The allocation that a solver finds; see ``mast_opt.solve`` for the arguments and what it raises."""
-        solution = solve(self.problem(), solver, time_limit_s=time_limit_s, gap=gap)
+        given: SolveLimits = {"gap": GAP, **limits}
+        solution = solve(self.problem(), solver, **given)
         plan = solution.plan
         return Allocation(
             solution.status,

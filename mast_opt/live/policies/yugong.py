@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mast_opt.core.arrays import BoolArray, FloatArray, IntArray
 from mast_opt.core.errors import UsageError
+from mast_opt.core.solve_limits import SolveLimits
 from mast_opt.core.solve_result import Status
 from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.live.policies.arguments import numbers
@@ -141,14 +143,14 @@ def tables(
     return problem if migration_tb is None else problem.with_limits({"copied_tb": migration_tb})
 
 
-def solve(problem: DataPlacement, *, solver: str = "highs", time_limit_s: float | None = None) -> Placement:
+def solve(problem: DataPlacement, *, solver: str = "highs", **limits: Unpack[SolveLimits]) -> Placement:
     """The placement with the least traffic.
 
     Args:
         problem: from ``tables``.
-        solver, time_limit_s: as in ``mast_opt.solve``; ``tetris`` takes tens of thousands of projects.
+        solver, limits: as in ``mast_opt.solve``; ``tetris`` takes tens of thousands of projects.
     """
-    found = solve_problem(problem, solver, time_limit_s=time_limit_s)
+    found = solve_problem(problem, solver, **limits)
     if found.plan is None or found.verdict is None:
         return Placement(found.status, None, None, None, None)
     traffic = found.verdict.terms["remote"] * problem.objective.weights["remote"]

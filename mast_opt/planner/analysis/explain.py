@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from mast_opt.core.arguments import a_price, a_whole, checked, mapping_of, optional, texts
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import UsageError
-from mast_opt.core.solve_result import SolveParams, Status
+from mast_opt.core.solve_limits import TimeLimits, keywords_of, params_of
+from mast_opt.core.solve_result import Status
 from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Conflict
 from mast_opt.core.wording import did_you_mean, listed
@@ -26,7 +26,6 @@ from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
 from mast_opt.planner.solving.clock import Clock
 from mast_opt.planner.solving.kernel_compilation import needed, rehearse
 from mast_opt.problems import backends
-from mast_opt.problems.backends.supervise import check_params
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import SolverName, check_plan
@@ -74,6 +73,7 @@ class Explanation(Summarised):
 
 
 @checked(
+    keywords_of(TimeLimits, threads=1),
     names=texts,
     prices=optional(mapping_of(a_price)),
     alternatives=a_whole(0),
@@ -84,11 +84,9 @@ def explain(
     names: Sequence[str] = (),
     *,
     solver: SolverName = DEFAULT_SOLVER,
-    time_limit_s: float | None = None,
     prices: Mapping[str, float] | None = None,
     alternatives: int = DEFAULT_ALTERNATIVES,
-    threads: int | None = 1,
-    cancel: threading.Event | None = None,
+    **limits: Unpack[TimeLimits],
 ) -> Explanation:
     """Explain why an instance has no plan, or why a plan does what it does.
 
@@ -109,11 +107,10 @@ def explain(
             placement, jobs, processes or reservations of other kinds. The heaviest few workloads, jobs, … unless given.
             A name that a workload and a dataset share asks about both.
         solver: a MIP backend.
-        time_limit_s: for the conflict and the repairs together; what is not proven by then is said to be not proven.
         prices: factors such as ``{"storage": 3, "pin": float("inf")}``; infinite means never.
         alternatives: repairs to look for; each uses none of the limits that the earlier ones use.
-        threads: of the solver.
-        cancel: set it from any thread to stop.
+        limits: see ``TimeLimits``; ``time_limit_s`` is for the conflict and the repairs together. What is not proven by
+            then is said to be not proven.
 
     Raises:
         UsageError: this kind of problem cannot be infeasible, or an argument cannot be honoured.
@@ -123,8 +120,8 @@ def explain(
     kind, questions = asked(problem)
     if plan is not None:
         check_plan(kind, problem, plan)
-        of_solves = (solver, time_limit_s, alternatives, threads) != (DEFAULT_SOLVER, None, DEFAULT_ALTERNATIVES, 1)
-        if prices or of_solves:
+        of_solves = (solver, alternatives) != (DEFAULT_SOLVER, DEFAULT_ALTERNATIVES)
+        if prices or of_solves or (limits["time_limit_s"], limits["threads"]) != (None, 1):
             raise UsageError(
                 "asking about a plan solves nothing: leave out solver, time limit, prices, alternatives and threads, "
                 "or the plan"
@@ -137,10 +134,9 @@ def explain(
             f"a {kind.name} instance always has a plan, so there is nothing to explain; give a plan to ask about it"
         )
     backend = backends.get(exact_solver(kind, solver))
-    params = SolveParams(gap=1e-6, threads=threads, cancel=cancel or threading.Event())
-    check_params(replace(params, time_limit_s=time_limit_s))
+    params = replace(params_of(limits), gap=1e-6, time_limit_s=None)
     rehearse(kind, needed(kind, backend.name, problem), params.cancel)
-    clock = Clock(time_limit_s)
+    clock = Clock(limits["time_limit_s"])
     seen = kind.analysis.conflicts(problem)
     kind.check_memory(problem, heuristics_too=False)
     elastic = Elastic(questions.relief(problem))
@@ -152,16 +148,16 @@ def explain(
         return Explanation(kind.name, status, seen=seen, solves=search.solves)
     found = search.infeasible_set()
     members = None if found is None else search.irreducible(found)
-    limits = None if members is None else elastic.by_name(members)
-    words = tuple(one.message for one in seen) if limits is None else elastic.relief.story(limits)
+    named = None if members is None else elastic.by_name(members)
+    words = tuple(one.message for one in seen) if named is None else elastic.relief.story(named)
     repaired = _repaired(RepairSearch(problem, elastic, backend, params, clock), price, alternatives, members or ())
     return Explanation(
         kind=kind.name,
         status=Status.INFEASIBLE,
         conflict=words,
-        limits=None if limits is None else {name: tuple(at) for name, at in limits.items()},
-        minimal=limits is not None and search.minimal,
-        proven=0 if limits is None else len(search.needed),
+        limits=None if named is None else {name: tuple(at) for name, at in named.items()},
+        minimal=named is not None and search.minimal,
+        proven=0 if named is None else len(search.needed),
         seen=seen,
         repairs=repaired,
         solves=search.solves,

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Generic
+from typing import Any, Generic, Unpack
 
 import numpy as np
 
 from mast_opt.core.arguments import a, a_text, checked, each, optional
 from mast_opt.core.arrays import FloatArray, labels_of
 from mast_opt.core.errors import UsageError, VerificationError
-from mast_opt.core.solve_result import AGREEMENT, SolveParams, SolveResult, Status, relative_gap
+from mast_opt.core.solve_limits import SolveLimits, keywords_of, params_of
+from mast_opt.core.solve_result import AGREEMENT, SolveResult, Status, relative_gap
 from mast_opt.planner.analysis.common import asked, exact_solver
 from mast_opt.planner.analysis.periods import Period, Periods, total_objective
 from mast_opt.planner.analysis.scenario_files import Scenario, check_scenarios, happened
@@ -51,18 +51,14 @@ class JointPeriods(Generic[PlanT]):
         return relative_gap(self.objective, self.bound)
 
 
-@checked(periods=each(a(Scenario)), solver=a_text, start=optional(a(Periods)))
+@checked(keywords_of(SolveLimits), periods=each(a(Scenario)), solver=a_text, start=optional(a(Periods)))
 def plan_periods_jointly(
     problem: Problem[PlanT],
     periods: Sequence[Scenario],
     *,
     start: Periods[PlanT] | None = None,
     solver: SolverName = DEFAULT_SOLVER,
-    time_limit_s: float | None = None,
-    gap: float = 1e-4,
-    seed: int = 0,
-    threads: int | None = None,
-    cancel: threading.Event | None = None,
+    **limits: Unpack[SolveLimits],
 ) -> JointPeriods[PlanT]:
     """The plans of all periods that have the smallest sum of objectives, by one program over all of them.
 
@@ -75,11 +71,7 @@ def plan_periods_jointly(
         periods: their changes, which stay.
         start: plans of the same periods, one after another, to begin with.
         solver: a MIP backend.
-        time_limit_s: for the program; None for no limit.
-        gap: relative gap at which the solver may stop.
-        seed: of every random choice.
-        threads: None leaves it to the solver.
-        cancel: set it from any thread to stop with the best plans so far.
+        limits: of the program, see ``SolveLimits``. ``cancel`` keeps the best plans so far.
 
     Raises:
         UsageError: the kind, the instance or a period has something that cannot be stated together.
@@ -98,12 +90,8 @@ def plan_periods_jointly(
         raise UsageError(f"periods are not planned together with {reason}; leave out --joint, or that")
     kind.check_memory(problem, together=len(instances), heuristics_too=False)
     program = _Program(kind, rolling.joint, instances)
-    params = SolveParams(
-        time_limit_s=time_limit_s,
-        gap=gap,
-        seed=seed,
-        threads=threads,
-        cancel=cancel or threading.Event(),
+    params = replace(
+        params_of(limits),
         start=None
         if start is None or not start.complete
         else program.encoded([one.solution.plan for one in start.periods]),

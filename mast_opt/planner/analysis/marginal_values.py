@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from mast_opt.core.errors import BackendError, Interrupted, UsageError
 from mast_opt.core.number_format import plain
 from mast_opt.core.parallel import in_parallel
 from mast_opt.core.sense import Sense
+from mast_opt.core.solve_limits import SolveLimits, keywords_of, params_of
 from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.core.summary import Summarised, Summary
 from mast_opt.planner.analysis.common import asked, exact_solver, solve_from
@@ -81,11 +82,12 @@ class Marginals(Summarised):
 
 
 @checked(
+    keywords_of(SolveLimits, gap=DEFAULT_GAP, threads=1),
     integers=a_text,
     units=a_whole(1),
     resources=texts,
 )
-def marginal_values(  # noqa: PLR0913 - one question, with the limits of its solves
+def marginal_values(
     problem: Problem[PlanT],
     plan: PlanT | None = None,
     *,
@@ -93,12 +95,8 @@ def marginal_values(  # noqa: PLR0913 - one question, with the limits of its sol
     units: int = 1,
     resources: Sequence[str] = (),
     solver: SolverName = DEFAULT_SOLVER,
-    time_limit_s: float | None = None,
-    gap: float = DEFAULT_GAP,
-    seed: int = 0,
-    threads: int | None = 1,
     jobs: int = 1,
-    cancel: threading.Event | None = None,
+    **limits: Unpack[SolveLimits],
 ) -> Marginals:
     """Compute what one more TB, core, GPU, … is worth in each place, in units of the weighted objective.
 
@@ -119,12 +117,9 @@ def marginal_values(  # noqa: PLR0913 - one question, with the limits of its sol
         units: how many to add at once; more than one shows what a real purchase brings.
         resources: which ones, by name; all unless given.
         solver: a MIP backend; with free integers any solver.
-        time_limit_s: for each solve; None for no limit.
-        gap: relative gap of the solve that finds the plan, and of those with free integers.
-        seed: of every random choice.
-        threads: of each solve.
         jobs: solves at the same time.
-        cancel: set it from any thread to stop.
+        limits: of each solve, see ``SolveLimits``; ``gap`` is of the solve that finds the plan and of those with free
+            integers.
 
     Raises:
         Interrupted: ``cancel`` was set before there was a value.
@@ -132,13 +127,11 @@ def marginal_values(  # noqa: PLR0913 - one question, with the limits of its sol
         UsageError: this kind has nothing to buy, the plan breaks limits, or an argument cannot be honoured.
     """
     kind, questions = asked(problem)
-    _check(kind, questions, problem, plan, integers, gap)
+    _check(kind, questions, problem, plan, integers, limits["gap"])
     chosen = _chosen(questions.resources, resources)
-    cancel = cancel or threading.Event()
+    cancel = limits["cancel"] = limits["cancel"] or threading.Event()
     if integers == "fixed" or kind.solvers.method is not None:
         solver = exact_solver(kind, solver)
-
-    limits = {"time_limit_s": time_limit_s, "gap": gap, "seed": seed, "threads": threads, "cancel": cancel}
     solved = partial(solve_from, kind, solver, limits)
     nothing = Marginals(kind.name, integers, units, None, (), Status.NO_SOLUTION)
 
@@ -152,7 +145,7 @@ def marginal_values(  # noqa: PLR0913 - one question, with the limits of its sol
         plan = first.plan
     elif not verify(problem, plan).ok:
         raise UsageError("the plan breaks limits; 'mast-opt verify' lists them, and worth is asked of plans without")
-    params = SolveParams(time_limit_s=time_limit_s, seed=seed, threads=threads, cancel=cancel)
+    params = params_of({**limits, "gap": DEFAULT_GAP})
     held = _fixed_of(kind, plan, backends.get(solver), params) if integers == "fixed" else None
     ask = held or (lambda instance: _free(solved(instance, plan)))
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic
+from typing import Any, Generic, Unpack
 
 import numpy as np
 
 from mast_opt.core.arguments import a_finite, a_text, a_whole, checked, mapping_of, optional, texts
 from mast_opt.core.errors import UsageError
 from mast_opt.core.number_format import plain
-from mast_opt.core.solve_result import SolveParams, Status
+from mast_opt.core.solve_limits import SolveLimits, keywords_of, params_of
+from mast_opt.core.solve_result import Status
 from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Verdict
 from mast_opt.planner.analysis.common import asked
@@ -24,7 +25,6 @@ from mast_opt.planner.solving.kernel_compilation import needed, rehearse
 from mast_opt.planner.solving.mip_route import Answer, ExactSolve
 from mast_opt.planner.solving.solver_params import solver_params
 from mast_opt.problems import backends
-from mast_opt.problems.backends.supervise import check_params
 from mast_opt.problems.kind.formulation import Formulation
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.problem import PlanT, Problem
@@ -85,29 +85,26 @@ class Frontier(Summarised, Generic[PlanT]):
 
 
 @checked(
+    keywords_of(SolveLimits, gap=1e-3),
     terms=texts,
     points=a_whole(2),
     keep=optional(mapping_of(a_finite)),
     workers=a_text,
     ray=optional(a_text),
 )
-def pareto(  # noqa: PLR0913 - one question, with the limits of its solves
+def pareto(
     problem: Problem[PlanT],
     terms: Sequence[TermName],
     *,
     points: int = 7,
     keep: Mapping[str, float] | None = None,
     solver: SolverName = DEFAULT_SOLVER,
-    time_limit_s: float | None = None,
-    gap: float = 1e-3,
-    seed: int = 0,
-    threads: int | None = None,
     jobs: int = 1,
     workers: str = "threads",
     ray: str | None = None,
     formulation: str = "base",
     params: Params | Mapping[str, Any] | None = None,
-    cancel: threading.Event | None = None,
+    **limits: Unpack[SolveLimits],
 ) -> Frontier[PlanT]:
     """The frontier between two terms of the objective.
 
@@ -125,16 +122,13 @@ def pareto(  # noqa: PLR0913 - one question, with the limits of its solves
         points: how many to look for, at least 2.
         keep: terms with the most that they may be, such as ``{"remote": 0.001}``; MIP solvers only.
         solver: a MIP backend or a heuristic of the kind.
-        time_limit_s: for all points together.
-        gap: relative gap at which each solve may stop.
-        seed: of every random choice.
-        threads: of the solver.
         jobs, workers, ray: points that are solved at the same time, and where, as in ``whatif``. The two ends of a
             frontier by a MIP solver come first, one after the other; the points between them begin with a plan of an
             end, where several are solved at a time.
         formulation: one of the kind's, for MIP backends.
         params: of the heuristic, as in ``solve``.
-        cancel: set it from any thread to stop; the points so far are kept.
+        limits: see ``SolveLimits``: ``time_limit_s`` of all points together, ``gap`` of each solve. ``cancel`` keeps
+            the points so far.
 
     Raises:
         UsageError: an argument that cannot be honoured, or no plan is within the caps of ``keep``.
@@ -145,10 +139,8 @@ def pareto(  # noqa: PLR0913 - one question, with the limits of its solves
     if solver == AUTO:
         solver = EXACT
     first, second = _checked(kind, terms, points, keep or {}, solver, formulation)
-    cancel = cancel or threading.Event()
     chosen = solver_params(kind, solver, params)
-    limits = SolveParams(gap=gap, seed=seed, threads=threads, cancel=cancel)
-    check_params(replace(limits, time_limit_s=time_limit_s))
+    cancel = limits.pop("cancel") or threading.Event()
     method = "weights" if solver in kind.solvers.heuristics else "epsilon"
     nothing: Frontier[PlanT] = Frontier(kind.name, solver, (first, second), method, (), 0, 0, Status.INFEASIBLE)
     if kind.analysis.conflicts(problem):
@@ -156,10 +148,10 @@ def pareto(  # noqa: PLR0913 - one question, with the limits of its solves
     with solving(jobs, workers, ray, cancel) as pool:
         rehearse(kind, needed(kind, solver, problem), cancel)
         if method == "weights":
-            found = _by_weights(problem, first, second, points, solver, chosen, limits, time_limit_s, pool)
+            found = _by_weights(problem, first, second, points, solver, chosen, limits, pool)
         else:
             asked_for = _Asked(problem, formulation, (first, second), dict(keep or {}), solver)
-            search: _Epsilon[PlanT] = _Epsilon(asked_for, limits, time_limit_s)
+            search: _Epsilon[PlanT] = _Epsilon(asked_for, limits, cancel)
             found = search.points(points, pool)
             if search.infeasible:
                 return nothing
@@ -214,13 +206,12 @@ class _Between:
     asked: _Asked
     cap: float
     start: Any
-    limits: Mapping[str, Any]
-    """Fields of ``SolveParams``."""
-    time_limit_s: float | None
+    limits: SolveLimits
+    """Without ``cancel``."""
 
 
 def _point_between(given: _Between, cancel: threading.Event) -> Point[Any] | None:
-    search: _Epsilon[Any] = _Epsilon(given.asked, SolveParams(**given.limits, cancel=cancel), given.time_limit_s)
+    search: _Epsilon[Any] = _Epsilon(given.asked, given.limits, cancel)
     search.last = given.start
     return search.between(given.cap)
 
@@ -228,8 +219,9 @@ def _point_between(given: _Between, cancel: threading.Event) -> Point[Any] | Non
 class _Epsilon(Generic[PlanT]):
     """The ε-constraint method on one formulation."""
 
-    def __init__(self, asked: _Asked, params: SolveParams, time_limit_s: float | None) -> None:
-        self._asked, self._params, self._clock = asked, params, Clock(time_limit_s)
+    def __init__(self, asked: _Asked, limits: SolveLimits, cancel: threading.Event) -> None:
+        self._asked, self._limits, self._clock = asked, limits, Clock(limits["time_limit_s"])
+        self._params = params_of({**limits, "cancel": cancel, "time_limit_s": None})
         self._kind: Kind[Any, PlanT] = kind_of(asked.problem)
         self._problem: Problem[PlanT] = asked.problem
         self._stated: Formulation[PlanT] = self._kind.formulate(asked.problem, asked.formulation)
@@ -265,12 +257,12 @@ class _Epsilon(Generic[PlanT]):
         caps = np.linspace(low, high, count)[1:-1].tolist()
         shares = workers.shares(len(caps))
         asked = replace(self._asked, caps=self._caps)
-        limits = {"gap": self._params.gap, "seed": self._params.seed, "threads": self._params.threads}
 
         def between(cap: float) -> Point[PlanT] | None:
             if self._params.cancel.is_set():
                 return None
-            given = _Between(asked, cap, self.last, limits, self._clock.budget_s(next(shares)))
+            limits: SolveLimits = {**self._limits, "time_limit_s": self._clock.budget_s(next(shares))}
+            given = _Between(asked, cap, self.last, limits)
             found: Point[PlanT] | None = workers.run(_point_between, given)
             if found is not None and workers.executor.size == 1:
                 self.last = found.plan
@@ -338,17 +330,16 @@ def _by_weights(
     points: int,
     solver: str,
     params: Params | None,
-    limits: SolveParams,
-    time_limit_s: float | None,
+    limits: SolveLimits,
     workers: Workers,
 ) -> list[Point[PlanT] | None]:
     own = problem.objective.weights
     base = {name: own[name] if own[name] else 1.0 for name in (first, second)}
-    clock, shares = Clock(time_limit_s), workers.shares(points)
-    asked = {"gap": limits.gap, "seed": limits.seed, "threads": limits.threads, "params": params}
+    clock, shares = Clock(limits["time_limit_s"]), workers.shares(points)
+    asked = {**limits, "params": params}
 
     def point(tilt: float) -> Point[PlanT] | None:
-        if limits.cancel.is_set():
+        if workers.cancel.is_set():
             return None
         weights = {first: base[first] * tilt**0.5, second: base[second] / tilt**0.5}
         tilted = problem.with_objective(weights, ())

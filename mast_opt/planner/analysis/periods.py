@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic
+from typing import Any, Generic, Unpack
 
 from mast_opt.core.arguments import a, a_text, checked, each
 from mast_opt.core.errors import UsageError
+from mast_opt.core.solve_limits import SolveLimits, keywords_of
 from mast_opt.planner.analysis.common import asked, solve_from
 from mast_opt.planner.analysis.scenario_files import Scenario, check_scenarios, happened
 from mast_opt.planner.solving import Solution
@@ -69,17 +70,13 @@ def total_objective(periods: Sequence[Period[Any]]) -> float:
     return sum(one.solution.objective for one in periods if one.solution.objective is not None)
 
 
-@checked(periods=each(a(Scenario)), solver=a_text)
+@checked(keywords_of(SolveLimits), periods=each(a(Scenario)), solver=a_text)
 def plan_periods(
     problem: Problem[PlanT],
     periods: Sequence[Scenario],
     *,
     solver: SolverName = DEFAULT_SOLVER,
-    time_limit_s: float | None = None,
-    gap: float = 1e-4,
-    seed: int = 0,
-    threads: int | None = None,
-    cancel: threading.Event | None = None,
+    **limits: Unpack[SolveLimits],
 ) -> Periods[PlanT]:
     """A plan for each period, one after another; changes stay, and each plan begins with the one before.
 
@@ -91,11 +88,7 @@ def plan_periods(
         problem: an instance; its present state is what the first period begins with.
         periods: their changes, as of scenarios; see ``read_periods``.
         solver: any solver of the kind.
-        time_limit_s: for each solve; None for no limit.
-        gap: relative gap of every solve.
-        seed: of every random choice.
-        threads: of each solve.
-        cancel: set it from any thread to stop; every solve keeps its best plan.
+        limits: of each solve, see ``SolveLimits``. ``cancel`` stops all; every solve keeps its best plan.
 
     Raises:
         UsageError: a period or an argument that cannot be honoured.
@@ -104,13 +97,11 @@ def plan_periods(
     if hooks.rolling is None:
         raise UsageError(f"{kind.name} is not planned over periods")
     check_scenarios(kind, periods)
-    cancel = cancel or threading.Event()
-    limits = {"time_limit_s": time_limit_s, "gap": gap, "seed": seed, "threads": threads, "cancel": cancel}
-    rehearse(kind, needed(kind, solver, problem), cancel)
     run = _Run(kind, hooks, hooks.rolling, solver, limits)
+    rehearse(kind, needed(kind, solver, problem), run.cancel)
     for period in periods:
         run.step(happened(kind, run.now(problem), period), period)
-        if run.done[-1].solution.plan is None or cancel.is_set():
+        if run.done[-1].solution.plan is None or run.cancel.is_set():
             break
     return Periods(kind.name, tuple(run.done), len(periods))
 
@@ -119,9 +110,11 @@ class _Run:
     """The periods so far."""
 
     def __init__(
-        self, kind: Kind[Any, Any], hooks: AnalysisHooks, rolling: Rolling, solver: str, limits: Mapping[str, Any]
+        self, kind: Kind[Any, Any], hooks: AnalysisHooks, rolling: Rolling, solver: str, limits: SolveLimits
     ) -> None:
-        self.kind, self.hooks, self.rolling, self.solver, self.limits = kind, hooks, rolling, solver, limits
+        self.kind, self.hooks, self.rolling, self.solver = kind, hooks, rolling, solver
+        self.cancel = limits["cancel"] or threading.Event()
+        self.limits: SolveLimits = {**limits, "cancel": self.cancel}
         self.done: list[Period[Any]] = []
 
     def now(self, problem: Problem[Any]) -> Any:  # noqa: ANN401 - an instance of the kind
@@ -132,7 +125,7 @@ class _Run:
     def step(self, instance: Problem[Any], period: Scenario) -> None:
         """Plan one more period; prepare it in the one before where it has no plan otherwise."""
         found = self._planned(instance)
-        if found.plan is None and self.done and not self.limits["cancel"].is_set():
+        if found.plan is None and self.done and not self.cancel.is_set():
             earlier = self._prepared(instance)
             if earlier is not None:
                 self.done[-1] = earlier

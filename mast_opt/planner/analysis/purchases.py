@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Generic
+from typing import Any, ClassVar, Generic, Unpack
 
 import numpy as np
 
 from mast_opt.core.arguments import a_finite, a_text, a_whole, checked, optional, refuse
 from mast_opt.core.errors import BackendError, UsageError, VerificationError
 from mast_opt.core.number_format import plain
+from mast_opt.core.solve_limits import SolveLimits, keywords_of, params_of
 from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.core.summary import Summarised, Summary
 from mast_opt.planner.analysis.common import asked, exact_solver, solve_from
@@ -132,13 +132,14 @@ class Purchases(Summarised, Generic[PlanT]):
 
 
 @checked(
+    keywords_of(SolveLimits),
     target=a_finite,
     solver=a_text,
     tier=optional(a_whole(0)),
     budget_usd=optional(a_finite),
     within_days=optional(a_whole(0)),
 )
-def buy(  # noqa: PLR0913 - one question, with the limits of its solves
+def buy(
     problem: Problem[PlanT],
     *,
     target: Fraction | float = 1,
@@ -146,13 +147,9 @@ def buy(  # noqa: PLR0913 - one question, with the limits of its solves
     budget_usd: Fraction | float | None = None,
     within_days: int | None = None,
     solver: SolverName = DEFAULT_SOLVER,
-    time_limit_s: float | None = None,
-    gap: float = 1e-4,
-    seed: int = 0,
-    threads: int | None = None,
     start: PlanT | None = None,
     params: BuyParams | Mapping[str, object] | None = None,
-    cancel: threading.Event | None = None,
+    **limits: Unpack[SolveLimits],
 ) -> Purchases[PlanT]:
     """The cheapest purchases with which no demand is more than ``target`` times its supply, and a plan that shows it.
 
@@ -167,13 +164,9 @@ def buy(  # noqa: PLR0913 - one question, with the limits of its solves
         budget_usd: the most to spend; where it is too small, the answer says how much is needed.
         within_days: only what can be used after so many days.
         solver: a MIP backend, or a heuristic of the kind.
-        time_limit_s: for all solves together; None for no limit.
-        gap: relative, of the price.
-        seed: of every random choice.
-        threads: of each solve; all there are unless given.
         start: a plan of the instance to begin from.
         params: how time is divided and how a heuristic searches: ``BuyParams``, or a mapping as in ``{"rounds": 4}``.
-        cancel: set it from any thread to stop.
+        limits: see ``SolveLimits``: ``time_limit_s`` of all solves together, ``gap`` of the price.
 
     Raises:
         UsageError: nothing is offered, or an argument is out of range.
@@ -187,15 +180,13 @@ def buy(  # noqa: PLR0913 - one question, with the limits of its solves
     if start is not None:
         check_plan(kind, problem, start)
     before = None if start is None else hooks.expansion.worst(problem, start, question.tier)
-    limits = SolveParams(
-        time_limit_s=time_limit_s, gap=gap, seed=seed, threads=threads, cancel=cancel or threading.Event()
-    )
-    rehearse(kind, needed(kind, solver, problem), limits.cancel)
+    asked_of = params_of(limits)
+    rehearse(kind, needed(kind, solver, problem), asked_of.cancel)
     if solver in kind.solvers.heuristics:
-        found = _heuristic(question, solver, limits, start)
+        found = _heuristic(question, solver, asked_of, start)
     else:
         helper = next((name for name in kind.solvers.heuristics if solver == AUTO), "")
-        found = _exact(question, exact_solver(kind, solver), limits, helper)
+        found = _exact(question, exact_solver(kind, solver), asked_of, helper)
     return replace(found, worst_before=before, params=chosen)
 
 

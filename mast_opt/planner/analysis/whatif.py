@@ -6,14 +6,15 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Generic
+from typing import Any, Generic, Unpack
 
 import numpy as np
 
 from mast_opt.core.arguments import a, a_text, checked, each, optional
 from mast_opt.core.errors import UsageError
 from mast_opt.core.number_format import plain
-from mast_opt.core.solve_result import SolveParams, relative_gap
+from mast_opt.core.solve_limits import SolveLimits, keywords_of, params_of
+from mast_opt.core.solve_result import relative_gap
 from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Verdict
 from mast_opt.planner.analysis.common import asked, exact_solver
@@ -94,27 +95,24 @@ class WhatIf(Summarised, Generic[PlanT]):
 
 
 @checked(
+    keywords_of(SolveLimits),
     scenarios=each(a(Scenario)),
     robust=optional(a_text),
     workers=a_text,
     ray=optional(a_text),
 )
-def whatif(  # noqa: PLR0913 - one question, with the limits of its solves
+def whatif(
     problem: Problem[PlanT],
     scenarios: Sequence[Scenario],
     plan: PlanT | None = None,
     *,
     robust: str | None = None,
     solver: SolverName = DEFAULT_SOLVER,
-    time_limit_s: float | None = None,
-    gap: float = 1e-4,
-    seed: int = 0,
-    threads: int | None = None,
     jobs: int = 1,
     workers: str = "threads",
     ray: str | None = None,
     params: Params | Mapping[str, Any] | None = None,
-    cancel: threading.Event | None = None,
+    **limits: Unpack[SolveLimits],
 ) -> WhatIf[PlanT]:
     """Solve the instance under every scenario, beginning with the base plan, and compare with it.
 
@@ -137,16 +135,12 @@ def whatif(  # noqa: PLR0913 - one question, with the limits of its solves
         plan: the base plan; found by ``solver`` unless given. Given, its replicas are those that lost regions hit.
         robust: ``worst`` or ``weighted``; None for no robust plan. MIP solvers only.
         solver: any solver of the kind.
-        time_limit_s: for each solve; None for no limit.
-        gap: relative gap of every solve.
-        seed: of every random choice.
-        threads: of each solve.
         jobs: scenarios that are solved at the same time; with Ray as many as the cluster has processors.
         workers: where: in ``threads`` of this process, in ``processes`` of their own, or on a cluster of ``ray``. A
             scenario whose worker is lost is solved again here. The joint program of a robust plan is solved here.
         ray: address of the cluster: ``auto``, ``HOST:PORT`` or ``ray://HOST:PORT``; given, workers are those of Ray.
         params: of a heuristic, as in ``solve``.
-        cancel: set it from any thread to stop; every solve keeps its best plan.
+        limits: of each solve, see ``SolveLimits``. ``cancel`` stops all; every solve keeps its best plan.
 
     Raises:
         UsageError: a scenario or an argument that cannot be honoured.
@@ -165,7 +159,7 @@ def whatif(  # noqa: PLR0913 - one question, with the limits of its solves
     if robust is not None:
         _check_robust(kind, questions, problem, robust)
         exact = exact_solver(kind, solver)
-    cancel = cancel or threading.Event()
+    cancel = limits.pop("cancel") or threading.Event()
     instances = {BASE: questions.priced(problem)}
     if plan is not None and not verify(instances[BASE], plan).ok:
         raise UsageError("the base plan breaks limits of the instance; 'mast-opt verify' lists them")
@@ -177,17 +171,17 @@ def whatif(  # noqa: PLR0913 - one question, with the limits of its solves
         settled, losses[scenario.name] = _settled(questions, problem, changed, scenario.changes, plan)
         instances[scenario.name] = questions.priced(settled)
 
-    limits = {"time_limit_s": time_limit_s, "gap": gap, "seed": seed, "threads": threads, "params": chosen}
+    given = {**limits, "params": chosen}
     stochastic = None
     with solving(jobs, workers, ray, cancel) as pool:
         rehearse(kind, needed(kind, solver, problem), cancel)
-        base = pool.solve(solver, instances[BASE], plan, limits)
+        base = pool.solve(solver, instances[BASE], plan, given)
         before = plan if plan is not None else base.plan
 
         def outcome(name: str) -> Outcome[PlanT]:
             instance = instances[name]
             begin = None if before is None else questions.adapted(instance, before)
-            solution = base if name == BASE else pool.solve(solver, instance, begin, limits)
+            solution = base if name == BASE else pool.solve(solver, instance, begin, given)
             unknown = before is None or solution.plan is None
             moved = {} if unknown else questions.moved(problem, instance, before, solution.plan)
             base_verdict = None if begin is None else kind.verification.verify(instance, begin)
@@ -196,8 +190,10 @@ def whatif(  # noqa: PLR0913 - one question, with the limits of its solves
         first, *others = pool.each(outcome, instances)
         if robust is not None and questions.two_stage is not None and before is not None and not cancel.is_set():
             weights = np.array([1.0, *(scenario.weight for scenario in scenarios)])
-            asked_of = SolveParams(gap=gap, seed=seed, threads=threads, cancel=cancel)
-            clock = Clock(time_limit_s)
+            asked_of, clock = (
+                params_of({**limits, "cancel": cancel, "time_limit_s": None}),
+                Clock(limits["time_limit_s"]),
+            )
             search = RobustSearch(kind, questions.two_stage, unsettled, weights, robust, exact, asked_of, clock, pool)
             stochastic = search.plan(before)
     if stochastic is not None and before is not None:

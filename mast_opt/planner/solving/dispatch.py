@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import platform
-import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache, partial
-from importlib.metadata import version
-from typing import Any
+from typing import Any, Unpack
 
 from mast_opt.core.arguments import (
     a_finite,
-    a_function,
     a_text,
-    a_whole,
     anything,
     checked,
     mapping_of,
@@ -23,16 +17,12 @@ from mast_opt.core.arguments import (
     optional,
     texts,
 )
-from mast_opt.core.arrays import labels_of
-from mast_opt.core.errors import Interrupted, UsageError, VerificationError
-from mast_opt.core.number_format import plain, seconds
-from mast_opt.core.solve_result import Event, Limit, SolveParams, Status
+from mast_opt.core.solve_limits import SolveControl, keywords_of, params_of
+from mast_opt.core.solve_result import SolveParams
 from mast_opt.core.verdict import Verdict
 from mast_opt.planner.solving.auto_strategy import AUTO, EXACT, AutoParams
-from mast_opt.planner.solving.clock import COMPILE, Clock
+from mast_opt.planner.solving.clock import Clock
 from mast_opt.planner.solving.cross_check import SHARE, check_second, cross_checked
-from mast_opt.planner.solving.fixed_parts import Frozen, frozen
-from mast_opt.planner.solving.kernel_compilation import needed, rehearse
 from mast_opt.planner.solving.last_pass import (
     KEPT,
     LONGEST_S,
@@ -42,25 +32,16 @@ from mast_opt.planner.solving.last_pass import (
     most_allowed,
     settling_of,
 )
-from mast_opt.planner.solving.mip_route import Answer, ExactSolve
+from mast_opt.planner.solving.one_solver import log_begin, log_end, solved
 from mast_opt.planner.solving.portfolio import by_portfolio, portfolio_of
-from mast_opt.planner.solving.request import Request, check_request, check_start, check_terms
-from mast_opt.planner.solving.search_route import by_search, search_context
-from mast_opt.planner.solving.solution import UNIMPROVED, Solution, Stage
-from mast_opt.planner.solving.solver_params import SubSolvers, solver_params
+from mast_opt.planner.solving.request import Request, check_request
+from mast_opt.planner.solving.solution import Solution
+from mast_opt.planner.solving.solver_params import solver_params
 from mast_opt.problems import backends
-from mast_opt.problems.backends.base import Backend
-from mast_opt.problems.backends.supervise import check_params
-from mast_opt.problems.kind.formulation import Formulation
-from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.overrides import Overrides, stated_limit
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import SolverName, TermName, check_plan, kind_of
-from mast_opt.problems.search.interface import (
-    Certificate,
-)
-from mast_opt.problems.search.params import Params, Value, value_text
-from mast_opt.problems.search.strategy import LOG, Strategy
+from mast_opt.problems.search.params import Params
 
 OptionValue = str | int | float | bool
 
@@ -78,8 +59,7 @@ def verify(problem: Problem[PlanT], plan: PlanT) -> Verdict:
 
 
 @checked(
-    iterations=optional(a_whole(1, note=", or None for no limit")),
-    on_event=optional(a_function),
+    keywords_of(SolveControl),
     options=option_values,
     freeze=optional(mapping_of(texts)),
     weights=optional(mapping_of(a_finite)),
@@ -91,15 +71,8 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     problem: Problem[PlanT],
     solver: SolverName = "auto",
     *,
-    time_limit_s: float | None = None,
-    gap: float = 1e-4,
-    seed: int = 0,
-    threads: int | None = None,
-    iterations: int | None = None,
     start: PlanT | None = None,
     formulation: str = "base",
-    on_event: Callable[[Event], None] | None = None,
-    cancel: threading.Event | None = None,
     options: Mapping[str, OptionValue] | tuple[tuple[str, OptionValue], ...] = (),
     params: Params | Mapping[str, Any] | None = None,
     freeze: Mapping[str, Collection[str]] | None = None,
@@ -108,6 +81,7 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     limits: Mapping[str, float | str | Fraction | None] | None = None,
     cross_check: SolverName | None = None,
     near: PlanT | None = None,
+    **control: Unpack[SolveControl],
 ) -> Solution[PlanT]:
     """Solve a problem and verify the plan.
 
@@ -117,20 +91,10 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
             heuristic side by side, each on threads of its own, with the best plan and the tightest bound of both; a
             small instance is HiGHS's alone for a while, and a kind without a heuristic altogether. Its answer is the
             same every time where HiGHS proves it alone; otherwise it depends on the clock.
-        time_limit_s: for everything that this call does except loading the solver's library and compiling kernels;
-            None for no limit.
-        gap: relative gap at which the search may stop.
-        seed: of every random choice.
-        threads: None leaves it to the solver.
-        iterations: rounds of a heuristic; with it, equal seeds and threads give equal plans on every machine, unless
-            the solver's page names an exception. For heuristics that build one plan and end, such as ``exhaustive``,
-            it is an error, and so is a start.
         start: a plan to begin from; it may break rules, but then helps less. An exact solver that is given none
-            begins with the present state, where the instance gives it and it breaks no rule.
+            begins with the present state, where the instance gives it and it breaks no rule. It is an error for
+            heuristics that build one plan and end, such as ``exhaustive``.
         formulation: one of the kind's formulations, for MIP backends.
-        on_event: called with incumbent and bound whenever either improves, from the solving thread. Where kernels have
-            to be compiled first, also with ``compiling`` when that begins, and with nothing known when it has ended.
-        cancel: set it from any thread to stop and keep the incumbent; Ctrl-C does the same.
         options: for the backend, by its own names: ``{"presolve": "off"}``; an unknown one is an error.
         params: of the heuristic, or of ``auto``: an object of its class (``RasParams`` for ``ras``), or a mapping from
             names to values that differ from the defaults, ``{"sub_mip.gap": 0.01}``; a backend takes none.
@@ -146,6 +110,9 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         near: a plan, such as last week's, from which as few rows as possible are to differ among plans within 0.1% of
             the objective that is found. It is also the start where none is given, and ``gap`` is at least 0.1%.
             Without it the last pass refers to today, and costs no more than the gap.
+        control: see ``SolveControl``: ``time_limit_s`` (of all that this call does except loading the solver's library
+            and compiling kernels), ``gap``, ``seed``, ``threads``, ``iterations``, ``on_event`` and ``cancel``, which
+            keeps the incumbent, as Ctrl-C does.
 
     Raises:
         UsageError: an argument that cannot be honoured.
@@ -156,7 +123,9 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         VerificationError: the verifier rejects what the solver calls a solution.
     """
     kind = kind_of(problem)
-    start, gap = (start, gap) if near is None else (near if start is None else start, max(gap, SLACK))
+    time_limit_s, iterations = control["time_limit_s"], control["iterations"]
+    if near is not None:
+        start, control["gap"] = near if start is None else start, max(control["gap"], SLACK)
     if solver == AUTO and kind.solvers.method is not None:
         solver = EXACT
     check_request(kind, solver, iterations, formulation)
@@ -167,13 +136,9 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         problem=problem,
         solver=solver,
         params=solver_params(kind, solver, params),
-        asked=SolveParams(
-            time_limit_s=time_limit_s,
-            gap=gap,
-            seed=seed,
-            threads=threads,
-            on_event=on_event,
-            cancel=cancel or threading.Event(),
+        asked=replace(
+            params_of(control),
+            on_event=control["on_event"],
             options=tuple(options.items()) if isinstance(options, Mapping) else options,
         ),
         iterations=iterations,
@@ -191,7 +156,6 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
 
     if cross_check is None:
         return found(request, clock)
-    check_params(request.asked)
     check_second(request, cross_check)
     first = found(replace(request, asked=replace(request.asked, time_limit_s=clock.budget_s(SHARE))))
 
@@ -209,7 +173,7 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
             )
         )
 
-    return cross_checked(first, cross_check, again, request.asked.cancel, gap)
+    return cross_checked(first, cross_check, again, request.asked.cancel, request.asked.gap)
 
 
 def _settled(
@@ -237,103 +201,18 @@ def _settled(
 
 
 def _found(request: Request[PlanT], clock: Clock | None) -> Solution[PlanT]:
-    """The solution by one solver or by the portfolio; ``clock``: begun already, or None to begin now."""
+    """The solution by one solver or by the portfolio.
+
+    Args:
+        clock: of the call that this solve is part of; None to begin one now.
+    """
     if not isinstance(request.params, AutoParams):
-        return _solved(request, clock)
+        return solved(request, clock)
     kind = kind_of(request.problem)
-    check_params(request.asked)
-    _log_begin(request, kind)
-    found = by_portfolio(_solved, request, portfolio_of(kind, request, request.params))
-    _log_end(request.solver, found.status, found.objective, found.bound)
+    log_begin(request, kind)
+    found = by_portfolio(solved, request, portfolio_of(kind, request, request.params))
+    log_end(request.solver, found.status, found.objective, found.bound)
     return found
-
-
-def _solved(request: Request[PlanT], clock: Clock | None = None) -> Solution[PlanT]:
-    """The solution by one solver; ``clock``: begun already, or None to begin now."""
-    problem, solver, chosen, start = request.problem, request.solver, request.params, request.start
-    clock = clock or Clock(request.asked.time_limit_s)
-    kind = kind_of(problem)
-    check_terms(kind, problem, solver, chosen)
-    check_start(kind, problem, solver, start, request.freeze)
-    _log_begin(request, kind)
-    events: list[Event] = []
-    asked = replace(request.asked, on_event=_recorder(events, request.asked.on_event, clock))
-    check_params(asked)
-    changed = {} if chosen is None else _logged(chosen)
-    fixed = frozen(kind, problem, start, request.freeze) if request.freeze else None
-    stated = problem if fixed is None or solver not in kind.solvers.heuristics else fixed.rules(solver)
-    conflicts = kind.analysis.conflicts(stated)
-    certificate: Certificate | None = None
-    strategy: Strategy | None = None
-    versions: dict[str, str] = {}
-    inside = SubSolvers()
-    backend: Backend | None = None
-    uncompiled: Interrupted | None = None
-    if not conflicts:
-        backend, versions = _loaded(kind, solver, asked, clock, inside, chosen)
-        try:
-            _compile(kind, solver, stated, asked, clock)
-        except Interrupted as interrupted:
-            uncompiled = interrupted
-    begin = start if fixed is None or backend is not None else fixed.plan
-    if backend is not None and begin is None:
-        with clock.phase("verify"):
-            begin = feasible_current_plan(kind, problem)
-    if conflicts:
-        words = "; ".join(conflict.message for conflict in conflicts)
-        answer = Answer(Status.INFEASIBLE, None, None, None, None, None, words)
-    elif uncompiled is not None:
-        answer = _unsolved(kind, stated, begin, str(uncompiled), clock)
-    elif backend is None or kind.solvers.method is not None:
-        tools = search_context(
-            asked,
-            request.iterations,
-            clock,
-            inside,
-            chosen,
-            problem,
-            backend,
-            kind.solvers.grid_limits,
-            request.offers,
-        )
-        search = kind.solvers.heuristics[solver].search if backend is None else kind.solvers.method
-        answer, certificate = by_search(kind, search, stated, solver, tools, begin, clock)
-        strategy = tools.watch.strategy
-    else:
-        formulate: Callable[[Any], Formulation[Any]] = partial(kind.formulate, name=request.formulation)
-        if fixed is not None:
-            formulate = _after(formulate, fixed.formulation)
-        answer = ExactSolve(kind, problem, backend, asked, clock, request.offers, request.others).run(formulate, begin)
-    if fixed is not None and answer.plan is not None:
-        answer, certificate = _verified_with_rules(answer, fixed), None
-    unimproved = answer.status is Status.FEASIBLE and _no_better(kind, problem, answer, begin)
-    message = "; ".join(words for words in (answer.message, UNIMPROVED if unimproved else "") if words)
-    _log_end(solver, answer.status, answer.objective, answer.bound)
-    return Solution(
-        kind=kind.name,
-        solver=solver,
-        status=answer.status,
-        plan=answer.plan,
-        verdict=answer.verdict,
-        objective=answer.objective,
-        bound=answer.bound,
-        limit=answer.limit,
-        message=message,
-        unimproved=unimproved,
-        seed=request.asked.seed,
-        runtime_s=dict(clock.spent_s),
-        versions={"mast-opt": _own_version(), "python": platform.python_version(), **versions, **inside.versions},
-        params=changed,
-        strategy={} if strategy is None else strategy.facts,
-        stages=answer.stages,
-        term=answer.term,
-        conflicts=conflicts,
-        events=tuple(events),
-        certificate=certificate,
-        frozen={} if fixed is None else fixed.parts,
-        labels=labels_of(problem),
-        sense=problem.sense,
-    )
 
 
 def _overridden(
@@ -346,120 +225,3 @@ def _overridden(
     most = {name: stated_limit(name, value) for name, value in (limits or {}).items()}
     overrides = Overrides(dict(weights or {}), None if order is None else tuple(order), most)
     return overrides.applied_to(problem), overrides
-
-
-@cache
-def _own_version() -> str:
-    """Our version, which takes a millisecond to look up."""
-    return version("mast-opt")
-
-
-def _log_begin(request: Request[PlanT], kind: Kind[Any, Any]) -> None:
-    limit_s = request.asked.time_limit_s
-    LOG.info(
-        "solving %s (%s) with %s, seed %d, time limit %s",
-        *(request.problem.name, kind.name, request.solver, request.asked.seed),
-        "none" if limit_s is None else seconds(limit_s),
-    )
-
-
-def _log_end(solver: str, status: Status, objective: float | None, bound: float | None) -> None:
-    LOG.info("%s ended %s, objective %s, bound %s", solver, status.value, plain(objective), plain(bound))
-
-
-def _logged(params: Params) -> dict[str, Value]:
-    """The parameters that are not at their defaults, which the log states."""
-    changed = params.differences()
-    words = ", ".join(f"{name} = {value_text(value)}" for name, value in changed.items())
-    LOG.info("parameters: %s", words or "defaults")
-    return changed
-
-
-def _loaded(
-    kind: Kind[Any, Any], solver: str, asked: SolveParams, clock: Clock, inside: SubSolvers, chosen: Params | None
-) -> tuple[Backend | None, dict[str, str]]:
-    """The backend, its library loaded, and its version; neither for a heuristic, whose solvers inside are checked.
-
-    Raises UsageError for options that no backend gets, BackendUnavailable for a library that is missing.
-    """
-    if solver not in kind.solvers.heuristics:
-        backend = backends.get(solver)
-        with clock.phase(COMPILE):
-            return backend, {solver: backend.version()}
-    if asked.options:
-        raise UsageError(f"{solver} takes no options of its own; {asked.options[0][0]} is for MIP backends")
-    with clock.phase(COMPILE):
-        inside.check(chosen)
-    return None, {}
-
-
-def _compile(kind: Kind[Any, Any], solver: str, problem: Problem[Any], params: SolveParams, clock: Clock) -> None:
-    """Compile the kernels that the solve needs, or load them; this is no part of the time limit."""
-    said: list[bool] = []
-
-    def say(compiling: bool) -> None:
-        said.append(compiling)
-        if params.on_event is not None:
-            params.on_event(Event(0.0, None, None, compiling=compiling))
-
-    try:
-        with clock.phase(COMPILE):
-            rehearse(kind, needed(kind, solver, problem), params.cancel, lambda: say(True))
-    finally:
-        if said:
-            say(False)
-
-
-def _unsolved(kind: Kind[Any, PlanT], problem: Problem[PlanT], start: PlanT | None, words: str, clock: Clock) -> Answer:
-    """Answer before there was a search: the start, if it is valid."""
-    with clock.phase("verify"):
-        verdict = None if start is None else kind.verification.verify(problem, start)
-    if verdict is None or not verdict.ok:
-        return Answer(Status.NO_SOLUTION, None, None, None, None, Limit.INTERRUPT, words)
-    stages = tuple(Stage(term, verdict.terms[term], 0.0) for term in problem.objective.order)
-    objective, term = (stages[0].objective, stages[0].term) if stages else (verdict.objective, None)
-    bound = 0.0 if stages else None
-    return Answer(Status.FEASIBLE, start, verdict, objective, bound, Limit.INTERRUPT, words, stages, term)
-
-
-def _no_better(kind: Kind[Any, PlanT], problem: Problem[PlanT], answer: Answer, begin: PlanT | None) -> bool:
-    """Whether a plan is worth no more than the one that the search began with."""
-    before = None if begin is None else kind.verification.verify(problem, begin)
-    if before is None or answer.verdict is None or not before.ok:
-        return False
-    order = problem.objective.order
-    if order:
-        return [answer.verdict.terms[term] for term in order] >= [before.terms[term] for term in order]
-    return problem.sense.minimised(before.objective) <= problem.sense.minimised(answer.verdict.objective)
-
-
-def _after(
-    formulate: Callable[[Any], Formulation[Any]], change: Callable[[Formulation[Any]], Formulation[Any]]
-) -> Callable[[Any], Formulation[Any]]:
-    return lambda problem: change(formulate(problem))
-
-
-def _verified_with_rules(answer: Answer, fixed: Frozen) -> Answer:
-    """The answer, once it is sure that it keeps the part and that the rules which did so changed nothing else."""
-    fixed.check(answer.plan)
-    verdict = fixed.kind.verification.verify(fixed.problem, answer.plan)
-    if not verdict.ok or answer.verdict is None or verdict.terms != answer.verdict.terms:
-        raise VerificationError("the rules that keep a part of the plan change what the plan is worth")
-    return replace(answer, verdict=verdict)
-
-
-def feasible_current_plan(kind: Kind[Any, PlanT], problem: Problem[PlanT]) -> PlanT | None:
-    """The present state, if it is known and breaks no rule."""
-    plan = kind.analysis.current_plan(problem)
-    return plan if plan is not None and kind.verification.verify(problem, plan).ok else None
-
-
-def _recorder(events: list[Event], on_event: Callable[[Event], None] | None, clock: Clock) -> Callable[[Event], None]:
-    def record(event: Event) -> None:
-        since_start = replace(event, elapsed_s=clock.elapsed_s)
-        events.append(since_start)
-        LOG.debug("%.1f s: incumbent %s, bound %s", since_start.elapsed_s, plain(event.incumbent), plain(event.bound))
-        if on_event is not None:
-            on_event(since_start)
-
-    return record

@@ -43,7 +43,8 @@ class Holdings:
         self._inventory.used_mgpu[record.region] += record.mgpu
         tenant = record.spec.tenant
         if over or record.spec.preemptible or tenant in self._tenants.typed:
-            record.stoppable_tier = self._lowest_tier if over else record.spec.tier
+            may_be_over = over or tenant in self._tenants.typed  # the fleet knows; here it is a bound from above
+            record.stoppable_tier = self._lowest_tier if may_be_over else record.spec.tier
         for share in record.shares:
             mgpu = sum(share.gpus.values())
             self._reclaimable.take(share.server, mgpu, record.stoppable_tier)

@@ -35,7 +35,7 @@ class TimeOptions:
     threads: Annotated[int | None, Threads] = None
 
     def keywords(self, cancel: threading.Event) -> TimeLimits:
-        """The same as keywords of a function that solves."""
+        """Keywords for a function that solves."""
         return {"time_limit_s": self.time_limit, "threads": self.threads, "cancel": cancel}
 
 
@@ -48,5 +48,5 @@ class SolveOptions(TimeOptions):
     seed: Annotated[int, Parameter(help="Seed for all random choices.", validator=Number(gte=0))] = 0
 
     def keywords(self, cancel: threading.Event) -> SolveLimits:
-        """The same as keywords of a function that solves."""
+        """Keywords for a function that solves."""
         return {**super().keywords(cancel), "gap": self.gap, "seed": self.seed}

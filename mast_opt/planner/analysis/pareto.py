@@ -207,7 +207,7 @@ class _Between:
     cap: float
     start: Any
     limits: SolveLimits
-    """Without ``cancel``."""
+    """Keywords of the solve, without ``cancel``."""
 
 
 def _point_between(given: _Between, cancel: threading.Event) -> Point[Any] | None:

@@ -40,7 +40,7 @@ from mast_opt.problems.search.strategy import LOG, Strategy
 
 @dataclass(frozen=True)
 class _Ended:
-    """What a route ends with."""
+    """Result of a route."""
 
     answer: Answer
     certificate: Certificate | None = None
@@ -147,7 +147,7 @@ class _Run(Generic[PlanT]):
         return self._programmed()
 
     def _uncompiled(self, words: str) -> _Ended:
-        """What is known before there was a search: the start, if it is valid."""
+        """Answer before there was a search: the start, if it is valid."""
         problem, start = self._stated, self.begin
         with self._clock.phase("verify"):
             verdict = None if start is None else self._kind.verification.verify(problem, start)

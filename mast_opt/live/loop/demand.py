@@ -122,8 +122,8 @@ class Demand:
                 known.forget_before(day - DAYS)
 
     def classes(self) -> tuple[DemandClass, ...]:
-        """Classes of demand, sorted."""
-        return tuple(sorted(self._classes))
+        """Classes of demand, in the order in which their jobs first came."""
+        return tuple(self._classes)
 
     def forecast_mgpu(self, of: DemandClass, now_ms: int) -> int:
         """Weighted mean over the days that are over; before the first is, the mean so far."""
@@ -140,9 +140,9 @@ class Demand:
         return self._classes[of].largest_mgpu
 
     def read(self, of: DemandClass, now_ms: int) -> tuple[str, ...]:
-        """Datasets that jobs of the last days read, sorted."""
+        """Datasets that jobs of the last days read, in the order in which they were first read."""
         since = now_ms // DAY_MS - DAYS
-        return tuple(sorted(name for name, day in self._classes[of].read.items() if day >= since))
+        return tuple(name for name, day in self._classes[of].read.items() if day >= since)
 
     def fields(self) -> list[tuple[object, ...]]:
         """Fields to compare states by."""

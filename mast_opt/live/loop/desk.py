@@ -137,7 +137,8 @@ class StateDesk:
             raise UsageError(f"dataset {dataset} is in {region} already, or on its way")
         if not data.has_room(region, data.size_mb[dataset]):
             raise UsageError(f"dataset {dataset} cannot be copied to {region}, which has no room for it")
-        self._take(ev.CopyAsked(dataset, min(sources), region, data.size_mb[dataset]))
+        source = next(one for one in self._state.inventory.supply_mgpu if one in sources)
+        self._take(ev.CopyAsked(dataset, source, region, data.size_mb[dataset]))
 
     def drop(self, dataset: str, region: str) -> None:
         """Delete the replica of a dataset in a region."""

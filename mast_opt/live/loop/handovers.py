@@ -23,7 +23,7 @@ class Handovers:
             return True
         for share in record.shares:
             record.blockers |= self._stopping_on.get(share.server, _NOBODY)
-        for blocker in sorted(record.blockers):
+        for blocker in record.blockers:
             self._waiters.setdefault(blocker, []).append(record)
         return not record.blockers
 

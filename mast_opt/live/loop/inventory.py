@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from mast_opt.core.errors import UsageError
@@ -39,6 +39,10 @@ class Inventory:
         """Server that holds more than it is to have → what it is to be. It takes no job until then."""
         for server in servers:
             self._know(server)
+
+    def in_service(self) -> Iterator[Server]:
+        """Servers in service, in the order in which they were first known."""
+        return (server for name, server in self.server_of.items() if name in self.up)
 
     def _know(self, server: Server) -> None:
         """Register a server and its region."""

@@ -180,7 +180,7 @@ class _Sweep:
             return
         servers = [server for server in self.past.servers.values() if server.in_service and server.idle]
         self.fragmented.append(fragmented_mgpu(servers, self.shapes) / GPU_MILLI)
-        cells = sorted(supply)
+        cells = list(supply)
         amounts = [supply[cell] for cell in cells]
         by_tier: dict[int, Counter[Mask]] = {}
         masks: dict[tuple[object, ...], Mask] = {}

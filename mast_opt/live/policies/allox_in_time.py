@@ -80,8 +80,7 @@ class AlloXInTime:
     def _machines(self, view: View, most: int) -> tuple[list[Cell], FloatArray]:
         """The cell of each GPU, and how long it is taken, s; no more free GPUs of a cell than jobs wait."""
         free: dict[Cell, int] = {}
-        for name in view.inventory.up:
-            server = view.inventory.server_of[name]
+        for server in view.inventory.in_service():
             cell = Cell(server.region, server.gpu_type)
             free[cell] = free.get(cell, 0) + server.gpus
         cells, ready_s = list[Cell](), list[float]()

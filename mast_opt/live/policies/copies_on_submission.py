@@ -57,7 +57,7 @@ def _room_for(record: JobRecord, missing: list[str], region: str, view: View) ->
             read.update(other.spec.datasets)
     sources = {(name, copying.source) for (name, _), copying in data.copying.items()}
     dropped: list[str] = []
-    for name in sorted(data.size_mb, key=lambda name: (-data.size_mb[name], name)):
+    for name in sorted(data.size_mb, key=lambda name: -data.size_mb[name]):
         whole = data.whole_in(name)
         if region in whole and len(whole) > 1 and name not in read and (name, region) not in sources:
             dropped.append(name)

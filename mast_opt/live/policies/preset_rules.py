@@ -52,7 +52,7 @@ class Objective:
     def shares(self, jobs: Competing) -> FloatArray:
         """Shares that a policy of Gavel gives."""
         demand = jobs.demand
-        users = sorted(set(jobs.user))
+        users = list(dict.fromkeys(jobs.user))
         known = gavel.Jobs(
             rate=demand.rate,
             gang=demand.need.max(axis=1),
@@ -172,7 +172,7 @@ class Trades:
     def shares(self, jobs: Competing) -> FloatArray:
         """Shares after the trades of Gandiva Fair."""
         demand = jobs.demand
-        users = sorted(set(jobs.user))
+        users = list(dict.fromkeys(jobs.user))
         member: BoolArray = np.array([[user == one for one in users] for user in jobs.user])
         need = demand.need.max(axis=1)
         wanted = need @ member

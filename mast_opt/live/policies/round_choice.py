@@ -105,8 +105,8 @@ class Choice:
         if len(names) > 1:
             others = self._regions(names[1])
             regions = tuple(one for one in regions if one in others)
-        fits = [(self._left[region, kind], region) for region in regions if self._left.get((region, kind), 0) >= need]
-        return min(fits)[1] if fits else None
+        fits = [region for region in regions if self._left.get((region, kind), 0) >= need]
+        return min(fits, key=lambda region: self._left[region, kind]) if fits else None
 
 
 def _rows(table: IntArray) -> Iterator[tuple[int, int]]:

@@ -133,6 +133,8 @@ class Fifo:
         self._aware = aware
         self._seed = seed
         self._type: dict[str, int] = {}
+        self._drawn = 0
+        """Types that were chosen by chance."""
 
     def shares(self, jobs: Competing) -> FloatArray:
         """Shares in order of submission."""
@@ -151,15 +153,16 @@ class Fifo:
             able = [kind for kind in room if rate[kind] > 0]
             if not able:
                 continue
-            kind = max(able, key=rate.__getitem__) if self._aware else self._any(name, able)
+            kind = max(able, key=rate.__getitem__) if self._aware else self._any(able)
             kept[name] = kind
             left[kind] -= need[kind]
         self._type = kept
         return _whole(jobs, kept)
 
-    def _any(self, name: str, able: Sequence[int]) -> int:
+    def _any(self, able: Sequence[int]) -> int:
         """One of the GPU types that a job can use, drawn at random by its name."""
-        rng = np.random.Generator(np.random.PCG64([self._seed, zlib.crc32(b"fifo"), zlib.crc32(name.encode())]))
+        rng = np.random.Generator(np.random.PCG64([self._seed, zlib.crc32(b"fifo"), self._drawn]))
+        self._drawn += 1
         return able[int(rng.integers(len(able)))]
 
 

@@ -126,14 +126,13 @@ class Rounds:
             self._stale = True
 
     def _count_servers(self, view: View) -> None:
-        types = tuple(sorted({server.gpu_type for server in view.inventory.server_of.values() if server.gpus}))
+        types = tuple(dict.fromkeys(one.gpu_type for one in view.inventory.server_of.values() if one.gpus))
         if types != self._types:
             self._new = [*self._table.names, *self._new]
             self._types, self._table, self._pairs = types, RoundTable(len(types)), PairTable(len(types))
         kinds = {kind: at for at, kind in enumerate(types)}
         self._supply = {}
-        for name in view.inventory.up:
-            server = view.inventory.server_of[name]
+        for server in view.inventory.in_service():
             if server.gpus:
                 cell = server.region, kinds[server.gpu_type]
                 self._supply[cell] = self._supply.get(cell, 0) + server.gpus * WHOLE
@@ -248,7 +247,7 @@ class Rounds:
 
     def _candidates(self, records: Sequence[JobRecord], view: View) -> tuple[IntArray, FloatArray]:
         """Pairs of jobs that do well on the same GPUs, and how fast they are there."""
-        regions = sorted({region for region, _ in self._supply})
+        regions = list(dict.fromkeys(region for region, _ in self._supply))
         may_run = np.array([[one in self._regions(record.name, view) for one in regions] for record in records])
         return candidates(records, may_run, self._types, self._speeds)
 

@@ -63,13 +63,13 @@ def _forecasts(view: View, forecast: Forecast) -> Iterator[PlannedWork]:
         own = recurs or not of.namespace
         key = of.namespace, of.workload if recurs else "", of.tier, of.gpu_types, of.datasets if own else ()
         groups.setdefault(key, []).append(of)
-    for number, ((namespace, workload, tier, gpu_types, _), classes) in enumerate(sorted(groups.items())):
+    for number, ((namespace, workload, tier, gpu_types, _), classes) in enumerate(groups.items()):
         mgpu = sum(forecast(view, of) for of in classes)
-        read = {name for of in classes for name in view.demand.read(of, view.now_ms)}
+        read = dict.fromkeys(name for of in classes for name in view.demand.read(of, view.now_ms))
         if mgpu and read:
             label = f"{number}: {workload or namespace or 'jobs'} of tier {tier}"
             largest = max(view.demand.largest_mgpu(of) for of in classes)
-            yield PlannedWork(label, tier, mgpu, gpu_types, tuple(sorted(read)), largest, splittable=True)
+            yield PlannedWork(label, tier, mgpu, gpu_types, tuple(read), largest, splittable=True)
 
 
 def _wishes(view: View) -> Iterator[PlannedWork]:
@@ -80,7 +80,7 @@ def _wishes(view: View) -> Iterator[PlannedWork]:
             key = spec.tier, tuple(sorted(spec.gpu_types or ())), tuple(sorted(spec.datasets))
             waited = record.asked_mgpu * (view.now_ms - record.since_ms) // DAY_MS
             wishes.setdefault(key, []).append((record.asked_mgpu, max(record.asked_mgpu, waited)))
-    for number, ((tier, gpu_types, datasets), jobs) in enumerate(sorted(wishes.items())):
+    for number, ((tier, gpu_types, datasets), jobs) in enumerate(wishes.items()):
         largest, total = max(asked for asked, _ in jobs), sum(weight for _, weight in jobs)
         yield PlannedWork(f"wish {number}", tier, total, gpu_types, datasets, largest, splittable=False)
 
@@ -113,11 +113,11 @@ def data_instance(
             has read together before.
         forecast: of demand.
     """
-    data, regions = view.datasets, tuple(sorted(view.supply_mgpu))
-    labels = tuple(sorted(name for name in data.size_mb if data.whole_in(name)))
+    data, regions = view.datasets, tuple(view.supply_mgpu)
+    labels = tuple(name for name in data.size_mb if data.whole_in(name))
     position = {name: at for at, name in enumerate(labels)}
     work = [one for one in planned_work(view, forecast) if all(name in position for name in one.datasets)]
-    types = tuple(sorted({server.gpu_type for server in view.inventory.server_of.values()} - {NO_GPU}))
+    types = tuple(dict.fromkeys(one.gpu_type for one in view.inventory.server_of.values() if one.gpu_type != NO_GPU))
     if not work or not types:
         return None
     stored, under_way = np.zeros((2, len(labels), len(regions)), np.bool_)
@@ -168,8 +168,7 @@ def _regions(
 ) -> Regions:
     data, inventory = view.datasets, view.inventory
     supply = np.zeros((len(regions), len(types)), np.int64)
-    for name in sorted(inventory.up):
-        server = inventory.server_of[name]
+    for server in inventory.in_service():
         if server.gpu_type in types:
             supply[regions.index(server.region), types.index(server.gpu_type)] += server.gpus * WHOLE
     coming = dict.fromkeys(regions, 0)
@@ -195,7 +194,7 @@ def _links(view: View, network: NetworkLimits, regions: tuple[str, ...], copy_da
     for (_, region), copying in view.datasets.copying.items():
         pair = copying.source, region
         left[pair] = max(0, left.get(pair, 0) - -(-(copying.size_mb - copying.copied_mb) // copy_days))
-    pairs = sorted(left)
+    pairs = list(left)
     return Links(
         source=np.array([regions.index(source) for source, _ in pairs], np.int64),
         target=np.array([regions.index(target) for _, target in pairs], np.int64),

@@ -92,17 +92,17 @@ def server_instance(view: View, switchboards: Mapping[str, str]) -> ServerAssign
     A server that moves counts as one of the cluster that it moves to. The RRU of a server are its GPUs.
     """
     inventory = view.inventory
-    servers = [inventory.server_of[name] for name in sorted(inventory.up) if inventory.server_of[name].gpus]
-    regions = sorted({server.region for server in servers})
+    servers = [server for server in inventory.in_service() if server.gpus]
+    regions = list(dict.fromkeys(server.region for server in servers))
     clusters = {server.cluster: server.region for server in inventory.server_of.values()}
     if len(clusters) == len(set(clusters.values())) or not servers:
         return None
-    kinds = sorted({(server.region, server.gpu_type, server.gpus) for server in servers})
-    reservations = sorted(
-        {(cluster, kind[1]) for cluster, region in clusters.items() for kind in kinds if kind[0] == region}
+    kinds = list(dict.fromkeys((server.region, server.gpu_type, server.gpus) for server in servers))
+    reservations = list(
+        dict.fromkeys((cluster, kind[1]) for cluster, region in clusters.items() for kind in kinds if kind[0] == region)
     )
-    boards = sorted({(switchboards[server.name], server.region) for server in servers})
-    racks = sorted({(switchboards[server.name], server.rack) for server in servers})
+    boards = list(dict.fromkeys((switchboards[server.name], server.region) for server in servers))
+    racks = list(dict.fromkeys((switchboards[server.name], server.rack) for server in servers))
     board_at = {board: at for at, (board, _) in enumerate(boards)}
     busy = _busy(view)
     value = np.array(

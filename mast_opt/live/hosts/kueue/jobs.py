@@ -86,7 +86,7 @@ def spec_of(one: Workload, places: Mapping[str, bool], priorities: Sequence[int]
         mgpu=mgpu,
         cpu_mcores=cpu,
         memory_mib=memory,
-        gpu_types=dict.fromkeys(sorted(places), mgpu),
+        gpu_types=dict.fromkeys(places, mgpu),
         datasets=one.datasets,
         within="server",
         tenant=f"{one.namespace}/{one.queue}",

@@ -9,15 +9,12 @@ import pytest
 from mast_opt.live.simulation.kernel import POLICIES as ORDER_ONLY
 from tests.simulation.renaming import CASES, difference
 
-KNOWN = {"mast copy", "mast data", "mast servers"}
-"""Cases that still differ: copies come from the first source by name, slow paths sort labels."""
-SOUND = [
-    name
-    for name, (policy, *_) in CASES.items()
-    if policy in (*ORDER_ONLY, "mast", "federated", "pai") and name not in KNOWN
-]
+QUICK = {name for name, (policy, *_) in CASES.items() if policy in (*ORDER_ONLY, "mast", "federated", "pai")} | {
+    "allox"
+}
+MARKED = [name if name in QUICK else pytest.param(name, marks=pytest.mark.second_tier) for name in CASES]
 
 
-@pytest.mark.parametrize("case", SOUND)
+@pytest.mark.parametrize("case", MARKED)
 def test_labels_decide_nothing(case: str, tmp_path: Path) -> None:
     assert difference(case, 1, tmp_path) == ""

@@ -62,10 +62,10 @@ class TestWork:
         )
         found = [(one.label[3:], one.tier, one.mgpu, one.datasets, one.splittable) for one in planned_work(view)]
         assert found == [
-            ("jobs of tier 0", 0, 8000, ("f",), True),
             ("ads of tier 0", 0, 16_000, ("d", "e"), True),
-            ("ads of tier 1", 1, 8000, ("d",), True),
             ("nightly of tier 0", 0, 16_000, ("d",), True),
+            ("jobs of tier 0", 0, 8000, ("f",), True),
+            ("ads of tier 1", 1, 8000, ("d",), True),
         ]
 
     def test_jobs_that_no_region_has_all_data_for_count_by_their_waiting(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from mast_opt.problems.data_placement.generate.blank import plain
@@ -33,6 +35,7 @@ def test_work_goes_to_its_data_where_no_copy_may_be_added() -> None:
         "reads.mb_per_day": np.array([10]),
     }
     problem = plain(work_tier=np.array([0]), columns=columns)
+    problem = problem.with_columns({"objective": replace(problem.objective, peak_levels={0: 0.0})})
     weights = {**TERMS, "copy": 0.01}
     assert first_state(arrays_of(problem, weights), False, 1).region.tolist() == [0]
     two = problem.with_columns({"datasets.copies_max": np.array([2])})

@@ -54,7 +54,10 @@ def test_a_plan_of_parts_is_worth_the_same_merged(family: str, sizes: dict[str, 
     for seed in range(5):
         plan = at_random(parts.problem, seed)
         divided, merged = verify(parts.problem, plan), verify(problem, parts.merged(problem, plan))
-        assert merged.terms == pytest.approx(divided.terms, rel=2e-3, abs=2e-3)
+        one, whole = dict(divided.terms), dict(merged.terms)
+        retyped = {name: terms.pop("retyped_work") for name, terms in (("divided", one), ("merged", whole))}
+        assert whole == pytest.approx(one, rel=2e-3, abs=2e-3)
+        assert retyped["merged"] <= retyped["divided"] + 2e-3  # parts may swap their types
         exceeded = {violation.constraint for violation in merged.violations}
         assert exceeded <= {violation.constraint for violation in divided.violations}
 

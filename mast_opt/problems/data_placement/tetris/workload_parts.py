@@ -1,7 +1,8 @@
 """Parts of splittable workloads: the search places each of them whole, in a region of its own.
 
 A splittable workload is replaced by equal parts, which are workloads of the same kind with a share of its needs, reads
-and current runs. The plan of the parts is a plan of the workload: shares add up, and so do all terms.
+and current runs. The plan of the parts is a plan of the workload: shares add up, and so do all
+terms, but that ``retyped_work`` may be less: parts may have swapped their types.
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ def drawn(form: str, seed: int, jobs: int = 14) -> dict[str, Any]:
         ]
         tables["quotas"] = [{"tenant": "user-a", "gpus": some(2, 6)}] if rng.random() < 0.5 else []
         tables["switchboards"] = [
-            {"server": row["server"], "switchboard": f"board-{row['cluster'][8:]}-{at % 2}"}
+            {"server": row["server"], "switchboard": f"board-{str(row['cluster'])[8:]}-{at % 2}"}
             for at, row in enumerate(servers)
         ]
         tables["happenings"] = [

@@ -83,7 +83,7 @@ def says_too_little(one: Docstring) -> bool:
 
 
 def every() -> list[Docstring]:
-    found = []
+    found: list[Docstring] = []
     for file in sorted((ROOT / "mast_opt").rglob("*.py")):
         path = file.relative_to(ROOT).as_posix()
         if not path.startswith(PENDING):

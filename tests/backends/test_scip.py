@@ -11,7 +11,7 @@ from mast_opt.problems import backends
 from tests.backends.programs import knapsack
 
 
-class Troubled(pyscipopt.Model):  # type: ignore[misc]
+class Troubled(pyscipopt.Model):
     def optimizeNogil(self) -> None:
         raise Exception("SCIP: error in LP solver!")
 

@@ -18,6 +18,7 @@ import numpy as np
 from mast_opt.live.loop.history import history
 from mast_opt.live.loop.longest_waits import longest_waits
 from mast_opt.live.loop.metrics import metrics
+from mast_opt.live.loop.place_metrics import place_metrics
 from mast_opt.live.policies.early_binding import RULES
 from mast_opt.live.policies.mast import BINDINGS
 from mast_opt.live.policies.share_rules import OBJECTIVES, PACKING
@@ -187,7 +188,7 @@ def told(trace: JobTrace, case: str) -> list[str]:
     run = run_trace(trace, policy, chosen, slow=slow, until_ms=40_000_000)
     log = list(run.events())
     found = [re.sub(r"checksum='[^']*'", "", repr(stored)) for stored in log]
-    found += [repr(metrics(run.rows)), *map(repr, longest_waits(history(log), 20))]
+    found += [repr(metrics(run.rows)), repr(place_metrics(log)), *map(repr, longest_waits(history(log), 20))]
     return [re.sub(r"checksum='\w+'", "", one) for one in found]
 
 

@@ -16,6 +16,7 @@ import re
 import resource
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -155,9 +156,9 @@ def main() -> None:
     solvers = (chosen.solvers or ("highs" if many else "highs,scip,cbc")).split(",")
     instances: dict[str, Callable[[], Any]] = {}
     for name, path in committed(*((50_000, 10**9) if many else (0, 50_000))).items():
-        instances[name] = lambda path=path: mast_opt.read(path)
+        instances[name] = partial(mast_opt.read, path)
     for name, (kind, family, sizes) in (LARGE if many else SMALL).items():
-        instances[name] = lambda k=kind, f=family, s=sizes: mast_opt.generate(k, f, seed=1, **s)
+        instances[name] = partial(mast_opt.generate, kind, family, seed=1, **sizes)
     print("| instance | solver | nodes | iterations | time | s with | s without | with | without |")
     print("|---|---|---|---|---|---|---|---|---|")
     for solver in solvers:

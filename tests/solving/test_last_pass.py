@@ -30,10 +30,11 @@ def rows(plan: Plan) -> set[tuple[int, ...]]:
 @pytest.mark.parametrize("solver", ["highs", "tetris"])
 def test_the_plan_is_next_to_today_among_those_as_good(solver: str) -> None:
     problem = company()
-    asked = {"iterations": 2} if solver == "tetris" else {}
-    solution = mast_opt.solve(problem, solver, weights=FREE, threads=1, **asked)
+    solution = mast_opt.solve(problem, solver, weights=FREE, threads=1, iterations=2 if solver == "tetris" else None)
     changed = solution.last_pass
     assert changed is not None
+    assert solution.objective is not None
+    assert solution.plan is not None
     assert changed.rows <= changed.rows_before
     assert changed.price <= SLACK * solution.objective
     assert mast_opt.verify(problem.with_objective(FREE), solution.plan).objective == pytest.approx(solution.objective)
@@ -42,10 +43,13 @@ def test_the_plan_is_next_to_today_among_those_as_good(solver: str) -> None:
 def test_a_proof_stays_a_proof() -> None:
     exact = mast_opt.solve(company(), "highs", weights=FREE, threads=1)
     assert exact.status is Status.OPTIMAL
+    assert exact.gap is not None
     assert exact.gap <= 1e-4
     assert most_allowed(Status.OPTIMAL, 1.0, 1.0, 0.0) == 1.0
     assert most_allowed(Status.FEASIBLE, 1.0, 0.5, 0.0) == 1.0 + SLACK
-    assert relative_gap(most_allowed(Status.OPTIMAL, 1.0, 0.999, 0.01), 0.999) <= 0.01
+    gap = relative_gap(most_allowed(Status.OPTIMAL, 1.0, 0.999, 0.01), 0.999)
+    assert gap is not None
+    assert gap <= 0.01
 
 
 def test_free_choices_stay_as_they_are_today() -> None:
@@ -72,6 +76,7 @@ def test_free_choices_stay_as_they_are_today() -> None:
     solution = mast_opt.solve(alike, "highs", weights=FREE, threads=1)
     assert solution.last_pass is not None
     assert solution.last_pass.rows == 0
+    assert solution.plan is not None
     assert solution.plan.run_region.tolist() == [w % regions for w in range(count)]
 
 
@@ -83,6 +88,11 @@ def test_a_plan_to_stay_near_hardly_changes() -> None:
     grown = problem.with_columns({"datasets.size_mb": size})
     near = mast_opt.solve(grown, "highs", threads=1, near=before.plan)
     cold = mast_opt.solve(grown, "highs", threads=1, gap=0.0)
+    assert before.plan is not None
+    assert near.plan is not None
+    assert cold.plan is not None
+    assert near.objective is not None
+    assert cold.objective is not None
     assert near.last_pass is not None
     assert near.last_pass.reference == "near"
     assert len(rows(before.plan) ^ rows(near.plan)) == near.last_pass.rows

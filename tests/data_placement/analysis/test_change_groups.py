@@ -40,6 +40,7 @@ def test_all_changes_together_are_the_second_plan(company: DataPlacement, plan: 
 def test_a_difference_says_what_each_change_buys(company: DataPlacement, plan: Plan) -> None:
     found = mast_opt.diff(company, None, plan)
     assert len(found.changes) > 1
+    assert found.objective.after is not None
     for one in found.changes:
         assert one.buys == pytest.approx(sum(one.terms.values()), abs=1e-6)
         assert one.keeps or one.buys >= -0.02 * found.objective.after  # within the gap, undoing it gains nothing
@@ -56,6 +57,7 @@ def test_some_changes_are_a_plan_of_their_own(company: DataPlacement, plan: Plan
     every = first_changes(company, plan, count)
     assert mast_opt.verify(company, every).objective == pytest.approx(mast_opt.verify(company, plan).objective)
     now = today(company)
+    assert now is not None
     if mast_opt.verify(company, now).ok:
         assert mast_opt.verify(company, first_changes(company, plan, 0)).ok
     else:

@@ -30,8 +30,10 @@ ROUND_OFF = 1e-9
 WIDEST_ROW = 1e7
 """Largest ratio between a row's largest integer coefficient and its smallest one up to which a proof counts: beyond it,
 an integer column that is off by a tolerance of 1e-7 hides the small coefficient."""
-LEAST_COST = 1e-2
-"""Least distance of a scaled objective from the trivial bound of which tolerances near 1e-7 leave five digits."""
+WIDEST_COSTS = 1e10
+"""The same for costs: where tolerances follow the largest of them, the smallest ones are lost."""
+CONTINUOUS = 1e-2
+"""Weight of a continuous column's coefficient as the largest of a row: such a column need not be whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,16 +196,15 @@ def _holds_when_whole(mip: Mip, x: FloatArray) -> bool:
 
 def _believed(mip: Mip, gap: float, outcome: Outcome, start: FloatArray | None) -> Outcome:
     """The outcome, without its proof where tolerances hide what decides, or where a better start refutes it."""
-    scaled = scale(mip)
     why = None
-    if _widest_row(scaled.mip) > WIDEST_ROW:
-        why = "coefficients of a row lie too far apart"
-    elif outcome.status is Status.OPTIMAL and outcome.x is not None:
-        objective = mip.objective(outcome.x)
-        if 0.0 < (objective - _trivial_bound(mip)) * scaled.cost_factor < LEAST_COST:
-            why = "costs that decide are too small next to others"
-        elif start is not None and not within_gap(objective, mip.objective(start), gap, claimed=True):
-            why = "the start is better"
+    if mip.integral.any():
+        scaled = scale(mip).mip
+        why = _hidden_rows(scaled)
+        if why is None and outcome.status is not Status.INFEASIBLE:
+            why = _hidden_costs(scaled)
+    if why is None and outcome.status is Status.OPTIMAL and outcome.x is not None and start is not None:
+        beaten = not within_gap(mip.objective(outcome.x), mip.objective(start), gap, claimed=True)
+        why = "the start is better" if beaten else None
     unproven = {Status.OPTIMAL: Status.FEASIBLE, Status.INFEASIBLE: Status.NO_SOLUTION}
     if why is None or (outcome.status not in unproven and outcome.bound is None):
         return outcome
@@ -212,15 +213,22 @@ def _believed(mip: Mip, gap: float, outcome: Outcome, start: FloatArray | None) 
     return replace(outcome, status=status, bound=None, limit=outcome.limit or Limit.OTHER, message=words)
 
 
-def _widest_row(mip: Mip) -> float:
-    """The largest ratio of an integer coefficient to the smallest coefficient of its row."""
+def _hidden_costs(mip: Mip) -> str | None:
+    costs = np.abs(mip.cost[mip.cost != 0.0])
+    apart = len(costs) > 0 and costs.max() > WIDEST_COSTS * costs.min()
+    return "costs lie too far apart" if apart else None
+
+
+def _hidden_rows(mip: Mip) -> str | None:
     filled = np.flatnonzero(np.diff(mip.row_start))
     if len(filled) == 0:
-        return 1.0
+        return None
     size, start = np.abs(mip.value), mip.row_start[filled]
-    largest = np.maximum.reduceat(np.where(mip.integral[mip.index], size, 0.0), start)
+    largest = np.maximum.reduceat(np.where(mip.integral[mip.index], size, CONTINUOUS * size), start)
     size[size == 0.0] = np.inf
-    return float((largest / np.minimum.reduceat(size, start)).max())
+    if (largest > WIDEST_ROW * np.minimum.reduceat(size, start)).any():
+        return "coefficients of a row lie too far apart"
+    return None
 
 
 def _concluded(mip: Mip, params: SolveParams, outcome: Outcome, start: FloatArray | None) -> SolveResult:

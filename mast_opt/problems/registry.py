@@ -34,7 +34,7 @@ SolverName: TypeAlias = (
 """The name of a MIP backend or of a heuristic; plug-ins may add further ones."""
 TermName: TypeAlias = (
     Literal[
-        "peak", "overload", "idle", "remote", "egress", "copy", "storage", "moved_work", "unserved",
+        "peak", "overload", "idle", "remote", "egress", "copy", "storage", "moved_work", "retyped_work", "unserved",
         "running_cost", "migration_cost",
         "rejected", "preemption", "cost", "fragmentation",
         "shortfall", "moves_in_use", "moves_idle", "spread", "buffer", "affinity", "use", "repair",

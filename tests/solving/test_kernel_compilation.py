@@ -17,7 +17,7 @@ import pytest
 import mast_opt
 from mast_opt.core.errors import Interrupted
 from mast_opt.core.solve_result import Event
-from mast_opt.planner.solving import clock, dispatch
+from mast_opt.planner.solving import clock, one_solver
 from mast_opt.planner.solving import kernel_compilation as compiling
 from mast_opt.problems.backends.base import solver_left_behind
 from mast_opt.problems.registry import kind_named, kind_names
@@ -112,7 +112,7 @@ def test_the_limit_does_not_cover_compiling(monkeypatch: pytest.MonkeyPatch) -> 
         arguments[-1]()  # type: ignore[operator]
         later[0] += 5000.0
 
-    monkeypatch.setattr(dispatch, "rehearse", slowly)
+    monkeypatch.setattr(one_solver, "rehearse", slowly)
     events: list[Event] = []
     problem = mast_opt.generate("data-placement", datasets=5, workloads=5, regions=2)
     for solver in ("tetris", "highs"):

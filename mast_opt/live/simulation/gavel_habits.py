@@ -335,5 +335,6 @@ def _play(
     work = {name: Work(*times) for name, *times in columns}
     host = StepHost(trace, params.round_s) if whole_steps else SimulatedHost(work, trace.rate())
     coming = ((int(jobs.submitted_ms[j]), ev.Submitted(name, jobs.spec(j))) for j, name in enumerate(jobs.labels))
-    state = State(trace.servers, tiers=sorted(set(jobs.tier.tolist())))
+    by_type = sorted(trace.servers, key=lambda server: server.gpu_type)  # its types are in the order of their names
+    state = State(by_type, tiers=sorted(set(jobs.tier.tolist())))
     simulate(Engine(state, policy), host, coming, until_ms=until_ms, on_turn=on_turn, ended=ended)

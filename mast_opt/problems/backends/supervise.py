@@ -31,7 +31,7 @@ WIDEST_ROW = 1e7
 """Largest ratio between a row's largest integer coefficient and its smallest one up to which a proof counts: beyond it,
 an integer column that is off by a tolerance of 1e-7 hides the small coefficient."""
 WIDEST_COSTS = 1e10
-"""The same for costs: where tolerances follow the largest of them, the smallest ones are lost."""
+"""Largest ratio between two costs up to which a proof counts: tolerances follow the largest of them."""
 CONTINUOUS = 1e-2
 """Weight of a continuous column's coefficient as the largest of a row: such a column need not be whole."""
 

@@ -200,6 +200,12 @@ def _believed(mip: Mip, gap: float, outcome: Outcome, start: FloatArray | None) 
     if mip.integral.any():
         scaled = scale(mip).mip
         why = _hidden_rows(scaled)
+        if why is not None and outcome.x is not None:
+            try:
+                _check_solution(mip, np.clip(outcome.x, mip.col_lower, mip.col_upper))
+            except BackendError as error:
+                words = f"{error}, since {why}"
+                return Outcome(Status.NO_SOLUTION, limit=outcome.limit or Limit.OTHER, message=words)
         if why is None and outcome.status is not Status.INFEASIBLE:
             why = _hidden_costs(scaled)
     if why is None and outcome.status is Status.OPTIMAL and outcome.x is not None and start is not None:

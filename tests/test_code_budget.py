@@ -31,7 +31,7 @@ BUDGET = {
     "planner/io": 3610,
     "planner/report": 2480,
     "planner/solving": 2305,
-    "problems/backends": 1920,
+    "problems/backends": 1930,
     "problems/data_placement": 14800,
     "problems/job_placement": 12650,
     "problems/kind": 1645,

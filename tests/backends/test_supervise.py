@@ -82,7 +82,7 @@ def test_what_misses_a_wide_row_is_no_solution_and_no_fault() -> None:
 
 @pytest.mark.parametrize(("cost", "counts"), [([1.0, 0.2, 0.1], True), ([1e6, 2e-9, 1e-9], False)])
 def test_no_proof_counts_where_the_costs_that_decide_are_hidden(cost: list[float], counts: bool) -> None:
-    """Beside a cost of 1e6, HiGHS overlooks what is below its tolerance of 1e-7 times as much."""
+    """Next to a cost of 1e6, HiGHS overlooks what is below its tolerance of 1e-7 times as much."""
     mip = program(cost, [([0, 1, 1], 1.0, INF)])
     result = supervised(lambda *_: Outcome(Status.OPTIMAL, np.array([0.0, 1.0, 0.0]), cost[1]), mip, SolveParams())
     assert result.status is (Status.OPTIMAL if counts else Status.FEASIBLE)

@@ -181,7 +181,7 @@ def trace_of(content: str, folder: Path) -> JobTrace:
     return read_trace(path)
 
 
-def told(trace: JobTrace, case: str) -> list[str]:
+def described(trace: JobTrace, case: str) -> list[str]:
     """What a run logs, its figures, and who waited longest; checksums are left out."""
     policy, _, given, slow = CASES[case]
     chosen = {name: text for name, text in given.items() if not name.startswith("slow.") or name[5:].startswith(slow)}
@@ -197,8 +197,8 @@ def difference(case: str, seed: int, folder: Path) -> str:
     content = drawn(CASES[case][1], seed)
     names = reversing(labels_of(content))
     text = json.dumps(content)
-    one = told(trace_of(text, folder), case)
-    other = told(trace_of(renamed(text, names), folder), case)
+    one = described(trace_of(text, folder), case)
+    other = described(trace_of(renamed(text, names), folder), case)
     expected = [renamed(line, names) for line in one]
     if expected == other:
         return ""

@@ -58,13 +58,13 @@ class StateDesk:
         return tuple(bid for bid in found if not record.bound or bid.region == record.bound)
 
     def first_fit(self, name: str) -> tuple[int, Bid] | None:
-        """See ``policy.Desk.first_fit``."""
+        """First time at which a waiting job fits, as ``policy.Desk`` says."""
         record = self._record(name)
         regions = (record.bound,) if record.bound else None
         return first_fit(self._state.fleet, record.job, self._ends(), regions=regions)
 
     def leaves_room(self, name: str, other: str, at_ms: int) -> bool:
-        """See ``policy.Desk.leaves_room``."""
+        """Whether another job still fits later, as ``policy.Desk`` says."""
         ended = [running for end_ms, running in self._ends() if end_ms <= at_ms]
         return leaves_room(self._state.fleet, self._record(name).job, self._record(other).job, ended)
 

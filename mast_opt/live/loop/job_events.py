@@ -57,7 +57,7 @@ class JobSpec:
 
     @property
     def shape(self) -> tuple[object, ...]:
-        """What it asks of servers: jobs of one shape fit in the same places of a region."""
+        """Needs of a job: jobs of one shape fit in the same places of a region."""
         kinds = None if self.gpu_types is None else tuple(sorted(self.gpu_types.items()))
         return self.tasks, self.mgpu, kinds, self.cpu_mcores, self.memory_mib, self.within, self.prefer
 

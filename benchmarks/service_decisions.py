@@ -22,8 +22,8 @@ import numpy as np
 from mast_opt.cli.commands.serve import COLLECT_AFTER
 from mast_opt.live.hosts.simulated import SimulatedLiveHost
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.commands import Command, Start
-from mast_opt.live.loop.desk import StateDesk
 from mast_opt.live.policies.mast import Mast
 from mast_opt.live.service.live import Live
 from mast_opt.live.service.restart import opening_of
@@ -74,7 +74,7 @@ def main() -> None:
     given = parser.parse_args()
     gc.set_threshold(*COLLECT_AFTER)
     took: list[float] = []
-    place: Any = StateDesk.place
+    place: Any = Actions.place
 
     def timed(*args: Any, **more: Any) -> Any:
         begun = time.perf_counter()
@@ -82,7 +82,7 @@ def main() -> None:
         took.append(time.perf_counter() - begun)
         return found
 
-    StateDesk.place = timed  # type: ignore[method-assign]
+    Actions.place = timed  # type: ignore[method-assign]
     rng = np.random.default_rng(given.seed)
     with tempfile.TemporaryDirectory() as folder:
         store = open_sqlite(Path(folder))

@@ -15,10 +15,10 @@ DISTRICTS = ("problems", "planner", "live")
 BUDGET = {
     "cli": 3885,
     "core": 1705,
-    "live/hosts": 2300,
+    "live/hosts": 2305,
     "live/importers": 510,
-    "live/loop": 4140,
-    "live/policies": 3585,
+    "live/loop": 4050,
+    "live/policies": 3620,
     "live/reports": 470,
     "live/service": 2230,
     "live/simulation": 5360,

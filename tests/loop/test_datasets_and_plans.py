@@ -13,8 +13,8 @@ from mast_opt.live.loop.engine import Engine
 from mast_opt.live.loop.event import CorruptLog
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.loop.plan_steps import misfit
+from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
-from mast_opt.live.loop.view import StateView
 from mast_opt.live.policies.mast import Mast
 from mast_opt.problems.job_placement.live_fleet.types import Server
 
@@ -106,20 +106,20 @@ class TestPlans:
 
     def test_misfits(self) -> None:
         state = state_after(*HEAD, ev.CopyAsked("d", "a", "b", 3))
-        view = StateView(state, ())
-        assert "already" in misfit(view, ev.PlanStep("copy", "d", "b", "a"))
-        assert "no room" in misfit(view, ev.PlanStep("copy", "e", "b", "a"))
-        assert "there already" in misfit(view, ev.PlanStep("copy", "e", "a", "b"))
-        assert "fewer than 1" in misfit(view, ev.PlanStep("drop", "d", "a"))
-        assert "no such cluster" in misfit(view, ev.PlanStep("move", "a-0", "b-0"))
-        assert misfit(view, ev.PlanStep("move", "a-0", "a-1")) == ""
+        snapshot = Snapshot(state, ())
+        assert "already" in misfit(snapshot, ev.PlanStep("copy", "d", "b", "a"))
+        assert "no room" in misfit(snapshot, ev.PlanStep("copy", "e", "b", "a"))
+        assert "there already" in misfit(snapshot, ev.PlanStep("copy", "e", "a", "b"))
+        assert "fewer than 1" in misfit(snapshot, ev.PlanStep("drop", "d", "a"))
+        assert "no such cluster" in misfit(snapshot, ev.PlanStep("move", "a-0", "b-0"))
+        assert misfit(snapshot, ev.PlanStep("move", "a-0", "a-1")) == ""
 
     def test_a_replica_that_a_waiting_job_needs_stays(self) -> None:
         job = ev.Submitted("j", ev.JobSpec(datasets=("d",), mgpu=16_000))
         state = state_after(*HEAD, ev.CopyEnded("d", "b"), job, ev.Bound("j", "b"))
-        why = misfit(StateView(state, ()), ev.PlanStep("drop", "d", "b"))
+        why = misfit(Snapshot(state, ()), ev.PlanStep("drop", "d", "b"))
         assert why == "job j waits for a place there and can run nowhere else"
-        assert misfit(StateView(state, ()), ev.PlanStep("drop", "d", "a")) == ""
+        assert misfit(Snapshot(state, ()), ev.PlanStep("drop", "d", "a")) == ""
 
     def test_a_server_that_moves(self) -> None:
         state = state_after(ev.MoveAsked("a-0", "a-1"))

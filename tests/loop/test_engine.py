@@ -9,12 +9,12 @@ import pytest
 
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.commands import Start, Stop
-from mast_opt.live.loop.desk import StateDesk
 from mast_opt.live.loop.engine import Engine, Turn
 from mast_opt.live.loop.event import CorruptLog
 from mast_opt.live.loop.job_states import JobState
-from mast_opt.live.loop.policy import Desk, View
+from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.head_of_line import HeadOfLine
 from mast_opt.live.policies.mast import Mast
@@ -139,12 +139,12 @@ class TestTurns:
 
     def test_policy_may_stop_a_job_for_the_next_one(self) -> None:
         class Rotating(HeadOfLine):
-            def decide(self, view: View, desk: Desk) -> None:
-                waiting = [record for record in view.jobs.values() if record.waits]
-                running = [record for record in view.jobs.values() if record.state is JobState.RUNNING]
+            def decide(self, snapshot: Snapshot, actions: Actions) -> None:
+                waiting = [record for record in snapshot.jobs.values() if record.waits]
+                running = [record for record in snapshot.jobs.values() if record.state is JobState.RUNNING]
                 for record in running if waiting else ():
-                    desk.preempt(record.name, "its turn is over")
-                super().decide(view, desk)
+                    actions.preempt(record.name, "its turn is over")
+                super().decide(snapshot, actions)
 
         engine = Engine(state(), Rotating())
         opened(engine, ev.Submitted("a", WHOLE))
@@ -155,7 +155,7 @@ class TestTurns:
         turn = engine.advance(6, [ev.Stopped("a", 1, 3, 0)])
         assert [command.id for command in turn.commands] == ["b/1/start"]
         with pytest.raises(UsageError, match="only a queued job"):
-            StateDesk(engine.state, engine.record, ExitStack()).place("b")
+            Actions(engine.state, engine.record, ExitStack()).place("b")
 
     def test_ticks_put_decisions_off(self) -> None:
         engine = Engine(state(), HeadOfLine(), tick_ms=10)

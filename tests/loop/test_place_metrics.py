@@ -9,9 +9,9 @@ import pytest
 
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.fragmentation import TaskShape, fragmented_mgpu
-from mast_opt.live.loop.hall import worst_ratio
-from mast_opt.live.loop.past import Past, PastServer
+from mast_opt.live.loop.past_state import PastServer, PastState
 from mast_opt.live.loop.place_metrics import PlaceMetrics, place_metrics
+from mast_opt.live.loop.worst_ratio import worst_ratio
 from mast_opt.problems.job_placement.live_fleet.types import Share
 
 HOUR_MS = 3_600_000
@@ -127,7 +127,7 @@ def test_fragmentation_as_in_fgd() -> None:
 
 
 def test_room_is_looked_for_again_when_servers_change() -> None:
-    past = Past()
+    past = PastState()
     first, second = (event for name in ("1", "2") for _, event in [job(name, 0)])
     events = [up("s", "a"), first, second]
     for seq, event in enumerate(events):

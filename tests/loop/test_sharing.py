@@ -12,14 +12,14 @@ import pytest
 
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
-from mast_opt.live.loop.desk import StateDesk
+from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.event import CorruptLog
 from mast_opt.live.loop.history import history
 from mast_opt.live.loop.job_log import job_log
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.loop.metrics import metrics
-from mast_opt.live.loop.past import Past
+from mast_opt.live.loop.past_state import PastState
 from mast_opt.live.loop.place_metrics import place_metrics
 from mast_opt.live.loop.state import State
 from mast_opt.live.store.state_format import state_bytes, state_from
@@ -33,7 +33,7 @@ GPU_0 = (Share("s", 1, {0: 1000}),)
 
 
 class World:
-    """A state, a desk and a log, driven by hand."""
+    """A state, a actions and a log, driven by hand."""
 
     def __init__(self) -> None:
         self.state = State(SERVERS, tiers=(0, 1), replicas={"d": ("west",)}, quotas={"t": 2000})
@@ -47,17 +47,17 @@ class World:
         self.log.append(ev.Stored(state.seq, state.now_ms, event))
 
     @property
-    def desk(self) -> StateDesk:
-        return StateDesk(self.state, self.take, ExitStack())
+    def actions(self) -> Actions:
+        return Actions(self.state, self.take, ExitStack())
 
     def submit(self, *names: str, **changed: Any) -> None:
         for name in names:
             self.take(ev.Submitted(name, replace(ONE, **changed)))
 
     def place(self, name: str, region: str = "r") -> None:
-        bid = self.desk.place(name, (region,))
+        bid = self.actions.place(name, (region,))
         assert isinstance(bid, Bid)
-        self.desk.commit(bid)
+        self.actions.commit(bid)
 
     def start(self, name: str, at: int) -> None:
         self.take(ev.Started(name, self.state.jobs[name].attempt), at=at)
@@ -84,7 +84,7 @@ def joining() -> World:
     world.submit("a", "b")
     world.place("a")
     world.start("a", 10)
-    world.desk.share("b", "a")
+    world.actions.share("b", "a")
     return world
 
 
@@ -149,7 +149,7 @@ def test_a_server_goes_down() -> None:
 
 def test_a_guest_that_has_not_started_waits_for_a_holder_that_stops() -> None:
     world = joining()
-    world.desk.preempt("a", "")
+    world.actions.preempt("a", "")
     assert world.state.take_startable() == ()
     world.take(ev.Stopped("a", 1, 0, 0), at=15)
     assert [record.name for record in world.state.take_startable()] == ["b"]
@@ -160,8 +160,8 @@ def test_a_job_that_joins_waits_until_the_one_before_has_stopped() -> None:
     world = pair()
     world.state.take_startable()
     world.submit("c")
-    world.desk.preempt("b", "")
-    world.desk.share("c", "a")
+    world.actions.preempt("b", "")
+    world.actions.share("c", "a")
     assert world.state.take_startable() == ()
     world.take(ev.Stopped("b", 1, 0, 0), at=30)
     assert [record.name for record in world.state.take_startable()] == ["c"]
@@ -175,7 +175,7 @@ def test_who_shares_with_a_victim_stops_too() -> None:
     for name in "ac":
         world.place(name)
         world.start(name, 10)
-    world.desk.share("b", "a")
+    world.actions.share("b", "a")
     world.start("b", 10)
     world.submit("urgent", tier=0, tasks=2, tenant="", preemptible=False)
     world.place("urgent")
@@ -202,7 +202,7 @@ def test_what_cannot_share(changed: dict[str, Any], words: str) -> None:
     world.place("a")
     world.submit("b", **changed)
     with pytest.raises(UsageError, match=words):
-        world.desk.share("b", "a")
+        world.actions.share("b", "a")
 
 
 def test_there_must_be_gpus_to_share() -> None:
@@ -210,7 +210,7 @@ def test_there_must_be_gpus_to_share() -> None:
     world.submit("c", "d")
     for other in ("a", "d"):
         with pytest.raises(UsageError, match="no GPUs to share"):
-            world.desk.share("c", other)
+            world.actions.share("c", other)
 
 
 @pytest.mark.parametrize(
@@ -311,7 +311,7 @@ def test_figures() -> None:
     assert measured.held_gpu_s.useful == 0.24
     held = history(stored(*LOG)).held_mgpu["r"]
     assert [int(amount) for amount in held.at(held.at_ms)] == [1000, 1000, 1000, 0]
-    past = Past()
+    past = PastState()
     for one in stored(*LOG[:9]):
         past.take(one)
     assert past.servers["s"].free[0] == 1000

@@ -87,8 +87,8 @@ def test_desks_refuse_copies_and_deletions_that_cannot_be() -> None:
     for (does, name, region), words in wrong.items():
         run = Run(50, there=50)
 
-        def decide(view: object, desk: object, does: str = does, name: str = name, region: str = region) -> None:
-            getattr(desk, does)(name, region)
+        def decide(snapshot: object, actions: object, does: str = does, name: str = name, region: str = region) -> None:
+            getattr(actions, does)(name, region)
 
         run.engine.policy.decide = decide  # type: ignore[method-assign]
         with pytest.raises(UsageError, match=words):

@@ -8,8 +8,8 @@ from typing import cast
 import numpy as np
 import pytest
 
-from mast_opt.live.loop.policy import View
 from mast_opt.live.loop.reclaimable import Reclaimable
+from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.policies.group_room import GroupRoom, Size
 from mast_opt.problems.job_placement.live_fleet.types import Server
 
@@ -41,15 +41,15 @@ def test_against_a_count_over_all_servers(seed: int) -> None:
     servers = [server(number) for number in range(7)]
     kept = Reclaimable(TIERS)
     inventory = SimpleNamespace(server_of={one.name: one for one in servers})
-    view = cast(View, SimpleNamespace(reclaimable=kept, inventory=inventory))
+    snapshot = cast(Snapshot, SimpleNamespace(reclaimable=kept, inventory=inventory))
     for one in servers[:-1]:
         kept.add(one.name, one.region, 8000)
-    room = GroupRoom(view)
+    room = GroupRoom(snapshot)
     kept.add(servers[-1].name, servers[-1].region, 8000)
     held: list[tuple[str, int, int | None]] = []
     for step in range(200):
         if step < len(SIZES):
-            assert room.watch(SIZES[step], view) == step
+            assert room.watch(SIZES[step], snapshot) == step
         if held and rng.random() < 0.5:
             kept.give(*held.pop(int(rng.integers(len(held)))))
         else:
@@ -58,7 +58,7 @@ def test_against_a_count_over_all_servers(seed: int) -> None:
         if step == 50:  # it moves to another cluster
             servers[0] = inventory.server_of["s0"] = Server("s0", "west", "c1", "r", "H100", 8, 0, 0)
             kept.resize("s0", 0)
-        assert room.follow(view)
+        assert room.follow(snapshot)
         for number, size in enumerate(SIZES[: step + 1]):
             able = {place for place in PLACES if room.groups((place[0],), (place[2],)) & room.able[number]}
             assert able == counted(servers, kept, size)
@@ -67,17 +67,17 @@ def test_against_a_count_over_all_servers(seed: int) -> None:
 def test_a_new_group_is_counted_from_the_beginning() -> None:
     kept = Reclaimable(TIERS)
     known = {"s0": server(0)}
-    view = cast(View, SimpleNamespace(reclaimable=kept, inventory=SimpleNamespace(server_of=known)))
+    snapshot = cast(Snapshot, SimpleNamespace(reclaimable=kept, inventory=SimpleNamespace(server_of=known)))
     kept.add("s0", "east", 8000)
-    room = GroupRoom(view)
+    room = GroupRoom(snapshot)
     known["s2"] = server(2)
     kept.add("s2", "west", 8000)
-    assert not room.follow(view)
+    assert not room.follow(snapshot)
 
 
 def test_tasks_without_gpus_may_fit_everywhere() -> None:
     kept = Reclaimable(TIERS)
-    view = cast(View, SimpleNamespace(reclaimable=kept, inventory=SimpleNamespace(server_of={"s0": server(0)})))
+    snapshot = cast(Snapshot, SimpleNamespace(reclaimable=kept, inventory=SimpleNamespace(server_of={"s0": server(0)})))
     kept.add("s0", "east", 0)
-    room = GroupRoom(view)
-    assert room.able[room.watch(Size(0, 0, 50), view)] & room.groups(("east",), None)
+    room = GroupRoom(snapshot)
+    assert room.able[room.watch(Size(0, 0, 50), snapshot)] & room.groups(("east",), None)

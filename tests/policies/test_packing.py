@@ -80,10 +80,10 @@ def test_work_that_is_left_is_known_while_gpus_are_shared() -> None:
     seen: list[tuple[int, float]] = []
     original = policy._left_s
 
-    def left_s(record: JobRecord, view: object) -> float:
-        found = original(record, view)  # type: ignore[arg-type]
+    def left_s(record: JobRecord, snapshot: object) -> float:
+        found = original(record, snapshot)  # type: ignore[arg-type]
         if record.name == "a1":
-            seen.append((view.now_ms, found))  # type: ignore[attr-defined]
+            seen.append((snapshot.now_ms, found))  # type: ignore[attr-defined]
         return found
 
     policy._left_s = left_s  # type: ignore[method-assign]

@@ -14,10 +14,12 @@ import numpy as np
 import pytest
 
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.engine import Engine, Turn
 from mast_opt.live.loop.event_log import log_lines
 from mast_opt.live.loop.log_checker import check_log
-from mast_opt.live.loop.policy import Desk, Policy, View
+from mast_opt.live.loop.policy import Policy
+from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.early_binding import RULES, EarlyBinding, EarlyBindingParams
 from mast_opt.live.policies.head_of_line import HeadOfLine
@@ -178,20 +180,20 @@ class Searching(Mast):
     """Sorts all jobs again when data changes, and searches for every class in every turn, whatever room there seems to
     be."""
 
-    def begin(self, view: View) -> None:
-        super().begin(view)
+    def begin(self, snapshot: Snapshot) -> None:
+        super().begin(snapshot)
         self._waiting.may_fit = lambda waiting: True  # type: ignore[method-assign]
 
-    def _serve_oldest_first(self, view: View, desk: Desk) -> None:
-        self._serve_by_rank(view, desk)
+    def _serve_oldest_first(self, snapshot: Snapshot, actions: Actions) -> None:
+        self._serve_by_rank(snapshot, actions)
 
-    def _take_in_data(self, view: View, desk: Desk) -> None:
-        self._let_go(view, desk)
-        self._bind_all(view.jobs.values(), view, desk)
-        self.begin(view)
+    def _take_in_data(self, snapshot: Snapshot, actions: Actions) -> None:
+        self._requeue(snapshot, actions)
+        self._bind_all(snapshot.jobs.values(), snapshot, actions)
+        self.begin(snapshot)
 
-    def _wake(self, view: View) -> None:
-        super()._wake(view)
+    def _wake(self, snapshot: Snapshot) -> None:
+        super()._wake(snapshot)
         self._due.update(self._waiting.classes)
 
 

@@ -11,8 +11,8 @@ from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.demand import DemandClass
 from mast_opt.live.loop.slow_path import Planned
+from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
-from mast_opt.live.loop.view import StateView
 from mast_opt.live.simulation.slow_runs import Foresight
 from mast_opt.live.simulation.traces.trace import read_trace
 from mast_opt.live.slow_paths.data_instance import data_instance, planned_work
@@ -42,17 +42,17 @@ def job(name: str, *datasets: str, mgpu: int = 8000, tasks: int = 1, **rest: obj
     return ev.Submitted(name, ev.JobSpec(mgpu=mgpu, tasks=tasks, datasets=datasets, **rest))  # type: ignore[arg-type]
 
 
-def view_after(*events: ev.Event, at_ms: int = DAY_MS) -> StateView:
+def snapshot_after(*events: ev.Event, at_ms: int = DAY_MS) -> Snapshot:
     state = State(SERVERS)
     for event in (*state.opening(), *DATA, *events):
         state.apply(state.seq + 1, 0, event)
     state.now_ms = at_ms
-    return StateView(state, ())
+    return Snapshot(state, ())
 
 
 class TestWork:
     def test_namespaces_recurring_work_and_jobs_without_a_namespace(self) -> None:
-        view = view_after(
+        snapshot = snapshot_after(
             job("1", "d", namespace="ads"),
             job("2", "e", namespace="ads", workload="once"),
             job("3", "d", namespace="ads", workload="nightly"),
@@ -60,7 +60,7 @@ class TestWork:
             job("5", "f"),
             job("6", "d", namespace="ads", tier=1),
         )
-        found = [(one.label[3:], one.tier, one.mgpu, one.datasets, one.splittable) for one in planned_work(view)]
+        found = [(one.label[3:], one.tier, one.mgpu, one.datasets, one.splittable) for one in planned_work(snapshot)]
         assert found == [
             ("ads of tier 0", 0, 16_000, ("d", "e"), True),
             ("nightly of tier 0", 0, 16_000, ("d",), True),
@@ -69,17 +69,17 @@ class TestWork:
         ]
 
     def test_jobs_that_no_region_has_all_data_for_count_by_their_waiting(self) -> None:
-        view = view_after(job("1", "d", "f"), ev.Refused("1", "no data", "data"), at_ms=3 * DAY_MS)
-        wish = planned_work(view)[-1]
+        snapshot = snapshot_after(job("1", "d", "f"), ev.Refused("1", "no data", "data"), at_ms=3 * DAY_MS)
+        wish = planned_work(snapshot)[-1]
         assert (wish.label, wish.mgpu, wish.datasets, wish.splittable) == ("wish 0", 24_000, ("d", "f"), False)
-        early = view_after(job("1", "d", "f"), at_ms=DAY_MS // 2)
+        early = snapshot_after(job("1", "d", "f"), at_ms=DAY_MS // 2)
         assert planned_work(early)[-1].mgpu == 8000
 
 
 class TestData:
     def test_an_instance(self) -> None:
-        view = view_after(job("1", "d"), ev.CopyAsked("e", "a", "b", 10), ev.CopyProgress("e", "b", 2))
-        problem = data_instance(view, NETWORK, copy_days=4, copies_min=1)
+        snapshot = snapshot_after(job("1", "d"), ev.CopyAsked("e", "a", "b", 10), ev.CopyProgress("e", "b", 2))
+        problem = data_instance(snapshot, NETWORK, copy_days=4, copies_min=1)
         assert problem is not None
         assert problem.regions.supply_mgpu.tolist() == [[32_000], [32_000]]
         assert problem.regions.storage_mb.tolist() == [100, 100]
@@ -91,40 +91,40 @@ class TestData:
 
     def test_second_replicas_as_far_as_storage_and_network_have_room(self) -> None:
         jobs = (job("1", "d"), job("2", "e"), job("3", "f"))
-        wide = data_instance(view_after(*jobs), NetworkLimits(), copy_days=4, copies_min=2)
+        wide = data_instance(snapshot_after(*jobs), NetworkLimits(), copy_days=4, copies_min=2)
         assert wide is not None
         assert wide.datasets.copies_min.tolist() == [2, 2, 2]
-        narrow = data_instance(view_after(*jobs), NETWORK, copy_days=1, copies_min=2)  # half of 25 MB
+        narrow = data_instance(snapshot_after(*jobs), NETWORK, copy_days=1, copies_min=2)  # half of 25 MB
         assert narrow is not None
         assert narrow.datasets.copies_min.tolist() == [2, 1, 1]
 
     def test_links(self) -> None:
         network = NetworkLimits(links={("a", "b"): 6})
         problem = data_instance(
-            view_after(job("1", "d"), ev.CopyAsked("e", "a", "b", 10)), network, copy_days=5, copies_min=1
+            snapshot_after(job("1", "d"), ev.CopyAsked("e", "a", "b", 10)), network, copy_days=5, copies_min=1
         )
         assert problem is not None
         assert problem.links is not None
         assert problem.links.capacity_mb_per_day.tolist() == [4]
 
     def test_a_job_that_only_one_region_can_hold(self) -> None:
-        view = view_after(job("1", "d", tasks=4), ev.ServerDown("b0"))
-        problem = data_instance(view, NETWORK, copy_days=4, copies_min=1)
+        snapshot = snapshot_after(job("1", "d", tasks=4), ev.ServerDown("b0"))
+        problem = data_instance(snapshot, NETWORK, copy_days=4, copies_min=1)
         assert problem is not None
         assert problem.workloads.forbidden.tolist() == [[False, True]]
 
     def test_nothing_to_plan(self) -> None:
-        assert DataPath(NETWORK).ask(view_after()) is None
+        assert DataPath(NETWORK).ask(snapshot_after()) is None
 
     def test_one_replica_where_no_plan_was_found(self) -> None:
         failed = (ev.SolveAsked("data", "x"), ev.SolveEnded("data", "x", "INFEASIBLE"))
-        question = DataPath(NetworkLimits()).ask(view_after(job("1", "d"), *failed))
+        question = DataPath(NetworkLimits()).ask(snapshot_after(job("1", "d"), *failed))
         assert question is not None
         assert question.problem.datasets.copies_min.tolist() == [1, 1, 1]  # type: ignore[attr-defined]
 
     def test_steps_of_a_plan_of_some_hours_ago(self) -> None:
         path = DataPath(NetworkLimits())
-        then = path.ask(view_after(job("1", "d"), job("2", "e")))
+        then = path.ask(snapshot_after(job("1", "d"), job("2", "e")))
         assert then is not None
         none = np.zeros(0, np.int64)
         two = np.zeros(2, np.int64)
@@ -137,7 +137,7 @@ class TestData:
             **{f"copy_{name}": none for name in ("dataset", "source", "target", "share")},
             **{f"remote_{name}": none for name in ("workload", "dataset", "source", "target", "share")},
         )
-        now = view_after(job("1", "d"), job("2", "e"), ev.CopyEnded("d", "b"))
+        now = snapshot_after(job("1", "d"), job("2", "e"), ev.CopyEnded("d", "b"))
         found = path.carry_out(now, Planned(then.problem, plan))
         assert sorted((step.does, step.name, step.source, step.target) for step in found.steps) == [
             ("copy", "e", "a", "b"),
@@ -155,7 +155,7 @@ class TestServers:
     PLACED = (job("1"), ev.Placed("1", 1, "a", "a-0", (Share("a0", 1, dict.fromkeys(range(8), 1000)),)))
 
     def test_an_instance(self) -> None:
-        problem = server_instance(view_after(*self.PLACED, ev.MoveAsked("b1", "b-0"), at_ms=0), BOARDS)
+        problem = server_instance(snapshot_after(*self.PLACED, ev.MoveAsked("b1", "b-0"), at_ms=0), BOARDS)
         assert problem is not None
         assert problem.reservations.asked_mrru.tolist() == [8000, 0, 0, 0]
         assert problem.servers.labels == tuple(sorted(BOARDS))
@@ -165,12 +165,12 @@ class TestServers:
         assert problem.datacenters == ("a", "b")
 
     def test_only_idle_servers_move(self) -> None:
-        view = view_after(*self.PLACED, at_ms=0)
-        problem = server_instance(view, BOARDS)
+        snapshot = snapshot_after(*self.PLACED, at_ms=0)
+        problem = server_instance(snapshot, BOARDS)
         assert problem is not None
         owner = problem.servers.owner.copy()
         owner[[0, 2, 5]] = 1, 1, len(problem.reservations)
-        found = ServersPath(BOARDS).carry_out(view, Planned(problem, ServerPlan(owner)))
+        found = ServersPath(BOARDS).carry_out(snapshot, Planned(problem, ServerPlan(owner)))
         assert [(step.name, step.target) for step in found.steps] == [("a2", "a-1")]
         assert found.dropped == ("move a0 a-1: a job runs on it",)
 
@@ -178,25 +178,25 @@ class TestServers:
         state = State([Server("s", "a", "c", "r", "h100", 8, 0, 0)])
         for event in state.opening():
             state.apply(state.seq + 1, 0, event)
-        assert server_instance(StateView(state, ()), {"s": "m"}) is None
+        assert server_instance(Snapshot(state, ()), {"s": "m"}) is None
 
 
 class TestForecasts:
     def test_errors_have_mean_one_and_are_the_same_every_time(self) -> None:
-        view = view_after(*(job(str(n), "d", namespace=f"ns{n}") for n in range(400)))
+        snapshot = snapshot_after(*(job(str(n), "d", namespace=f"ns{n}") for n in range(400)))
         noisy = WithErrors(weighted_mean, 0.5, seed=3)
-        plain = np.array([weighted_mean(view, of) for of in view.demand.classes()])
-        found = np.array([noisy(view, of) for of in view.demand.classes()])
-        assert (found == [noisy(view, of) for of in view.demand.classes()]).all()
+        plain = np.array([weighted_mean(snapshot, of) for of in snapshot.demand.classes()])
+        found = np.array([noisy(snapshot, of) for of in snapshot.demand.classes()])
+        assert (found == [noisy(snapshot, of) for of in snapshot.demand.classes()]).all()
         assert (found / plain).mean() == pytest.approx(1.0, abs=0.1)
         assert np.log(found / plain).std() == pytest.approx(0.5, abs=0.05)
-        assert [one.mgpu for one in planned_work(view, noisy)] == sorted_like(view, noisy)
+        assert [one.mgpu for one in planned_work(snapshot, noisy)] == sorted_like(snapshot, noisy)
 
     def test_foresight_is_what_the_trace_asks_for(self) -> None:
         trace = read_trace(COMMITTED)
-        jobs, view = trace.submissions, view_after(at_ms=DAY_MS)
+        jobs, snapshot = trace.submissions, snapshot_after(at_ms=DAY_MS)
         asked = sum(
-            Foresight(trace, days=2)(view, of) for of in {DemandClass.of(jobs.spec(j)) for j in range(len(jobs))}
+            Foresight(trace, days=2)(snapshot, of) for of in {DemandClass.of(jobs.spec(j)) for j in range(len(jobs))}
         )
         begin, end = jobs.submitted_ms, jobs.submitted_ms + jobs.duration_ms
         inside = np.clip(np.minimum(end, 3 * DAY_MS) - np.maximum(begin, DAY_MS), 0, None)
@@ -208,6 +208,6 @@ class TestForecasts:
             WithErrors(weighted_mean, sigma)
 
 
-def sorted_like(view: StateView, forecast: Forecast) -> list[int]:
+def sorted_like(snapshot: Snapshot, forecast: Forecast) -> list[int]:
     """What each namespace is planned with: they are one class each."""
-    return [forecast(view, of) for of in view.demand.classes()]
+    return [forecast(snapshot, of) for of in snapshot.demand.classes()]

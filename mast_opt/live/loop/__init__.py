@@ -5,7 +5,7 @@ events       the closed list of what can happen and be decided
 job_states   which states a job can be in, and which events lead from one to another
 event_log    a log as text, one line of JSON for each event
 engine       takes in what is reported, lets a policy decide, and says what hosts are to do; state, jobs and tenants are
-             its memory, policy what a policy sees and may do, commands what goes to hosts
+             its memory, snapshot and actions what a policy sees and may do, commands what goes to hosts
 job_log      what a log says about jobs, as columns
 metrics      figures of a run, from its log alone
 log_checker  independent check of a log

@@ -9,15 +9,15 @@ from typing import Any
 
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.commands import Command, Copy, Drop, Move, Solve, Start, Stop
-from mast_opt.live.loop.desk import StateDesk
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.plan_steps import event_of, misfit
 from mast_opt.live.loop.policy import Policy
 from mast_opt.live.loop.reports import fits
 from mast_opt.live.loop.slow_path import Planned, SlowPath
+from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
-from mast_opt.live.loop.view import StateView
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 
 
@@ -78,7 +78,7 @@ class Engine:
         self._next_ask_ms = {
             name: (state.now_ms // path.every_ms + 1) * path.every_ms for name, path in self.slow.items()
         }
-        self.policy.begin(StateView(state, ()))
+        self.policy.begin(Snapshot(state, ()))
 
     @property
     def dropped(self) -> int:
@@ -150,7 +150,7 @@ class Engine:
         self._due, self._decided_ms = False, now_ms
         news, self._news = self._news, []
         with ExitStack() as stack:
-            self.policy.decide(StateView(state, news), StateDesk(state, self.record, stack))
+            self.policy.decide(Snapshot(state, news), Actions(state, self.record, stack))
         self._due = False
         self._withdraw()
 
@@ -171,7 +171,7 @@ class Engine:
         path = self.slow.get(ended.path)
         if path is None or not ended.plan or self._plans is None:
             return
-        found = path.carry_out(StateView(self.state, ()), self._plans(ended.plan))
+        found = path.carry_out(Snapshot(self.state, ()), self._plans(ended.plan))
         self.record(ev.PlanAdopted(path.name, ended.plan, found.dropped, found.steps, found.ratios))
 
     def _take_steps(self) -> None:
@@ -180,11 +180,11 @@ class Engine:
         for name in dict.fromkeys((*self.slow, *state.plans.paths())):
             while steps := state.plans.ready(name):
                 for step in steps:
-                    why = misfit(StateView(state, ()), step)
+                    why = misfit(Snapshot(state, ()), step)
                     if why:
                         self.record(ev.StepDropped(name, step.does, step.name, step.target, why))
                     else:
-                        self.record(event_of(StateView(state, ()), step))
+                        self.record(event_of(Snapshot(state, ()), step))
 
     def _ask(self, now_ms: int) -> list[Command]:
         """Ask for the plans that are due. What was solved last and is still the same is not solved again."""
@@ -195,7 +195,7 @@ class Engine:
             self._next_ask_ms[name] = _next(now_ms, path.every_ms)
             if self.state.plans.awaited(name):
                 continue
-            question = path.ask(StateView(self.state, ()))
+            question = path.ask(Snapshot(self.state, ()))
             if question is not None and question.checksum != self.state.plans.solved(name):
                 self.record(ev.SolveAsked(name, question.checksum))
                 commands.append(Solve(self.state.seq, name, question.checksum, question.problem))

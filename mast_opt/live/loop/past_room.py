@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from mast_opt.live.loop.past import PastJob, PastServer
+    from mast_opt.live.loop.past_state import PastJob, PastServer
 
 Ints = NDArray[np.int64]
 MGPU, CPU, MEMORY = range(3)

@@ -11,8 +11,8 @@ import numpy as np
 
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.fragmentation import TaskShape, fragmented_mgpu
-from mast_opt.live.loop.hall import Mask, worst_ratio
-from mast_opt.live.loop.past import GPU_MILLI, Past, PastJob
+from mast_opt.live.loop.past_state import GPU_MILLI, PastJob, PastState
+from mast_opt.live.loop.worst_ratio import Mask, worst_ratio
 
 HOUR_MS = 3_600_000
 
@@ -98,7 +98,7 @@ def place_metrics(
 class _Sweep:
     def __init__(self, since_ms: int, step_ms: int) -> None:
         self.since, self.step = since_ms, step_ms
-        self.past = Past()
+        self.past = PastState()
         self.now = 0
         self.next_look = since_ms
         self.ratios: dict[int, list[float]] = {}

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.job_states import HOLDING
-from mast_opt.live.loop.policy import View
+from mast_opt.live.loop.snapshot import Snapshot
 
 
-def misfit(view: View, step: ev.PlanStep) -> str:
+def misfit(snapshot: Snapshot, step: ev.PlanStep) -> str:
     """Why a step cannot be taken now, in words; empty if it can."""
     if step.does == ev.COPY:
-        return _copy_misfit(view, step)
-    return _drop_misfit(view, step) if step.does == ev.DROP else _move_misfit(view, step)
+        return _copy_misfit(snapshot, step)
+    return _drop_misfit(snapshot, step) if step.does == ev.DROP else _move_misfit(snapshot, step)
 
 
-def event_of(view: View, step: ev.PlanStep) -> ev.CopyAsked | ev.ReplicaDropped | ev.MoveAsked:
+def event_of(snapshot: Snapshot, step: ev.PlanStep) -> ev.CopyAsked | ev.ReplicaDropped | ev.MoveAsked:
     """The event with which a step begins that fits."""
     if step.does == ev.COPY:
-        return ev.CopyAsked(step.name, step.source, step.target, view.datasets.size_mb[step.name])
+        return ev.CopyAsked(step.name, step.source, step.target, snapshot.datasets.size_mb[step.name])
     if step.does == ev.DROP:
         return ev.ReplicaDropped(step.name, step.target)
     return ev.MoveAsked(step.name, step.target)
 
 
-def _copy_misfit(view: View, step: ev.PlanStep) -> str:
-    data = view.datasets
+def _copy_misfit(snapshot: Snapshot, step: ev.PlanStep) -> str:
+    data = snapshot.datasets
     if step.target in data.whole_in(step.name) or (step.name, step.target) in data.copying:
         return "it is there already, or on its way"
     if step.source not in data.whole_in(step.name):
@@ -34,25 +34,25 @@ def _copy_misfit(view: View, step: ev.PlanStep) -> str:
     return ""
 
 
-def _drop_misfit(view: View, step: ev.PlanStep) -> str:
-    whole = view.datasets.whole_in(step.name)
+def _drop_misfit(snapshot: Snapshot, step: ev.PlanStep) -> str:
+    whole = snapshot.datasets.whole_in(step.name)
     if step.target not in whole:
         return "it is not there"
     if len(whole) - 1 < step.keep:
         return f"fewer than {step.keep} whole replicas would be left"
-    for record in view.jobs.values():
+    for record in snapshot.jobs.values():
         if step.name not in record.spec.datasets:
             continue
         if record.state in HOLDING:
             if record.region == step.target:
                 return f"job {record.name} reads it there"
-        elif view.admissible(record) == (step.target,):
+        elif snapshot.admissible(record) == (step.target,):
             return f"job {record.name} waits for a place there and can run nowhere else"
     return ""
 
 
-def _move_misfit(view: View, step: ev.PlanStep) -> str:
-    inventory = view.inventory
+def _move_misfit(snapshot: Snapshot, step: ev.PlanStep) -> str:
+    inventory = snapshot.inventory
     if step.name not in inventory.up:
         return "it is out of service"
     if step.name in inventory.moving:
@@ -62,6 +62,6 @@ def _move_misfit(view: View, step: ev.PlanStep) -> str:
         return "it is there already"
     if step.target not in {server.cluster for server in inventory.server_of.values() if server.region == here.region}:
         return "its region has no such cluster"
-    if any(share.server == step.name for record in view.jobs.values() for share in record.shares):
+    if any(share.server == step.name for record in snapshot.jobs.values() for share in record.shares):
         return "a job runs on it"
     return ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mast_opt.live.loop.events import PlanStep
-from mast_opt.live.loop.policy import View
+from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.problems.kind.problem import Problem
 
 
@@ -41,17 +41,17 @@ class CarriedOut:
 class SlowPath(Protocol):
     """Asks for plans.
 
-    Everything it needs is in the view, so that it goes on after a restart.
+    Everything it needs is in the snapshot, so that it goes on after a restart.
     """
 
     name: str
     every_ms: int
     """It asks at the multiples of this time, unless it waits for an answer still."""
 
-    def ask(self, view: View) -> Question | None:
+    def ask(self, snapshot: Snapshot) -> Question | None:
         """The instance of now; None if there is nothing to plan."""
         ...
 
-    def carry_out(self, view: View, planned: Planned) -> CarriedOut:
+    def carry_out(self, snapshot: Snapshot, planned: Planned) -> CarriedOut:
         """The steps from now to a plan, without those that no longer fit."""
         ...

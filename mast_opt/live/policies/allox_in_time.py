@@ -13,8 +13,10 @@ import numpy as np
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import UsageError
+from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.live.loop.policy import EVERY_POLICY, Desk, View
+from mast_opt.live.loop.policy import EVERY_POLICY
+from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.speeds import REFERENCE, Speeds
 from mast_opt.live.policies import allox
 from mast_opt.live.policies.head_of_line import CHANGES
@@ -51,20 +53,20 @@ class AlloXInTime:
     def __init__(self, speeds: Speeds) -> None:
         self._speeds = speeds
 
-    def begin(self, view: View) -> None:
-        """Nothing is kept: each decision goes by the jobs of its view."""
+    def begin(self, snapshot: Snapshot) -> None:
+        """Nothing is kept: each decision goes by the jobs of its snapshot."""
 
-    def decide(self, view: View, desk: Desk) -> None:
+    def decide(self, snapshot: Snapshot, actions: Actions) -> None:
         """Schedule the waiting jobs, and start those that come first on a free GPU.
 
         Raises:
             UsageError: a job that does not take exactly one GPU, or of unknown duration.
         """
-        waiting = [record for record in view.jobs.values() if record.waits]
+        waiting = [record for record in snapshot.jobs.values() if record.waits]
         if not waiting:
             return
-        cells, ready_s = self._machines(view, len(waiting))
-        time = np.array([self._times(record, cells, view) for record in waiting]).reshape(len(waiting), len(cells))
+        cells, ready_s = self._machines(snapshot, len(waiting))
+        time = np.array([self._times(record, cells, snapshot) for record in waiting]).reshape(len(waiting), len(cells))
         able = np.flatnonzero(np.isfinite(time).any(axis=1))
         if not len(able):
             return
@@ -73,43 +75,43 @@ class AlloXInTime:
             order = found.order(machine)
             if len(order):
                 cell = cells[machine]
-                bid = desk.place(waiting[able[order[0]]].name, (cell.region,), cell.gpu_type, preempt=False)
+                bid = actions.place(waiting[able[order[0]]].name, (cell.region,), cell.gpu_type, preempt=False)
                 if isinstance(bid, Bid):
-                    desk.commit(bid)
+                    actions.commit(bid)
 
-    def _machines(self, view: View, most: int) -> tuple[list[Cell], FloatArray]:
+    def _machines(self, snapshot: Snapshot, most: int) -> tuple[list[Cell], FloatArray]:
         """The cell of each GPU, and how long it is taken, s; no more free GPUs of a cell than jobs wait."""
         free: dict[Cell, int] = {}
-        for server in view.inventory.in_service():
+        for server in snapshot.inventory.in_service():
             cell = Cell(server.region, server.gpu_type)
             free[cell] = free.get(cell, 0) + server.gpus
         cells, ready_s = list[Cell](), list[float]()
-        for record in view.jobs.values():
+        for record in snapshot.jobs.values():
             if record.shares:
-                kind = view.inventory.server_of[record.shares[0].server].gpu_type
+                kind = snapshot.inventory.server_of[record.shares[0].server].gpu_type
                 cell = Cell(record.region, kind)
                 free[cell] = free.get(cell, 0) - 1
                 cells.append(cell)
-                ready_s.append(max(self._left_s(record, kind, view), 1 / SECOND_MS))
+                ready_s.append(max(self._left_s(record, kind, snapshot), 1 / SECOND_MS))
         for cell, gpus in free.items():
             cells += [cell] * min(gpus, most)
         return cells, np.array(ready_s + [0.0] * (len(cells) - len(ready_s)))
 
-    def _times(self, record: JobRecord, cells: list[Cell], view: View) -> list[float]:
+    def _times(self, record: JobRecord, cells: list[Cell], snapshot: Snapshot) -> list[float]:
         """Seconds that a waiting job takes on each GPU; infinite where it cannot run."""
-        regions, spec = view.admissible(record), record.spec
+        regions, spec = snapshot.admissible(record), record.spec
         kinds: dict[str, float] = {}
         for kind in {cell.gpu_type for cell in cells}:
             need = spec.tasks * (spec.mgpu if spec.gpu_types is None else spec.gpu_types.get(kind, 0))
             if need not in (0, WHOLE):
                 raise UsageError(f"job {record.name} does not take exactly one GPU; allox places no others")
-            kinds[kind] = self._left_s(record, kind, view) if need else np.inf
+            kinds[kind] = self._left_s(record, kind, snapshot) if need else np.inf
         return [kinds[cell.gpu_type] if cell.region in regions else np.inf for cell in cells]
 
-    def _left_s(self, record: JobRecord, kind: str, view: View) -> float:
+    def _left_s(self, record: JobRecord, kind: str, snapshot: Snapshot) -> float:
         """Seconds that a job still takes on a GPU type; infinite where it cannot run."""
         if record.spec.duration_ms is None:
             raise UsageError(f"job {record.name} has no duration; allox needs the duration of every job")
         rate = self._speeds.rate(record.spec, kind)
-        left = max(1, record.spec.duration_ms * REFERENCE - self._speeds.done(record, kind, view.now_ms))
+        left = max(1, record.spec.duration_ms * REFERENCE - self._speeds.done(record, kind, snapshot.now_ms))
         return left / rate / SECOND_MS if rate else np.inf

@@ -3,12 +3,13 @@ is missing there of its data is copied; the job waits for it."""
 
 from __future__ import annotations
 
+from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.live.loop.policy import Desk, View
+from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.policies.region_loads import RegionLoads
 
 
-def bind_with_copies(record: JobRecord, view: View, desk: Desk, loads: RegionLoads) -> str | None:
+def bind_with_copies(record: JobRecord, snapshot: Snapshot, actions: Actions, loads: RegionLoads) -> str | None:
     """Bind a job to the region with the largest share of GPUs left that can store all of its data, and ask for copies
     of what is not there. Replicas that no job bound to the region reads make room, the largest first, as long as
     another one is left.
@@ -16,24 +17,24 @@ def bind_with_copies(record: JobRecord, view: View, desk: Desk, loads: RegionLoa
     Returns:
         The region; None where no region that is large enough can have its data.
     """
-    for region in loads.by_share(record, view):
-        missing = _missing(record, region, view)
-        dropped = None if missing is None else _room_for(record, missing, region, view)
+    for region in loads.by_share(record, snapshot):
+        missing = _missing(record, region, snapshot)
+        dropped = None if missing is None else _room_for(record, missing, region, snapshot)
         if missing is None or dropped is None:
             continue
         for name in dropped:
-            desk.drop(name, region)
+            actions.drop(name, region)
         for name in missing:
-            desk.copy(name, region)
-        desk.bind(record.name, region)
+            actions.copy(name, region)
+        actions.bind(record.name, region)
         return region
     return None
 
 
-def _missing(record: JobRecord, region: str, view: View) -> list[str] | None:
+def _missing(record: JobRecord, region: str, snapshot: Snapshot) -> list[str] | None:
     """Datasets that have to be copied; None if some of them cannot be, as they are nowhere whole or their size is not
     known."""
-    data = view.datasets
+    data = snapshot.datasets
     missing = [
         name
         for name in record.spec.datasets
@@ -42,9 +43,9 @@ def _missing(record: JobRecord, region: str, view: View) -> list[str] | None:
     return missing if all(data.whole_in(name) and name in data.size_mb for name in missing) else None
 
 
-def _room_for(record: JobRecord, missing: list[str], region: str, view: View) -> list[str] | None:
+def _room_for(record: JobRecord, missing: list[str], region: str, snapshot: Snapshot) -> list[str] | None:
     """Replicas to drop so that what is missing can be stored; None if there is no such choice."""
-    data = view.datasets
+    data = snapshot.datasets
     most = data.storage_mb.get(region)
     if most is None or not missing:
         return []
@@ -52,7 +53,7 @@ def _room_for(record: JobRecord, missing: list[str], region: str, view: View) ->
     if over <= 0:
         return []
     read = set(record.spec.datasets)
-    for other in view.jobs.values():
+    for other in snapshot.jobs.values():
         if region in (other.bound, other.region) or not other.bound:
             read.update(other.spec.datasets)
     sources = {(name, copying.source) for (name, _), copying in data.copying.items()}

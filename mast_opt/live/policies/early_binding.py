@@ -15,8 +15,10 @@ import numpy as np
 
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.live.loop.policy import EVERY_POLICY, Desk, View
+from mast_opt.live.loop.policy import EVERY_POLICY
+from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.policies.head_of_line import ARRIVALS, CHANGES, Queue, by_submission
 from mast_opt.live.policies.hydra import load_weights, split
 from mast_opt.problems.job_placement.units import WHOLE
@@ -75,46 +77,46 @@ class EarlyBinding:
         """Optional columns of submissions that change what happens."""
         return EVERY_POLICY | {"tenant", "preemptible"} | ({"home_region"} if self.params.rule == "home" else set())
 
-    def begin(self, view: View) -> None:
+    def begin(self, snapshot: Snapshot) -> None:
         """Take in the jobs that are bound already."""
-        self._queues = {region: Queue(by_submission) for region in view.supply_mgpu}
-        self._waiting, self._waiting_mgpu = {}, dict.fromkeys(view.supply_mgpu, 0)
-        self._due, self._seen_growth, self._seen = set(self._queues), view.reclaimable.count, None
-        for record in view.jobs.values():
+        self._queues = {region: Queue(by_submission) for region in snapshot.supply_mgpu}
+        self._waiting, self._waiting_mgpu = {}, dict.fromkeys(snapshot.supply_mgpu, 0)
+        self._due, self._seen_growth, self._seen = set(self._queues), snapshot.reclaimable.count, None
+        for record in snapshot.jobs.values():
             if record.bound and record.waits:
                 self._join(record)
 
-    def decide(self, view: View, desk: Desk) -> None:
+    def decide(self, snapshot: Snapshot, actions: Actions) -> None:
         """Bind new jobs to a region, and let each region place what waits there."""
-        for event in view.news:
+        for event in snapshot.news:
             if isinstance(event, (ev.Placed, ev.Cancelled)):
                 self._leave(event.job)
             elif isinstance(event, ARRIVALS):
-                self._arrived(event.job, view, desk)
+                self._arrived(event.job, snapshot, actions)
             elif isinstance(event, (ev.CopyEnded, ev.DatasetCreated)):
-                for name in [record.name for record in view.jobs.values() if record.held]:
-                    desk.let_go(name)
-                    self._arrived(name, view, desk)
+                for name in [record.name for record in snapshot.jobs.values() if record.held]:
+                    actions.requeue(name)
+                    self._arrived(name, snapshot, actions)
             elif isinstance(event, ev.QuotaSet):
                 self._due.update(self._queues)
-        grown = view.reclaimable.grown(self._seen_growth)
-        self._seen_growth = view.reclaimable.count
+        grown = snapshot.reclaimable.grown(self._seen_growth)
+        self._seen_growth = snapshot.reclaimable.count
         self._due.update(self._queues if grown is None else (region for region, _ in grown))
         for region, queue in self._queues.items():
             if region in self._due:
-                queue.serve(view, desk)
+                queue.serve(snapshot, actions)
         self._due.clear()
 
-    def _arrived(self, name: str, view: View, desk: Desk) -> None:
-        record = view.jobs.get(name)
+    def _arrived(self, name: str, snapshot: Snapshot, actions: Actions) -> None:
+        record = snapshot.jobs.get(name)
         if record is None or not record.waits or name in self._waiting:
             return
         if not record.bound:
-            region = self._choose(record, view)
+            region = self._choose(record, snapshot)
             if region is None:
-                desk.hold(name, "no region holds its data and is large enough", "data")
+                actions.mark_inadmissible(name, "no region holds its data and is large enough", "data")
                 return
-            desk.bind(name, region)
+            actions.bind(name, region)
         self._join(record)
 
     def _join(self, record: JobRecord) -> None:
@@ -129,19 +131,19 @@ class EarlyBinding:
             region, mgpu = self._waiting.pop(name)
             self._waiting_mgpu[region] -= mgpu
 
-    def _choose(self, record: JobRecord, view: View) -> str | None:
+    def _choose(self, record: JobRecord, snapshot: Snapshot) -> str | None:
         need = record.asked_mgpu
-        regions = [region for region in view.admissible(record) if view.supply_mgpu[region] >= need]
+        regions = [region for region in snapshot.admissible(record) if snapshot.supply_mgpu[region] >= need]
         if self.params.rule == "home":
             home = record.spec.home_region
-            return home if home in view.supply_mgpu else None
+            return home if home in snapshot.supply_mgpu else None
         if not regions:
             return None
         if self.params.rule == "random":
             rng = np.random.Generator(np.random.PCG64([self.params.seed, zlib.crc32(b"federated"), record.number]))
-            size = np.array([view.supply_mgpu[region] for region in regions], np.float64)
+            size = np.array([snapshot.supply_mgpu[region] for region in regions], np.float64)
             return regions[int(rng.choice(len(regions), p=size / size.sum()))]
-        free, waiting = self._loads(view)
+        free, waiting = self._loads(snapshot)
         if self.params.rule == "hydra":
             weights = load_weights([waiting[region] / WHOLE for region in regions], low=0.0, high=self.params.high_gpus)
             headroom = [max(0, free[region]) // WHOLE for region in regions]
@@ -149,15 +151,15 @@ class EarlyBinding:
             return regions[int(np.argmax(parts))]
         if self.params.rule == "free":
             return max(regions, key=free.__getitem__)
-        return max(regions, key=lambda region: free[region] / max(1, view.supply_mgpu[region]))
+        return max(regions, key=lambda region: free[region] / max(1, snapshot.supply_mgpu[region]))
 
-    def _loads(self, view: View) -> tuple[Mapping[str, int], Mapping[str, int]]:
+    def _loads(self, snapshot: Snapshot) -> tuple[Mapping[str, int], Mapping[str, int]]:
         """Region → free milli-GPUs less those that wait, and those that wait, as old as they may be."""
-        if self._seen is not None and self.params.age_ms and view.now_ms < self._seen[0] + self.params.age_ms:
+        if self._seen is not None and self.params.age_ms and snapshot.now_ms < self._seen[0] + self.params.age_ms:
             return self._seen[1:]
         free = {
-            region: supply - view.used_mgpu[region] - self._waiting_mgpu[region]
-            for region, supply in view.supply_mgpu.items()
+            region: supply - snapshot.used_mgpu[region] - self._waiting_mgpu[region]
+            for region, supply in snapshot.supply_mgpu.items()
         }
-        self._seen = view.now_ms, free, dict(self._waiting_mgpu)
+        self._seen = snapshot.now_ms, free, dict(self._waiting_mgpu)
         return self._seen[1:]

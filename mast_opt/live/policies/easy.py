@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from mast_opt.core.errors import UsageError
+from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.live.loop.policy import EVERY_POLICY, Desk, View
+from mast_opt.live.loop.policy import EVERY_POLICY
+from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.policies.head_of_line import CHANGES
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 
@@ -49,38 +51,40 @@ class Easy:
     def __init__(self, params: EasyParams | None = None) -> None:
         self.params = params or EasyParams()
 
-    def begin(self, view: View) -> None:
-        """Nothing is kept: each decision goes by the jobs of its view."""
+    def begin(self, snapshot: Snapshot) -> None:
+        """Nothing is kept: each decision goes by the jobs of its snapshot."""
 
-    def decide(self, view: View, desk: Desk) -> None:
+    def decide(self, snapshot: Snapshot, actions: Actions) -> None:
         """Start jobs in the order of submission up to the first that does not fit, then those that do not delay it."""
         waiting = sorted(
-            (record for record in view.jobs.values() if record.waits),
+            (record for record in snapshot.jobs.values() if record.waits),
             key=lambda record: (record.submitted_ms, record.number),
         )
         for at, head in enumerate(waiting):
-            bid = desk.place(head.name, preempt=False)
+            bid = actions.place(head.name, preempt=False)
             if isinstance(bid, Bid):
-                desk.commit(bid)
+                actions.commit(bid)
                 continue
-            found = desk.first_fit(head.name)
+            found = actions.first_fit(head.name)
             if found is not None:
-                self._backfill(head, found[0], waiting[at + 1 :], view, desk)
+                self._backfill(head, found[0], waiting[at + 1 :], snapshot, actions)
             return
 
-    def _backfill(self, head: JobRecord, shadow_ms: int, others: list[JobRecord], view: View, desk: Desk) -> None:
+    def _backfill(
+        self, head: JobRecord, shadow_ms: int, others: list[JobRecord], snapshot: Snapshot, actions: Actions
+    ) -> None:
         """Start the jobs that leave the head its place at the shadow time."""
         if self.params.backfill == SHORTEST_FIRST:
             others = sorted(others, key=lambda record: (record.spec.limit_ms is None, record.spec.limit_ms or 0))
         refused: set[tuple[object, ...]] = set()
         for record in others:
             limit = record.spec.limit_ms
-            ends_before = limit is not None and view.now_ms + limit <= shadow_ms
-            shape = record.spec.shape, view.admissible(record), ends_before
+            ends_before = limit is not None and snapshot.now_ms + limit <= shadow_ms
+            shape = record.spec.shape, snapshot.admissible(record), ends_before
             if shape in refused:
                 continue
-            bid = desk.place(record.name, preempt=False)
-            if isinstance(bid, Bid) and (ends_before or desk.leaves_room(record.name, head.name, shadow_ms)):
-                desk.commit(bid)
+            bid = actions.place(record.name, preempt=False)
+            if isinstance(bid, Bid) and (ends_before or actions.leaves_room(record.name, head.name, shadow_ms)):
+                actions.commit(bid)
             else:
                 refused.add(shape)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from mast_opt.live.loop.policy import View
+from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.problems.job_placement.live_fleet.types import Server
 
 EVERYWHERE = -1
@@ -34,7 +34,7 @@ class Size(NamedTuple):
 class GroupRoom:
     """Sets of groups are the bits of a number."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, snapshot: Snapshot) -> None:
         self._group: dict[tuple[str, str, str], int] = {}
         """(region, cluster, GPU type) → number of the group."""
         self._of: dict[str, int] = {}
@@ -48,20 +48,20 @@ class GroupRoom:
         self._sizes: dict[Size, int] = {}
         self.able: list[int] = []
         """Number of a size → the groups that could have room for it."""
-        self._seen = view.reclaimable.changes
-        for server in view.inventory.server_of.values():
+        self._seen = snapshot.reclaimable.changes
+        for server in snapshot.inventory.server_of.values():
             self._number(server)
-        for name in view.reclaimable.servers:
-            self._of[name] = self._number(view.inventory.server_of[name])
+        for name in snapshot.reclaimable.servers:
+            self._of[name] = self._number(snapshot.inventory.server_of[name])
 
-    def follow(self, view: View) -> bool:
+    def follow(self, snapshot: Snapshot) -> bool:
         """Take in what has changed; False if there is a new group, or if that is not known, and all has to be counted
         again."""
-        changed = view.reclaimable.changed(self._seen)
+        changed = snapshot.reclaimable.changed(self._seen)
         if changed is None:
             return False
-        self._seen = view.reclaimable.changes
-        return all(self._take_in(name, view) for name in changed)
+        self._seen = snapshot.reclaimable.changes
+        return all(self._take_in(name, snapshot) for name in changed)
 
     def groups(self, regions: Iterable[str], kinds: Iterable[str] | None) -> int:
         """The groups in these regions and of these GPU types, or (None) of all types."""
@@ -75,21 +75,21 @@ class GroupRoom:
         """The group of a server."""
         return 1 << self._of[server]
 
-    def watch(self, size: Size, view: View) -> int:
+    def watch(self, size: Size, snapshot: Snapshot) -> int:
         """Keep count of a size from now on; returns its number, counted from 0."""
         known = self._sizes.get(size)
         if known is None:
             known = self._sizes[size] = len(self.able)
-            self.able.append(self._counted(size, known, view))
+            self.able.append(self._counted(size, known, snapshot))
         return known
 
-    def _counted(self, size: Size, number: int, view: View) -> int:
+    def _counted(self, size: Size, number: int, snapshot: Snapshot) -> int:
         mgpu, tasks = size.counted
         if mgpu == 0:
             return EVERYWHERE
         most = self._most.get(size.tier)
         if most is None:
-            most = self._most[size.tier] = {name: _most(name, size.tier, view) for name in self._of}
+            most = self._most[size.tier] = {name: _most(name, size.tier, snapshot) for name in self._of}
         fit = self._fit.setdefault(size.tier, {}).setdefault(mgpu, [])
         if not fit:
             fit += [0] * len(self._group)
@@ -98,15 +98,15 @@ class GroupRoom:
         self._wanted.setdefault((size.tier, mgpu), []).append((number, tasks))
         return sum(1 << group for group, fits in enumerate(fit) if fits >= tasks)
 
-    def _take_in(self, name: str, view: View) -> bool:
-        server = view.inventory.server_of[name]
+    def _take_in(self, name: str, snapshot: Snapshot) -> bool:
+        server = snapshot.inventory.server_of[name]
         number = self._group.get((server.region, server.cluster, server.gpu_type))
         if number is None:
             return False
         before = self._of.get(name, number)
         self._of[name] = number
         for tier, most in self._most.items():
-            now, then = _most(name, tier, view), most.get(name, 0)
+            now, then = _most(name, tier, snapshot), most.get(name, 0)
             most[name] = now
             if before != number:
                 self._change(tier, before, then, 0)
@@ -132,6 +132,6 @@ class GroupRoom:
         return self._group.setdefault((server.region, server.cluster, server.gpu_type), len(self._group))
 
 
-def _most(server: str, tier: int, view: View) -> int:
+def _most(server: str, tier: int, snapshot: Snapshot) -> int:
     """Milli-GPUs that a server could give to work of a tier; 0 where more is held than there is."""
-    return max(0, view.reclaimable.most(server, tier))
+    return max(0, snapshot.reclaimable.most(server, tier))

@@ -9,8 +9,10 @@ from typing import ClassVar
 
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.live.loop.policy import EVERY_POLICY, Desk, View
+from mast_opt.live.loop.policy import EVERY_POLICY
+from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 
 CHANGES: frozenset[type] = frozenset(
@@ -53,24 +55,24 @@ class Queue:
         """Queue a job that waits from now on."""
         heapq.heappush(self._heap, (self.order(record), record.number, record.name))
 
-    def head(self, view: View) -> str | None:
+    def head(self, snapshot: Snapshot) -> str | None:
         """The first job that still waits; None if there is none."""
         while self._heap:
             name = self._heap[0][2]
-            record = view.jobs.get(name)
+            record = snapshot.jobs.get(name)
             if record is not None and record.waits:
                 return name
             heapq.heappop(self._heap)
         return None
 
-    def serve(self, view: View, desk: Desk) -> None:
+    def serve(self, snapshot: Snapshot, actions: Actions) -> None:
         """Place the heads until one fits nowhere."""
-        while (name := self.head(view)) is not None:
-            bid = desk.place(name)
+        while (name := self.head(snapshot)) is not None:
+            bid = actions.place(name)
             if not isinstance(bid, Bid):
                 return
             heapq.heappop(self._heap)
-            desk.commit(bid)
+            actions.commit(bid)
 
 
 class HeadOfLine:
@@ -90,16 +92,16 @@ class HeadOfLine:
         self.name = name
         self._queue = Queue(ORDERS[name])
 
-    def begin(self, view: View) -> None:
+    def begin(self, snapshot: Snapshot) -> None:
         """Queue the jobs that wait."""
         self._queue = Queue(ORDERS[self.name])
-        for record in view.jobs.values():
+        for record in snapshot.jobs.values():
             if record.waits:
                 self._queue.push(record)
 
-    def decide(self, view: View, desk: Desk) -> None:
+    def decide(self, snapshot: Snapshot, actions: Actions) -> None:
         """Queue new jobs, and serve the queue in order."""
-        for event in view.news:
-            if isinstance(event, ARRIVALS) and event.job in view.jobs:
-                self._queue.push(view.jobs[event.job])
-        self._queue.serve(view, desk)
+        for event in snapshot.news:
+            if isinstance(event, ARRIVALS) and event.job in snapshot.jobs:
+                self._queue.push(snapshot.jobs[event.job])
+        self._queue.serve(snapshot, actions)

@@ -13,8 +13,10 @@ from typing import ClassVar
 
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.live.loop.policy import EVERY_POLICY, Desk, View
+from mast_opt.live.loop.policy import EVERY_POLICY
+from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.policies.copies_on_submission import bind_with_copies
 from mast_opt.live.policies.head_of_line import ARRIVALS, CHANGES
 from mast_opt.live.policies.region_loads import RegionLoads
@@ -94,186 +96,194 @@ class Mast:
         home = self.params.bind == HOME or self.params.scope == SCOPES[1]
         return EVERY_POLICY | {"tenant", "preemptible"} | ({"home_region"} if home else set())
 
-    def begin(self, view: View) -> None:
+    def begin(self, snapshot: Snapshot) -> None:
         """Queue the jobs that wait."""
-        self._loads.begin(view)
-        self._waiting = WaitingClasses(view, home=self.params.scope == "region")
-        self._due, self._regions = {}, frozenset(view.supply_mgpu)
-        self._seen_growth = view.reclaimable.count
-        for record in view.jobs.values():
+        self._loads.begin(snapshot)
+        self._waiting = WaitingClasses(snapshot, home=self.params.scope == "region")
+        self._due, self._regions = {}, frozenset(snapshot.supply_mgpu)
+        self._seen_growth = snapshot.reclaimable.count
+        for record in snapshot.jobs.values():
             if record.waits:
-                self._join(record, view)
+                self._join(record, snapshot)
 
-    def decide(self, view: View, desk: Desk) -> None:
+    def decide(self, snapshot: Snapshot, actions: Actions) -> None:
         """Take in the news, and serve the queues by rank or by age."""
-        self._loads.take_in(view)
-        self._take_in(view, desk)
+        self._loads.take_in(snapshot)
+        self._take_in(snapshot, actions)
         before_round = self._seen_growth
-        if view.has_quotas:
-            self._serve_by_rank(view, desk)
+        if snapshot.has_quotas:
+            self._serve_by_rank(snapshot, actions)
         else:
-            self._serve_oldest_first(view, desk)
+            self._serve_oldest_first(snapshot, actions)
         self._seen_growth = before_round  # in the next turn it is for everybody
 
-    def _serve_oldest_first(self, view: View, desk: Desk) -> None:
+    def _serve_oldest_first(self, snapshot: Snapshot, actions: Actions) -> None:
         """Place heads by tier and submission, which never change."""
         for new in self._due.values():
             if not new.regions:
-                self._hold(new, view, desk)
+                self._mark_inadmissible(new, snapshot, actions)
         self._due = {}
-        while (waiting := self._waiting.first_that_may_fit(view)) is not None:
-            best, second = self._best(waiting.queue[0][2], waiting.regions, view, desk)
+        while (waiting := self._waiting.first_that_may_fit(snapshot)) is not None:
+            best, second = self._best(waiting.queue[0][2], waiting.regions, snapshot, actions)
             if best is None:
                 self._waiting.refuse(waiting)
             else:
-                self._start(waiting, best, second, view, desk)
+                self._start(waiting, best, second, snapshot, actions)
                 if not waiting.queue:
                     self._waiting.forget(waiting)
 
-    def _serve_by_rank(self, view: View, desk: Desk) -> None:
+    def _serve_by_rank(self, snapshot: Snapshot, actions: Actions) -> None:
         """Place heads in an order that changes as tenants get something."""
         heads: list[_Head] = []
-        self._offer_due(view, desk, heads)
+        self._offer_due(snapshot, actions, heads)
         while heads:
             rank, name, key = heapq.heappop(heads)
             waiting = self._waiting.classes[key]
             waiting.offered = False
-            if rank != _rank(view.jobs[name], view):  # its tenant has got something since
-                self._offer(waiting, view, desk, heads)
+            if rank != _rank(snapshot.jobs[name], snapshot):  # its tenant has got something since
+                self._offer(waiting, snapshot, actions, heads)
                 continue
             fits = self._waiting.may_fit(waiting)
-            best, second = self._best(name, waiting.regions, view, desk) if fits else (None, None)
+            best, second = self._best(name, waiting.regions, snapshot, actions) if fits else (None, None)
             if best is None:
                 waiting.refused = rank[0]
                 continue
-            self._start(waiting, best, second, view, desk)
+            self._start(waiting, best, second, snapshot, actions)
             self._due[key] = waiting
-            self._offer_due(view, desk, heads)
+            self._offer_due(snapshot, actions, heads)
 
-    def _start(self, waiting: WaitingClass, best: Bid, second: Bid | None, view: View, desk: Desk) -> None:
+    def _start(
+        self, waiting: WaitingClass, best: Bid, second: Bid | None, snapshot: Snapshot, actions: Actions
+    ) -> None:
         """Place the head of a class."""
         self._waiting.take_head(waiting)
-        victims = desk.commit(best, second)
-        self._waiting.follow(view)
+        victims = actions.commit(best, second)
+        self._waiting.follow(snapshot)
         if victims:  # what they leave over is for more important work, at once
-            self._wake(view)
+            self._wake(snapshot)
 
-    def _take_in(self, view: View, desk: Desk) -> None:
+    def _take_in(self, snapshot: Snapshot, actions: Actions) -> None:
         """Sort in what has come and changed, and find the classes whose head may fit now."""
-        kinds = {type(event) for event in view.news}
-        again = not self._waiting.follow(view) or ev.QuotaSet in kinds or self._regions != view.supply_mgpu.keys()
-        if again or (view.has_quotas and not kinds.isdisjoint(DATA)):
-            self._let_go(view, desk)
-            self._bind_all(view.jobs.values(), view, desk)
-            self.begin(view)
+        kinds = {type(event) for event in snapshot.news}
+        again = (
+            not self._waiting.follow(snapshot) or ev.QuotaSet in kinds or self._regions != snapshot.supply_mgpu.keys()
+        )
+        if again or (snapshot.has_quotas and not kinds.isdisjoint(DATA)):
+            self._requeue(snapshot, actions)
+            self._bind_all(snapshot.jobs.values(), snapshot, actions)
+            self.begin(snapshot)
             return
         if kinds.isdisjoint(DATA):
-            self._take_in_jobs(view, desk)
+            self._take_in_jobs(snapshot, actions)
         else:
-            self._take_in_data(view, desk)
-        self._wake(view)
+            self._take_in_data(snapshot, actions)
+        self._wake(snapshot)
 
-    def _take_in_jobs(self, view: View, desk: Desk) -> None:
-        for event in view.news:
-            if isinstance(event, ARRIVALS) and event.job in view.jobs and view.jobs[event.job].waits:
-                self._bind_all((view.jobs[event.job],), view, desk)
-                self._join(view.jobs[event.job], view)
+    def _take_in_jobs(self, snapshot: Snapshot, actions: Actions) -> None:
+        for event in snapshot.news:
+            if isinstance(event, ARRIVALS) and event.job in snapshot.jobs and snapshot.jobs[event.job].waits:
+                self._bind_all((snapshot.jobs[event.job],), snapshot, actions)
+                self._join(snapshot.jobs[event.job], snapshot)
 
-    def _take_in_data(self, view: View, desk: Desk) -> None:
+    def _take_in_data(self, snapshot: Snapshot, actions: Actions) -> None:
         """Take in news of data like ``begin``, for the jobs that may have other regions than before: all others were
         refused."""
-        changed = {record.name: record for record in self._let_go(view, desk)}
-        unbound = [] if self.params.bind == LATE else [one for one in view.jobs.values() if one.waits and not one.bound]
-        self._bind_all(unbound, view, desk)
-        self._loads.begin(view)
+        changed = {record.name: record for record in self._requeue(snapshot, actions)}
+        unbound = (
+            [] if self.params.bind == LATE else [one for one in snapshot.jobs.values() if one.waits and not one.bound]
+        )
+        self._bind_all(unbound, snapshot, actions)
+        self._loads.begin(snapshot)
         changed |= {record.name: record for record in unbound}
-        datasets = {event.dataset: None for event in view.news if isinstance(event, DATA)}
-        changed |= {record.name: record for record in self._waiting.readers(datasets, view)}
-        for event in view.news:
-            if isinstance(event, ARRIVALS) and event.job in view.jobs and view.jobs[event.job].waits:
-                changed[event.job] = view.jobs[event.job]
+        datasets = {event.dataset: None for event in snapshot.news if isinstance(event, DATA)}
+        changed |= {record.name: record for record in self._waiting.readers(datasets, snapshot)}
+        for event in snapshot.news:
+            if isinstance(event, ARRIVALS) and event.job in snapshot.jobs and snapshot.jobs[event.job].waits:
+                changed[event.job] = snapshot.jobs[event.job]
         for record in sorted(changed.values(), key=lambda record: record.number):
-            self._join(record, view)
+            self._join(record, snapshot)
 
-    def _let_go(self, view: View, desk: Desk) -> list[JobRecord]:
+    def _requeue(self, snapshot: Snapshot, actions: Actions) -> list[JobRecord]:
         """Queue all held jobs again."""
-        held = [record for record in view.jobs.values() if record.held]
+        held = [record for record in snapshot.jobs.values() if record.held]
         for record in held:
-            desk.let_go(record.name)
+            actions.requeue(record.name)
         return held
 
-    def _wake(self, view: View) -> None:
+    def _wake(self, snapshot: Snapshot) -> None:
         """Find the classes for which something has become free since they were refused."""
-        grown = view.reclaimable.grown(self._seen_growth)
-        self._seen_growth = view.reclaimable.count
-        if not view.has_quotas:
+        grown = snapshot.reclaimable.grown(self._seen_growth)
+        self._seen_growth = snapshot.reclaimable.count
+        if not snapshot.has_quotas:
             self._waiting.grow(grown)
             return
         if grown is None:
             self._due.update(self._waiting.classes)
             return
         # ranks change in the course of a turn, and heads keep that with which they were woken: so who is woken matters
-        self._due.update((waiting.key, waiting) for waiting in self._waiting.with_a_task_that_fits(grown, view))
+        self._due.update((waiting.key, waiting) for waiting in self._waiting.with_a_task_that_fits(grown, snapshot))
         if not grown:
             return
         for key, waiting in self._waiting.classes.items():  # a tenant that uses less may have a better tier than before
-            if waiting.refused is not None and waiting.tenant in view.quotas:
-                name = self._waiting.head(waiting, view)
-                if name is not None and view.tier(view.jobs[name]) < waiting.refused:
+            if waiting.refused is not None and waiting.tenant in snapshot.quotas:
+                name = self._waiting.head(waiting, snapshot)
+                if name is not None and snapshot.tier(snapshot.jobs[name]) < waiting.refused:
                     self._due[key] = waiting
 
-    def _offer_due(self, view: View, desk: Desk, heads: list[_Head]) -> None:
+    def _offer_due(self, snapshot: Snapshot, actions: Actions, heads: list[_Head]) -> None:
         due, self._due = self._due, {}
         for waiting in due.values():
             if not waiting.offered:
-                self._offer(waiting, view, desk, heads)
+                self._offer(waiting, snapshot, actions, heads)
 
-    def _offer(self, waiting: WaitingClass, view: View, desk: Desk, heads: list[_Head]) -> None:
+    def _offer(self, waiting: WaitingClass, snapshot: Snapshot, actions: Actions, heads: list[_Head]) -> None:
         """Let the head of a class take its turn."""
         waiting.refused = None
-        name = self._waiting.head(waiting, view)
+        name = self._waiting.head(waiting, snapshot)
         if name is not None and waiting.regions:
-            heapq.heappush(heads, (_rank(view.jobs[name], view), name, waiting.key))
+            heapq.heappush(heads, (_rank(snapshot.jobs[name], snapshot), name, waiting.key))
             waiting.offered = True
         else:
-            self._hold(waiting, view, desk)
+            self._mark_inadmissible(waiting, snapshot, actions)
 
-    def _hold(self, waiting: WaitingClass, view: View, desk: Desk) -> None:
+    def _mark_inadmissible(self, waiting: WaitingClass, snapshot: Snapshot, actions: Actions) -> None:
         """Hold the jobs of a class that may run nowhere, or has none."""
-        for each in self._waiting.members(waiting, view):
-            desk.hold(each, NO_DATA, "data")
+        for each in self._waiting.members(waiting, snapshot):
+            actions.mark_inadmissible(each, NO_DATA, "data")
         self._waiting.forget(waiting)
 
-    def _join(self, record: JobRecord, view: View) -> None:
-        waiting = self._waiting.join(record, view)
+    def _join(self, record: JobRecord, snapshot: Snapshot) -> None:
+        waiting = self._waiting.join(record, snapshot)
         if waiting is not None:
             self._due[waiting.key] = waiting
 
-    def _bind_all(self, records: Iterable[JobRecord], view: View, desk: Desk) -> None:
+    def _bind_all(self, records: Iterable[JobRecord], snapshot: Snapshot, actions: Actions) -> None:
         """Bind the jobs that wait and are not bound, unless binding is late."""
         if self.params.bind == LATE:
             return
         for record in [record for record in records if record.waits and not record.bound]:
             if self.params.bind == COPY:
-                region = bind_with_copies(record, view, desk, self._loads)
+                region = bind_with_copies(record, snapshot, actions, self._loads)
             else:
-                home = record.spec.home_region if record.spec.home_region in view.supply_mgpu else None
+                home = record.spec.home_region if record.spec.home_region in snapshot.supply_mgpu else None
                 at_home = self.params.bind == HOME
-                region = home if at_home else self._loads.freest(record, view, share=self.params.bind == SHARE)
+                region = home if at_home else self._loads.freest(record, snapshot, share=self.params.bind == SHARE)
                 if region is not None:
-                    desk.bind(record.name, region)
+                    actions.bind(record.name, region)
             if region is not None:
                 self._loads.add(record.name, region, record.asked_mgpu)
 
-    def _best(self, name: str, regions: tuple[str, ...], view: View, desk: Desk) -> tuple[Bid | None, Bid | None]:
+    def _best(
+        self, name: str, regions: tuple[str, ...], snapshot: Snapshot, actions: Actions
+    ) -> tuple[Bid | None, Bid | None]:
         """The best bid for a job, and the best one of another region where that is recorded."""
         if not self.params.runner_up:
             asked = regions if self.params.scope == "region" else None
-            return packed_bid(view.jobs[name], asked, self.params.pack, view, desk), None
-        found = [bid for bid in desk.bids(name) if bid.region in regions]
+            return packed_bid(snapshot.jobs[name], asked, self.params.pack, snapshot, actions), None
+        found = [bid for bid in actions.bids(name) if bid.region in regions]
         return (found[0] if found else None), (found[1] if len(found) > 1 else None)
 
 
-def _rank(record: JobRecord, view: View) -> tuple[int, int, int, int]:
-    credit = view.credit_milli(record.spec.tenant)
-    return view.tier(record), -credit, record.submitted_ms, record.number
+def _rank(record: JobRecord, snapshot: Snapshot) -> tuple[int, int, int, int]:
+    credit = snapshot.credit_milli(record.spec.tenant)
+    return snapshot.tier(record), -credit, record.submitted_ms, record.number

@@ -13,8 +13,10 @@ from typing import ClassVar
 
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.live.loop.policy import EVERY_POLICY, Desk, View
+from mast_opt.live.loop.policy import EVERY_POLICY
+from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.policies.head_of_line import ARRIVALS, CHANGES
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 from mast_opt.problems.job_placement.units import WHOLE
@@ -53,38 +55,38 @@ class Pai:
         self._queue: list[tuple[int, int, str]] = []
         self._types: tuple[str, ...] = ()
 
-    def begin(self, view: View) -> None:
+    def begin(self, snapshot: Snapshot) -> None:
         """Queue the jobs that wait."""
         self._queue = []
-        for record in view.jobs.values():
+        for record in snapshot.jobs.values():
             if record.waits:
                 heapq.heappush(self._queue, (record.submitted_ms, record.number, record.name))
 
-    def decide(self, view: View, desk: Desk) -> None:
+    def decide(self, snapshot: Snapshot, actions: Actions) -> None:
         """Place jobs in order of submission. A job like one that was refused in this turn is not searched for again."""
-        self._rank_types(view)
-        for event in view.news:
+        self._rank_types(snapshot)
+        for event in snapshot.news:
             if isinstance(event, (ev.CopyEnded, ev.DatasetCreated)):
-                for name in [record.name for record in view.jobs.values() if record.held]:
-                    desk.let_go(name)
-                    self._join(view.jobs[name])
-            elif isinstance(event, ARRIVALS) and event.job in view.jobs:
-                self._join(view.jobs[event.job])
+                for name in [record.name for record in snapshot.jobs.values() if record.held]:
+                    actions.requeue(name)
+                    self._join(snapshot.jobs[name])
+            elif isinstance(event, ARRIVALS) and event.job in snapshot.jobs:
+                self._join(snapshot.jobs[event.job])
         refused: set[tuple[object, ...]] = set()
         waiting: list[tuple[int, int, str]] = []
         seen: set[str] = set()
         while self._queue:
             entry = heapq.heappop(self._queue)
-            record = view.jobs.get(entry[2])
+            record = snapshot.jobs.get(entry[2])
             if record is None or not record.waits or entry[2] in seen:
                 continue
             seen.add(entry[2])
-            regions = view.admissible(record)
+            regions = snapshot.admissible(record)
             if not regions:
-                desk.hold(record.name, NO_DATA, "data")
+                actions.mark_inadmissible(record.name, NO_DATA, "data")
                 continue
             shape = _shape(record), regions
-            if shape in refused or not self._place(record, regions, desk):
+            if shape in refused or not self._place(record, regions, actions):
                 refused.add(shape)
                 waiting.append(entry)
         self._queue = waiting
@@ -97,19 +99,19 @@ class Pai:
         kinds = record.spec.gpu_types
         return [kind for kind in order if kinds is None or kind in kinds]
 
-    def _place(self, record: JobRecord, regions: Sequence[str], desk: Desk) -> bool:
+    def _place(self, record: JobRecord, regions: Sequence[str], actions: Actions) -> bool:
         for kind in self.plan(record):
-            bid = desk.place(record.name, regions, kind, preempt=False)
+            bid = actions.place(record.name, regions, kind, preempt=False)
             if isinstance(bid, Bid):
-                desk.commit(bid)
+                actions.commit(bid)
                 return True
         return False
 
     def _join(self, record: JobRecord) -> None:
         heapq.heappush(self._queue, (record.submitted_ms, record.number, record.name))
 
-    def _rank_types(self, view: View) -> None:
-        servers = [server for server in view.inventory.server_of.values() if server.gpus]
+    def _rank_types(self, snapshot: Snapshot) -> None:
+        servers = [server for server in snapshot.inventory.server_of.values() if server.gpus]
         largest: dict[str, int] = {}
         for server in servers:
             largest[server.gpu_type] = max(largest.get(server.gpu_type, 0), server.gpus)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.live.loop.policy import View
+from mast_opt.live.loop.snapshot import Snapshot
 
 
 class RegionLoads:
@@ -22,16 +22,16 @@ class RegionLoads:
         self._asked: dict[str, int] = {}
         self._seen: tuple[int, Mapping[str, int]] | None = None
 
-    def begin(self, view: View) -> None:
-        """Count the jobs of this view."""
+    def begin(self, snapshot: Snapshot) -> None:
+        """Count the jobs of this snapshot."""
         self._bound, self._asked = {}, {}
-        for record in view.jobs.values():
+        for record in snapshot.jobs.values():
             if record.bound:
                 self.add(record.name, record.bound, record.asked_mgpu)
 
-    def take_in(self, view: View) -> None:
+    def take_in(self, snapshot: Snapshot) -> None:
         """Forget the jobs that have ended."""
-        for event in view.news:
+        for event in snapshot.news:
             if isinstance(event, (ev.Finished, ev.Failed, ev.Cancelled)) and event.job in self._bound:
                 region, mgpu = self._bound.pop(event.job)
                 self._asked[region] -= mgpu
@@ -41,15 +41,15 @@ class RegionLoads:
         self._bound[name] = region, mgpu
         self._asked[region] = self._asked.get(region, 0) + mgpu
 
-    def freest(self, record: JobRecord, view: View, *, share: bool) -> str | None:
+    def freest(self, record: JobRecord, snapshot: Snapshot, *, share: bool) -> str | None:
         """The region where most is left for a job; None where no region that may run it is large enough.
 
         Args:
             share: by the share of the supply that is left, not by the amount.
         """
-        need, supply = record.asked_mgpu, view.supply_mgpu
-        regions = [region for region in view.admissible(record) if supply[region] >= need]
-        asked = self._of_some_time_ago(view.now_ms)
+        need, supply = record.asked_mgpu, snapshot.supply_mgpu
+        regions = [region for region in snapshot.admissible(record) if supply[region] >= need]
+        asked = self._of_some_time_ago(snapshot.now_ms)
 
         def left(region: str) -> float:
             amount = supply[region] - asked.get(region, 0)
@@ -57,10 +57,10 @@ class RegionLoads:
 
         return max(regions, key=left) if regions else None
 
-    def by_share(self, record: JobRecord, view: View) -> list[str]:
+    def by_share(self, record: JobRecord, snapshot: Snapshot) -> list[str]:
         """Regions that are large enough for a job, wherever its data is, the largest share left first."""
-        need, supply = record.asked_mgpu, view.supply_mgpu
-        asked = self._of_some_time_ago(view.now_ms)
+        need, supply = record.asked_mgpu, snapshot.supply_mgpu
+        asked = self._of_some_time_ago(snapshot.now_ms)
         regions = [region for region in supply if supply[region] >= need]
         return sorted(regions, key=lambda region: asked.get(region, 0) / supply[region])
 

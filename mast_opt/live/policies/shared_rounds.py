@@ -16,9 +16,11 @@ import numpy as np
 from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.live.loop.policy import EVERY_POLICY, Desk, View
+from mast_opt.live.loop.policy import EVERY_POLICY
+from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.speeds import REFERENCE, Speeds
 from mast_opt.live.policies.central_shares import Demand
 from mast_opt.live.policies.pair_table import LEAST_SHARE, PairTable, SharedPace, candidates
@@ -83,37 +85,40 @@ class Rounds:
         self._ended = False
         """Whether jobs have gone since the table was last up to date."""
 
-    def begin(self, view: View) -> None:
+    def begin(self, snapshot: Snapshot) -> None:
         """Take over the jobs that run as a round in progress."""
         self._clear()
-        self._count_servers(view)
-        self._new = list(view.jobs)
+        self._count_servers(snapshot)
+        self._new = list(snapshot.jobs)
         kinds = {kind: at for at, kind in enumerate(self._types)}
-        for name, record in view.jobs.items():
+        for name, record in snapshot.jobs.items():
             if record.shares:
-                self._target[name] = record.region, kinds[view.inventory.server_of[record.shares[0].server].gpu_type]
+                self._target[name] = (
+                    record.region,
+                    kinds[snapshot.inventory.server_of[record.shares[0].server].gpu_type],
+                )
             if record.partner:
                 self._mates[name] = record.partner
 
-    def decide(self, view: View, desk: Desk) -> None:
+    def decide(self, snapshot: Snapshot, actions: Actions) -> None:
         """Begin a round when the last one has ended, and place what it chose."""
-        self._take_in(view)
-        self._note_pace(view)
-        if self._ends_ms is None or view.now_ms >= self._ends_ms or not self._target:
-            self._next_round(view, desk)
+        self._take_in(snapshot)
+        self._note_pace(snapshot)
+        if self._ends_ms is None or snapshot.now_ms >= self._ends_ms or not self._target:
+            self._next_round(snapshot, actions)
         else:
-            self._place(view, desk)
-        self._note_pace(view)
-        self.every_ms = None if self._ends_ms is None else self._ends_ms - view.now_ms
+            self._place(snapshot, actions)
+        self._note_pace(snapshot)
+        self.every_ms = None if self._ends_ms is None else self._ends_ms - snapshot.now_ms
 
-    def _take_in(self, view: View) -> None:
+    def _take_in(self, snapshot: Snapshot) -> None:
         servers = False
-        for event in view.news:
+        for event in snapshot.news:
             if isinstance(event, ev.Submitted):
                 self._new.append(event.job)
                 self._stale = True
             elif isinstance(event, (ev.Finished, ev.Failed, ev.Cancelled, ev.Stopped)):
-                if event.job not in view.jobs:
+                if event.job not in snapshot.jobs:
                     self._target.pop(event.job, None)
                     self._part(event.job)
                     self._stale = self._ended = True
@@ -122,45 +127,45 @@ class Rounds:
             elif isinstance(event, DATA):
                 self._table.regions.clear()
         if servers:
-            self._count_servers(view)
+            self._count_servers(snapshot)
             self._stale = True
 
-    def _count_servers(self, view: View) -> None:
-        types = tuple(dict.fromkeys(one.gpu_type for one in view.inventory.server_of.values() if one.gpus))
+    def _count_servers(self, snapshot: Snapshot) -> None:
+        types = tuple(dict.fromkeys(one.gpu_type for one in snapshot.inventory.server_of.values() if one.gpus))
         if types != self._types:
             self._new = [*self._table.names, *self._new]
             self._types, self._table, self._pairs = types, RoundTable(len(types)), PairTable(len(types))
         kinds = {kind: at for at, kind in enumerate(types)}
         self._supply = {}
-        for server in view.inventory.in_service():
+        for server in snapshot.inventory.in_service():
             if server.gpus:
                 cell = server.region, kinds[server.gpu_type]
                 self._supply[cell] = self._supply.get(cell, 0) + server.gpus * WHOLE
 
     # --- a round ---
 
-    def _next_round(self, view: View, desk: Desk) -> None:
-        now = view.now_ms
-        self._update_table(view)
-        self._credit(view)
+    def _next_round(self, snapshot: Snapshot, actions: Actions) -> None:
+        now = snapshot.now_ms
+        self._update_table(snapshot)
+        self._credit(snapshot)
         if (self._stale or self._rule.every_round) and self._shares_due(now):
-            self._compute_shares(view)
-        chosen, mates = self._choose(view)
+            self._compute_shares(snapshot)
+        chosen, mates = self._choose(snapshot)
         self._began_ms = now
         self._ends_ms = self._end_of_round(now, chosen)
-        staying = self._staying(chosen, mates, view)
+        staying = self._staying(chosen, mates, snapshot)
         for name in self._target:
-            if name not in staying and view.jobs[name].state in HOLDING:
-                desk.preempt(name, "end of its round")
+            if name not in staying and snapshot.jobs[name].state in HOLDING:
+                actions.preempt(name, "end of its round")
         self._target, self._mates = chosen, mates
-        self._place(view, desk)
+        self._place(snapshot, actions)
 
-    def _staying(self, chosen: Mapping[str, Cell], mates: Mapping[str, str], view: View) -> set[str]:
+    def _staying(self, chosen: Mapping[str, Cell], mates: Mapping[str, str], snapshot: Snapshot) -> set[str]:
         """Jobs that go on: where they are, with the same mate, or as the first of two that are to have or have had the
         same GPUs."""
         staying: set[str] = set()
         for name, cell in chosen.items():
-            record = view.jobs[name]
+            record = snapshot.jobs[name]
             if self._target.get(name) != cell or record.state not in HOLDING:
                 continue
             mate = mates.get(name, "")
@@ -177,32 +182,32 @@ class Rounds:
         """End of a round that begins now; None if there is nothing to come back for."""
         return now_ms + self.params.round_s * SECOND_MS if len(self._table) else None
 
-    def _credit(self, view: View) -> None:
+    def _credit(self, snapshot: Snapshot) -> None:
         """Note the time that each job, and each pair, has had on its type in the round that ends."""
         for name, (_, kind) in self._target.items():
-            record = view.jobs[name]
+            record = snapshot.jobs[name]
             if record.state is not JobState.RUNNING:
                 continue
             mate = self._mates.get(name, "")
             if not mate or record.partner != mate:
-                self._table.received[self._table.at[name], kind] += self._paid_ms(view, (record,), kind)
+                self._table.received[self._table.at[name], kind] += self._paid_ms(snapshot, (record,), kind)
             elif (name, mate) in self._pairs.at:
-                paid_ms = self._paid_ms(view, (record, view.jobs[mate]), kind)
+                paid_ms = self._paid_ms(snapshot, (record, snapshot.jobs[mate]), kind)
                 self._pairs.received[self._pairs.at[name, mate], kind] += paid_ms
 
-    def _paid_ms(self, view: View, records: Sequence[JobRecord], kind: int) -> float:
+    def _paid_ms(self, snapshot: Snapshot, records: Sequence[JobRecord], kind: int) -> float:
         """Time in the round that ends which counts for a job, or a pair."""
-        return view.now_ms - max(self._began_ms, *(record.since_ms for record in records))
+        return snapshot.now_ms - max(self._began_ms, *(record.since_ms for record in records))
 
-    def _update_table(self, view: View) -> None:
+    def _update_table(self, snapshot: Snapshot) -> None:
         if self._ended:
-            self._table.keep(view.jobs)
+            self._table.keep(snapshot.jobs)
             self._pairs.keep(self._table.at)
             self._ended = False
         half_ms = self.params.round_s * SECOND_MS / 2
-        new = [name for name in self._new if name in view.jobs and name not in self._table.at]
+        new = [name for name in self._new if name in snapshot.jobs and name not in self._table.at]
         if new:
-            records = [view.jobs[name] for name in new]
+            records = [snapshot.jobs[name] for name in new]
             need = np.array([self._needs(record) for record in records], np.int64)
             rate = np.array([self._rates(record) for record in records])
             self._table.add(new, np.where(need > 0, rate, 0.0), need, half_ms)
@@ -217,8 +222,8 @@ class Rounds:
     def _rates(self, record: JobRecord) -> list[float]:
         return [self._speeds.rate(record.spec, kind) / REFERENCE for kind in self._types]
 
-    def _compute_shares(self, view: View) -> None:
-        table, now, half_ms = self._table, view.now_ms, self.params.round_s * SECOND_MS / 2
+    def _compute_shares(self, snapshot: Snapshot) -> None:
+        table, now, half_ms = self._table, snapshot.now_ms, self.params.round_s * SECOND_MS / 2
         elapsed = 0 if self._shared_ms is None else now - self._shared_ms
         table.deficit += table.share * elapsed - (table.received - half_ms)
         table.received[:] = half_ms
@@ -228,16 +233,16 @@ class Rounds:
         table.share = np.zeros(table.rate.shape)
         table.has_share[:] = True
         if len(able):
-            records = [view.jobs[table.names[at]] for at in able.tolist()]
+            records = [snapshot.jobs[table.names[at]] for at in able.tolist()]
             gpus = np.zeros(len(self._types))
             for (_, kind), mgpu in self._supply.items():
                 gpus[kind] += mgpu / WHOLE
             rate = table.rate[able] if self.params.aware else (table.rate[able] > 0).astype(np.float64)
-            pairs = self._candidates(records, view) if self._packs else ()
+            pairs = self._candidates(records, snapshot) if self._packs else ()
             jobs = Competing(
                 tuple(record.name for record in records),
                 Demand(rate, table.need[able] / WHOLE, gpus, *pairs),
-                np.array([self._left_s(record, view) for record in records]),
+                np.array([self._left_s(record, snapshot) for record in records]),
                 np.array([(now - record.submitted_ms) / SECOND_MS for record in records]),
                 **self._history(records, now),
             )
@@ -245,10 +250,10 @@ class Rounds:
             table.share[able] = shares[: len(able)]
             self._keep_pairs(able, jobs, shares[len(able) :])
 
-    def _candidates(self, records: Sequence[JobRecord], view: View) -> tuple[IntArray, FloatArray]:
+    def _candidates(self, records: Sequence[JobRecord], snapshot: Snapshot) -> tuple[IntArray, FloatArray]:
         """Pairs of jobs that do well on the same GPUs, and how fast they are there."""
         regions = list(dict.fromkeys(region for region, _ in self._supply))
-        may_run = np.array([[one in self._regions(record.name, view) for one in regions] for record in records])
+        may_run = np.array([[one in self._regions(record.name, snapshot) for one in regions] for record in records])
         return candidates(records, may_run, self._types, self._speeds)
 
     def _keep_pairs(self, able: IntArray, jobs: Competing, share: FloatArray) -> None:
@@ -271,12 +276,12 @@ class Rounds:
             "runs_on": np.array([self._target.get(record.name, ("", -1))[1] for record in records], np.int64),
         }
 
-    def _left_s(self, record: JobRecord, view: View) -> float:
+    def _left_s(self, record: JobRecord, snapshot: Snapshot) -> float:
         """Seconds of work that are left, at the reference speed."""
         if record.spec.duration_ms is None:
             return float("nan")
-        kind = view.inventory.server_of[record.shares[0].server].gpu_type if record.shares else ""
-        done = self._speeds.done(record, kind, view.now_ms)
+        kind = snapshot.inventory.server_of[record.shares[0].server].gpu_type if record.shares else ""
+        done = self._speeds.done(record, kind, snapshot.now_ms)
         if record.state is JobState.RUNNING:
             done -= self._pace.missed(record)
         return max(0, record.spec.duration_ms * REFERENCE - done) / (REFERENCE * SECOND_MS)
@@ -289,15 +294,15 @@ class Rounds:
             return [int(kind) for kind in rng.permutation(len(self._types))]
         return np.argsort(-rate.mean(axis=0), kind="stable").tolist() if len(rate) else range(len(self._types))
 
-    def _choose(self, view: View) -> tuple[dict[str, Cell], dict[str, str]]:
+    def _choose(self, snapshot: Snapshot) -> tuple[dict[str, Cell], dict[str, str]]:
         """Cells of the jobs that run in this round, and the pairs that share GPUs."""
         fixed = {
             name: cell
             for name, cell in self._target.items()
-            if not view.jobs[name].spec.preemptible and view.jobs[name].state in HOLDING
+            if not snapshot.jobs[name].spec.preemptible and snapshot.jobs[name].state in HOLDING
         }
         choice = Choice(
-            self._table, self._pairs, self._supply, self._target, fixed, lambda name: self._regions(name, view)
+            self._table, self._pairs, self._supply, self._target, fixed, lambda name: self._regions(name, snapshot)
         )
         for kind in self._order_of_types():
             choice.take(kind, self._may_run, only_shared=self._rule.only_shared)
@@ -307,25 +312,25 @@ class Rounds:
         """Whether a job that has been chosen runs."""
         return True
 
-    def _regions(self, name: str, view: View) -> tuple[str, ...]:
+    def _regions(self, name: str, snapshot: Snapshot) -> tuple[str, ...]:
         """Regions where a job may run."""
         regions = self._table.regions.get(name)
         if regions is None:
-            regions = self._table.regions[name] = view.admissible(view.jobs[name])
+            regions = self._table.regions[name] = snapshot.admissible(snapshot.jobs[name])
         return regions
 
-    def _place(self, view: View, desk: Desk) -> None:
+    def _place(self, snapshot: Snapshot, actions: Actions) -> None:
         """Place those who are to run and have stopped where they ran; large gangs first."""
-        waiting = [name for name in self._target if view.jobs[name].waits]
-        for name in sorted(waiting, key=lambda name: -view.jobs[name].asked_mgpu):
+        waiting = [name for name in self._target if snapshot.jobs[name].waits]
+        for name in sorted(waiting, key=lambda name: -snapshot.jobs[name].asked_mgpu):
             region, kind = self._target[name]
-            mate = view.jobs.get(self._mates.get(name, ""))
-            if mate is not None and mate.state in HOLDING and region in view.admissible(view.jobs[name]):
-                desk.share(name, mate.name)
+            mate = snapshot.jobs.get(self._mates.get(name, ""))
+            if mate is not None and mate.state in HOLDING and region in snapshot.admissible(snapshot.jobs[name]):
+                actions.share(name, mate.name)
                 continue
-            bid = desk.place(name, (region,), self._types[kind], preempt=False)
+            bid = actions.place(name, (region,), self._types[kind], preempt=False)
             if isinstance(bid, Bid):
-                desk.commit(bid)
+                actions.commit(bid)
             else:  # nowhere do its tasks fit together; it has its turn again in the next round
                 del self._target[name]
                 self._part(name)
@@ -336,13 +341,13 @@ class Rounds:
         if mate is not None:
             self._mates.pop(mate, None)
 
-    def _note_pace(self, view: View) -> None:
+    def _note_pace(self, snapshot: Snapshot) -> None:
         """Jobs that have mates are slower."""
         if not self._packs:
             return
-        records = ((view.jobs[one], view.jobs[mate]) for one, mate in self._mates.items() if one < mate)
+        records = ((snapshot.jobs[one], snapshot.jobs[mate]) for one, mate in self._mates.items() if one < mate)
         self._pace.note(
-            view.now_ms,
+            snapshot.now_ms,
             ((one, mate, self._types[self._target[one.name][1]]) for one, mate in records if one.partner == mate.name),
         )
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.live.loop.policy import View
+from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.policies.group_room import EVERYWHERE, GroupRoom, Size
 
 Key = tuple[object, ...]
@@ -89,34 +89,34 @@ class WaitingClasses:
         home: jobs run in their home region only.
     """
 
-    def __init__(self, view: View, *, home: bool) -> None:
+    def __init__(self, snapshot: Snapshot, *, home: bool) -> None:
         self._home = home
-        self._room = GroupRoom(view)
+        self._room = GroupRoom(snapshot)
         self.classes: dict[Key, WaitingClass] = {}
         self._count = 0
         self._of: dict[str, WaitingClass] = {}
         """Job → the class in whose queue it is."""
-        self._in_region: dict[str, dict[Key, WaitingClass]] = {region: {} for region in view.supply_mgpu}
+        self._in_region: dict[str, dict[Key, WaitingClass]] = {region: {} for region in snapshot.supply_mgpu}
         self._orders: list[SizeOrder] = []
         """Classes by size."""
         self._readers: dict[str, dict[str, None]] = {}
         """Dataset → the jobs that read it, in the order in which they came; some may not wait."""
 
-    def follow(self, view: View) -> bool:
+    def follow(self, snapshot: Snapshot) -> bool:
         """Take in how much room there is; False if all has to be counted again."""
-        return self._room.follow(view)
+        return self._room.follow(snapshot)
 
-    def join(self, record: JobRecord, view: View) -> WaitingClass | None:
+    def join(self, record: JobRecord, snapshot: Snapshot) -> WaitingClass | None:
         """A job waits, perhaps already and for other regions than before; returns its class if that is a new one."""
         spec = record.spec
-        regions = view.admissible(record)
+        regions = snapshot.admissible(record)
         if self._home:
             regions = tuple(region for region in regions if region == spec.home_region)
         key = spec.tier, spec.shape, regions, spec.tenant
         known = self.classes.get(key)
         waiting = known
         if waiting is None:
-            places, task_mgpu = tuple(self._places(record, regions, view)), record.asked_mgpu // spec.tasks
+            places, task_mgpu = tuple(self._places(record, regions, snapshot)), record.asked_mgpu // spec.tasks
             waiting = WaitingClass(key, spec.tier, regions, spec.tenant, task_mgpu, places, self._count)
             self.classes[key] = waiting
             self._count += 1
@@ -131,25 +131,25 @@ class WaitingClasses:
         self._rank(waiting)
         return waiting if known is None else None
 
-    def readers(self, datasets: Iterable[str], view: View) -> list[JobRecord]:
+    def readers(self, datasets: Iterable[str], snapshot: Snapshot) -> list[JobRecord]:
         """The waiting jobs that read one of these datasets."""
         found: dict[str, JobRecord] = {}
         for dataset in datasets:
             names = self._readers.get(dataset, {})
             for name in list(names):
-                record = view.jobs.get(name)
+                record = snapshot.jobs.get(name)
                 if record is not None and record.waits:
                     found[name] = record
                 else:
                     del names[name]
         return list(found.values())
 
-    def head(self, waiting: WaitingClass, view: View) -> str | None:
+    def head(self, waiting: WaitingClass, snapshot: Snapshot) -> str | None:
         """The oldest job of a class that still waits there."""
         queue = waiting.queue
         while queue:
             name = queue[0][2]
-            record = view.jobs.get(name)
+            record = snapshot.jobs.get(name)
             if record is not None and record.waits and self._of.get(name) is waiting:
                 return name
             self.take_head(waiting)
@@ -162,10 +162,10 @@ class WaitingClasses:
             del self._of[name]
         self._rank(waiting)
 
-    def members(self, waiting: WaitingClass, view: View) -> list[str]:
+    def members(self, waiting: WaitingClass, snapshot: Snapshot) -> list[str]:
         """The jobs of a class that still wait there, the oldest first."""
         names = dict.fromkeys(name for _, _, name in sorted(waiting.queue) if self._of.get(name) is waiting)
-        return [name for name in names if name in view.jobs and view.jobs[name].waits]
+        return [name for name in names if name in snapshot.jobs and snapshot.jobs[name].waits]
 
     def forget(self, waiting: WaitingClass) -> None:
         """A class has no jobs any more that may be placed."""
@@ -179,7 +179,7 @@ class WaitingClasses:
         """Whether a group could have room for one of the jobs of a class."""
         return any(self._room.able[size] & groups for size, groups in waiting.places)
 
-    def first_that_may_fit(self, view: View) -> WaitingClass | None:
+    def first_that_may_fit(self, snapshot: Snapshot) -> WaitingClass | None:
         """The class whose head goes first by tier and submission, of those that could have room in a group that has
         grown since their size was refused there; None if there is none."""
         while True:
@@ -188,13 +188,13 @@ class WaitingClasses:
                 found = order.first(able)
                 if found is not None and (first is None or (order.tier, *found[:2]) < first[:3]):
                     first = order.tier, *found
-            if first is None or self._still_heads(first[3], view):
+            if first is None or self._still_heads(first[3], snapshot):
                 return None if first is None else first[3]
 
-    def _still_heads(self, waiting: WaitingClass, view: View) -> bool:
+    def _still_heads(self, waiting: WaitingClass, snapshot: Snapshot) -> bool:
         """Whether the class is where its head belongs; if not, it goes there, or away if it has no jobs any more."""
         ranked = waiting.ranked
-        if self.head(waiting, view) is None:
+        if self.head(waiting, snapshot) is None:
             self.forget(waiting)
         return ranked == waiting.ranked
 
@@ -211,12 +211,12 @@ class WaitingClasses:
         for order in self._orders:
             order.grow(EVERYWHERE if grown is None else there)
 
-    def with_a_task_that_fits(self, grown: Iterable[tuple[str, str]], view: View) -> list[WaitingClass]:
+    def with_a_task_that_fits(self, grown: Iterable[tuple[str, str]], snapshot: Snapshot) -> list[WaitingClass]:
         """The classes of which one of these (region, server) could hold a task, were it of a type that they accept."""
         found: dict[Key, WaitingClass] = {}
         for region, server in grown:
             for key, waiting in self._in_region[region].items():
-                if key not in found and view.reclaimable.most(server, waiting.tier) >= waiting.task_mgpu:
+                if key not in found and snapshot.reclaimable.most(server, waiting.tier) >= waiting.task_mgpu:
                     found[key] = waiting
         return list(found.values())
 
@@ -228,7 +228,7 @@ class WaitingClasses:
                 self._orders[size].move(waiting, head, groups)
             waiting.ranked = head
 
-    def _places(self, record: JobRecord, regions: tuple[str, ...], view: View) -> Iterable[tuple[int, int]]:
+    def _places(self, record: JobRecord, regions: tuple[str, ...], snapshot: Snapshot) -> Iterable[tuple[int, int]]:
         spec = record.spec
         kinds_of: dict[int, set[str] | None] = {}
         if spec.gpu_types is None:
@@ -240,7 +240,7 @@ class WaitingClasses:
                 kinds.add(kind)
         for mgpu, accepted in kinds_of.items():
             size = Size(spec.tier, mgpu, spec.tasks, spec.within, spec.cpu_mcores, spec.memory_mib)
-            number = self._room.watch(size, view)
+            number = self._room.watch(size, snapshot)
             if number == len(self._orders):
                 self._orders.append(SizeOrder(spec.tier))
             yield number, self._room.groups(regions, accepted)

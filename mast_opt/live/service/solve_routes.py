@@ -14,8 +14,8 @@ from starlette.routing import Route
 from mast_opt.core.solve_result import relative_gap
 from mast_opt.live.hosts.protocol import Can
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
-from mast_opt.live.loop.view import StateView
 from mast_opt.live.service.access import Access
 from mast_opt.live.service.handlers import Handlers, body_of, json_of
 from mast_opt.live.service.live import Live
@@ -152,7 +152,7 @@ class SolveApi(Handlers):
         def steps() -> ev.PlanAdopted:
             path, planned = self.solves.planned(plan)
             with self.live.state() as state:
-                found = path.carry_out(StateView(state, ()), planned)
+                found = path.carry_out(Snapshot(state, ()), planned)
             return ev.PlanAdopted(plan.path, plan.id, found.dropped, found.steps, found.ratios)
 
         event = await asyncio.to_thread(steps)

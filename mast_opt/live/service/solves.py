@@ -26,8 +26,8 @@ from mast_opt.core.errors import MastOptError
 from mast_opt.core.solve_result import Status
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.slow_path import Planned, SlowPath
+from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
-from mast_opt.live.loop.view import StateView
 from mast_opt.live.service.live import Live
 from mast_opt.live.service.problems import Problem
 from mast_opt.live.service.requests import INGRESS, SolveRequest
@@ -158,9 +158,9 @@ class Solves:
         try:
             own, path_of = _PATHS[asked.path]
             with self._live.state() as state:
-                view = StateView(state, ())
-                view.now_ms = now = self._live.now_ms()  # the last turn may be long ago
-                question = path_of(asked, state).ask(view)
+                snapshot = Snapshot(state, ())
+                snapshot.now_ms = now = self._live.now_ms()  # the last turn may be long ago
+                question = path_of(asked, state).ask(snapshot)
             if question is None:
                 raise Problem(409, "nothing-to-plan", f"path {asked.path} has nothing to plan for now")
             solver = asked.solver or own

@@ -11,9 +11,9 @@ import numpy as np
 
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.events import CopyAsked
-from mast_opt.live.loop.hall import Mask, worst_ratio
 from mast_opt.live.loop.metrics import STARVED_MS, metrics
 from mast_opt.live.loop.place_metrics import place_metrics
+from mast_opt.live.loop.worst_ratio import Mask, worst_ratio
 from mast_opt.live.simulation.headline_variants import BEFORE, DEFAULTS, Variant
 from mast_opt.live.simulation.organisation.params import OrganisationParams
 from mast_opt.live.simulation.organisation.structure import GPUS_PER_SERVER

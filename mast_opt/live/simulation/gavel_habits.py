@@ -19,10 +19,11 @@ import numpy as np
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.commands import Command, Start, Stop
 from mast_opt.live.loop.engine import Engine, Turn
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.live.loop.policy import Desk, View
+from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.speeds import Speeds
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.central_shares import at_least
@@ -136,21 +137,21 @@ class GavelRounds(Rounds):
         """Whether anything was chosen for this one."""
         self._rng = random.Random(params.seed + TYPE_SEED)
 
-    def decide(self, view: View, desk: Desk) -> None:
+    def decide(self, snapshot: Snapshot, actions: Actions) -> None:
         """Decide like ``Rounds``, with the end of a round where Gavel's simulator has it."""
-        self._arrived += sum(isinstance(event, ev.Submitted) for event in view.news)
-        if self._host_rounds and any(isinstance(event, ev.Timer) for event in view.news):
-            self._ends_ms = view.now_ms
-        super().decide(view, desk)
+        self._arrived += sum(isinstance(event, ev.Submitted) for event in snapshot.news)
+        if self._host_rounds and any(isinstance(event, ev.Timer) for event in snapshot.news):
+            self._ends_ms = snapshot.now_ms
+        super().decide(snapshot, actions)
 
-    def _credit(self, view: View) -> None:
-        super()._credit(view)
+    def _credit(self, snapshot: Snapshot) -> None:
+        super()._credit(snapshot)
         if self._ran:
-            self._before_ms, self._ran = view.now_ms, False
+            self._before_ms, self._ran = snapshot.now_ms, False
 
-    def _paid_ms(self, view: View, records: Sequence[JobRecord], kind: int) -> float:
+    def _paid_ms(self, snapshot: Snapshot, records: Sequence[JobRecord], kind: int) -> float:
         """A job is paid from the end of the round before, even if nothing ran since, for the steps that it has done."""
-        worked_ms: float = view.now_ms - self._began_ms
+        worked_ms: float = snapshot.now_ms - self._began_ms
         if self._host_rounds:
             spec, round_s = records[0].spec, self.params.round_s
             speed = self._speeds.alone[spec.model, self._types[kind], spec.tasks] / MICRO

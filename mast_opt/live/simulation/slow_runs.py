@@ -12,8 +12,8 @@ from mast_opt.core.errors import Fault, InstanceError, UsageError
 from mast_opt.core.wording import did_you_mean
 from mast_opt.live.loop.demand import DAY_MS, DemandClass
 from mast_opt.live.loop.jobs import JobClasses
-from mast_opt.live.loop.policy import View
 from mast_opt.live.loop.slow_path import SlowPath
+from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.simulation.host import MOVE_MS
 from mast_opt.live.simulation.network import SimulatedNetwork
 from mast_opt.live.simulation.params import values_of
@@ -43,11 +43,11 @@ class Foresight:
             spans.setdefault(one.demand, []).append((begin_ms, begin_ms + int(jobs.duration_ms[j]), one.asked_mgpu))
         self._spans = {of: np.array(rows, np.int64) for of, rows in spans.items()}
 
-    def __call__(self, view: View, of: DemandClass) -> int:
+    def __call__(self, snapshot: Snapshot, of: DemandClass) -> int:
         """Milli-GPUs that jobs of the class will really use, on average over the span."""
         begin, end, mgpu = self._spans[of].T
-        till = view.now_ms + self._span_ms
-        return int((np.clip(np.minimum(end, till) - np.maximum(begin, view.now_ms), 0, None) * mgpu).sum()) // (
+        till = snapshot.now_ms + self._span_ms
+        return int((np.clip(np.minimum(end, till) - np.maximum(begin, snapshot.now_ms), 0, None) * mgpu).sum()) // (
             self._span_ms
         )
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from mast_opt.live.loop.demand import DAY_MS, DemandClass
 from mast_opt.live.loop.job_states import WAITING
-from mast_opt.live.loop.policy import View
+from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.slow_paths.forecasts import Forecast, weighted_mean
 from mast_opt.live.slow_paths.network_limits import NetworkLimits
 from mast_opt.problems.data_placement.entities import (
@@ -45,7 +45,7 @@ class PlannedWork:
     """Whether parts may run in several regions: it is more than one job."""
 
 
-def planned_work(view: View, forecast: Forecast = weighted_mean) -> tuple[PlannedWork, ...]:
+def planned_work(snapshot: Snapshot, forecast: Forecast = weighted_mean) -> tuple[PlannedWork, ...]:
     """All of it, in an order that does not depend on that of jobs.
 
     A namespace is one workload for each tier: new jobs read any of its datasets that were read in the last days, so it
@@ -53,32 +53,32 @@ def planned_work(view: View, forecast: Forecast = weighted_mean) -> tuple[Planne
     what they read. Jobs that no region has all data for count once more, with the GPUs that they ask for or, if that is
     more, their GPU-days of waiting: the longer they wait, the more a plan gives up for them.
     """
-    return (*_forecasts(view, forecast), *_wishes(view))
+    return (*_forecasts(snapshot, forecast), *_wishes(snapshot))
 
 
-def _forecasts(view: View, forecast: Forecast) -> Iterator[PlannedWork]:
+def _forecasts(snapshot: Snapshot, forecast: Forecast) -> Iterator[PlannedWork]:
     groups: dict[tuple[str, str, int, tuple[str, ...], tuple[str, ...]], list[DemandClass]] = {}
-    for of in view.demand.classes():
-        recurs = of.workload and view.demand.jobs(of) > 1
+    for of in snapshot.demand.classes():
+        recurs = of.workload and snapshot.demand.jobs(of) > 1
         own = recurs or not of.namespace
         key = of.namespace, of.workload if recurs else "", of.tier, of.gpu_types, of.datasets if own else ()
         groups.setdefault(key, []).append(of)
     for number, ((namespace, workload, tier, gpu_types, _), classes) in enumerate(groups.items()):
-        mgpu = sum(forecast(view, of) for of in classes)
-        read = dict.fromkeys(name for of in classes for name in view.demand.read(of, view.now_ms))
+        mgpu = sum(forecast(snapshot, of) for of in classes)
+        read = dict.fromkeys(name for of in classes for name in snapshot.demand.read(of, snapshot.now_ms))
         if mgpu and read:
             label = f"{number}: {workload or namespace or 'jobs'} of tier {tier}"
-            largest = max(view.demand.largest_mgpu(of) for of in classes)
+            largest = max(snapshot.demand.largest_mgpu(of) for of in classes)
             yield PlannedWork(label, tier, mgpu, gpu_types, tuple(read), largest, splittable=True)
 
 
-def _wishes(view: View) -> Iterator[PlannedWork]:
+def _wishes(snapshot: Snapshot) -> Iterator[PlannedWork]:
     wishes: dict[tuple[int, tuple[str, ...], tuple[str, ...]], list[tuple[int, int]]] = {}
-    for record in view.jobs.values():
+    for record in snapshot.jobs.values():
         spec = record.spec
-        if record.state in WAITING and record.asked_mgpu and spec.datasets and not view.admissible(record):
+        if record.state in WAITING and record.asked_mgpu and spec.datasets and not snapshot.admissible(record):
             key = spec.tier, tuple(sorted(spec.gpu_types or ())), tuple(sorted(spec.datasets))
-            waited = record.asked_mgpu * (view.now_ms - record.since_ms) // DAY_MS
+            waited = record.asked_mgpu * (snapshot.now_ms - record.since_ms) // DAY_MS
             wishes.setdefault(key, []).append((record.asked_mgpu, max(record.asked_mgpu, waited)))
     for number, ((tier, gpu_types, datasets), jobs) in enumerate(wishes.items()):
         largest, total = max(asked for asked, _ in jobs), sum(weight for _, weight in jobs)
@@ -93,7 +93,7 @@ NO_LIMIT_MB = 2**50
 
 
 def data_instance(
-    view: View,
+    snapshot: Snapshot,
     network: NetworkLimits,
     *,
     copy_days: int,
@@ -113,11 +113,13 @@ def data_instance(
             has read together before.
         forecast: of demand.
     """
-    data, regions = view.datasets, tuple(view.supply_mgpu)
+    data, regions = snapshot.datasets, tuple(snapshot.supply_mgpu)
     labels = tuple(name for name in data.size_mb if data.whole_in(name))
     position = {name: at for at, name in enumerate(labels)}
-    work = [one for one in planned_work(view, forecast) if all(name in position for name in one.datasets)]
-    types = tuple(dict.fromkeys(one.gpu_type for one in view.inventory.server_of.values() if one.gpu_type != NO_GPU))
+    work = [one for one in planned_work(snapshot, forecast) if all(name in position for name in one.datasets)]
+    types = tuple(
+        dict.fromkeys(one.gpu_type for one in snapshot.inventory.server_of.values() if one.gpu_type != NO_GPU)
+    )
     if not work or not types:
         return None
     stored, under_way = np.zeros((2, len(labels), len(regions)), np.bool_)
@@ -126,7 +128,7 @@ def data_instance(
         stored[:, r] = under_way[:, r] | [region in data.whole_in(name) for name in labels]
     size = np.array([data.size_mb[name] for name in labels], np.int64)
     kept = np.array([[(origins or {}).get(name) == region for region in regions] for name in labels], np.bool_)
-    places = _regions(view, network, regions, types, copy_days)
+    places = _regions(snapshot, network, regions, types, copy_days)
     read = sorted({position[name] for one in work for name in one.datasets})
     tiers = tuple(sorted({one.tier for one in work}))
     none = np.zeros(0, np.int64)
@@ -137,7 +139,7 @@ def data_instance(
         datasets=Datasets(
             labels=labels,
             size_mb=size,
-            copies_min=_copies_min(view, network, size, stored, read, places, copies_min, copy_days),
+            copies_min=_copies_min(snapshot, network, size, stored, read, places, copies_min, copy_days),
             copies_max=np.full(len(labels), len(regions), np.int64),
             stored=stored,
             pinned=under_way | (stored & kept),
@@ -155,7 +157,7 @@ def data_instance(
         ),
         current_runs=CurrentRuns(workload=none, region=none, gpu_type=none, share=none),
         cpu_quotas=CpuQuotas(region=none, app=none, cpu_mcores=none),
-        links=_links(view, network, regions, copy_days),
+        links=_links(snapshot, network, regions, copy_days),
         objective=Objective(weights=dict(TERMS)),
         remote_reads=False,
         may_refuse=True,
@@ -164,9 +166,9 @@ def data_instance(
 
 
 def _regions(
-    view: View, network: NetworkLimits, regions: tuple[str, ...], types: tuple[str, ...], copy_days: int
+    snapshot: Snapshot, network: NetworkLimits, regions: tuple[str, ...], types: tuple[str, ...], copy_days: int
 ) -> Regions:
-    data, inventory = view.datasets, view.inventory
+    data, inventory = snapshot.datasets, snapshot.inventory
     supply = np.zeros((len(regions), len(types)), np.int64)
     for server in inventory.in_service():
         if server.gpu_type in types:
@@ -187,11 +189,11 @@ def _regions(
     )
 
 
-def _links(view: View, network: NetworkLimits, regions: tuple[str, ...], copy_days: int) -> Links | None:
+def _links(snapshot: Snapshot, network: NetworkLimits, regions: tuple[str, ...], copy_days: int) -> Links | None:
     if network.links is None:
         return None
     left = {pair: mb for pair, mb in network.links.items() if pair[0] in regions and pair[1] in regions}
-    for (_, region), copying in view.datasets.copying.items():
+    for (_, region), copying in snapshot.datasets.copying.items():
         pair = copying.source, region
         left[pair] = max(0, left.get(pair, 0) - -(-(copying.size_mb - copying.copied_mb) // copy_days))
     pairs = list(left)
@@ -204,7 +206,7 @@ def _links(view: View, network: NetworkLimits, regions: tuple[str, ...], copy_da
 
 
 def _copies_min(
-    view: View,
+    snapshot: Snapshot,
     network: NetworkLimits,
     size: Ints,
     stored: Bools,
@@ -216,7 +218,7 @@ def _copies_min(
     """[I] 1, and more for what is read, the smallest datasets first, as long as there is room."""
     least = np.ones(len(size), np.int64)
     names = regions.labels
-    limited = all(region in view.datasets.storage_mb for region in names)
+    limited = all(region in snapshot.datasets.storage_mb for region in names)
     room = int(regions.storage_mb.sum() * FILLED) if limited else NO_LIMIT_MB
     room -= int((size[:, None] * stored).sum())
     carried = network.total_mb_per_day(names)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop.events import COPY, DROP, PlanStep
-from mast_opt.live.loop.policy import View
 from mast_opt.live.loop.slow_path import CarriedOut, Planned, Question
+from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.slow_paths.data_instance import data_instance
 from mast_opt.live.slow_paths.forecasts import Forecast, weighted_mean
 from mast_opt.live.slow_paths.network_limits import NetworkLimits
@@ -85,13 +85,13 @@ class DataPath:
         self._network, self._forecast = network, forecast
         self._origins = dict(origins or {}) if self.params.keep_origin else {}
 
-    def ask(self, view: View) -> Question | None:
+    def ask(self, snapshot: Snapshot) -> Question | None:
         """Instance for the placement of data, made from the state."""
-        if (view.now_ms // self.every_ms - 1) % self.params.plan_each:
+        if (snapshot.now_ms // self.every_ms - 1) % self.params.plan_each:
             return None
-        copies = 1 if view.plans.failed(NAME) else self.params.copies_min
+        copies = 1 if snapshot.plans.failed(NAME) else self.params.copies_min
         problem = data_instance(
-            view,
+            snapshot,
             self._network,
             copy_days=self.params.copy_days,
             copies_min=copies,
@@ -106,7 +106,7 @@ class DataPath:
             problem = with_hard_limits(problem)
         return None if problem is None else Question(problem, checksum(problem))
 
-    def carry_out(self, view: View, planned: Planned) -> CarriedOut:
+    def carry_out(self, snapshot: Snapshot, planned: Planned) -> CarriedOut:
         """Steps of the plan that still fit the state, and those that are dropped."""
         problem, plan = planned.problem, planned.plan
         assert isinstance(problem, DataPlacement)
@@ -120,7 +120,7 @@ class DataPath:
             ],
         )
         for step in plan_steps(problem, plan, found):
-            why = _stale(view, step)
+            why = _stale(snapshot, step)
             if why:
                 dropped.append(f"{step.does} {step.name} {step.target}: {why}")
             else:
@@ -163,10 +163,10 @@ def planned_ratios(problem: DataPlacement, plan: Plan) -> dict[int, float]:
     return {tier: float((asked[:, :, at][has] / supply[has]).max(initial=0.0)) for at, tier in enumerate(problem.tiers)}
 
 
-def _stale(view: View, step: PlanStep) -> str:
+def _stale(snapshot: Snapshot, step: PlanStep) -> str:
     """Reason why a step of a plan of some hours ago will not fit any more; empty if it may."""
-    if not view.supply_mgpu.get(step.target):
+    if not snapshot.supply_mgpu.get(step.target):
         return "the region has no server in service"
-    if step.does == COPY and step.target in view.datasets.whole_in(step.name):
+    if step.does == COPY and step.target in snapshot.datasets.whole_in(step.name):
         return "it is there already"
     return ""

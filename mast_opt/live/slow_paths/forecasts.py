@@ -10,20 +10,20 @@ import numpy as np
 
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop.demand import DAY_MS, DemandClass
-from mast_opt.live.loop.policy import View
+from mast_opt.live.loop.snapshot import Snapshot
 
 
 class Forecast(Protocol):
     """Interface of a forecast of what jobs of a class will ask for in the next days."""
 
-    def __call__(self, view: View, of: DemandClass) -> int:
+    def __call__(self, snapshot: Snapshot, of: DemandClass) -> int:
         """Milli-GPUs on average."""
         ...
 
 
-def weighted_mean(view: View, of: DemandClass) -> int:
+def weighted_mean(snapshot: Snapshot, of: DemandClass) -> int:
     """The forecast of the log: see ``Demand.forecast_mgpu``."""
-    return view.demand.forecast_mgpu(of, view.now_ms)
+    return snapshot.demand.forecast_mgpu(of, snapshot.now_ms)
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class WithErrors:
         if not 0 <= self.sigma <= 5:
             raise UsageError(f"the error of a forecast is {self.sigma}; expected 0 to 5")
 
-    def __call__(self, view: View, of: DemandClass) -> int:
+    def __call__(self, snapshot: Snapshot, of: DemandClass) -> int:
         """The forecast times a random error that is drawn for each class and day."""
         key = zlib.crc32(repr(tuple(of)).encode())
-        rng = np.random.Generator(np.random.PCG64([self.seed, key, view.now_ms // DAY_MS]))
-        return round(self.forecast(view, of) * float(rng.lognormal(-(self.sigma**2) / 2, self.sigma)))
+        rng = np.random.Generator(np.random.PCG64([self.seed, key, snapshot.now_ms // DAY_MS]))
+        return round(self.forecast(snapshot, of) * float(rng.lognormal(-(self.sigma**2) / 2, self.sigma)))

@@ -9,8 +9,8 @@ import numpy as np
 
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop.events import MOVE, PlanStep
-from mast_opt.live.loop.policy import View
 from mast_opt.live.loop.slow_path import CarriedOut, Planned, Question
+from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.planner.io import checksum
 from mast_opt.problems.job_placement.units import WHOLE
 from mast_opt.problems.kind.header import Objective
@@ -62,17 +62,17 @@ class ServersPath:
         self.every_ms: int = self.params.every_s * 1000
         self._switchboards = switchboards
 
-    def ask(self, view: View) -> Question | None:
+    def ask(self, snapshot: Snapshot) -> Question | None:
         """Instance for the assignment of servers, made from the state."""
-        problem = server_instance(view, self._switchboards)
+        problem = server_instance(snapshot, self._switchboards)
         return None if problem is None else Question(problem, checksum(problem))
 
-    def carry_out(self, view: View, planned: Planned) -> CarriedOut:
+    def carry_out(self, snapshot: Snapshot, planned: Planned) -> CarriedOut:
         """Steps of the plan that still fit the state, and those that are dropped."""
         problem, plan = planned.problem, planned.plan
         assert isinstance(problem, ServerAssignment)
         assert isinstance(plan, Plan)
-        busy = _busy(view)
+        busy = _busy(snapshot)
         steps, dropped = [], []
         for s in np.flatnonzero(plan.reservation != problem.servers.owner).tolist():
             name, q = problem.servers.labels[s], int(plan.reservation[s])
@@ -81,17 +81,17 @@ class ServersPath:
             cluster = problem.reservations.labels[q].split(SEPARATOR)[0]
             if name in busy:
                 dropped.append(f"move {name} {cluster}: a job runs on it")
-            elif view.inventory.server_of[name].cluster != cluster:
+            elif snapshot.inventory.server_of[name].cluster != cluster:
                 steps.append(PlanStep(MOVE, name, cluster))
         return CarriedOut(tuple(steps), tuple(dropped))
 
 
-def server_instance(view: View, switchboards: Mapping[str, str]) -> ServerAssignment | None:
+def server_instance(snapshot: Snapshot, switchboards: Mapping[str, str]) -> ServerAssignment | None:
     """The instance of now; None if there is no choice: no region has two clusters.
 
     A server that moves counts as one of the cluster that it moves to. The RRU of a server are its GPUs.
     """
-    inventory = view.inventory
+    inventory = snapshot.inventory
     servers = [server for server in inventory.in_service() if server.gpus]
     regions = list(dict.fromkeys(server.region for server in servers))
     clusters = {server.cluster: server.region for server in inventory.server_of.values()}
@@ -104,7 +104,7 @@ def server_instance(view: View, switchboards: Mapping[str, str]) -> ServerAssign
     boards = list(dict.fromkeys((switchboards[server.name], server.region) for server in servers))
     racks = list(dict.fromkeys((switchboards[server.name], server.rack) for server in servers))
     board_at = {board: at for at, (board, _) in enumerate(boards)}
-    busy = _busy(view)
+    busy = _busy(snapshot)
     value = np.array(
         [
             [gpus * WHOLE if clusters[cluster] == region and gpu_type == kind else 0 for region, kind, gpus in kinds]
@@ -112,7 +112,7 @@ def server_instance(view: View, switchboards: Mapping[str, str]) -> ServerAssign
         ],
         np.int64,
     )
-    asked = [view.use.p95_mgpu(cluster, kind, view.now_ms) for cluster, kind in reservations]
+    asked = [snapshot.use.p95_mgpu(cluster, kind, snapshot.now_ms) for cluster, kind in reservations]
     none = np.zeros(0, np.int64)
     owner = [
         reservations.index((inventory.moving.get(server.name, server.cluster), server.gpu_type)) for server in servers
@@ -149,5 +149,5 @@ def server_instance(view: View, switchboards: Mapping[str, str]) -> ServerAssign
     )
 
 
-def _busy(view: View) -> frozenset[str]:
-    return frozenset(share.server for record in view.jobs.values() for share in record.shares)
+def _busy(snapshot: Snapshot) -> frozenset[str]:
+    return frozenset(share.server for record in snapshot.jobs.values() for share in record.shares)

@@ -15,9 +15,9 @@ from typing import Any, Protocol
 
 from mast_opt.live.hosts.kueue.admission import Admission, Offer
 from mast_opt.live.hosts.kueue.api import ApiError, Objects
+from mast_opt.live.hosts.kueue.manager_snapshot import OF_WORKERS
 from mast_opt.live.hosts.kueue.patches import APPLY, Patch
 from mast_opt.live.hosts.kueue.reading import cluster_view
-from mast_opt.live.hosts.kueue.sight import OF_WORKERS
 from tests.hosts.kueue.objects import NOW, Object, admission, condition
 
 Path = tuple[str, ...]

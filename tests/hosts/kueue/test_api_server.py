@@ -14,8 +14,8 @@ import yaml
 from mast_opt.live.hosts.kueue import patches
 from mast_opt.live.hosts.kueue.api import ApiError, LightkubeApi
 from mast_opt.live.hosts.kueue.dispatcher import Dispatcher
+from mast_opt.live.hosts.kueue.manager_snapshot import CHECK
 from mast_opt.live.hosts.kueue.patches import APPLY, KUEUE, MERGE, OURS, Patch
-from mast_opt.live.hosts.kueue.sight import CHECK
 from tests.hosts.kueue.api_servers import collection, crds, until
 from tests.hosts.kueue.conftest import Real, Servers
 from tests.hosts.kueue.objects import Object, condition, flavor, local_queue, pods, queue, workload

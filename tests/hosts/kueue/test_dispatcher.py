@@ -15,10 +15,10 @@ from mast_opt.live.hosts.kueue import patches
 from mast_opt.live.hosts.kueue.admission import Admission
 from mast_opt.live.hosts.kueue.api import ApiError
 from mast_opt.live.hosts.kueue.dispatcher import Decision, Dispatcher
+from mast_opt.live.hosts.kueue.manager_snapshot import CHECK, MULTIKUEUE
 from mast_opt.live.hosts.kueue.nomination import DispatchParams
 from mast_opt.live.hosts.kueue.patches import Patch
 from mast_opt.live.hosts.kueue.reading import cluster_view
-from mast_opt.live.hosts.kueue.sight import CHECK, MULTIKUEUE
 from tests.hosts.kueue.objects import Object, flavor, local_queue, pods, queue, running, workload
 from tests.hosts.kueue.stand_in import Kueue, StandIn
 

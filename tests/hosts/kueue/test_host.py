@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from mast_opt.core.errors import UsageError
-from mast_opt.live.hosts.kueue.book import Book
 from mast_opt.live.hosts.kueue.host import KueueHost
+from mast_opt.live.hosts.kueue.job_tracker import JobTracker
 from mast_opt.live.hosts.kueue.jobs import job_name, shares_at, spec_of, tier_of
+from mast_opt.live.hosts.kueue.manager_snapshot import CHECK
 from mast_opt.live.hosts.kueue.nomination import PRIORITIES, DispatchParams
 from mast_opt.live.hosts.kueue.reading import workload as read
-from mast_opt.live.hosts.kueue.sight import CHECK
 from mast_opt.live.hosts.protocol import Host
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.commands import Drop, Start
@@ -241,11 +241,11 @@ def test_data_decides_where_work_may_run(store: SqlStore) -> None:
 
 
 def test_jobs_of_others_fail() -> None:
-    book = Book()
-    book.start(Start("mine", 1, ()))
+    tracker = JobTracker()
+    tracker.start(Start("mine", 1, ()))
     host = KueueHost(Clusters({"east": 8}).manager, {})
     assert host.reports(0) == []
-    assert book._answers == [ev.Failed("mine", 1, "Kueue has no such workload")]
+    assert tracker._answers == [ev.Failed("mine", 1, "Kueue has no such workload")]
     with pytest.raises(UsageError, match="makes room"):
         host.carry_out(0, Drop(1, "logs", "east"))
 

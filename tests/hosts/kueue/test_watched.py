@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mast_opt.live.hosts.kueue.api import ApiError
-from mast_opt.live.hosts.kueue.sight import Reader, look
+from mast_opt.live.hosts.kueue.manager_snapshot import Reader, take_snapshot
 from mast_opt.live.hosts.kueue.watched import GONE, WatchedApi
 from tests.hosts.kueue.objects import queue, workload
 from tests.hosts.kueue.stand_in import StandIn
@@ -95,4 +95,4 @@ def test_what_is_the_same_object_is_read_once() -> None:
     reader.begin()
     reader.begin()
     assert reader.read(found) is not one  # it was not there at the last look
-    assert look(StandIn(found), {}, reader).managed["default/a"].workload.uid == one.uid
+    assert take_snapshot(StandIn(found), {}, reader).managed["default/a"].workload.uid == one.uid

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 
 from mast_opt.live.hosts.kueue import patches
 from mast_opt.live.hosts.kueue.api import ApiError, KubeApi
+from mast_opt.live.hosts.kueue.manager_snapshot import CHECK, PENDING, is_active, take_snapshot
 from mast_opt.live.hosts.kueue.nomination import Advice, DispatchParams, advise
 from mast_opt.live.hosts.kueue.objects import ClusterView, Workload
 from mast_opt.live.hosts.kueue.patches import Patch
 from mast_opt.live.hosts.kueue.reading import Object
-from mast_opt.live.hosts.kueue.sight import CHECK, PENDING, is_active, look
 
 DISPATCHER = "mast-opt.io/dispatcher"
 """Value of ``multiKueue.dispatcherName`` in Kueue's configuration."""
@@ -136,20 +136,20 @@ class Dispatcher:
 
     def look(self) -> World:
         """Read the present state of the API servers."""
-        sight = look(self._manager, self._workers)
-        waiting = {key: one for key, one in sight.managed.items() if one.waits}
+        snapshot = take_snapshot(self._manager, self._workers)
+        waiting = {key: one for key, one in snapshot.managed.items() if one.waits}
         clusters = tuple(  # copies of workloads that still wait count for nothing
             replace(view, workloads=tuple(one for one in view.workloads if one.key not in waiting))
-            for view in sight.clusters.values()
+            for view in snapshot.clusters.values()
         )
         return World(
             clusters,
             tuple(one.workload for one in waiting.values()),
             {key: one.found for key, one in waiting.items()},
             {key: one.allowed for key, one in waiting.items()},
-            sight.multikueue,
-            sight.ours,
-            sight.lost,
+            snapshot.multikueue,
+            snapshot.ours,
+            snapshot.lost,
         )
 
     # --- deciding ---

@@ -17,12 +17,20 @@ from dataclasses import dataclass
 from mast_opt.core.errors import UsageError
 from mast_opt.live.hosts.kueue import patches
 from mast_opt.live.hosts.kueue.api import ApiError, KubeApi
-from mast_opt.live.hosts.kueue.book import Book, Phase, Task
 from mast_opt.live.hosts.kueue.dispatcher import READY, text_of
+from mast_opt.live.hosts.kueue.job_tracker import JobTracker, Phase, Task
+from mast_opt.live.hosts.kueue.manager_snapshot import (
+    CHECK,
+    PENDING,
+    Managed,
+    ManagerSnapshot,
+    Reader,
+    is_active,
+    take_snapshot,
+)
 from mast_opt.live.hosts.kueue.nomination import DispatchParams, advise
 from mast_opt.live.hosts.kueue.patches import Patch
 from mast_opt.live.hosts.kueue.places import places_of
-from mast_opt.live.hosts.kueue.sight import CHECK, PENDING, Managed, Reader, Sight, is_active, look
 from mast_opt.live.hosts.kueue.watched import WatchedApi
 from mast_opt.live.hosts.protocol import Attempt, Can
 from mast_opt.live.loop.commands import Command, Start, Stop
@@ -75,10 +83,10 @@ class KueueHost:
         self._params = params or DispatchParams()
         self._shadow, self._every_s, self._ticks = shadow, every_s, ticks
         self._replicas = replicas or {}
-        self._book = Book(self._replicas, self._params.priorities)
+        self._tracker = JobTracker(self._replicas, self._params.priorities)
         self._lock = threading.RLock()
         self._reader = Reader()
-        self._sight: Sight | None = None
+        self._snapshot: ManagerSnapshot | None = None
         self._fresh = False
         self._nominations: dict[str, _Nomination] = {}
         self._clears: bool | None = None
@@ -95,10 +103,10 @@ class KueueHost:
 
     def servers(self) -> tuple[Server, ...]:
         """Servers that the workers offer now, for a new log. Raises ApiError, UsageError."""
-        sight = self._looked()
-        found = tuple(server for view in sight.clusters.values() if view.active for _, server in places_of(view))
+        snapshot = self._looked()
+        found = tuple(server for view in snapshot.clusters.values() if view.active for _, server in places_of(view))
         if not found:
-            why = "; ".join(f"{name}: {words}" for name, words in sight.lost.items()) or "none is connected"
+            why = "; ".join(f"{name}: {words}" for name, words in snapshot.lost.items()) or "none is connected"
             raise UsageError(f"no worker with a ClusterQueue can be reached ({why})")
         return found
 
@@ -106,10 +114,10 @@ class KueueHost:
 
     def resume(self, jobs: Iterable[JobRecord]) -> None:
         """Take over the jobs of a log. Raises ApiError."""
-        if self._sight is None:
+        if self._snapshot is None:
             self._looked()
         with self._lock:
-            self._book.resume(jobs)
+            self._tracker.resume(jobs)
             self._fresh = True
 
     def listen(self, call: Callable[[], None]) -> None:
@@ -143,9 +151,9 @@ class KueueHost:
         """Carry out a command, in the thread of the host."""
         with self._lock:
             if isinstance(command, Start):
-                self._book.start(command)
+                self._tracker.start(command)
             elif isinstance(command, Stop):
-                self._book.stop(command)
+                self._tracker.stop(command)
             else:
                 raise UsageError(f"Kueue starts jobs and makes room for them; it got {type(command).__name__}")
             self._fresh = True
@@ -155,7 +163,7 @@ class KueueHost:
         """Events that the workloads have brought since the last call."""
         with self._lock:
             self._fresh = False
-            found = self._book.reports(self._sight) if self._sight is not None else []
+            found = self._tracker.reports(self._snapshot) if self._snapshot is not None else []
         self._due.set()
         return found
 
@@ -170,17 +178,17 @@ class KueueHost:
     def observe(self) -> Collection[Attempt]:
         """Attempts that the workers run."""
         with self._lock:
-            return self._book.running(self._sight) if self._sight is not None else set()
+            return self._tracker.running(self._snapshot) if self._snapshot is not None else set()
 
     # --- looking ---
 
-    def _looked(self) -> Sight:
+    def _looked(self) -> ManagerSnapshot:
         """Read a new snapshot of the API servers."""
-        sight = look(self._manager, self._workers, self._reader)
+        snapshot = take_snapshot(self._manager, self._workers, self._reader)
         with self._lock:
-            self._sight, self._fresh = sight, True
+            self._snapshot, self._fresh = snapshot, True
         self._note_problem("")
-        return sight
+        return snapshot
 
     def _note_problem(self, words: str) -> None:
         if words != self.problem:
@@ -226,13 +234,13 @@ class KueueHost:
     def act(self) -> None:
         """Write the nominations that the loop wants now."""
         with self._lock:
-            sight = self._sight
-            if sight is None or self._shadow:
+            snapshot = self._snapshot
+            if snapshot is None or self._shadow:
                 return
-            tasks = {task.key: task for task in self._book.tasks.values() if not task.home}
+            tasks = {task.key: task for task in self._tracker.tasks.values() if not task.home}
             todo = [
-                (task, managed, self._names(task, sight, managed))
-                for key, managed in sight.managed.items()
+                (task, managed, self._names(task, snapshot, managed))
+                for key, managed in snapshot.managed.items()
                 if managed.waits and (task := tasks.get(key)) is not None
             ]
             gone = set(self._nominations) - {task.job for task in tasks.values()}
@@ -240,10 +248,10 @@ class KueueHost:
                 del self._nominations[job]
         if self._clears is None:
             self._clears = self._manager.clears_nominations()
-        for check in sight.ours.values():
+        for check in snapshot.ours.values():
             if not is_active(check):
                 self._patch(patches.check_is_active(check, self._now(), controller=CHECK))
-        writes = [work for one in todo for work in self._writes(sight, *one)]
+        writes = [work for one in todo for work in self._writes(snapshot, *one)]
         if not writes:
             return
         with ThreadPoolExecutor(WRITERS) as pool:
@@ -251,7 +259,7 @@ class KueueHost:
                 if not done:  # somebody was faster: look again
                     self._note()
 
-    def _names(self, task: Task, sight: Sight, managed: Managed) -> tuple[str, ...]:
+    def _names(self, task: Task, snapshot: ManagerSnapshot, managed: Managed) -> tuple[str, ...]:
         """Clusters to nominate now: the one that the loop has chosen, and one more after every round."""
         if task.phase is not Phase.WANTED or task.stopping:
             self._nominations.pop(task.job, None)
@@ -263,20 +271,20 @@ class KueueHost:
             known = _Nomination(task.attempt, at_once, now)
         elif now - known.since_s >= self._params.round_s and len(known.names) < self._params.most:
             advice = advise(
-                tuple(sight.clusters.values()), [managed.workload], {task.key: managed.allowed}, self._replicas
+                tuple(snapshot.clusters.values()), [managed.workload], {task.key: managed.allowed}, self._replicas
             )
             further = [name for name in advice[0].clusters if name not in known.names]
             known = _Nomination(task.attempt, (*known.names, *further[:1]), now, known.sent)
-        active = tuple(name for name in known.names if name in sight.clusters and sight.clusters[name].active)
+        active = tuple(name for name in known.names if name in snapshot.clusters and snapshot.clusters[name].active)
         self._nominations[task.job] = known
         return active
 
     def _writes(
-        self, sight: Sight, task: Task, managed: Managed, names: tuple[str, ...]
+        self, snapshot: ManagerSnapshot, task: Task, managed: Managed, names: tuple[str, ...]
     ) -> Iterable[Callable[[], bool]]:
         """Writes that are due for one job: its nomination, and answers to checks."""
         one = managed.workload
-        if any(one.checks.get(check) == PENDING for check in sight.multikueue) and names != one.nominated:
+        if any(one.checks.get(check) == PENDING for check in snapshot.multikueue) and names != one.nominated:
             known = self._nominations.get(task.job)
             if known is None or known.sent != (one.version, names):
                 if known is not None:
@@ -284,7 +292,7 @@ class KueueHost:
                         known.attempt, known.names, known.since_s, (one.version, names)
                     )
                 yield lambda: self._nominate(managed, names)
-        for check in sight.ours if names else ():
+        for check in snapshot.ours if names else ():
             if one.checks.get(check) == PENDING:
                 words = f"{names[0]} has room"
                 patch = patches.check_state(managed.found, check, READY, words, self._now(), controller=CHECK)

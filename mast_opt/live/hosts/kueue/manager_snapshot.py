@@ -34,7 +34,7 @@ class Managed:
 
 
 @dataclass(frozen=True)
-class Sight:
+class ManagerSnapshot:
     """Snapshot of a manager and its workers."""
 
     clusters: Mapping[str, ClusterView]
@@ -68,7 +68,7 @@ class Reader:
         return known[1]
 
 
-def look(manager: KubeApi, workers: Mapping[str, KubeApi], reader: Reader | None = None) -> Sight:
+def take_snapshot(manager: KubeApi, workers: Mapping[str, KubeApi], reader: Reader | None = None) -> ManagerSnapshot:
     """Look at everything, without workers that cannot be reached. Raises ApiError if the manager cannot be.
 
     Args:
@@ -103,7 +103,7 @@ def look(manager: KubeApi, workers: Mapping[str, KubeApi], reader: Reader | None
         clusters[name], why = _worker(name, api, reader, connected=connected.get(name, True))
         if why:
             lost[name] = why
-    return Sight(clusters, managed, multikueue, ours, lost)
+    return ManagerSnapshot(clusters, managed, multikueue, ours, lost)
 
 
 def _worker(name: str, api: KubeApi, reader: Reader, *, connected: bool) -> tuple[ClusterView, str]:

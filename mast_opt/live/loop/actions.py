@@ -1,4 +1,4 @@
-"""The desk at which a policy decides: every decision becomes an event of the turn."""
+"""Actions of policies: every decision becomes an event of the turn."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.outlook import Ends, first_fit, leaves_room
+from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
-from mast_opt.live.loop.view import StateView
 from mast_opt.problems.job_placement.live_fleet.answers import Bid, Refused
 from mast_opt.problems.job_placement.units import WHOLE
 
 
-class StateDesk:
-    """See ``policy.Desk``.
+class Actions:
+    """Actions of a policy: the only way to decide. Every decision becomes an event of the turn.
 
     Args:
         record: applies an event of this turn, and keeps it for the log.
@@ -39,7 +39,8 @@ class StateDesk:
         avoid: Collection[str] = (),
         preempt: bool = True,
     ) -> Bid | Refused:
-        """See ``policy.Desk.place``."""
+        """The best bid for a waiting job in these regions and on this GPU type (None: all of them), on none of the
+        servers to ``avoid``, and without ``preempt`` with no victims; changes nothing."""
         record = self._record(name)
         if record.bound:
             regions = (record.bound,)
@@ -50,7 +51,7 @@ class StateDesk:
         return answer
 
     def bids(self, name: str) -> tuple[Bid, ...]:
-        """See ``policy.Desk.bids``."""
+        """The best bid of every region that has one, the best of all first; changes nothing."""
         record = self._record(name)
         found = self._state.fleet.bids(record.job)
         if any(bid.victims for bid in found) and self._refresh_at_risk():
@@ -58,13 +59,15 @@ class StateDesk:
         return tuple(bid for bid in found if not record.bound or bid.region == record.bound)
 
     def first_fit(self, name: str) -> tuple[int, Bid] | None:
-        """First time at which a waiting job fits, as ``policy.Desk`` says."""
+        """The first time at which a waiting job that does not fit now fits without victims if every job ends at its
+        time limit, and its bid then; None if what runs without limits keeps it waiting. Changes nothing."""
         record = self._record(name)
         regions = (record.bound,) if record.bound else None
         return first_fit(self._state.fleet, record.job, self._ends(), regions=regions)
 
     def leaves_room(self, name: str, other: str, at_ms: int) -> bool:
-        """Whether another job still fits later, as ``policy.Desk`` says."""
+        """Whether another waiting job still fits at that time, if every job ends at its time limit, when the first one
+        starts now. Changes nothing."""
         ended = [running for end_ms, running in self._ends() if end_ms <= at_ms]
         return leaves_room(self._state.fleet, self._record(name).job, self._record(other).job, ended)
 
@@ -75,7 +78,7 @@ class StateDesk:
         return sorted((end_ms, one.name) for one in held if (end_ms := one.ends_by_ms(state.now_ms)) is not None)
 
     def commit(self, bid: Bid, runner_up: Bid | None = None) -> tuple[str, ...]:
-        """See ``policy.Desk.commit``."""
+        """Place the job; returns the victims, which stop."""
         record = self._record(bid.job.name)
         placed = ev.Placed(
             record.name,
@@ -100,7 +103,12 @@ class StateDesk:
         return bid.victims
 
     def share(self, name: str, other: str) -> None:
-        """See ``policy.Desk.share``."""
+        """Place a waiting job on the GPUs of another one, which goes on. Both take whole GPUs, have as many tasks, and
+        need no cores and no memory; the data of the waiting job is in that region.
+
+        Raises:
+            UsageError: they cannot share GPUs.
+        """
         record, holder = self._record(name), self._state.jobs[other]
         if holder.state not in (JobState.STARTING, JobState.RUNNING) or holder.partner:
             raise UsageError(f"job {other} has no GPUs to share: it holds none, or shares them already")
@@ -109,18 +117,18 @@ class StateDesk:
             raise UsageError(
                 f"jobs {name} and {other} cannot share GPUs; expected whole GPUs, as many tasks, and no cores or memory"
             )
-        if holder.region not in StateView(self._state, ()).admissible(record):
+        if holder.region not in Snapshot(self._state, ()).admissible(record):
             raise UsageError(f"job {name} cannot run in {holder.region}, where job {other} does")
         cluster = self._state.inventory.server_of[holder.shares[0].server].cluster
         self._take(ev.Shared((other, name), holder.region, cluster, holder.shares))
         self._take(ev.Placed(name, record.attempt + 1, holder.region, cluster, holder.shares))
 
     def preempt(self, name: str, why: str) -> None:
-        """See ``policy.Desk.preempt``."""
+        """Ask a job that starts or runs to stop. It returns to the queue when it has."""
         self._take(ev.StopAsked(name, self._state.jobs[name].attempt, why))
 
     def bind(self, name: str, region: str) -> None:
-        """See ``policy.Desk.bind``."""
+        """From now on the job may run in this region only."""
         if region not in self._state.inventory.supply_mgpu:
             raise UsageError(
                 f"job {name} cannot be bound to {region}; expected one of {sorted(self._state.inventory.supply_mgpu)}"
@@ -128,7 +136,7 @@ class StateDesk:
         self._take(ev.Bound(name, region))
 
     def copy(self, dataset: str, region: str) -> None:
-        """See ``policy.Desk.copy``."""
+        """Ask for a replica of a dataset in a region, from one that holds it whole."""
         data = self._state.datasets
         sources = data.whole_in(dataset)
         if not sources or dataset not in data.size_mb:
@@ -147,12 +155,12 @@ class StateDesk:
             raise UsageError(f"dataset {dataset} cannot be deleted in {region}; it is not there, or nowhere else")
         self._take(ev.ReplicaDropped(dataset, region))
 
-    def hold(self, name: str, why: str, code: str) -> None:
-        """See ``policy.Desk.hold``."""
+    def mark_inadmissible(self, name: str, why: str, code: str) -> None:
+        """Take a waiting job out of the queue until ``requeue``. ``code`` is that of ``Refused``."""
         self._take(ev.Refused(name, why, code))
 
-    def let_go(self, name: str) -> None:
-        """See ``policy.Desk.let_go``."""
+    def requeue(self, name: str) -> None:
+        """Queue a held job again."""
         self._take(ev.Queued(name))
 
     def _record(self, name: str) -> JobRecord:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 from mast_opt.live.hosts.kueue.eligibility import holds_quota
 from mast_opt.live.hosts.kueue.jobs import job_name, place_of, places_for, shares_at, spec_of
+from mast_opt.live.hosts.kueue.manager_snapshot import Managed, ManagerSnapshot
 from mast_opt.live.hosts.kueue.nomination import PRIORITIES
 from mast_opt.live.hosts.kueue.objects import Workload
 from mast_opt.live.hosts.kueue.places import places_of
-from mast_opt.live.hosts.kueue.sight import Managed, Sight
 from mast_opt.live.hosts.protocol import Attempt
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.commands import Start, Stop
@@ -66,7 +66,7 @@ class Task:
 
 
 @dataclass
-class Book:
+class JobTracker:
     """The jobs of a loop over Kueue, and the servers that it knows.
 
     Args:
@@ -120,38 +120,38 @@ class Book:
         task.stopping = True
         task.cancelled |= command.why == CANCELLED
 
-    def running(self, sight: Sight) -> set[Attempt]:
+    def running(self, snapshot: ManagerSnapshot) -> set[Attempt]:
         """Attempts that clusters have admitted."""
         return {
             (task.job, task.attempt)
             for task in self.tasks.values()
-            if task.phase is Phase.RUNNING and self._real(task, sight) is not None
+            if task.phase is Phase.RUNNING and self._real(task, snapshot) is not None
         }
 
     # --- what the clusters say ---
 
-    def reports(self, sight: Sight) -> list[ev.Event]:
+    def reports(self, snapshot: ManagerSnapshot) -> list[ev.Event]:
         """Events that the loop has to learn from the clusters."""
         events = [*self._answers]
         self._answers.clear()
-        events += self._server_reports(sight)
+        events += self._server_reports(snapshot)
         if not self._data_reported:
             self._data_reported = True
             events += (ev.DatasetCreated(name, 0, tuple(sorted(of))) for name, of in sorted(self.replicas.items()))
         for phase in (Phase.RUNNING, Phase.WANTED, Phase.WAITING):  # room is given before it is taken
             for task in [one for one in self.tasks.values() if one.phase is phase]:
-                events += self._follow(task, sight)
-        events += self._arrivals(sight)
+                events += self._follow(task, snapshot)
+        events += self._arrivals(snapshot)
         return events
 
-    def _server_reports(self, sight: Sight) -> Iterator[ev.Event]:
+    def _server_reports(self, snapshot: ManagerSnapshot) -> Iterator[ev.Event]:
         found = {
-            server.name: server for view in sight.clusters.values() if view.active for _, server in places_of(view)
+            server.name: server for view in snapshot.clusters.values() if view.active for _, server in places_of(view)
         }
         for name in sorted(set(self.servers) - set(found)):
             del self.servers[name]
             cluster = name.partition("/")[0]
-            yield ev.ServerDown(name, sight.lost.get(cluster, "the cluster does not offer it any more")[:1000])
+            yield ev.ServerDown(name, snapshot.lost.get(cluster, "the cluster does not offer it any more")[:1000])
             for task in self.tasks.values():
                 task.stopping |= task.server == name and task.phase is not Phase.WAITING
         for name, one in found.items():
@@ -161,48 +161,48 @@ class Book:
             self.servers[name] = one
             yield ev.CapacitySet(name, *amounts)  # again, as what is held may have kept it from being so
 
-    def _workload(self, task: Task, sight: Sight) -> Workload | None:
+    def _workload(self, task: Task, snapshot: ManagerSnapshot) -> Workload | None:
         """The workload of a job; None if it is not there, or ended."""
         if task.home:
-            cluster = sight.clusters.get(task.home)
+            cluster = snapshot.clusters.get(task.home)
             found = (one for one in cluster.workloads if one.key == task.key) if cluster is not None else iter(())
             one = next(found, None)
         else:
-            managed = sight.managed.get(task.key)
+            managed = snapshot.managed.get(task.key)
             one = managed.workload if managed is not None else None
         return one if one is not None and _bare(task.job).endswith(job_name(one)) else None
 
-    def _real(self, task: Task, sight: Sight) -> str | None:
+    def _real(self, task: Task, snapshot: ManagerSnapshot) -> str | None:
         """Server where a job has been admitted; empty while it cannot be seen, None if no cluster has admitted it."""
-        one = self._workload(task, sight)
+        one = self._workload(task, snapshot)
         if one is None or (one.ended and not task.home):
             return None
         if task.home:
-            return place_of(one, sight.clusters[task.home]) if holds_quota(one) else None
+            return place_of(one, snapshot.clusters[task.home]) if holds_quota(one) else None
         if not one.cluster:
             return None
-        view = sight.clusters.get(one.cluster)
+        view = snapshot.clusters.get(one.cluster)
         copies = (copy for copy in view.workloads if copy.key == task.key and holds_quota(copy)) if view else iter(())
         copy = next(copies, None)
         if view is not None and copy is not None:
             return place_of(copy, view)
         return task.server if task.cluster == one.cluster else ""
 
-    def _follow(self, task: Task, sight: Sight) -> Iterator[ev.Event]:
+    def _follow(self, task: Task, snapshot: ManagerSnapshot) -> Iterator[ev.Event]:
         """Report what has become of a job's workload."""
-        if task.home in sight.lost:
+        if task.home in snapshot.lost:
             return
-        one = self._workload(task, sight)
+        one = self._workload(task, snapshot)
         if one is None or (not holds_quota(one) if task.home else one.ended):
             yield from self._end(task, one)
             return
-        real = self._real(task, sight)
+        real = self._real(task, snapshot)
         if real is None and (task.phase is Phase.RUNNING or (task.phase is Phase.WANTED and task.stopping)):
             yield from self._stopped(task)
         elif real and real in self.servers:
             yield from self._follow_real(task, real)
         elif task.phase is Phase.WAITING and not task.attempt:
-            yield from self._changed(task, one, sight)
+            yield from self._changed(task, one, snapshot)
 
     def _follow_real(self, task: Task, real: str) -> Iterator[ev.Event]:
         """Report that a cluster has admitted the workload."""
@@ -269,29 +269,29 @@ class Book:
         task.phase, task.attempt, task.stopping = Phase.RUNNING, task.attempt + 1, False
         yield ev.Adopted(task.job, task.attempt, server.region, server.cluster, task.shares)
 
-    def _changed(self, task: Task, one: Workload, sight: Sight) -> Iterator[ev.Event]:
+    def _changed(self, task: Task, one: Workload, snapshot: ManagerSnapshot) -> Iterator[ev.Event]:
         """Cancel a waiting job whose workload no longer asks for what the loop knows, or may run elsewhere."""
-        managed = sight.managed[task.key]
-        spec = self._asked(managed, sight)
+        managed = snapshot.managed[task.key]
+        spec = self._asked(managed, snapshot)
         if managed.waits and spec is not None and spec != task.spec:
             del self.tasks[task.job]
             yield ev.Cancelled(task.job)
 
     # --- new work ---
 
-    def _arrivals(self, sight: Sight) -> Iterator[ev.Event]:
+    def _arrivals(self, snapshot: ManagerSnapshot) -> Iterator[ev.Event]:
         """Report workloads that the loop does not know yet."""
         known = {_bare(task.job) for task in self.tasks.values()}
-        for managed in sorted(sight.managed.values(), key=lambda one: (one.workload.created, one.workload.key)):
+        for managed in sorted(snapshot.managed.values(), key=lambda one: (one.workload.created, one.workload.key)):
             one = managed.workload
             if job_name(one) in known or one.ended or not (managed.waits or one.cluster):
                 continue
-            spec = self._asked(managed, sight)
+            spec = self._asked(managed, snapshot)
             if spec is not None:
-                yield from self._new(Task(job_name(one, spec), one.key, spec), sight)
-        for cluster in sight.clusters.values():
+                yield from self._new(Task(job_name(one, spec), one.key, spec), snapshot)
+        for cluster in snapshot.clusters.values():
             for one in cluster.workloads:
-                of_manager = sight.managed.get(one.key)
+                of_manager = snapshot.managed.get(one.key)
                 ours = of_manager is not None and not of_manager.workload.ended
                 if ours or not holds_quota(one) or f"{cluster.name}:{job_name(one)}" in known:
                     continue
@@ -299,23 +299,23 @@ class Book:
                 spec = self._spec(one, places_for(one, (cluster,)) | ({place: False} if place else {}))
                 if spec is not None and place in self.servers:
                     name = f"{cluster.name}:{job_name(one, spec)}"
-                    yield from self._new(Task(name, one.key, spec, cluster.name), sight)
+                    yield from self._new(Task(name, one.key, spec, cluster.name), snapshot)
 
-    def _new(self, task: Task, sight: Sight) -> Iterator[ev.Event]:
+    def _new(self, task: Task, snapshot: ManagerSnapshot) -> Iterator[ev.Event]:
         """Submit a job of a new workload, and adopt it if it runs already."""
         self.tasks[task.job] = task
         yield ev.Submitted(task.job, task.spec)
-        real = self._real(task, sight)
+        real = self._real(task, snapshot)
         if real and real in self.servers:
             yield from self._adopted(task, real)
 
-    def _asked(self, managed: Managed, sight: Sight) -> ev.JobSpec | None:
+    def _asked(self, managed: Managed, snapshot: ManagerSnapshot) -> ev.JobSpec | None:
         """Specification of a managed workload's job in the clusters where it may run."""
         one = managed.workload
-        clusters = [sight.clusters[name] for name in managed.allowed if name in sight.clusters]
+        clusters = [snapshot.clusters[name] for name in managed.allowed if name in snapshot.clusters]
         places = places_for(one, clusters)
-        if one.cluster in sight.clusters and not places:  # it runs already
-            places = places_for(one, (sight.clusters[one.cluster],))
+        if one.cluster in snapshot.clusters and not places:  # it runs already
+            places = places_for(one, (snapshot.clusters[one.cluster],))
         return self._spec(one, places)
 
     def _spec(self, one: Workload, places: Mapping[str, bool]) -> ev.JobSpec | None:

@@ -71,7 +71,7 @@ class PastServer:
         self.idle = [*self.idle[:numbered], *[GPU_MILLI] * (numbered - len(self.idle))]
 
 
-class Past:
+class PastState:
     """The world after the events so far."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The state as policies and slow paths see it."""
+"""Snapshot of the state for policies and slow paths."""
 
 from __future__ import annotations
 
@@ -10,38 +10,53 @@ from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.state import State
 
 
-class StateView:
-    """See ``policy.View``."""
+class Snapshot:
+    """Snapshot of the state for policies and slow paths, to be read only."""
 
     def __init__(self, state: State, news: Sequence[ev.Event]) -> None:
         self._state = state
         self.news = news
+        """What has happened since the policy last decided, its own decisions included."""
         self.now_ms = state.now_ms
+        """The time of this turn."""
         self.jobs: Mapping[str, JobRecord] = state.jobs
+        """Every job whose end is not known, by the order of submission."""
         self.supply_mgpu: Mapping[str, int] = state.inventory.supply_mgpu
+        """Region → what its servers have."""
         self.used_mgpu: Mapping[str, int] = state.inventory.used_mgpu
+        """Region → what starts and runs there."""
         self.replicas: Mapping[str, frozenset[str]] = state.datasets.replicas
+        """Dataset → regions that hold it whole."""
         self.datasets = state.datasets
+        """Sizes and replicas of data, copies under way, storage of regions."""
         self.inventory = state.inventory
+        """Servers, and which of them are in service."""
         self.demand = state.demand
+        """What jobs have asked for in the last days."""
         self.use = state.use
+        """What was in use in each cluster in the last days."""
         self.plans = state.plans
+        """What slow paths wait for and carry out."""
         self.reclaimable = state.reclaimable
+        """What each server could give at most, and where that has grown. Changed quotas and replicas do not show
+        there."""
         self.quotas: Mapping[str, int] = state.tenants.quota_mgpu
+        """Tenant → milli-GPUs that it may use; a tenant that is not listed has no limit."""
         self.has_quotas = bool(state.tenants.quota_mgpu or state.tenants.typed)
+        """Whether any tenant has a quota, be it of a GPU type."""
 
     def tier(self, record: JobRecord) -> int:
-        """See ``policy.View.tier``."""
+        """The tier of a job after quotas: the lowest one if the job would take its tenant over the quota."""
         state = self._state
         over = state.tenants.is_over(record.spec.tenant, record.asked_mgpu)
         return state.lowest_tier if over else record.spec.tier
 
     def credit_milli(self, tenant: str) -> int:
-        """See ``policy.View.credit_milli``."""
+        """Thousandths of its quota that a tenant left unused in the mean of the last seven days."""
         return self._state.tenants.credit_milli(tenant, self.now_ms)
 
     def admissible(self, record: JobRecord) -> tuple[str, ...]:
-        """See ``policy.View.admissible``."""
+        """The regions where a job may run: all of its data is there, and it is bound to no other one."""
         regions = (record.bound,) if record.bound else tuple(self.supply_mgpu)
         held = [self.replicas.get(dataset, NOWHERE) for dataset in record.spec.datasets]
         return tuple(region for region in regions if all(region in holders for holders in held))

@@ -72,7 +72,7 @@ class Actions:
         return leaves_room(self._state.fleet, self._record(name).job, self._record(other).job, ended)
 
     def _ends(self) -> Ends:
-        """When each job that holds servers ends at the latest, where its limit says so."""
+        """Latest end of each job that holds servers, where its limit says so, the earliest first."""
         state = self._state
         held = map(state.jobs.__getitem__, state.fleet.running())
         return sorted((end_ms, one.name) for one in held if (end_ms := one.ends_by_ms(state.now_ms)) is not None)
@@ -128,7 +128,7 @@ class Actions:
         self._take(ev.StopAsked(name, self._state.jobs[name].attempt, why))
 
     def bind(self, name: str, region: str) -> None:
-        """From now on the job may run in this region only."""
+        """Bind a job to a region: from now on it may run in no other."""
         if region not in self._state.inventory.supply_mgpu:
             raise UsageError(
                 f"job {name} cannot be bound to {region}; expected one of {sorted(self._state.inventory.supply_mgpu)}"

@@ -64,7 +64,7 @@ def _class_of(name: str, spec: JobSpec) -> JobClass:
 
 @dataclass(slots=True, eq=False)
 class JobRecord:
-    """A job as the events so far leave it. Only ``State.apply`` changes it.
+    """State of a job after the events so far. Only ``State.apply`` changes it.
 
     ``job`` is what the fleet is asked for; ``shares`` are where it runs, starts or stops.
     """
@@ -113,7 +113,7 @@ class JobRecord:
     """Jobs that still stop on servers where this one starts."""
 
     def ends_by_ms(self, now_ms: int) -> int | None:
-        """When it gives back the servers that it holds at the latest; None if it has no time limit."""
+        """Latest time at which it gives back the servers that it holds; None if it has no time limit."""
         if self.state is JobState.STOPPING:
             return now_ms
         limit_ms = self.spec.limit_ms

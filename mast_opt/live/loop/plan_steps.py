@@ -8,7 +8,7 @@ from mast_opt.live.loop.snapshot import Snapshot
 
 
 def misfit(snapshot: Snapshot, step: ev.PlanStep) -> str:
-    """Why a step cannot be taken now, in words; empty if it can."""
+    """Reason why a step cannot be taken now, in words; empty if it can."""
     if step.does == ev.COPY:
         return _copy_misfit(snapshot, step)
     return _drop_misfit(snapshot, step) if step.does == ev.DROP else _move_misfit(snapshot, step)

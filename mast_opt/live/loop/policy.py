@@ -31,8 +31,8 @@ class Policy(Protocol):
         ...
 
     every_ms: int | None
-    """How long after a decision it decides again if nothing happens before; None for never. It may change with every
-    decision."""
+    """Time after a decision at which it decides again if nothing happens before; None for never. It may change with
+    every decision."""
 
     def begin(self, snapshot: Snapshot) -> None:
         """Forget everything, and take in the jobs of this snapshot."""

@@ -19,6 +19,7 @@ class _Order:
 
     @property
     def count(self) -> int:
+        """Number of entries so far, dropped ones included."""
         return self._dropped + len(self._servers)
 
     def since(self, count: int) -> Iterable[str] | None:
@@ -28,6 +29,7 @@ class _Order:
         return dict.fromkeys(self._servers[count - self._dropped :])
 
     def add(self, server: str) -> None:
+        """Note that something happened to a server."""
         self._servers.append(server)
         if len(self._servers) > 2 * MOST_KEPT:
             del self._servers[:MOST_KEPT]
@@ -55,7 +57,7 @@ class Reclaimable:
 
     @property
     def servers(self) -> Collection[str]:
-        """Those that were ever in service."""
+        """Servers that were ever in service."""
         return self._free.keys()
 
     @property
@@ -82,31 +84,31 @@ class Reclaimable:
         return self._free[server] + sum(self._held[server][bisect.bisect_right(self._tiers, tier) :])
 
     def add(self, server: str, region: str, mgpu: int) -> None:
-        """A server is in service, with so much free."""
+        """Put a server into service, all of it free."""
         self._free[server] = mgpu
         self._held[server] = [0] * len(self._tiers)
         self._region[server] = region
         self._grow(server)
 
     def resize(self, server: str, mgpu: int) -> None:
-        """A server has so much more, or less, than before; its processors and memory may have grown too."""
+        """Add milli-GPUs to a server, or take some away; its processors and memory may have grown too."""
         self._free[server] += mgpu
         self._grow(server)
 
     def remove(self, server: str) -> None:
-        """A server is out of service; what ran there has been taken off before."""
+        """Take a server out of service; jobs there have given their GPUs back before."""
         self._free[server] = 0
         self._changed.add(server)
 
     def take(self, server: str, mgpu: int, stoppable_tier: int | None) -> None:
-        """A job holds so much; ``stoppable_tier`` is None if it cannot be stopped."""
+        """Note that a job holds milli-GPUs; ``stoppable_tier`` is None if it cannot be stopped."""
         self._free[server] -= mgpu
         if stoppable_tier is not None:
             self._held[server][self._tiers.index(stoppable_tier)] += mgpu
         self._changed.add(server)
 
     def give(self, server: str, mgpu: int, stoppable_tier: int | None) -> None:
-        """A job no longer holds what it took."""
+        """Note that a job has given back what it took."""
         self._free[server] += mgpu
         if stoppable_tier is not None:
             self._held[server][self._tiers.index(stoppable_tier)] -= mgpu

@@ -16,15 +16,15 @@ class Snapshot:
     def __init__(self, state: State, news: Sequence[ev.Event]) -> None:
         self._state = state
         self.news = news
-        """What has happened since the policy last decided, its own decisions included."""
+        """Events since the policy last decided, its own decisions included."""
         self.now_ms = state.now_ms
         """The time of this turn."""
         self.jobs: Mapping[str, JobRecord] = state.jobs
         """Every job whose end is not known, by the order of submission."""
         self.supply_mgpu: Mapping[str, int] = state.inventory.supply_mgpu
-        """Region → what its servers have."""
+        """Region → milli-GPUs of its servers in service."""
         self.used_mgpu: Mapping[str, int] = state.inventory.used_mgpu
-        """Region → what starts and runs there."""
+        """Region → milli-GPUs that jobs hold there."""
         self.replicas: Mapping[str, frozenset[str]] = state.datasets.replicas
         """Dataset → regions that hold it whole."""
         self.datasets = state.datasets
@@ -32,14 +32,14 @@ class Snapshot:
         self.inventory = state.inventory
         """Servers, and which of them are in service."""
         self.demand = state.demand
-        """What jobs have asked for in the last days."""
+        """Demand of jobs in the last days."""
         self.use = state.use
-        """What was in use in each cluster in the last days."""
+        """Use of each cluster in the last days."""
         self.plans = state.plans
-        """What slow paths wait for and carry out."""
+        """Questions that slow paths wait for, and plans that they carry out."""
         self.reclaimable = state.reclaimable
-        """What each server could give at most, and where that has grown. Changed quotas and replicas do not show
-        there."""
+        """Milli-GPUs that each server could give at most, and where they have grown. Changed quotas and replicas do
+        not show there."""
         self.quotas: Mapping[str, int] = state.tenants.quota_mgpu
         """Tenant → milli-GPUs that it may use; a tenant that is not listed has no limit."""
         self.has_quotas = bool(state.tenants.quota_mgpu or state.tenants.typed)

@@ -1,4 +1,4 @@
-"""What tenants use of the fleet, now and in the mean of the last days, against their quotas."""
+"""Use of the fleet by tenants, now and in the mean of the last days, against their quotas."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DAYS = 7
 class _Use:
     mgpu: int = 0
     within_mgpu: int = 0
-    """Of these, what jobs hold that the quota covers."""
+    """Part of them that is held by jobs which the quota covers."""
     mgpu_ms: int = 0
     """Integral of ``mgpu`` up to ``at_ms``."""
     at_ms: int = 0
@@ -22,6 +22,7 @@ class _Use:
     """(time, integral at that time), one for each day in which something changed."""
 
     def advance(self, now_ms: int) -> None:
+        """Bring the integral of the use up to now."""
         self.mgpu_ms += self.mgpu * (now_ms - self.at_ms)
         self.at_ms = now_ms
         if not self.days or now_ms - self.days[-1][0] >= DAY_MS:
@@ -39,7 +40,7 @@ class Tenants:
         self._uses: dict[str, _Use] = {}
 
     def change(self, tenant: str, mgpu: int, now_ms: int, *, over: bool = False) -> None:
-        """A tenant uses so much more from now on, or less. ``over``: by a job that its quota does not cover."""
+        """Add to the use of a tenant from now on, or take away. ``over``: by a job that its quota does not cover."""
         use = self._uses.get(tenant)
         if use is None:
             use = self._uses[tenant] = _Use(at_ms=now_ms)
@@ -68,7 +69,7 @@ class Tenants:
         return 1000 * (quota * span - (total - first[1])) // (quota * span)
 
     def fields(self) -> list[tuple[object, ...]]:
-        """What there is, to compare states by."""
+        """Every fact about tenants, in a fixed order, to compare states by."""
         return [
             (name, use.mgpu, use.within_mgpu, use.mgpu_ms, use.at_ms, tuple(use.days))
             for name, use in sorted(self._uses.items())

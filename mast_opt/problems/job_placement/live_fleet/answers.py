@@ -25,7 +25,7 @@ class Bid:
 
     job: Job
     tier: int
-    """The tier that counts."""
+    """Tier of the job after quotas."""
     over_quota: bool
     """The job would take its tenant over the quota: it has the lowest tier and may be stopped."""
     region: str
@@ -52,13 +52,13 @@ class Bid:
     fleet: str = field(compare=False, repr=False)
     """Name of the fleet that made it; no other one takes the bid."""
     parts: tuple[PartPlace, ...] = ()
-    """Where each part runs; empty where the job has none."""
+    """Place of each part; empty where the job has none."""
 
     @property
     def key(self) -> tuple[float, float, int, int, float, float]:
-        """What bids for the same job compare by; the least is the best: importance of the most important victim,
-        GPU-hours lost, victims, levels beyond what the job prefers (of all parts), price, load of the region. Of
-        equal ones the best is the one whose region and type of servers are listed first."""
+        """Key by which bids for the same job compare; the least is the best: importance of the most important
+        victim, GPU-hours lost, victims, levels beyond what the job prefers (of all parts), price, load of the region.
+        Of equal ones the best is the one whose region and type of servers are listed first."""
         importance = float("-inf") if self.victim_tier is None else -float(self.victim_tier)
         levels = [part.level for part in self.parts] or [self.level]
         level = sum(max(0, LEVELS.index(level) - LEVELS.index(self.job.prefer)) for level in levels)
@@ -90,9 +90,9 @@ class Drained:
     """Jobs of a server that takes no more work: those to stop, and those that stay."""
 
     stopped: tuple[str, ...]
-    """Those that may be stopped, and now are."""
+    """Jobs that may be stopped, and now are."""
     staying: tuple[str, ...]
-    """Those that may not be; the server is empty when they have ended."""
+    """Jobs that may not be stopped; the server is empty when they have ended."""
 
 
 @dataclass(frozen=True)

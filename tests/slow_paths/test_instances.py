@@ -89,6 +89,13 @@ class TestData:
         assert problem.datasets.pinned.tolist() == [[False, False], [False, True], [False, False]]
         assert (problem.days, problem.remote_reads, problem.may_refuse) == (Fraction(4), False, True)
 
+    def test_any_worst_ratio_counts(self) -> None:
+        snapshot = snapshot_after(job("1", "d"), job("2", "e", tier=1))
+        problem = data_instance(snapshot, NETWORK, copy_days=4, copies_min=1)
+        assert problem is not None
+        assert problem.tiers == (0, 1)
+        assert problem.peak_level.tolist() == [0, 0], "else nothing spreads work that all fits today's places"
+
     def test_second_replicas_as_far_as_storage_and_network_have_room(self) -> None:
         jobs = (job("1", "d"), job("2", "e"), job("3", "f"))
         wide = data_instance(snapshot_after(*jobs), NetworkLimits(), copy_days=4, copies_min=2)

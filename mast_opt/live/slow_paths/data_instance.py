@@ -158,7 +158,7 @@ def data_instance(
         current_runs=CurrentRuns(workload=none, region=none, gpu_type=none, share=none),
         cpu_quotas=CpuQuotas(region=none, app=none, cpu_mcores=none),
         links=_links(snapshot, network, regions, copy_days),
-        objective=Objective(weights=dict(TERMS)),
+        objective=Objective(weights=dict(TERMS), peak_levels=dict.fromkeys(tiers, 0.0)),
         remote_reads=False,
         may_refuse=True,
         days=Fraction(copy_days),

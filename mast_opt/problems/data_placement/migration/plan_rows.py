@@ -31,9 +31,9 @@ def migration_plan(problem: DataPlacement, plan: Plan) -> Order:
         for blocked in found.blocked
     ]
     for part in found.waiting:
-        regions = sorted({p.regions.labels[piece.target[0]] for piece in part.pieces if piece.target is not None})
+        targets = sorted({piece.target[0] for piece in part.pieces if piece.target is not None})
         words = "its data is not there, or what it needs is not free"
-        stuck.append(Stuck(p.workloads.labels[part.workload], ", ".join(regions), words))
+        stuck.append(Stuck(p.workloads.labels[part.workload], ", ".join(p.regions.labels[r] for r in targets), words))
     return Order(
         tuple(moves),
         tuple(stuck),

@@ -215,8 +215,8 @@ def _before(problem: JobPlacement, v: int) -> str | None:
 
 def servers_in_words(problem: JobPlacement, servers: Ints) -> str | None:
     """The servers by name while they are few, else how many of which cluster."""
-    names = sorted({problem.servers.labels[s] for s in servers.tolist()})
-    if len(names) <= 3:
-        return ", ".join(names) or None
-    clusters = sorted({problem.clusters.labels[problem.server_cluster[s]] for s in servers.tolist()})
-    return f"{len(names)} servers of {', '.join(clusters)}"
+    used = np.unique(servers)
+    if len(used) <= 3:
+        return ", ".join(problem.servers.labels[s] for s in used.tolist()) or None
+    clusters = np.unique(problem.server_cluster[used]).tolist()
+    return f"{len(used)} servers of {', '.join(problem.clusters.labels[c] for c in clusters)}"

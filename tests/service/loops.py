@@ -7,6 +7,9 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
 from mast_opt.live.hosts.protocol import Host
 from mast_opt.live.hosts.simulated import SimulatedLiveHost
 from mast_opt.live.loop import events as ev
@@ -44,6 +47,11 @@ def running(folder: Path, store: SqlStore | None = None, **params: float) -> Ite
     finally:
         live.close()
         store.close()
+
+
+def web(app: Starlette) -> TestClient:
+    """A client of this machine."""
+    return TestClient(app, base_url="http://localhost")
 
 
 def submit(

@@ -15,12 +15,12 @@ from mast_opt.live.service.access import Access
 from mast_opt.live.service.app import build
 from mast_opt.live.service.live import Live
 from mast_opt.live.service.requests import MOST_BYTES
-from tests.service.loops import running
+from tests.service.loops import running, web
 
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[tuple[TestClient, Live]]:
-    with running(tmp_path) as (live, store), TestClient(build(live, store, Access(None))) as client:
+    with running(tmp_path) as (live, store), web(build(live, store, Access(None))) as client:
         yield client, live
 
 
@@ -247,7 +247,7 @@ def test_tokens_scopes_and_tenants(tmp_path: Path) -> None:
     stored = (tmp_path / "tokens.json").read_text()
     assert all(token not in stored for token in tokens.values())
     with running(tmp_path / "state") as (live, store):
-        client = TestClient(build(live, store, Access(tmp_path / "tokens.json")))
+        client = web(build(live, store, Access(tmp_path / "tokens.json")))
 
         def ask(who: str, method: str, path: str, body: object = None) -> int:
             headers = {"Authorization": f"Bearer {tokens.get(who, who)}"} if who else {}
@@ -272,7 +272,7 @@ def test_a_wrong_token_is_refused_with_the_reason(tmp_path: Path, header: str | 
     token = access.add("ada", ["submit", "read"])
     headers = {} if header is None else {b"Authorization": header.encode("latin-1")}
     with running(tmp_path / "state") as (live, store):
-        client = TestClient(build(live, store, access))
+        client = web(build(live, store, access))
         for method, path in (("GET", "/v1/jobs"), ("POST", "/v1/jobs"), ("PUT", "/v1/quotas/a"), ("GET", "/metrics")):
             answer = client.request(method, path, headers=headers, json=None if method == "GET" else {"job": "a"})
             assert answer.status_code == 401
@@ -293,7 +293,7 @@ def test_who_asks_too_often_waits(tmp_path: Path) -> None:
     now = 0.0
     access = Access(None, rate=2, burst=3, clock=lambda: now)
     with running(tmp_path) as (live, store):
-        client = TestClient(build(live, store, access))
+        client = web(build(live, store, access))
         codes = [client.get("/v1/fleet").status_code for _ in range(4)]
         assert codes == [200, 200, 200, 429]
         now = 0.5

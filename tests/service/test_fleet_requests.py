@@ -13,7 +13,7 @@ from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.service.access import Access
 from mast_opt.live.service.app import build
 from mast_opt.live.service.live import Live
-from tests.service.loops import running
+from tests.service.loops import running, web
 
 SERVER: dict[str, Any] = {
     "state": "up",
@@ -28,7 +28,7 @@ ONE = SERVER | {"gpu_type": "A100", "gpus": 1, "cpu_cores": 64, "memory_gb": 512
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[tuple[TestClient, Live]]:
-    with running(tmp_path) as (live, store), TestClient(build(live, store, Access(None))) as client:
+    with running(tmp_path) as (live, store), web(build(live, store, Access(None))) as client:
         yield client, live
         found = check_log(store.read(0, store.last_seq()))
         assert not [one for one in found if one.what != "work"]  # the log has the times of turns, the host its own

@@ -31,7 +31,7 @@ from mast_opt.live.service.turn_requests import Request
 from mast_opt.live.store.sql_store import SqlStore
 from mast_opt.live.store.sqlite import open_sqlite
 from tests.platforms import needs
-from tests.service.loops import SERVERS, running
+from tests.service.loops import SERVERS, running, web
 from tests.service.processes import Service
 from tests.service.test_live import until
 
@@ -59,7 +59,7 @@ def served(folder: Path) -> Iterator[tuple[TestClient, Live, SqlStore, Solves]]:
     live.start()
     found = Solves(live, store, folder / "plans")
     found.resume()
-    client = TestClient(build(live, store, Access(None), found))
+    client = web(build(live, store, Access(None), found))
     client.app.clock = clock  # type: ignore[attr-defined]
     try:
         yield client, live, store, found
@@ -252,7 +252,7 @@ def test_a_solver_that_does_not_fit_says_so(client: TestClient) -> None:
 
 def test_without_a_folder_nothing_is_solved(tmp_path: Path) -> None:
     with running(tmp_path) as (live, store):
-        client = TestClient(build(live, store, Access(None)))
+        client = web(build(live, store, Access(None)))
         answer = client.post("/v1/solves", json={"path": "data"})
         assert (answer.status_code, answer.json()["type"]) == (501, "urn:mast-opt:no-folder")
         assert client.get("/v1/solves").json() == {"solves": []}

@@ -16,7 +16,7 @@ def test_each_way_reads_what_the_other_writes(writes: str, reads: str, monkeypat
     assert len({type(stored.event) for stored in log()}) > 12
     if writes == "plain":
         monkeypatch.setattr(codec, "msgspec", None)
-    rows = [(stored.seq, stored.at_ms, 1, *(body_of(stored)[at] for at in (0, 2))) for stored in log()]
+    rows = [(stored.seq, stored.at_ms, 1, *(body_of(stored)[at] for at in (0, 2)), None) for stored in log()]
     monkeypatch.undo()
     if reads == "plain":
         monkeypatch.setattr(codec, "msgspec", None)
@@ -39,4 +39,4 @@ def test_other_bodies_are_refused(kind: str, body: str, quick: bool, monkeypatch
     if not quick:
         monkeypatch.setattr(codec, "msgspec", None)
     with pytest.raises(CorruptStore, match="event 5 cannot be read"):
-        event_from((5, 0, 1, kind, body))
+        event_from((5, 0, 1, kind, body, None))

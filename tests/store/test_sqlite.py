@@ -47,9 +47,13 @@ def test_older_formats_are_read() -> None:
     def renamed(kind: str, fields: dict[str, object]) -> tuple[str, dict[str, object]]:
         return ("Timer", {"name": fields["label"]}) if kind == "Alarm" else (kind, fields)
 
-    row = (3, 9, 1, "Alarm", '{"label":"noon"}')
+    row = (3, 9, 1, "Alarm", '{"label":"noon"}', None)
     assert event_from(row, {1: renamed}, newest=2) == Stored(3, 9, Timer("noon"))
-    for wrong, words in (((3, 9, 2, "Timer", "{}"), "format 2"), (row, "Alarm"), ((*row[:4], "{"), "event 3")):
+    for wrong, words in (
+        ((3, 9, 2, "Timer", "{}", None), "format 2"),
+        (row, "Alarm"),
+        ((*row[:4], "{", None), "event 3"),
+    ):
         with pytest.raises(CorruptStore, match=words):
             event_from(wrong)
 

@@ -7,8 +7,10 @@ import ipaddress
 import os
 import socket
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -25,24 +27,34 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     import uvicorn
-    from starlette.applications import Starlette
 
     from mast_opt.live.hosts.kueue.host import KueueHost
     from mast_opt.live.hosts.protocol import Host
     from mast_opt.live.loop.state import State
     from mast_opt.live.service.access import Access
+    from mast_opt.live.service.live import Live
+    from mast_opt.live.service.solves import Solves
+    from mast_opt.live.service.streams import Streams
     from mast_opt.live.store.sql_store import SqlStore
     from mast_opt.problems.job_placement.live_fleet.types import Server
 
 COLLECT_AFTER = 50_000, 20, 100
 """Objects, and collections of the generations before, after which the garbage collector looks at each generation:
 almost nothing of it is cyclic. With the default (700, 10, 10) a turn takes a fifth longer, and reading the log too."""
-TOKENS, PLANS = "tokens.json", "plans"
+TOKENS, PLANS, ACCESS_LOG = "tokens.json", "plans", "access.jsonl"
+STATE = "MAST_OPT_STATE"
 
 
 def command(
     *,
-    state: Annotated[str, Parameter(help="Folder of the log (made if missing), or postgresql://…")],
+    state: Annotated[
+        str,
+        Parameter(
+            help="Folder of the log (made if missing), postgresql://…, or @FILE with one of them. A URL with a "
+            "password goes into the variable or a file.",
+            env_var="MAST_OPT_STATE",
+        ),
+    ],
     host: Annotated[
         Literal["sim", "kueue"],
         Parameter(help="What runs the jobs: sim, for as long as they say; or Kueue, whose workloads they are."),
@@ -52,8 +64,21 @@ def command(
     ] = None,
     listen: Annotated[str, Parameter(help="ADDRESS:PORT; port 0 for any free one.")] = "127.0.0.1:8765",
     behind_proxy: Annotated[
-        bool, Parameter(help="Listen on other addresses: a proxy in front has TLS.", negative=())
+        bool,
+        Parameter(
+            help="A proxy in front has TLS, and says in X-Forwarded-For who asks; needs tokens. Other addresses may be "
+            "listened on.",
+            negative=(),
+        ),
     ] = False,
+    host_name: Annotated[
+        list[str] | None,
+        Parameter(help="Name under which the service is reached from elsewhere. Repeatable.", negative=()),
+    ] = None,
+    access_log: Annotated[
+        Path | None,
+        Parameter(help="File of requests and who made them; access.jsonl in the folder of the log unless given."),
+    ] = None,
     tls_cert: Annotated[Path | None, Parameter(help="Certificate (PEM).")] = None,
     tls_key: Annotated[Path | None, Parameter(help="Its key (PEM).")] = None,
     tokens: Annotated[
@@ -66,7 +91,10 @@ def command(
         Path | None, Parameter(help="Folder of solves and their plans; plans in the folder of the log unless given.")
     ] = None,
     rate: Annotated[
-        float, Parameter(help="Requests a second of one client in the long run.", validator=Number(gt=0))
+        float,
+        Parameter(
+            help="Requests a second of one client in the long run; twice as many at once.", validator=Number(gt=0)
+        ),
     ] = 5000.0,
     kubeconfig: Annotated[
         Path | None, Parameter(help="Kueue: file of all contexts; unless given, as for kubectl.")
@@ -115,20 +143,27 @@ def command(
         mast-opt serve --state my-state --fleet instances/traces/philly-small
         mast-opt serve --state my-state --host kueue --worker east=east-admin --worker west=west-admin --shadow
         mast-opt serve --state my-state --new-token ada=submit,read@research
-        mast-opt serve --state postgresql:///mast --listen 0.0.0.0:8765 --behind-proxy --tokens tokens.json
+        mast-opt serve --state @url --listen 0.0.0.0:8765 --behind-proxy --host-name mast.example --tokens tokens.json
     """
     if (tls_cert is None) != (tls_key is None):
         raise UsageError("--tls-cert and --tls-key go together")
     address, port = _address(listen)
+    state = _state(state)
     path = tokens if tokens is not None else None if _is_url(state) else Path(state) / TOKENS
     access = _access(path, rate)
     if new_token is not None:
         return _make_token(run, access, new_token, path)
-    if not ipaddress.ip_address(address).is_loopback:
-        if not behind_proxy and tls_cert is None:
-            raise UsageError(f"--listen {listen} is not this machine alone; expected --tls-cert or --behind-proxy")
-        if access.open:
-            raise UsageError(f"--listen {listen} is not this machine alone, and there are no tokens; see --new-token")
+    alone = ipaddress.ip_address(address).is_loopback and not behind_proxy
+    if not alone and access.open:
+        where = "--behind-proxy" if behind_proxy else f"--listen {listen}"
+        raise UsageError(f"{where} lets in more than this machine, and there are no tokens; see --new-token")
+    if not (ipaddress.ip_address(address).is_loopback or behind_proxy or tls_cert is not None):
+        raise UsageError(f"--listen {listen} is not this machine alone; expected --tls-cert or --behind-proxy")
+    if access.open:
+        run.say("There are no tokens: whoever reaches this machine's own address may do everything; see --new-token.")
+    if access.problem:
+        run.say(f"Nobody is let in: {access.problem}.")
+    log = access_log if access_log is not None else None if _is_url(state) else Path(state) / ACCESS_LOG
     kueue = _kueue(host, fleet, worker)
     with run.phase("read"):
         servers = _servers(fleet)
@@ -145,7 +180,8 @@ def command(
         store = _store(state)
     try:
         folder = plans if plans is not None else None if _is_url(state) else Path(state) / PLANS
-        _serve(run, store, folder, servers, access, (address, port), (tls_cert, tls_key), over, lease)
+        web = partial(_web, access, tuple(host_name or ()), log, (tls_cert, tls_key), alone, behind_proxy)
+        _serve(run, store, folder, servers, web, (address, port), tls_cert is not None, over, lease)
     finally:
         store.close()
     run.record.update(kind="service", host=host)
@@ -157,9 +193,9 @@ def _serve(
     store: SqlStore,
     plans: Path | None,
     servers: tuple[Server, ...],
-    access: Access,
+    web: Callable[[Live, SqlStore, Solves, Streams], uvicorn.Config],
     where: tuple[str, int],
-    tls: tuple[Path | None, Path | None],
+    has_tls: bool,
     kueue: KueueHost | None,
     lease_s: float,
 ) -> None:
@@ -168,7 +204,6 @@ def _serve(
     gc.set_threshold(*COLLECT_AFTER)  # before the log is read
     from mast_opt.live.hosts.simulated import SimulatedLiveHost
     from mast_opt.live.policies.mast import Mast
-    from mast_opt.live.service.app import build
     from mast_opt.live.service.leading import Leading
     from mast_opt.live.service.live import Live, LiveParams
     from mast_opt.live.service.restart import opening_of
@@ -188,9 +223,8 @@ def _serve(
     opened()  # an empty log needs a fleet
     live = Live(store, lambda: opened()(), Mast, host_of, params)
     solves, streams = Solves(live, store, plans), Streams()
-    config = _web(build(live, store, access, solves, streams), tls)
     listener = listening(where)
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(web(live, store, solves, streams))
     server.capture_signals = nullcontext  # type: ignore[assignment,method-assign] # the command has its own
     with listener, Interrupt(run, "everything that was acknowledged") as interrupt:
 
@@ -199,7 +233,7 @@ def _serve(
             if kueue is not None:
                 kueue.begin()
             _spare_the_collector()
-            scheme = "http" if tls[0] is None else "https"
+            scheme = "https" if has_tls else "http"
             run.say(f"Serving on {scheme}://{where[0]}:{listener.getsockname()[1]}/ (epoch {live.epoch}).")
 
         def ended() -> None:
@@ -225,15 +259,34 @@ def _serve(
             raise leading.error
 
 
-def _web(app: Starlette, tls: tuple[Path | None, Path | None]) -> uvicorn.Config:
+def _web(
+    access: Access,
+    names: tuple[str, ...],
+    log: Path | None,
+    tls: tuple[Path | None, Path | None],
+    alone: bool,
+    behind_proxy: bool,
+    live: Live,
+    store: SqlStore,
+    solves: Solves,
+    streams: Streams,
+) -> uvicorn.Config:
+    """The web server over a loop."""
     import uvicorn
 
+    from mast_opt.live.service.app import build
+    from mast_opt.live.service.door import AccessLog, Hosts
+
+    requests = None if log is None else AccessLog(log)
+    hosts = Hosts(names, alone=alone)
+    app = build(live, store, access, solves, streams, hosts, requests, behind_proxy=behind_proxy)
     given: dict[str, Any] = {} if tls[0] is None else {"ssl_certfile": str(tls[0]), "ssl_keyfile": str(tls[1])}
     return uvicorn.Config(
         app,
         log_level="warning",
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         timeout_keep_alive=30,
         limit_concurrency=1000,
         h11_max_incomplete_event_size=64 * 1024,
@@ -271,6 +324,18 @@ def _spare_the_collector() -> None:
     """Freeze the objects that exist, so that the garbage collector does not look through them again."""
     gc.collect()
     gc.freeze()
+
+
+def _state(given: str) -> str:
+    """The folder or URL of the log. Raises UsageError."""
+    if given.startswith("@"):
+        try:
+            return Path(given[1:]).read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"--state: {given[1:]} cannot be read: {error}") from error
+    if _is_url(given) and given not in os.environ.get(STATE, "") and (urlsplit(given).password or "password=" in given):
+        raise UsageError(f"--state: a password would stand in the list of processes; use {STATE}, or @FILE")
+    return given
 
 
 def _is_url(state: str) -> bool:

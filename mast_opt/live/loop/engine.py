@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -85,9 +85,10 @@ class Engine:
         """Reports of hosts that came twice, or too late to matter."""
         return self._dropped
 
-    def advance(self, now_ms: int, inbox: Sequence[ev.Event]) -> Turn:
-        """Take in what has been reported, take the steps of plans that may be taken, let the policy decide if it is
-        due, and let slow paths ask for plans if they are.
+    def advance(self, now_ms: int, inbox: Iterable[ev.Event | ev.Asked]) -> Turn:
+        """Take in what has been reported and asked for, take the steps of plans that may be taken, let the policy
+        decide if it is due, and let slow paths ask for plans if they are. An inbox may look at the state as the events
+        that it has given have left it.
 
         Raises:
             UsageError: the time lies before that of the last turn, or a job was submitted that no region can hold.
@@ -97,11 +98,12 @@ class Engine:
             raise UsageError(f"now_ms is {now_ms}; the last turn was at {state.now_ms}")
         self._stored, self._before = [], state.seq
         state.now_ms = now_ms
-        for event in inbox:
+        for item in inbox:
+            event, by = (item.event, item.by) if isinstance(item, ev.Asked) else (item, "")
             if not fits(state, event):
                 self._dropped += 1
                 continue
-            self.record(event)
+            self.record(event, by=by)
             follow = _FOLLOW.get(type(event))
             if follow is not None:
                 follow(self, event)
@@ -126,11 +128,11 @@ class Engine:
         state.take_never_started()
         self._begin(state)
 
-    def record(self, event: ev.Event, bid: Bid | None = None) -> None:
+    def record(self, event: ev.Event, bid: Bid | None = None, by: str = "") -> None:
         """Apply an event of this turn, and keep it for the log."""
         state = self.state
         state.apply(state.seq + 1, state.now_ms, event, bid)
-        self._stored.append(ev.Stored(state.seq, state.now_ms, event))
+        self._stored.append(ev.Stored(state.seq, state.now_ms, event, by))
         self._news.append(event)
         if type(event) in self._reacts_to:
             self._due = True

@@ -61,7 +61,8 @@ def event_line(stored: Stored) -> str:
     """An event as one line of JSON, without the end of the line."""
     event = stored.event
     stated = {"seq": stored.seq, "at_ms": stored.at_ms, "event": type(event).__name__}
-    return json.dumps({**stated, **_stated(event)}, allow_nan=False)
+    by = {"by": stored.by} if stored.by else {}
+    return json.dumps({**stated, **by, **_stated(event)}, allow_nan=False)
 
 
 def fields_of(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass
@@ -282,8 +283,11 @@ def _stored(line: str, place: _Place) -> Stored:
     if cls is None:
         hint = did_you_mean(name, EVENTS) if isinstance(name, str) else ""
         raise _Wrong("event", name, f"the name of an event, such as {next(iter(EVENTS))}{hint}")
+    by = found.pop("by", "")
+    if type(by) is not str:
+        raise _Wrong("by", by, "text")
     event: Event = _filled(cls, found)
-    return Stored(seq, at_ms, event)
+    return Stored(seq, at_ms, event, by)
 
 
 def _shortened(text: str) -> str:

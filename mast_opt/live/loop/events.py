@@ -64,6 +64,7 @@ __all__ = [
     "JOB_EVENTS",
     "MOVE",
     "Adopted",
+    "Asked",
     "Bound",
     "Cancelled",
     "CapacitySet",
@@ -135,3 +136,13 @@ class Stored:
     at_ms: int
     """Never less than that of the event before."""
     event: Event
+    by: str = ""
+    """Client that asked for it, its address and the name of its request; empty for what the loop and hosts do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An event that a client asks for, on its way to the log."""
+
+    event: Event
+    by: str

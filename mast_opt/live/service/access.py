@@ -1,7 +1,7 @@
 """Tokens, their scopes, and the rate of requests that each allows.
 
-A token is shown once, when it is made; what is stored is a keyed hash of it. Where there are no tokens, whoever reaches
-the service may do everything, so it listens on this machine alone.
+A token is shown once, when it is made; what is stored is a keyed hash of it. Where there never were tokens, whoever
+reaches the service may do everything, so it listens on this machine alone.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import os
 import re
 import secrets
+import stat
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
@@ -53,45 +54,71 @@ class _Bucket:
 
 @dataclass
 class Access:
-    """Tokens of the service: who may do what.
+    """Tokens of the service: who may do what. Their file is read again whenever it has changed. Where there never was
+    one, no token is needed; where it is empty, damaged, gone or in the hands of others, nobody is let in.
 
     Args:
         path: a file of tokens; it need not exist.
         rate: requests a second of one principal in the long run.
-        burst: requests at once.
+        burst: requests at once; what comes in two seconds unless given.
     """
 
     path: Path | None
     rate: float = 5000.0
-    burst: float = 20_000.0
+    burst: float | None = None
     clock: Callable[[], float] = time.monotonic
+    problem: str = ""
+    """Reason why the tokens cannot be used; empty while they can."""
+    open: bool = True
+    """Whether there is no file of tokens, so that none is needed."""
     _salt: bytes = b""
     _tokens: dict[str, Principal] = field(default_factory=dict)
+    _seen: tuple[int, ...] = ()
     _buckets: OrderedDict[str, _Bucket] = field(default_factory=OrderedDict)
 
     def __post_init__(self) -> None:
-        if self.path is not None and self.path.exists():
-            self._load(self.path)
+        self.look()
 
-    def _load(self, path: Path) -> None:
-        """Load the tokens from their file. Raises InputError for a file that is none."""
+    def look(self) -> None:
+        """Read the file of tokens if it has changed."""
+        if self.path is None:
+            return
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            if not self.open:
+                self._tokens, self._seen, self.problem = {}, (), f"{self.path} is gone"
+            return
+        except OSError as error:
+            self._tokens, self._seen, self.open, self.problem = {}, (), False, f"{self.path}: {error.strerror}"
+            return
+        seen = found.st_mtime_ns, found.st_ino, found.st_size, found.st_mode, found.st_uid
+        if seen == self._seen:
+            return
+        self.open, self._tokens = False, {}
+        self.problem = _others(found) or self._read(self.path)
+        self.problem = self.problem and f"{self.path} {self.problem}"
+        self._seen = seen
+
+    def _read(self, path: Path) -> str:
+        """Read the tokens from their file; returns what is wrong with it."""
         try:
             found = json.loads(path.read_text())
-            self._salt = bytes.fromhex(found["salt"])
+            salt, tokens = bytes.fromhex(found["salt"]), dict[str, Principal]()
             for one in found["tokens"]:
-                who = Principal(str(one["name"]), frozenset(one["scopes"]), str(one["tenant"]))
-                self._tokens[str(one["hash"])] = who
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{path} is no file of tokens: {error}") from error
-
-    @property
-    def open(self) -> bool:
-        """Whether there are no tokens, so that none is needed."""
-        return not self._tokens
+                if not set(one["scopes"]) <= set(SCOPES):
+                    return f"has a token with scopes {one['scopes']}; expected some of {', '.join(SCOPES)}"
+                tokens[str(one["hash"])] = Principal(str(one["name"]), frozenset(one["scopes"]), str(one["tenant"]))
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            return f"is no file of tokens: {error}"
+        self._salt, self._tokens = salt, tokens
+        return "" if tokens else "has no tokens"
 
     def add(self, name: str, scopes: Iterable[str], tenant: str = "") -> str:
         """Make a token, store its hash, and return it. Raises UsageError for a wrong name or scope."""
         scopes = sorted(set(scopes))
+        if self.problem and self._seen and self.problem != f"{self.path} has no tokens":
+            raise InputError(self.problem)
         if not _NAME.fullmatch(name) or any(who.name == name for who in self._tokens.values()):
             raise UsageError(f"name {name!r}; expected a new one of letters, digits and . _ -")
         if not scopes or not set(scopes) <= set(SCOPES):
@@ -111,6 +138,7 @@ class Access:
         with os.fdopen(descriptor, "w") as file:
             file.write(text + "\n")
         new.replace(self.path)
+        self.look()
         return token
 
     def _hash(self, token: str) -> str:
@@ -118,9 +146,13 @@ class Access:
         return hashlib.blake2b(token.encode(), key=self._salt, digest_size=32).hexdigest()
 
     def principal(self, header: str | None) -> Principal:
-        """Client that shows a token. Raises Problem: 401, and 429 if it asks too often."""
+        """Client that shows a token. Raises Problem: 401, 429 if it asks too often, 503 if the tokens cannot be
+        read."""
+        self.look()
         who = EVERYBODY
-        if self._tokens:
+        if not self.open:
+            if self.problem:
+                raise Problem(503, "tokens", f"nobody is let in: {self.problem}", headers={"Retry-After": "30"})
             kind, _, token = (header or "").partition(" ")
             given = self._hash(token.strip()) if kind.lower() == "bearer" else ""
             matching = [one for digest, one in self._tokens.items() if hmac.compare_digest(digest, given)]
@@ -133,12 +165,12 @@ class Access:
 
     def _count(self, name: str) -> None:
         """Count a request of a client against its rate. Raises Problem (429)."""
-        now = self.clock()
-        bucket = self._buckets.setdefault(name, _Bucket(self.burst, now))
+        now, burst = self.clock(), max(1.0, 2 * self.rate) if self.burst is None else self.burst
+        bucket = self._buckets.setdefault(name, _Bucket(burst, now))
         self._buckets.move_to_end(name)
         if len(self._buckets) > MOST_PRINCIPALS:
             self._buckets.popitem(last=False)
-        bucket.tokens = min(self.burst, bucket.tokens + self.rate * (now - bucket.at_s))
+        bucket.tokens = min(burst, bucket.tokens + self.rate * (now - bucket.at_s))
         bucket.at_s = now
         if bucket.tokens < 1:
             wait = max(1, round((1 - bucket.tokens) / self.rate))
@@ -146,3 +178,12 @@ class Access:
                 429, "rate", f"{name} asks more than {self.rate:g} times a second", headers={"Retry-After": str(wait)}
             )
         bucket.tokens -= 1
+
+
+def _others(found: os.stat_result) -> str:
+    """Reason why a file is in the hands of others; empty if it is not."""
+    if os.name != "posix":
+        return ""
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return "may be written by others; expected chmod 600"
+    return "" if found.st_uid in (0, os.geteuid()) else "belongs to another user"

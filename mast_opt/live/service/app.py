@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from importlib.metadata import version
 
@@ -15,10 +14,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Match, Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.service.access import Access
+from mast_opt.live.service.door import AccessLog, Door, Hosts
 from mast_opt.live.service.live import Live
 from mast_opt.live.service.openapi import document
 from mast_opt.live.service.page import PAGE, POLICY
@@ -52,6 +51,12 @@ class Figures:
             "mast_opt_request_seconds", "Time until the answer", ["method"], registry=self._registry, buckets=_STEPS
         )
         self._registry.register(self)
+
+    def answered(self, method: str, status: int, seconds: float) -> None:
+        """Count an answer and its time."""
+        method = method if method in ("GET", "POST", "PUT", "DELETE", "HEAD") else "other"
+        self.requests.labels(method, str(status)).inc()
+        self.seconds.labels(method).observe(seconds)
 
     def describe(self) -> tuple[GaugeMetricFamily, ...]:
         """Nothing: the loop may not have begun."""
@@ -88,13 +93,23 @@ class Figures:
 
 
 def build(
-    live: Live, store: SqlStore, access: Access, solves: Solves | None = None, streams: Streams | None = None
+    live: Live,
+    store: SqlStore,
+    access: Access,
+    solves: Solves | None = None,
+    streams: Streams | None = None,
+    hosts: Hosts | None = None,
+    log: AccessLog | None = None,
+    *,
+    behind_proxy: bool = False,
 ) -> Starlette:
     """The application over a loop that has begun, or is about to.
 
     Args:
         solves: without them nothing is solved.
         streams: all that there are, for who ends them.
+        hosts: names of the service; those of this machine for itself unless given.
+        log, behind_proxy: as in ``Door``.
     """
     figures, streams = Figures(live), streams or Streams()
     api = Api(live, store, access, streams)
@@ -110,7 +125,7 @@ def build(
         return PlainTextResponse("ready\n")
 
     def metrics(asked: Request) -> Response:
-        access.principal(asked.headers.get("authorization")).check("read")
+        api.who(asked, "read")
         return Response(figures.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     routes = [
@@ -124,13 +139,15 @@ def build(
     ]
     handlers = {
         Problem: _problem,
+        MemoryError: _unavailable,
+        OSError: _unavailable,
         HTTPException: _other,
         Unavailable: _unavailable,
         StoreError: _unavailable,
         Exception: _internal,
     }
     app = Starlette(routes=routes, exception_handlers=handlers)
-    app.add_middleware(_Counted, figures=figures)
+    app.add_middleware(Door, watch=figures, hosts=hosts or Hosts(), log=log, behind_proxy=behind_proxy)
     return app
 
 
@@ -140,7 +157,8 @@ def _problem(_: Request, error: Exception) -> Response:
 
 
 def _unavailable(_: Request, error: Exception) -> Response:
-    return Problem(503, "unavailable", str(error), headers={"Retry-After": "1"}).response()
+    words = str(error) or "out of memory"
+    return Problem(503, "unavailable", words, headers={"Retry-After": "1"}).response()
 
 
 def _other(asked: Request, error: Exception) -> Response:
@@ -155,26 +173,3 @@ def _other(asked: Request, error: Exception) -> Response:
 
 def _internal(_: Request, error: Exception) -> Response:
     return Problem(500, "internal", "the service has failed; its log of errors says why").response()
-
-
-class _Counted:
-    """Counts requests and their times."""
-
-    def __init__(self, app: ASGIApp, figures: Figures) -> None:
-        self._app, self._figures = app, figures
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        began, method = time.perf_counter(), str(scope["method"])
-        method = method if method in ("GET", "POST", "PUT", "DELETE", "HEAD") else "other"
-
-        async def counted(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                self._figures.requests.labels(method, str(message["status"])).inc()
-                self._figures.seconds.labels(method).observe(time.perf_counter() - began)
-                message.setdefault("headers", []).append((b"x-content-type-options", b"nosniff"))
-            await send(message)
-
-        await self._app(scope, receive, counted)

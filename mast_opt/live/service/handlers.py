@@ -15,7 +15,7 @@ from mast_opt.live.service.live import Live
 from mast_opt.live.service.problems import Problem
 from mast_opt.live.service.requests import MOST_BYTES, NAME
 from mast_opt.live.service.streams import Streams
-from mast_opt.live.service.turn_requests import Key, KeyReused, Request, Respond, Unavailable
+from mast_opt.live.service.turn_requests import Key, KeyReused, Prepare, Request, Respond, Unavailable
 from mast_opt.live.store.errors import StoreError
 from mast_opt.live.store.sql_store import SqlStore
 
@@ -29,14 +29,22 @@ class Handlers:
     def who(self, asked: Asked, scope: str) -> Principal:
         """Client of a request. Raises Problem: 401, 403, 429."""
         who = self.access.principal(asked.headers.get("authorization"))
+        asked.state.by = who.name
         who.check(scope)
         return who
 
     async def submitted(
-        self, asked: Asked, who: Principal, body: bytes, events: tuple[ev.Event, ...], respond: Respond
+        self,
+        asked: Asked,
+        who: Principal,
+        body: bytes,
+        events: tuple[ev.Event, ...] = (),
+        respond: Respond = lambda verdicts: (200, ""),
+        prepare: Prepare | None = None,
     ) -> Response:
         """The answer once the events are in the log. Raises Problem."""
-        request = Request(events, respond, key_of(asked, who, body))
+        by = f"{who.name} {asked.state.address} {asked.state.request}"
+        request = Request(events, respond, key_of(asked, who, body), by, prepare)
         try:
             status, text = await asyncio.wrap_future(self.live.submit(request))
         except KeyReused as error:
@@ -68,10 +76,7 @@ def key_of(asked: Asked, who: Principal, body: bytes) -> Key | None:
 
 
 async def body_of(asked: Asked) -> bytes:
-    """The body. Raises Problem for one that is too large, or said to be no JSON."""
-    kind = asked.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise Problem(415, "media-type", f"the body is {kind[:60]}; expected application/json")
+    """The body. Raises Problem for one that is too large."""
     length = asked.headers.get("content-length", "")
     if length.isdecimal() and int(length) > MOST_BYTES:
         raise Problem(413, "too-large", f"the body has {int(length):,} bytes; expected at most {MOST_BYTES:,}")

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 
 from mast_opt.live.hosts.protocol import Host, within_abilities
 from mast_opt.live.loop import events as ev
@@ -23,12 +24,12 @@ from mast_opt.live.loop.state import State
 from mast_opt.live.service.open_steps import OpenSteps
 from mast_opt.live.service.restart import Reconciliation, completed, differences, early_starts, found_in, settled
 from mast_opt.live.service.turn_requests import (
+    Intake,
     Request,
     Unavailable,
     answer_all,
     fail_all,
     known_keys,
-    verdicts_on,
 )
 from mast_opt.live.store.errors import Fenced, StoreError
 from mast_opt.live.store.records import Answer, Batch, OpenCommand
@@ -215,19 +216,30 @@ class Live:
         except Fenced as error:
             self._give_up(taken, error)
             return False
-        except Exception as error:  # nothing of the turn is in the log, or all of it
+        except StoreError as error:  # nothing of the turn is in the log, or all of it
             with self._wake:
                 self.problem = f"reading the log again after a failure: {error}"
                 rest, self._waiting = self._waiting, deque()
             fail_all(taken, error)
             fail_all(rest, Unavailable(self.problem))
             return self._recovered()
+        except BaseException as error:  # a request that should have been refused; a library's panic is no Exception
+            if len(taken) == 1:
+                fail_all(
+                    taken, error if isinstance(error, Exception) else Unavailable(f"{type(error).__name__}: {error}")
+                )
+            for request in taken:
+                request.alone = True
+            with self._wake:
+                self.problem = f"reading the log again after a failure: {error}"
+                self._waiting.extendleft(reversed([one for one in taken if not one.done.done()]))
+            return self._recovered()
         return True
 
     def _take(self) -> list[Request]:
         """Take the requests of one turn from the queue."""
-        taken, count = [], 0
-        while self._waiting and count < MOST_EVENTS:
+        taken, count = list[Request](), 0
+        while self._waiting and count < MOST_EVENTS and not (taken and (taken[-1].alone or self._waiting[0].alone)):
             taken.append(self._waiting.popleft())
             count += len(taken[-1].events)
         return taken
@@ -252,15 +264,14 @@ class Live:
         with self._lock:
             before = self._engine.state.seq
             self._in_log = False
-            verdicts, inbox = verdicts_on(self._engine.state, self._store, fresh)
-            for event in inbox:
-                if isinstance(event, (ev.ServerDown, ev.ServerUp)):
-                    self._reports += self.host.happened(now, event)
-            inbox += self._reports[len(reports) :]
-            turn = self._engine.advance(now, [*reports, *inbox])
+            intake = Intake(self._engine.state, self._store, fresh, lambda event: self.host.happened(now, event))
+            try:
+                turn = self._engine.advance(now, chain(reports, intake.events()))
+            finally:
+                self._reports += intake.reports  # the host says so once
             self._next_wake = turn.next_wake_ms
             commands = within_abilities(self.host, turn.commands)
-            answers = [(request, *request.respond(verdicts[at])) for at, request in enumerate(fresh)]
+            answers = intake.answers
             self._steps.add(commands)
             batch = Batch(
                 before,
@@ -280,6 +291,8 @@ class Live:
         self.turn_s.append(time.perf_counter() - begun)
         answer_all(answered)
         answer_all([(request, (status, body)) for request, status, body in answers])
+        for request, error in intake.refused:
+            fail_all([request], error)
         self._give(now, (*early_starts(self.host, self._engine.state, turn.events), *commands))
         for call in tuple(self._stored):
             call(self._engine.state.seq)

@@ -32,10 +32,12 @@ TIERS = range(10)
 
 _END = r"$(?!\n)"
 """The end of a text, also where a pattern takes the end of its last line for one."""
-PATTERN = f"^(?:{NAME.pattern}){_END}"
+_CARRIED = r"(?!.*/\.{0,2}(?:/|$))(?!.*/explain$)"
+"""Names that an address leaves as they are, and no route takes for its own."""
+PATTERN = f"^{_CARRIED}(?:{NAME.pattern}){_END}"
 
 Name = Annotated[str, Meta(min_length=1, max_length=253, pattern=PATTERN)]
-NoName = Annotated[str, Meta(max_length=253, pattern=f"^(?:{NAME.pattern})?{_END}")]
+NoName = Annotated[str, Meta(max_length=253, pattern=f"^{_CARRIED}(?:{NAME.pattern})?{_END}")]
 """A name, or nothing."""
 Names = Annotated[tuple[Name, ...], Meta(max_length=1000)]
 MOST = 10**9

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.state import State
 from mast_opt.live.service import views
 from mast_opt.live.service.fleet_requests import dataset_events, server_event
 from mast_opt.live.service.handlers import Handlers, body_of, json_of, number_of
@@ -117,18 +118,16 @@ class Api(Handlers):
         """A job is wanted no more."""
         who = self.who(asked, "submit")
         name = name_in(asked.path_params, "job")
-        with self.live.state() as state:
+
+        def prepare(state: State) -> tuple[tuple[ev.Event, ...], Respond]:
             record = state.jobs.get(name)
-            tenant = None if record is None else record.spec.tenant
-        if tenant is not None and who.tenant and tenant != who.tenant and "operate" not in who.scopes:
-            raise Problem(403, "tenant", f"job {name} is not of tenant {who.tenant}")
+            if record is None:
+                raise Problem(404, "no-job", f"there is no job {name}, or it has ended")
+            if who.tenant not in ("", record.spec.tenant) and "operate" not in who.scopes:
+                raise Problem(403, "tenant", f"job {name} is not of tenant {who.tenant}")
+            return (ev.Cancelled(name),), lambda _: (202, json.dumps({"job": name, "result": "cancelled"}))
 
-        def respond(verdicts: Sequence[str]) -> tuple[int, str]:
-            if verdicts[0] == ACCEPTED:
-                return 202, json.dumps({"job": name, "result": "cancelled"})
-            return 404, Problem(404, "no-job", f"there is no job {name}, or it has ended").body()
-
-        return await self.submitted(asked, who, b"", (ev.Cancelled(name),), respond)
+        return await self.submitted(asked, who, b"", prepare=prepare)
 
     def explain(self, asked: Asked) -> Response:
         """Explain where a waiting job could start, and what rules every other cluster out."""
@@ -170,10 +169,12 @@ class Api(Handlers):
         who = self.who(asked, "operate")
         name, body = name_in(asked.path_params, "server"), await body_of(asked)
         one = fields_in(body, ServerRequest)
-        with self.live.state() as state:
+
+        def prepare(state: State) -> tuple[tuple[ev.Event, ...], Respond]:
             event, jobs = server_event(state, name, one)
-        answer = {"server": name, "state": one["state"], **({"waits_for": jobs} if jobs else {})}
-        return await self.submitted(asked, who, body, (event,), _done(answer))
+            return (event,), _done({"server": name, "state": one["state"], **({"waits_for": jobs} if jobs else {})})
+
+        return await self.submitted(asked, who, body, prepare=prepare)
 
     async def quota(self, asked: Asked) -> Response:
         """GPUs of a tenant."""
@@ -188,20 +189,22 @@ class Api(Handlers):
         who = self.who(asked, "operate")
         name, body = name_in(asked.path_params, "region"), await body_of(asked)
         storage_tb = fields_in(body, RegionRequest)["storage_tb"]
-        with self.live.state() as state:
+
+        def prepare(state: State) -> tuple[tuple[ev.Event, ...], Respond]:
             if name not in state.inventory.supply_mgpu:
                 raise Problem(404, "no-region", f"there is no region {name}")
-        event = ev.StorageSet(name, STORAGE.in_base_units(storage_tb))
-        return await self.submitted(asked, who, body, (event,), _done({"region": name, "storage_tb": storage_tb}))
+            event = ev.StorageSet(name, STORAGE.in_base_units(storage_tb))
+            return (event,), _done({"region": name, "storage_tb": storage_tb})
+
+        return await self.submitted(asked, who, body, prepare=prepare)
 
     async def dataset(self, asked: Asked) -> Response:
         """A dataset, its size, and where it is."""
         who = self.who(asked, "operate")
         name, body = name_in(asked.path_params, "dataset"), await body_of(asked)
         one = fields_in(body, DatasetRequest)
-        with self.live.state() as state:
-            events = dataset_events(state, name, one)
-        return await self.submitted(asked, who, body, events, _done({"dataset": name, "regions": list(one["regions"])}))
+        answer = _done({"dataset": name, "regions": list(one["regions"])})
+        return await self.submitted(asked, who, body, prepare=lambda state: (dataset_events(state, name, one), answer))
 
     # --- log ---
 

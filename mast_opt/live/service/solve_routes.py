@@ -23,7 +23,7 @@ from mast_opt.live.service.problems import Problem
 from mast_opt.live.service.requests import SolveRequest, decoded, name_in
 from mast_opt.live.service.solves import Solve, Solves
 from mast_opt.live.service.streams import ALIVE, Streams, last_seen, message
-from mast_opt.live.service.turn_requests import EXISTS
+from mast_opt.live.service.turn_requests import EXISTS, Respond
 from mast_opt.live.store.records import StoredPlan
 from mast_opt.live.store.sql_store import SqlStore
 from mast_opt.planner.io.events import EVENTS
@@ -149,19 +149,16 @@ class SolveApi(Handlers):
         who = self.who(asked, "operate")
         plan = await asyncio.to_thread(self._known, name_in(asked.path_params, "plan"))
 
-        def steps() -> ev.PlanAdopted:
-            path, planned = self.solves.planned(plan)
-            with self.live.state() as state:
-                found = path.carry_out(Snapshot(state, ()), planned)
-            return ev.PlanAdopted(plan.path, plan.id, found.dropped, found.steps, found.ratios)
+        path, planned = await asyncio.to_thread(self.solves.planned, plan)
 
-        event = await asyncio.to_thread(steps)
-        listed = [self._step_object(step) for step in event.steps]
+        def prepare(state: State) -> tuple[tuple[ev.Event, ...], Respond]:
+            found = path.carry_out(Snapshot(state, ()), planned)
+            listed = [self._step_object(step) for step in found.steps]
+            answer = json.dumps({"plan": plan.id, "steps": listed, "dropped": found.dropped})
+            event = ev.PlanAdopted(plan.path, plan.id, found.dropped, found.steps, found.ratios)
+            return (event,), lambda _: (200, answer)
 
-        def respond(verdicts: Sequence[str]) -> tuple[int, str]:
-            return 200, json.dumps({"plan": plan.id, "steps": listed, "dropped": event.dropped})
-
-        return await self.submitted(asked, who, b"", (event,), respond)
+        return await self.submitted(asked, who, b"", prepare=prepare)
 
     def _known(self, name: str) -> StoredPlan:
         for plan in self.store.plans():

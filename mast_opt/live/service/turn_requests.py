@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
@@ -10,6 +10,7 @@ from mast_opt.core.errors import MastOptError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.reports import fits
 from mast_opt.live.loop.state import State
+from mast_opt.live.service.problems import Problem
 from mast_opt.live.store.sql_store import SqlStore
 
 ACCEPTED, EXISTS, UNKNOWN = "accepted", "exists", "unknown"
@@ -27,6 +28,8 @@ class Key:
 
 Respond = Callable[[Sequence[str]], tuple[int, str]]
 """Status and body of the answer for the verdicts on the events of a request."""
+Prepare = Callable[[State], tuple[tuple[ev.Event, ...], Respond]]
+"""Events and answer of a request, given the state in its turn. Raises Problem where it is refused."""
 
 
 @dataclass(slots=True)
@@ -36,6 +39,12 @@ class Request:
     events: tuple[ev.Event, ...]
     respond: Respond
     key: Key | None = None
+    by: str = ""
+    """Client, its address and the name of the request, as the log has them."""
+    prepare: Prepare | None = None
+    """Replaces ``events`` and ``respond`` where they depend on the state."""
+    alone: bool = False
+    """Whether it gets a turn of its own: the one with others has failed."""
     done: Future[tuple[int, str]] = field(default_factory=Future)
 
 
@@ -102,31 +111,63 @@ def known_keys(
     return answered, fresh
 
 
-def verdicts_on(state: State, store: SqlStore, requests: Sequence[Request]) -> tuple[list[list[str]], list[ev.Event]]:
-    """Verdict on every event of the requests, and the events that are taken in."""
-    asked = [
-        event.job for request in requests for event in request.events
-        if isinstance(event, ev.Submitted) and event.job not in state.jobs
-    ]  # fmt: skip
-    known = store.known_jobs(asked)
-    verdicts: list[list[str]] = []
-    inbox: list[ev.Event] = []
-    awaited = {path for path in state.plans.paths() if state.plans.awaited(path)}
-    for request in requests:
-        verdicts.append([])
-        for event in request.events:
-            verdict = ACCEPTED
-            if isinstance(event, ev.Submitted):
-                verdict = EXISTS if event.job in state.jobs or event.job in known else ACCEPTED
-                known.add(event.job)
-            elif isinstance(event, ev.Cancelled):
-                verdict = ACCEPTED if event.job in state.jobs else UNKNOWN
-            elif isinstance(event, ev.SolveAsked):
-                verdict = EXISTS if event.path in awaited else ACCEPTED
-                awaited.add(event.path)
-            elif isinstance(event, (ev.CapacitySet, ev.DatasetCreated)):
-                verdict = ACCEPTED if fits(state, event) else UNKNOWN
-            verdicts[-1].append(verdict)
-            if verdict == ACCEPTED:
-                inbox.append(event)
-    return verdicts, inbox
+class Intake:
+    """Requests of one turn, each decided on as those before it have left the state; so one that does not fit any more
+    is refused, and hurts no other.
+
+    Args:
+        happened: reports of the host on a server that a request takes out of service or puts into it.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        store: SqlStore,
+        requests: Sequence[Request],
+        happened: Callable[[ev.Event], Sequence[ev.Event]],
+    ) -> None:
+        self._state, self._requests, self._happened = state, requests, happened
+        self.answers: list[tuple[Request, int, str]] = []
+        self.refused: list[tuple[Request, Exception]] = []
+        self.reports: list[ev.Event] = []
+        """Reports of the host that the requests have led to."""
+        named = (one.job for request in requests for one in request.events if isinstance(one, ev.Submitted))
+        self._known = store.known_jobs([name for name in named if name not in state.jobs])
+
+    def events(self) -> Iterator[ev.Event | ev.Asked]:
+        """Events that are taken in, in order."""
+        for request in self._requests:
+            events, respond = request.events, request.respond
+            if request.prepare is not None:
+                try:
+                    events, respond = request.prepare(self._state)
+                except (Problem, MastOptError) as error:
+                    self.refused.append((request, error))
+                    continue
+            verdicts: list[str] = []
+            for event in events:
+                verdicts.append(self._verdict(event))
+                if verdicts[-1] != ACCEPTED:
+                    continue
+                yield ev.Asked(event, request.by)
+                if isinstance(event, (ev.ServerDown, ev.ServerUp)):
+                    reports = self._happened(event)
+                    self.reports += reports
+                    yield from reports
+            self.answers.append((request, *respond(verdicts)))
+
+    def _verdict(self, event: ev.Event) -> str:
+        """Verdict on an event as the state is now."""
+        state = self._state
+        if isinstance(event, ev.Submitted):
+            return EXISTS if event.job in state.jobs or event.job in self._known else self._remembered(event.job)
+        if isinstance(event, ev.SolveAsked):
+            return EXISTS if state.plans.awaited(event.path) else ACCEPTED
+        if isinstance(event, (ev.Cancelled, ev.CapacitySet, ev.DatasetCreated)):
+            return ACCEPTED if fits(state, event) else UNKNOWN
+        return ACCEPTED
+
+    def _remembered(self, job: str) -> str:
+        """Take in a job; it may end within the turn."""
+        self._known.add(job)
+        return ACCEPTED

@@ -20,7 +20,8 @@ MOST_SAID = 5
 def event_object(stored: Stored) -> dict[str, Any]:
     """JSON of an event, as in a log of text."""
     event = stored.event
-    return {"seq": stored.seq, "at_ms": stored.at_ms, "event": type(event).__name__, **fields_of(event)}
+    by = {"by": stored.by} if stored.by else {}
+    return {"seq": stored.seq, "at_ms": stored.at_ms, "event": type(event).__name__, **by, **fields_of(event)}
 
 
 def job_object(record: JobRecord) -> dict[str, Any]:

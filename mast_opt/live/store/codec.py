@@ -67,9 +67,9 @@ def _stated(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any event
     return found
 
 
-def chained(before: bytes, at_ms: int, kind: str, body: str) -> bytes:
+def chained(before: bytes, at_ms: int, kind: str, body: str, by: str | None = None) -> bytes:
     """Next link of the chain: it depends on every event before."""
-    text = f"{at_ms} {kind} {body}"
+    text = f"{at_ms} {kind} {body} {by}" if by else f"{at_ms} {kind} {body}"
     return hashlib.blake2b(text.encode(), digest_size=CHAIN_BYTES, key=before).digest()
 
 
@@ -79,20 +79,22 @@ def digest_of(*parts: object) -> bytes:
 
 
 def event_from(
-    row: tuple[int, int, int, str, str], upgrades: Mapping[int, Upgrade] = UPGRADES, newest: int = LOG_FORMAT
+    row: tuple[int, int, int, str, str, str | None],
+    upgrades: Mapping[int, Upgrade] = UPGRADES,
+    newest: int = LOG_FORMAT,
 ) -> Stored:
-    """The event of a row (seq, at_ms, format, kind, body). Raises CorruptStore for one that is none."""
-    seq, at_ms, form, kind, body = row
+    """The event of a row (seq, at_ms, format, kind, body, by). Raises CorruptStore for one that is none."""
+    seq, at_ms, form, kind, body, by = row
     try:
         if form > newest:
             raise CorruptStore(
                 f"event {seq} has format {form}; this version reads formats up to {newest}: use a later version"
             )
         if msgspec is not None and form == newest:
-            return Stored(seq, at_ms, _decoder(cast(Any, EVENTS[kind])).decode(body))
+            return Stored(seq, at_ms, _decoder(cast(Any, EVENTS[kind])).decode(body), by or "")
         fields = json.loads(body)
         for step in range(form, newest):
             kind, fields = upgrades[step](kind, fields)
-        return Stored(seq, at_ms, event_of(kind, fields))
+        return Stored(seq, at_ms, event_of(kind, fields), by or "")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, LogError) as error:
         raise CorruptStore(f"event {seq} cannot be read: {shown(str(error))}") from error

@@ -29,6 +29,7 @@ MIGRATIONS: Sequence[Sequence[str]] = (
            instance TEXT NOT NULL, status TEXT NOT NULL, objective TEXT NOT NULL, bound TEXT, at_ms BIGINT NOT NULL,
            digest BYTES NOT NULL)""",
     ),
+    ("ALTER TABLE events ADD COLUMN asked_by TEXT",),
 )
 """Statements that lead from each version to the next; BYTES and BIGINT stand for what a database calls them."""
 

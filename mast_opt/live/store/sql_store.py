@@ -23,7 +23,8 @@ MOST_NAMES = 400
 SNAPSHOTS = 2
 """Number of snapshots that are kept."""
 PLAN_COLUMNS = ("id", "path", "folder", "checksum", "instance", "status", "objective", "bound", "at_ms", "digest")
-EVENT_COLUMNS = ("seq", "at_ms", "epoch", "format", "kind", "job", "body", "chain")
+EVENT_COLUMNS = ("seq", "at_ms", "epoch", "format", "kind", "job", "body", "chain", "asked_by")
+_READ = "seq, at_ms, format, kind, body, asked_by"
 
 
 class SqlStore:
@@ -201,9 +202,9 @@ class SqlStore:
         rows: list[tuple[object, ...]] = []
         for stored in batch.events:
             kind, job, body = body_of(stored)
-            chain = chained(chain, stored.at_ms, kind, body)
+            chain = chained(chain, stored.at_ms, kind, body, stored.by)
             seq = stored.seq
-            rows.append((seq, stored.at_ms, epoch, LOG_FORMAT, kind, job, body, chain))
+            rows.append((seq, stored.at_ms, epoch, LOG_FORMAT, kind, job, body, chain, stored.by or None))
         if rows:
             self._db.insert("events", EVENT_COLUMNS, rows)
         if batch.commands:
@@ -239,7 +240,7 @@ class SqlStore:
             last = at + CHUNK if to_seq is None else min(to_seq, at + CHUNK)
             with self._mutex:
                 rows = self._db.execute(
-                    "SELECT seq, at_ms, format, kind, body, chain FROM events WHERE seq > ? AND seq <= ? ORDER BY seq",
+                    f"SELECT {_READ}, chain FROM events WHERE seq > ? AND seq <= ? ORDER BY seq",
                     (at, last),
                 )
                 end = self.last_seq()
@@ -247,10 +248,10 @@ class SqlStore:
                 at += 1
                 if row[0] != at:
                     raise CorruptStore(f"event {at} is missing; the next one is {row[0]}; restore a backup")
-                chain = chained(chain, row[1], row[3], row[4])
-                if bytes(row[5]) != chain:
+                chain = chained(chain, row[1], row[3], row[4], row[5])
+                if bytes(row[6]) != chain:
                     raise CorruptStore(f"event {at} is not what was written; restore a backup")
-                yield event_from(row[:5])
+                yield event_from(row[:6])
             if at < min(last, end):
                 raise CorruptStore(f"event {at + 1} is missing; restore a backup")
             if at != last or at == to_seq:
@@ -272,7 +273,7 @@ class SqlStore:
         """Read the events of a job, in order."""
         with self._mutex:
             rows = self._db.execute(
-                "SELECT seq, at_ms, format, kind, body FROM events WHERE job = ? AND job IS NOT NULL ORDER BY seq",
+                f"SELECT {_READ} FROM events WHERE job = ? AND job IS NOT NULL ORDER BY seq",
                 (job,),
             )
         return [event_from(row) for row in rows]

@@ -1,0 +1,216 @@
+"""The door of the service: what every request passes before a handler sees it, and the log of who asked for what.
+
+A browser sends along with every request where the page that makes it is from, and a page of another site cannot forge
+that. So a change has to come from the service's own page, or from no page; it bears a type that a form cannot send; and
+the name under which the service was reached is one that it has.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from mast_opt.live.service.problems import Problem
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+"""Names of this machine for itself."""
+MOST_HEADERS, MOST_HEADER_BYTES = 64, 16 * 2**10
+MOST_LOG_BYTES = 64 * 2**20
+"""Size of an access log; the one before it is kept beside it."""
+_CHANGES_NOTHING = ("GET", "HEAD", "OPTIONS")
+_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+
+
+class Watch(Protocol):
+    """Observer of every answer."""
+
+    def answered(self, method: str, status: int, seconds: float) -> None:
+        """A request was answered."""
+        ...
+
+
+class AccessLog:
+    """Lines of JSON in a file, which is replaced when it is full. A line that the disk does not take is lost, and the
+    request is answered all the same.
+
+    Args:
+        path: the file, made if there is none.
+    """
+
+    def __init__(self, path: Path, most_bytes: int = MOST_LOG_BYTES) -> None:
+        self._path, self._most = path, most_bytes
+        self._descriptor: int | None = None
+        self._size = 0
+
+    def write(self, line: Mapping[str, object]) -> None:
+        """Add a line."""
+        text = (json.dumps(line) + "\n").encode()
+        with suppress(OSError):
+            if self._descriptor is not None and self._size + len(text) > self._most:
+                self.close()
+                self._path.replace(self._path.with_name(self._path.name + ".1"))
+            if self._descriptor is None:
+                self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+                self._size = os.fstat(self._descriptor).st_size
+            self._size += os.write(self._descriptor, text)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+class Hosts:
+    """Names under which a service may be reached. On this machine alone these are its names for itself, else any
+    address in figures too, since no name of another site is one.
+
+    Args:
+        names: further names.
+        alone: whether the service listens on this machine alone.
+    """
+
+    def __init__(self, names: Iterable[str] = (), *, alone: bool = True) -> None:
+        self._given = frozenset(name.lower().strip("[]") for name in names)
+        self._alone = alone
+
+    def has(self, host: str) -> bool:
+        """Whether a name, perhaps with a port, is one of them."""
+        name = _name(host)
+        return name in LOOPBACK or name in self._given or (not self._alone and _is_address(name))
+
+    def gave(self, host: str) -> bool:
+        """Whether a name, perhaps with a port, is one of those that were given."""
+        return _name(host) in self._given
+
+
+def _name(host: str) -> str:
+    """The name of a host without its port."""
+    with suppress(ValueError):
+        return (urlsplit(f"//{host}").hostname or "").rstrip(".")
+    return ""
+
+
+def _is_address(name: str) -> bool:
+    with suppress(ValueError):
+        return bool(ipaddress.ip_address(name))
+    return False
+
+
+class Door:
+    """Middleware that lets in what may come in, names each request, and notes its end.
+
+    Args:
+        hosts: names of the service.
+        log: takes a line for each request; None for no log.
+        behind_proxy: the last address in X-Forwarded-For is the client's.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        watch: Watch,
+        hosts: Hosts,
+        log: AccessLog | None = None,
+        *,
+        behind_proxy: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._app, self._watch, self._hosts, self._log = app, watch, hosts, log
+        self._behind_proxy, self._clock = behind_proxy, clock
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check a request, pass it on, and note its end."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun, headers, method = time.perf_counter(), Headers(scope=scope), str(scope["method"])
+        of = scope.setdefault("state", {})
+        of["address"], of["request"] = self._address(scope, headers), _request_id(headers)
+        status = 0
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = int(message["status"])
+                more = [(b"x-content-type-options", b"nosniff"), (b"x-request-id", of["request"].encode())]
+                message.setdefault("headers", []).extend(more)
+            await send(message)
+
+        try:
+            self._check(scope, headers)
+        except Problem as problem:
+            await problem.response()(scope, receive, noted)
+        else:
+            await self._app(scope, receive, noted)
+        seconds = time.perf_counter() - begun
+        self._watch.answered(method, status, seconds)
+        if self._log is not None:
+            line = {"at_ms": round(1000 * self._clock()), "request": of["request"], "address": of["address"]}
+            line |= {"by": of.get("by", ""), "method": method, "path": scope["path"], "status": status}
+            self._log.write({**line, "ms": round(1000 * seconds, 1)})
+
+    def _address(self, scope: Scope, headers: Headers) -> str:
+        """Address of a client."""
+        said = headers.get("x-forwarded-for", "").rpartition(",")[2].strip() if self._behind_proxy else ""
+        if said and _is_address(said):
+            return said
+        return str(scope["client"][0]) if scope.get("client") else ""
+
+    def _check(self, scope: Scope, headers: Headers) -> None:
+        """Refuse what may not come in. Raises Problem: 403, 415, 421, 431."""
+        raw, method, path = headers.raw, str(scope["method"]), str(scope["path"])
+        if len(raw) > MOST_HEADERS or sum(len(name) + len(value) for name, value in raw) > MOST_HEADER_BYTES:
+            words = f"expected at most {MOST_HEADERS} headers of {MOST_HEADER_BYTES:,} bytes together"
+            raise Problem(431, "headers", words)
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not self._hosts.has(hosts[0]):
+            known = hosts[0][:60] if hosts else ""
+            raise Problem(421, "host", f"this service is not called {known!r}; see --host-name of mast-opt serve")
+        changes = method not in _CHANGES_NOTHING
+        if changes or path.startswith(("/v1", "/metrics")):
+            self._check_site(headers, f"{scope.get('scheme', 'http')}://{hosts[0]}")
+        if changes:
+            _check_type(headers, method)
+
+    def _check_site(self, headers: Headers, own: str) -> None:
+        """Refuse what a page of another site asks for."""
+        site, origins = headers.get("sec-fetch-site", "none"), headers.getlist("origin")
+        if site not in ("same-origin", "none") or not all(self._is_own(origin, own) for origin in origins):
+            raise Problem(403, "other-site", "a page of another site may ask nothing of this service")
+
+    def _is_own(self, origin: str, own: str) -> bool:
+        """Whether a page is the service's own; the name and scheme of a proxy may be others than those behind it."""
+        if not self._behind_proxy:
+            return origin.lower() == own.lower()
+        host = origin.partition("://")[2]
+        return bool(host) and (host.lower() == own.partition("://")[2].lower() or self._hosts.gave(host))
+
+
+def _check_type(headers: Headers, method: str) -> None:
+    """Refuse a change that does not bear the type of JSON; one that no form can send needs none without a body."""
+    has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+    kind = headers.get("content-type")
+    if kind is None and method not in ("POST", "PUT") and not has_body:
+        return
+    if kind is None or kind.partition(";")[0].strip().lower() != "application/json":
+        words = "of no stated type" if kind is None else kind[:60]
+        raise Problem(415, "media-type", f"the body is {words}; expected Content-Type: application/json")
+
+
+def _request_id(headers: Headers) -> str:
+    """Name of a request: the client's, where it has a fit one."""
+    given = headers.get("x-request-id", "")
+    return given if _ID.fullmatch(given) else secrets.token_hex(8)

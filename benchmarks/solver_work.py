@@ -2,6 +2,7 @@
 
     python benchmarks/solver_work.py scaling
     python benchmarks/solver_work.py interior-point --time-limit 120
+    python benchmarks/solver_work.py tolerance --time-limit 15
 
 Each instance is solved with each solver and three seeds, once with the setting and once without, in turn. Counts do not
 depend on what else the machine does; times are processor time. The ratio is with / without, as a geometric mean over
@@ -47,6 +48,8 @@ LARGE: dict[str, tuple[str, str, dict[str, int]]] = {
     "tasks challenge 200x20": ("task-reassignment", "challenge", {"processes": 200, "machines": 20, "resources": 4}),
     "servers standard 2000": ("server-assignment", "standard", {"servers": 2000, "reservations": 30, "datacenters": 3}),
 }
+COARSE = 1e-7
+"""Tolerance of HiGHS to compare ours with."""
 COUNTS = ("nodes", "iterations", "cpu_s")
 Found = dict[str, float | str | None]
 
@@ -71,6 +74,9 @@ def setting(name: str, *, on: bool) -> Iterator[None]:
     """The setting in force, or not, for the solves inside."""
     if name == "interior-point":
         with mock.patch.object(highs, "MANY_COLUMNS", 0 if on else 10**9):
+            yield
+    elif name == "tolerance":
+        with mock.patch.object(highs, "TOLERANCE", highs.TOLERANCE if on else COARSE):
             yield
     elif on:
         yield
@@ -146,14 +152,14 @@ def row(name: str, solver: str, pairs: list[tuple[Found, Found]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("setting", choices=("scaling", "interior-point"))
-    parser.add_argument("--solvers", help="comma-separated; HiGHS alone has an interior point")
+    parser.add_argument("setting", choices=("scaling", "interior-point", "tolerance"))
+    parser.add_argument("--solvers", help="comma-separated; HiGHS alone has an interior point and this tolerance")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--time-limit", type=float, default=30.0, help="seconds for each solve")
     parser.add_argument("--only", default="", help="instances whose name has this word")
     chosen = parser.parse_args()
     many = chosen.setting == "interior-point"
-    solvers = (chosen.solvers or ("highs" if many else "highs,scip,cbc")).split(",")
+    solvers = (chosen.solvers or ("highs,scip,cbc" if chosen.setting == "scaling" else "highs")).split(",")
     instances: dict[str, Callable[[], Any]] = {}
     for name, path in committed(*((50_000, 10**9) if many else (0, 50_000))).items():
         instances[name] = partial(mast_opt.read, path)

@@ -35,6 +35,8 @@ def test_against_a_list_of_jobs(seed: int) -> None:
             for tier in TIERS:
                 firm = sum(mgpu for at, mgpu, own in jobs if at == server and (own is None or own <= tier))
                 assert kept.most(server, tier) == 100 - firm
+            most = int(rng.integers(101))
+            assert kept.tiers_with(server, most) == sum(kept.most(server, tier) >= most for tier in TIERS)
 
 
 def test_what_has_grown_too_long_ago_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
+import numpy as np
 import pytest
 
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.engine import Engine
+from mast_opt.live.loop.reclaimable import Reclaimable
+from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.mast import Mast, MastParams
-from mast_opt.live.policies.whole_servers import NEVER, PACKINGS
+from mast_opt.live.policies.whole_servers import NEVER, PACKINGS, WholeServers
 from mast_opt.problems.job_placement.live_fleet.types import Server
 
 SERVERS = tuple(Server(name, "east", "east-1", "rack", "H100", 8, 0, 0) for name in ("s1", "s2"))
@@ -62,3 +68,43 @@ def test_wrong_packing_is_named() -> None:
         MastParams(pack="often")
     with pytest.raises(UsageError, match="runner_up"):
         MastParams(pack="always", runner_up=True)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whole_servers_against_a_look_at_every_server(seed: int) -> None:
+    rng, tiers = np.random.default_rng(seed), (0, 2, 5)
+    places = [(region, kind, gpus) for region in ("east", "west") for kind, gpus in (("H100", 8), ("A100", 4))]
+    servers = {
+        f"s{n}": Server(f"s{n}", region, f"{region}-1", "rack", kind, gpus, 0, 0)
+        for n, (region, kind, gpus) in enumerate([*places, *places, ("east", "CPU", 0)])
+    }
+    kept, whole = Reclaimable(tiers), WholeServers()
+    snapshot = cast(Snapshot, SimpleNamespace(reclaimable=kept, inventory=SimpleNamespace(server_of=servers)))
+    for one in servers.values():
+        kept.add(one.name, one.region, one.gpus * 1000)
+    held: list[tuple[str, int, int | None]] = []
+    for step in range(300):
+        if held and rng.random() < 0.55:
+            kept.give(*held.pop(int(rng.integers(len(held)))))
+        else:
+            held.append((f"s{rng.integers(8)}", int(rng.integers(1, 3)) * 1000, [None, *tiers][int(rng.integers(4))]))
+            kept.take(*held[-1])
+        if step == 150:  # a server that nobody uses comes back in another region, with another size
+            for gone in [each for each in held if each[0] == "s7"]:
+                held.remove(gone)
+                kept.give(*gone)
+            servers["s7"] = Server("s7", "east", "east-1", "rack", "A100", 8, 0, 0)
+            kept.remove("s7")
+            kept.add("s7", "east", 8000)
+        tier, task_mgpu = tiers[int(rng.integers(3))], int(rng.integers(1, 9)) * 1000
+        region, kinds = str(rng.choice(["east", "west"])), (None, ("H100",))[int(rng.integers(2))]
+        expected = {
+            one.name
+            for one in servers.values()
+            if task_mgpu < one.gpus * 1000 == kept.most(one.name, tier)
+            and one.region == region
+            and (kinds is None or one.gpu_type in kinds)
+        }
+        assert whole.broken_by(task_mgpu, tier, [region], kinds, snapshot) == expected
+        for name in expected:
+            assert whole.breaks(task_mgpu, tier, [name], snapshot)

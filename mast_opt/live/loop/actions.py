@@ -29,7 +29,8 @@ class Actions:
         self._take = record
         self._stack = stack
         self._in_round = False
-        self._at_risk_known = False
+        self._at_risk_known: set[str] = set()
+        """Regions whose running jobs have told the fleet what they would lose now."""
 
     def place(
         self,
@@ -46,7 +47,7 @@ class Actions:
             regions = (record.bound,)
         job = record.job if gpu_type is None else record.job.on(gpu_type)
         answer = self._state.fleet.place(job, regions=regions, avoid=avoid, preempt=preempt)
-        if isinstance(answer, Bid) and answer.victims and self._refresh_at_risk():
+        if isinstance(answer, Bid) and answer.victims and self._refresh_at_risk(self._regions(record, regions)):
             answer = self._state.fleet.place(job, regions=regions, avoid=avoid)
         return answer
 
@@ -54,7 +55,7 @@ class Actions:
         """The best bid of every region that has one, the best of all first; changes nothing."""
         record = self._record(name)
         found = self._state.fleet.bids(record.job)
-        if any(bid.victims for bid in found) and self._refresh_at_risk():
+        if any(bid.victims for bid in found) and self._refresh_at_risk(self._regions(record, None)):
             found = self._state.fleet.bids(record.job)
         return tuple(bid for bid in found if not record.bound or bid.region == record.bound)
 
@@ -169,13 +170,19 @@ class Actions:
             raise UsageError(f"job {name} is {record.state.value}; only a queued job can be placed")
         return record
 
-    def _refresh_at_risk(self) -> bool:
-        """Give the fleet what every job that may be stopped would lose now, once in a turn. False if it has that."""
-        if self._at_risk_known:
+    def _regions(self, record: JobRecord, asked: Collection[str] | None) -> Collection[str]:
+        """The regions in which a job may have victims."""
+        return Snapshot(self._state, ()).admissible(record) if asked is None else asked
+
+    def _refresh_at_risk(self, regions: Collection[str]) -> bool:
+        """Give the fleet what every job in these regions that may be stopped would lose now, once in a turn. False if
+        it has that."""
+        unknown = set(regions) - self._at_risk_known
+        if not unknown:
             return False
-        self._at_risk_known = True
+        self._at_risk_known |= unknown
         state = self._state
-        there = map(state.jobs.__getitem__, state.fleet.running())
+        there = [one for one in map(state.jobs.__getitem__, state.fleet.running()) if one.region in unknown]
         stoppable = [one for one in there if one.state is JobState.RUNNING and one.stoppable_tier is not None]
         state.fleet.set_at_risk({one.name: state.at_risk_gpu_hours(one) for one in stoppable})
         return True

@@ -83,6 +83,20 @@ class Reclaimable:
         """Most milli-GPUs that a job of this tier could get on a server."""
         return self._free[server] + sum(self._held[server][bisect.bisect_right(self._tiers, tier) :])
 
+    @property
+    def tiers(self) -> tuple[int, ...]:
+        """All tiers, ascending."""
+        return self._tiers
+
+    def tiers_with(self, server: str, mgpu: int) -> int:
+        """Number of tiers, counted from the most important one, that could get so many milli-GPUs on a server."""
+        most = self._free[server] + sum(self._held[server])
+        for number, held in enumerate(self._held[server]):
+            most -= held
+            if most < mgpu:
+                return number
+        return len(self._tiers)
+
     def add(self, server: str, region: str, mgpu: int) -> None:
         """Put a server into service, all of it free."""
         self._free[server] = mgpu

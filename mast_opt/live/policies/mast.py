@@ -21,7 +21,7 @@ from mast_opt.live.policies.copies_on_submission import bind_with_copies
 from mast_opt.live.policies.head_of_line import ARRIVALS, CHANGES
 from mast_opt.live.policies.region_loads import RegionLoads
 from mast_opt.live.policies.waiting_classes import Key, WaitingClass, WaitingClasses
-from mast_opt.live.policies.whole_servers import NEVER, PACKINGS, packed_bid
+from mast_opt.live.policies.whole_servers import NEVER, PACKINGS, WholeServers, packed_bid
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 
 SCOPES = ("global", "region")
@@ -84,6 +84,7 @@ class Mast:
     def __init__(self, params: MastParams | None = None) -> None:
         self.params = params or MastParams()
         self._waiting: WaitingClasses
+        self._whole: WholeServers
         self._due: dict[Key, WaitingClass] = {}
         """Classes whose head may fit."""
         self._regions: frozenset[str] = frozenset()
@@ -99,6 +100,7 @@ class Mast:
     def begin(self, snapshot: Snapshot) -> None:
         """Queue the jobs that wait."""
         self._loads.begin(snapshot)
+        self._whole = WholeServers()
         self._waiting = WaitingClasses(snapshot, home=self.params.scope == "region")
         self._due, self._regions = {}, frozenset(snapshot.supply_mgpu)
         self._seen_growth = snapshot.reclaimable.count
@@ -279,7 +281,7 @@ class Mast:
         """The best bid for a job, and the best one of another region where that is recorded."""
         if not self.params.runner_up:
             asked = regions if self.params.scope == "region" else None
-            return packed_bid(snapshot.jobs[name], asked, self.params.pack, snapshot, actions), None
+            return packed_bid(snapshot.jobs[name], asked, self.params.pack, self._whole, snapshot, actions), None
         found = [bid for bid in actions.bids(name) if bid.region in regions]
         return (found[0] if found else None), (found[1] if len(found) > 1 else None)
 

@@ -6,11 +6,12 @@ not stop keep it waiting, however small they are, when they are spread over all 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
-from mast_opt.problems.job_placement.live_fleet.types import Server
 from mast_opt.problems.job_placement.units import WHOLE
 
 PACKINGS = (NEVER, SAME_TIER, ALWAYS) = ("never", "same-tier", "always")
@@ -18,26 +19,78 @@ PACKINGS = (NEVER, SAME_TIER, ALWAYS) = ("never", "same-tier", "always")
 work than it would otherwise; always."""
 
 
+class WholeServers:
+    """Servers of which a job could have all: they are free, or held by what the job may stop.
+
+    They are kept by region, GPU type and size, and follow what changes, so that a question does not cost a look at
+    every server.
+    """
+
+    def __init__(self) -> None:
+        self._seen: int | None = None
+        self._of: dict[tuple[str, str, int], list[set[str]]] = {}
+        """(region, GPU type, milli-GPUs) → number of tiers, from the most important one, that could have all of a
+        server → those servers."""
+        self._at: dict[str, set[str]] = {}
+        """Server → the set that it is in."""
+
+    def breaks(self, task_mgpu: int, tier: int, servers: Iterable[str], snapshot: Snapshot) -> bool:
+        """Whether a task leaves a part of one of these servers of which a job of this tier could have all."""
+        sizes = ((name, snapshot.inventory.server_of[name].gpus * WHOLE) for name in servers)
+        return any(task_mgpu < size == snapshot.reclaimable.most(name, tier) for name, size in sizes)
+
+    def broken_by(
+        self, task_mgpu: int, tier: int, regions: Iterable[str], kinds: Iterable[str] | None, snapshot: Snapshot
+    ) -> frozenset[str]:
+        """The servers in these regions and of these GPU types (None: of all) that such a task would break."""
+        self._follow(snapshot)
+        able, regions = snapshot.reclaimable.tiers.index(tier) + 1, frozenset(regions)
+        return frozenset[str]().union(
+            *(
+                servers
+                for (region, kind, size), by_tiers in self._of.items()
+                if region in regions and (kinds is None or kind in kinds) and task_mgpu < size
+                for servers in by_tiers[able:]
+            )
+        )
+
+    def _follow(self, snapshot: Snapshot) -> None:
+        reclaimable = snapshot.reclaimable
+        changed = None if self._seen is None else reclaimable.changed(self._seen)
+        self._seen = reclaimable.changes
+        for name in reclaimable.servers if changed is None else changed:
+            server = snapshot.inventory.server_of[name]
+            size = server.gpus * WHOLE
+            place = server.region, server.gpu_type, size
+            if place not in self._of:
+                self._of[place] = [set() for _ in range(len(reclaimable.tiers) + 1)]
+            now = self._of[place][reclaimable.tiers_with(name, size)]
+            if (before := self._at.get(name)) is not now:
+                if before is not None:
+                    before.discard(name)
+                now.add(name)
+                self._at[name] = now
+
+
 def packed_bid(
-    record: JobRecord, regions: tuple[str, ...] | None, packing: str, snapshot: Snapshot, actions: Actions
+    record: JobRecord,
+    regions: tuple[str, ...] | None,
+    packing: str,
+    whole: WholeServers,
+    snapshot: Snapshot,
+    actions: Actions,
 ) -> Bid | None:
     """The best bid for a job; None if it has none. If it breaks a whole server, one that is free or held by what the
     job may stop, the best one that breaks none takes its place as ``packing`` says."""
     bid = _bid(actions, record, regions, frozenset())
     if bid is None or packing == NEVER:
         return bid
-    task_mgpu, tier, server_of = (
-        record.asked_mgpu // record.spec.tasks,
-        snapshot.tier(record),
-        snapshot.inventory.server_of,
-    )
-
-    def breaks(name: str) -> bool:
-        return _breaks(server_of[name], task_mgpu, tier, snapshot)
-
-    if not any(breaks(share.server) for share in bid.shares):
+    task_mgpu, tier = record.asked_mgpu // record.spec.tasks, snapshot.tier(record)
+    if not whole.breaks(task_mgpu, tier, (share.server for share in bid.shares), snapshot):
         return bid
-    packed = _bid(actions, record, regions, frozenset(filter(breaks, snapshot.inventory.up)))
+    asked = snapshot.admissible(record) if regions is None else regions
+    broken = whole.broken_by(task_mgpu, tier, asked, record.spec.gpu_types, snapshot)
+    packed = _bid(actions, record, regions, broken)
     if packed is not None and (packing == ALWAYS or packed.key[0] <= bid.key[0]):
         return packed
     return _bid(actions, record, regions, frozenset())  # the first bid is stale if costs of victims have been refreshed
@@ -46,9 +99,3 @@ def packed_bid(
 def _bid(actions: Actions, record: JobRecord, regions: tuple[str, ...] | None, avoid: frozenset[str]) -> Bid | None:
     found = actions.place(record.name, regions, avoid=avoid)
     return found if isinstance(found, Bid) else None
-
-
-def _breaks(server: Server, task_mgpu: int, tier: int, snapshot: Snapshot) -> bool:
-    """Whether a task leaves a part of a server of which a job of this tier could have all."""
-    most = server.gpus * WHOLE
-    return task_mgpu < most and snapshot.reclaimable.most(server.name, tier) == most

@@ -75,7 +75,7 @@ def data(rng: Rng) -> Case:
         "workloads.cpu_mcores": cpu,
         "workloads.output_mb": output.astype(np.int64),
         "regions.storage_mb": _room(rng, np.append(size, output.astype(np.int64)), (R,), roomy=roomy),
-        "regions.cpu_mcores": _room(rng, cpu, (R,), roomy=True),
+        "regions.cpu_mcores": _countable(_room(rng, cpu, (R,), roomy=True), supply, cpu),
         "regions.supply_mgpu": supply,
         "regions.ingress_mb_per_day": _room(rng, size, (R,), roomy=True),
         "regions.headroom_milli": rng.choice((0, 0, 1, 333), R),
@@ -246,6 +246,12 @@ def _room(rng: Rng, amounts: np.ndarray, shape: tuple[int, ...], *, roomy: bool)
     exact = np.maximum(sums + rng.choice((0, 0, 0, 1, -1), len(sums)), 0)
     ample = rng.random(len(sums)) < (0.7 if roomy else 0.3)
     return np.asarray(np.where(ample, 2 * amounts.sum() + 1, exact).reshape(shape))
+
+
+def _countable(cores: np.ndarray, supply: np.ndarray, cpu: np.ndarray) -> np.ndarray:
+    """Cores, and more of them where work on so few would be worth more GPUs than 64 bits can count."""
+    worth = float(supply.sum()) * float(cpu.sum()) / max(int(cores.sum()), 1)
+    return cores if worth < 2.0**62 else np.maximum(cores, supply.sum())
 
 
 def _sums(amounts: np.ndarray) -> list[int]:

@@ -69,6 +69,11 @@ def test_what_cbc_denies_in_a_crash_is_infeasible(kind: str, seed: int, number: 
     assert report.counts["cbc", PROVEN] == 1
 
 
+def test_drawn_cores_are_worth_a_countable_number_of_gpus() -> None:
+    case = drawn("data-placement", 602 * 10**6 + 345)
+    assert case.problem.demand_mgpu.sum() < 2**62
+
+
 def test_a_wrong_proof_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A solver that is content with a worse plan, or with none, is seen."""
     truly = mast_opt.solve

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mast_opt.core.number_format import plain
+from mast_opt.core.wording import plain
 from mast_opt.problems.kind.header import Rule
 from mast_opt.problems.kind.schema import Column, ColumnType, Schema, Table
 from mast_opt.problems.registry import kind_named, kind_names

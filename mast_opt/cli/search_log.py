@@ -1,13 +1,17 @@
-"""``--log``: how a solver searches, line by line for people."""
+"""``--log``: how a solver searches, line by line for people; ``--events FILE``: one JSON line an event."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
+from typing import TextIO
 
-from mast_opt.core.number_format import percent, plain
+from mast_opt.core.errors import InputError
 from mast_opt.core.solve_result import Event
+from mast_opt.core.wording import percent, plain
+from mast_opt.planner.io.events import event_line, has_events
 from mast_opt.problems.search.strategy import LOG
 
 
@@ -46,3 +50,44 @@ class SearchLog(logging.Handler):
         stage = f"  {event.stage}" if event.stage else ""
         known = f"objective {plain(event.incumbent)}  bound {plain(event.bound)}  gap {percent(event.gap)}"
         self._say(f"{event.elapsed_s:8.2f} s{stage}  {known}")
+
+
+class EventLog:
+    """A context manager to be called with each event; without a file it does nothing.
+
+    Raises:
+        InputError: on entering, if something else than an earlier log is there.
+        OSError: on entering, if the file cannot be written. A failure later on (a full disk) stops the log, not
+            the solve; see ``failure``.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._file: TextIO | None = None
+        self.failure: OSError | None = None
+        """The error that ended the log early; None if it is complete."""
+
+    def __enter__(self) -> EventLog:
+        if self._path is not None:
+            if self._path.is_file() and not has_events(self._path):
+                raise InputError(f"{self._path} exists already and is no log of events; choose another path")
+            self._file = self._path.open("w", encoding="utf-8", buffering=1)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file is not None:
+            try:
+                self._file.close()
+            except OSError as failure:
+                self.failure = self.failure or failure
+
+    def __call__(self, event: Event) -> None:
+        """One more event as a line of the file; after a failure to write, and without a file, nothing."""
+        if self._file is None or self.failure is not None:
+            return
+        try:
+            self._file.write(event_line(event) + "\n")
+        except OSError as failure:
+            self.failure = failure

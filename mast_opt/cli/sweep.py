@@ -19,8 +19,7 @@ from mast_opt.core.errors import InputError, UsageError
 from mast_opt.core.executor import PROCESSES, RAY
 from mast_opt.core.solve_result import Event
 from mast_opt.live.simulation.run import unread
-from mast_opt.live.simulation.sweep import Cell, CellResult, run_sweep
-from mast_opt.live.simulation.sweep_table import Row, csv_text, table_of
+from mast_opt.live.simulation.sweep import Cell, CellResult, Row, csv_text, run_sweep, table_of
 from mast_opt.live.simulation.traces.trace import JobTrace, read_trace
 from mast_opt.live.simulation.warm_up import warm_up_simulation
 from mast_opt.planner.io.atomic import check_writable, new_file
@@ -217,7 +216,7 @@ def _show(
 
 
 def _amount(row: Row | None, *, share: bool) -> str:
-    from mast_opt.core.number_format import percent, plain
+    from mast_opt.core.wording import percent, plain
 
     if row is None:
         return "–"

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mast_opt.planner.io.toml_text import toml_text
+from mast_opt.planner.io.writers.folder import toml_text
 
 WORDS = [
     b"", b"-1", b"0", b"1", b"1e308", b"nan", b"inf", b"9" * 400, b"1e999999999", b"9223372036854775807", b'"', b"\0",

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_opt.planner.io import read
-from mast_opt.planner.io.toml_text import toml_text
+from mast_opt.planner.io.writers.folder import toml_text
 from mast_opt.problems.kind.header import Objective
 from tests.io.conftest import Folder, faults_of
 from tests.io.toy import HEADER

@@ -14,8 +14,7 @@ from mast_opt.live.loop.history import history
 from mast_opt.live.loop.metrics import metrics
 from mast_opt.live.reports.charts import charts_of
 from mast_opt.live.reports.comparison import compare
-from mast_opt.live.reports.content import run_report
-from mast_opt.live.reports.write import run_page, write_run_report
+from mast_opt.live.reports.content import run_page, run_report, write_run_report
 from mast_opt.live.simulation.run import run_trace
 from mast_opt.live.simulation.run_folder import FILES, RunFacts, StoredRun, read_run, write_run
 from mast_opt.live.simulation.traces.trace import read_trace

@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 import mast_opt
-from mast_opt.core.number_format import UNKNOWN, amounts, percent, plain, seconds
 from mast_opt.core.solve_result import Event, Limit, Status
+from mast_opt.core.wording import UNKNOWN, amounts, percent, plain, seconds
 from mast_opt.planner.analysis.two_stage import Robust
 from mast_opt.planner.report.terminal.analysis import show_robust
 from mast_opt.planner.report.terminal.progress import Progress

@@ -14,7 +14,7 @@ import pytest
 
 from mast_opt.core.errors import UsageError
 from mast_opt.planner.analysis.purchases import BuyParams
-from mast_opt.planner.io.toml_text import toml_text
+from mast_opt.planner.io.writers.folder import toml_text
 from mast_opt.planner.solving.auto_strategy import AutoParams
 from mast_opt.problems.registry import kind_named, kind_names
 from mast_opt.problems.search.params import Parameter, Params, Value, group, parameter, value_text

@@ -20,7 +20,7 @@ from mast_opt.live.loop.speeds import Speeds
 from mast_opt.live.simulation.kernel import POLICIES as ORDER_ONLY
 from mast_opt.live.simulation.order_only import REFUSED
 from mast_opt.live.simulation.run import POLICIES, run_trace, unread
-from mast_opt.live.simulation.traces.ignored import OPTIONAL
+from mast_opt.live.simulation.traces.fit import OPTIONAL
 from mast_opt.live.simulation.traces.schema import SUBMISSIONS
 from mast_opt.live.simulation.traces.surroundings import Happening, Surroundings
 from mast_opt.live.simulation.traces.trace import JobTrace, Submissions

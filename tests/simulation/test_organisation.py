@@ -14,8 +14,7 @@ from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.policies.mast import MastParams
 from mast_opt.live.simulation.experiments import calibrated, run_variant, trace_of
 from mast_opt.live.simulation.headline_variants import BEFORE, VARIANTS
-from mast_opt.live.simulation.organisation.params import TIER_LOADS, OrganisationParams
-from mast_opt.live.simulation.organisation.structure import structure
+from mast_opt.live.simulation.organisation.structure import TIER_LOADS, OrganisationParams, structure
 from mast_opt.live.simulation.organisation.trace import organisation_trace
 from mast_opt.live.simulation.run import run_trace
 from mast_opt.live.simulation.variants import digest_of

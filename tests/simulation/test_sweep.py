@@ -13,8 +13,7 @@ import pytest
 
 from mast_opt.core.errors import UsageError
 from mast_opt.core.executor import PROCESSES, THREADS
-from mast_opt.live.simulation.sweep import Cell, CellResult, Window, cells_of, run_sweep
-from mast_opt.live.simulation.sweep_table import csv_text, table_of
+from mast_opt.live.simulation.sweep import Cell, CellResult, Window, cells_of, csv_text, run_sweep, table_of
 from mast_opt.live.simulation.traces.trace import JobTrace, read_trace
 from mast_opt.live.simulation.variants import variant
 from tests.platforms import needs

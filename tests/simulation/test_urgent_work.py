@@ -8,7 +8,7 @@ import pytest
 
 from mast_opt.live.loop import events as ev
 from mast_opt.live.simulation.experiments import UrgentWaits, least_ratio, urgent_waits
-from mast_opt.live.simulation.organisation.params import OrganisationParams
+from mast_opt.live.simulation.organisation.structure import OrganisationParams
 from mast_opt.live.simulation.organisation.trace import organisation_trace
 
 HOUR_MS = 3_600_000

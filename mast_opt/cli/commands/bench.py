@@ -115,7 +115,7 @@ def _execute(run: Run, work: RunPlan, ray: str | None, patience_s: float, update
     run.record.update(results=str(work.file), broken=len(broken))
 
     def show(console: Console) -> None:
-        from mast_opt.planner.bench.reporting.terminal_summary import show_summary
+        from mast_opt.planner.bench.reporting.chapters import show_summary
 
         show_summary(console, work)
 

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from mast_opt.cli.bound_check import Proof, check_bound
+from mast_opt.cli.bound_check import Proof, check_bound, objective_meant, text_in, wrong_claims
 from mast_opt.cli.commands.solve import check_not_input
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer, Run
 from mast_opt.cli.json_record import verdict_keys
 from mast_opt.cli.options import Force, Json, TheRun
-from mast_opt.cli.plan_claims import objective_meant, text_in, wrong_claims
 from mast_opt.core.errors import UsageError
 from mast_opt.core.verdict import Verdict
 from mast_opt.planner.io import PlanReading, read, read_certificate, read_events, read_plan_of
@@ -110,7 +109,7 @@ def command(
 
 
 def _of_run(path: Path, out: Path, png: Path | None, force: bool, run: Run) -> Answer:
-    from mast_opt.live.reports.write import write_run_report
+    from mast_opt.live.reports.content import write_run_report
     from mast_opt.live.simulation.run_folder import is_run, read_run
 
     if not is_run(path):

@@ -179,7 +179,7 @@ def _watched(run: Run, work: Callable[[Callable[[float], None]], SimulatedRun], 
 def _show(
     console: Console, name: str, done: SimulatedRun, found: Metrics, places: PlaceMetrics | None, out: Path | None
 ) -> None:
-    from mast_opt.core.number_format import percent, plain
+    from mast_opt.core.wording import percent, plain
     from mast_opt.planner.report.terminal.layout import light_table, print_table, print_words
 
     still = found.waiting - found.impossible

@@ -11,7 +11,6 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from mast_opt.cli.advice import next_step
-from mast_opt.cli.event_log import EventLog
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Run
@@ -35,7 +34,7 @@ from mast_opt.cli.options import (
     params_given,
     parts_to_freeze,
 )
-from mast_opt.cli.search_log import SearchLog
+from mast_opt.cli.search_log import EventLog, SearchLog
 from mast_opt.cli.solve_options import SolveOptions, gap_of, seconds_for
 from mast_opt.core.errors import Contradiction, UsageError
 from mast_opt.core.solve_result import Event, Status

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from mast_opt.cli.bound_check import check_bound
+from mast_opt.cli.bound_check import check_bound, number_in, objective_meant, text_in, wrong_claims
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer
 from mast_opt.cli.json_record import limit_keys, verdict_keys, violation_keys
 from mast_opt.cli.options import Full, Instance, Json, TheRun
-from mast_opt.cli.plan_claims import number_in, objective_meant, text_in, wrong_claims
 from mast_opt.core.solve_result import Status, relative_gap
 from mast_opt.core.wording import counted
 from mast_opt.planner.io import read, read_certificate, read_plan_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mast_opt.core.number_format import percent
+from mast_opt.core.wording import percent
 from mast_opt.live.loop.history import History, Steps, Wait
 from mast_opt.problems.job_placement.units import WHOLE
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.core.number_format import plain
+from mast_opt.core.wording import plain
 from mast_opt.live.loop.history import History, Steps
 from mast_opt.problems.job_placement.units import WHOLE
 from mast_opt.problems.kind.presentation import Chart, HeatMap, Lines, Scale, grid

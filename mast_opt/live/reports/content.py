@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mast_opt.core.number_format import percent, plain
+from mast_opt.core.errors import UsageError
+from mast_opt.core.wording import percent, plain
 from mast_opt.live.loop.history import History, Wait, history
 from mast_opt.live.loop.log_checker import Violation, check_log
 from mast_opt.live.loop.longest_waits import longest_waits
 from mast_opt.live.reports.charts import DAY_MS, HOUR_MS, charts_of
 from mast_opt.live.simulation.run_folder import StoredRun
+from mast_opt.planner.io.atomic import check_free, new_file
 from mast_opt.planner.report.html.content import table_of
-from mast_opt.planner.report.html.page import in_words
+from mast_opt.planner.report.html.page import in_words, rendered
 from mast_opt.planner.report.html.render import Picture, draw
 from mast_opt.problems.job_placement.units import WHOLE
 from mast_opt.problems.kind.presentation import Form, Head, Section
@@ -230,3 +234,29 @@ def _grouped(run: StoredRun, found: History, title: str, head: str, key: Callabl
     never = sum(job in run.impossible for job in found.jobs)
     rows += [("can never run", never, None, None, None, None)] if never else []
     return Section(title, heads, tuple(rows))
+
+
+def run_page(report: RunReport) -> str:
+    """The whole page of a run as HTML."""
+    opened = tuple(section.title for section in report.sections if section.leads)
+    return rendered(
+        "run.html.j2", report=report, rest="in the log", opened=opened, metrics=tiles(report), versions=versions()
+    )
+
+
+def write_run_report(run: StoredRun, path: str | PathLike[str], *, force: bool = False) -> RunReport:
+    """Write a run as one page that opens in any browser, without a network.
+
+    Raises:
+        UsageError: a name that does not end in ``.html``.
+        LogError: the log of the run has faults.
+        InputError: a file that cannot be read, is there already or cannot be written.
+    """
+    target = Path(path)
+    if target.suffix.lower() != ".html":
+        raise UsageError(f"{target}: expected a name that ends in .html")
+    check_free(target, force=force)
+    content = run_report(run)
+    with new_file(target.absolute()) as partial:
+        partial.write_text(run_page(content), encoding="utf-8", newline="\n")
+    return content

@@ -30,8 +30,7 @@ from mast_opt.live.simulation.order_only import READS, replay_trace
 from mast_opt.live.simulation.params import number, values_of
 from mast_opt.live.simulation.slow_runs import PREFIX, slow_run
 from mast_opt.live.simulation.slow_runs import READS as SLOW_READS
-from mast_opt.live.simulation.traces.fit import jobs_that_fit_nowhere, warnings_by_reason
-from mast_opt.live.simulation.traces.ignored import ignored
+from mast_opt.live.simulation.traces.fit import ignored, jobs_that_fit_nowhere, warnings_by_reason
 from mast_opt.live.simulation.traces.trace import JobTrace
 from mast_opt.problems.job_placement.live_fleet.settings import PLACEMENTS
 

@@ -25,9 +25,8 @@ from mast_opt.core.arguments import (
 )
 from mast_opt.core.errors import InstanceWarning, UsageError
 from mast_opt.core.input_warning import InputWarning
-from mast_opt.core.number_format import plain
 from mast_opt.core.summary import Summarised, Summary
-from mast_opt.core.wording import did_you_mean
+from mast_opt.core.wording import did_you_mean, plain
 from mast_opt.live.loop.events import Stored
 from mast_opt.live.loop.metrics import Metrics, metrics
 from mast_opt.live.simulation.run import POLICIES, SimulatedRun, run_trace

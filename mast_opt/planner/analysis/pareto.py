@@ -11,11 +11,11 @@ import numpy as np
 
 from mast_opt.core.arguments import a_finite, a_text, a_whole, checked, mapping_of, optional, texts
 from mast_opt.core.errors import UsageError
-from mast_opt.core.number_format import plain
 from mast_opt.core.solve_limits import SolveLimits, keywords_of, params_of
 from mast_opt.core.solve_result import Status
 from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Verdict
+from mast_opt.core.wording import plain
 from mast_opt.planner.analysis.common import asked
 from mast_opt.planner.analysis.solves import Workers, solving
 from mast_opt.planner.solving import feasible_current_plan, solver_names

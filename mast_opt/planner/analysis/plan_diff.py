@@ -11,9 +11,9 @@ import polars as pl
 from mast_opt.core.arrays import labels_of
 from mast_opt.core.errors import UsageError
 from mast_opt.core.fork_safety import use_tables
-from mast_opt.core.number_format import plain
 from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Verdict
+from mast_opt.core.wording import plain
 from mast_opt.planner.io.validation.frames import table_frames
 from mast_opt.planner.solving import verify
 from mast_opt.problems.kind.current_state import CurrentState

@@ -11,10 +11,10 @@ import numpy as np
 
 from mast_opt.core.arguments import a_finite, a_text, a_whole, checked, optional, refuse
 from mast_opt.core.errors import BackendError, UsageError, VerificationError
-from mast_opt.core.number_format import plain
 from mast_opt.core.solve_limits import SolveLimits, keywords_of, params_of
 from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.core.summary import Summarised, Summary
+from mast_opt.core.wording import plain
 from mast_opt.planner.analysis.common import asked, exact_solver, solve_from
 from mast_opt.planner.solving import verify
 from mast_opt.planner.solving.auto_strategy import AUTO, DEFAULT_SOLVER

@@ -12,11 +12,11 @@ import numpy as np
 
 from mast_opt.core.arguments import a, a_text, checked, each, optional
 from mast_opt.core.errors import UsageError
-from mast_opt.core.number_format import plain
 from mast_opt.core.solve_limits import SolveLimits, keywords_of, params_of
 from mast_opt.core.solve_result import relative_gap
 from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Verdict
+from mast_opt.core.wording import plain
 from mast_opt.planner.analysis.common import asked, exact_solver
 from mast_opt.planner.analysis.scenario_files import BASE, Scenario, check_scenarios, happened
 from mast_opt.planner.analysis.solves import solving

@@ -16,9 +16,8 @@ from mast_opt.planner.io.faults import Faults
 from mast_opt.planner.io.header import FORMAT, name_in
 from mast_opt.planner.io.read import checked_tables, placed
 from mast_opt.planner.io.readers.opening import open_source
-from mast_opt.planner.io.toml_text import toml_text
 from mast_opt.planner.io.write import only_instance
-from mast_opt.planner.io.writers.folder import write_tables
+from mast_opt.planner.io.writers.folder import toml_text, write_tables
 from mast_opt.problems.kind.schema import Schema, Tables
 
 BuiltT = TypeVar("BuiltT")

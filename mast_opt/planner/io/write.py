@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from pathlib import Path
@@ -23,14 +24,35 @@ from mast_opt.planner.io.events import EVENTS, write_events
 from mast_opt.planner.io.faults import Faults, one_of, whole_letters
 from mast_opt.planner.io.header import FORMAT, NAME_EXPECTED, to_fields
 from mast_opt.planner.io.readers.excel import ExcelSource
-from mast_opt.planner.io.toml_text import toml_text
 from mast_opt.planner.io.validation.cells import faulty_labels
+from mast_opt.planner.io.validation.frames import is_number, table_frames
 from mast_opt.planner.io.writers.excel import write_excel
-from mast_opt.planner.io.writers.folder import write_tables
-from mast_opt.planner.io.writers.json_file import write_json
+from mast_opt.planner.io.writers.folder import toml_text, write_tables
 from mast_opt.problems.kind.problem import PlanT, Problem
-from mast_opt.problems.kind.schema import Schema
+from mast_opt.problems.kind.schema import Column, ColumnType, Schema, Tables
 from mast_opt.problems.registry import check_plan, kind_of
+
+
+def write_json(path: Path, fields: Mapping[str, Any], schema: Schema, tables: Tables) -> None:
+    """Numbers are written with all their digits, whatever a float could hold."""
+    parts = [f'"instance": {json.dumps(fields, ensure_ascii=False, indent=1)}']
+    for table, frame in table_frames(schema, tables):
+        members = [_member(table.column(name), name) for name in frame.columns]
+        row = pl.concat_str([pl.lit(" {"), pl.concat_str(members, separator=", "), pl.lit("}")])
+        rows = frame.select(row).to_series()
+        body = ",\n".join(rows.to_list())
+        parts.append(f'"{table.name}": [\n{body}\n]' if body else f'"{table.name}": []')
+    path.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8", newline="\n")
+
+
+def _member(column: Column, name: str) -> pl.Expr:
+    """``"name": value`` for each row. Labels hold no control characters, so two escapes are enough."""
+    value = pl.col(name).cast(pl.String)
+    if not is_number(column) and column.type is not ColumnType.BOOLEAN:
+        escaped = value.str.replace_all("\\", "\\\\", literal=True).str.replace_all('"', '\\"', literal=True)
+        value = '"' + escaped + '"'
+    return f'"{name}": ' + value.fill_null("null")
+
 
 FORMATS = ("csv", "parquet", "xlsx", "json")
 """Formats that ``write`` can write; the first two are folders."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mast_opt.core.number_format import UNKNOWN, plain
+from mast_opt.core.wording import UNKNOWN, plain
 from mast_opt.planner.analysis.explain import Explanation
 from mast_opt.planner.analysis.joint_periods import JointPeriods
 from mast_opt.planner.analysis.marginal_values import Marginals

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mast_opt.core.errors import UsageError
-from mast_opt.core.number_format import UNKNOWN, percent, plain
+from mast_opt.core.wording import UNKNOWN, percent, plain
 from mast_opt.planner.io.atomic import check_free, check_writable, new_file
 from mast_opt.planner.io.writers.excel import new_workbook
 from mast_opt.planner.report.workbook.sheets import ReportBook

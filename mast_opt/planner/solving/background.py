@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import Future
 from typing import Any, Generic, ParamSpec
 
-from mast_opt.core.number_format import of_term, percent, plain, seconds
 from mast_opt.core.solve_result import Event
 from mast_opt.core.summary import Summarised, Summary
+from mast_opt.core.wording import of_term, percent, plain, seconds
 from mast_opt.planner.solving.dispatch import solve
 from mast_opt.planner.solving.solution import Solution
 from mast_opt.problems.kind.problem import PlanT

@@ -16,9 +16,9 @@ from typing import Any, Generic
 
 from mast_opt.core.arrays import labels_of
 from mast_opt.core.errors import Interrupted, UsageError, VerificationError
-from mast_opt.core.number_format import plain, seconds
 from mast_opt.core.solve_result import Event, Limit, Status
 from mast_opt.core.verdict import Conflict
+from mast_opt.core.wording import plain, seconds
 from mast_opt.planner.solving.clock import COMPILE, Clock
 from mast_opt.planner.solving.fixed_parts import Frozen, frozen
 from mast_opt.planner.solving.kernel_compilation import needed, rehearse

@@ -11,12 +11,10 @@ from typing import Any, Generic
 from mast_opt.core.arguments import refuse
 from mast_opt.core.arrays import OTHER_INSTANCE, labels_of
 from mast_opt.core.errors import Fault, PlanError, UsageError
-from mast_opt.core.number_format import of_term, percent, plain, seconds
-from mast_opt.core.sense import Sense
-from mast_opt.core.solve_result import AGREEMENT, Event, Limit, Status, relative_gap
+from mast_opt.core.solve_result import AGREEMENT, Event, Limit, Sense, Status, relative_gap
 from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Conflict, Verdict
-from mast_opt.core.wording import counted
+from mast_opt.core.wording import counted, of_term, percent, plain, seconds
 from mast_opt.planner.solving.last_pass import LastPass
 from mast_opt.problems.kind.overrides import Overrides
 from mast_opt.problems.kind.problem import PlanT, Problem

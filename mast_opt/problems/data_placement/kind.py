@@ -16,12 +16,15 @@ from mast_opt.problems.data_placement.presentation.charts import charts
 from mast_opt.problems.data_placement.presentation.details import details
 from mast_opt.problems.data_placement.presentation.sections import sections
 from mast_opt.problems.data_placement.problem import LATER_TERMS, TERMS, UNITS, DataPlacement
-from mast_opt.problems.data_placement.tables.example import EXAMPLE
 from mast_opt.problems.data_placement.tables.input_warnings import warnings
 from mast_opt.problems.data_placement.tables.mathprog import write_dat
-from mast_opt.problems.data_placement.tables.plan_tables import plan_from_tables, plan_to_tables
-from mast_opt.problems.data_placement.tables.problem_tables import problem_from_tables, problem_to_tables
-from mast_opt.problems.data_placement.tables.schema import PLAN_SCHEMA, RULES, SCHEMA
+from mast_opt.problems.data_placement.tables.problem_tables import (
+    plan_from_tables,
+    plan_to_tables,
+    problem_from_tables,
+    problem_to_tables,
+)
+from mast_opt.problems.data_placement.tables.schema import EXAMPLE, PLAN_SCHEMA, RULES, SCHEMA
 from mast_opt.problems.data_placement.tetris.params import TetrisParams
 from mast_opt.problems.data_placement.tetris.plan_limits import PRICED
 from mast_opt.problems.data_placement.tetris.priced_terms import TETRIS

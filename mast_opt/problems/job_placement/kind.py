@@ -18,12 +18,15 @@ from mast_opt.problems.job_placement.plan import Plan, check_plan
 from mast_opt.problems.job_placement.presentation.charts import charts
 from mast_opt.problems.job_placement.presentation.sections import sections
 from mast_opt.problems.job_placement.problem import TERMS, UNITS, JobPlacement
-from mast_opt.problems.job_placement.tables.example import EXAMPLE
 from mast_opt.problems.job_placement.tables.input_warnings import warnings
 from mast_opt.problems.job_placement.tables.mathprog import write_dat
-from mast_opt.problems.job_placement.tables.plan_tables import plan_from_tables, plan_to_tables
-from mast_opt.problems.job_placement.tables.problem_tables import problem_from_tables, problem_to_tables
-from mast_opt.problems.job_placement.tables.schema import PLAN_SCHEMA, RULES, SCHEMA
+from mast_opt.problems.job_placement.tables.problem_tables import (
+    plan_from_tables,
+    plan_to_tables,
+    problem_from_tables,
+    problem_to_tables,
+)
+from mast_opt.problems.job_placement.tables.schema import EXAMPLE, PLAN_SCHEMA, RULES, SCHEMA
 from mast_opt.problems.job_placement.verification.certificate import certified_bound
 from mast_opt.problems.job_placement.verification.verifier import verify
 from mast_opt.problems.kind.analysis_hooks import AnalysisHooks

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mast_opt.core.number_format import plain
 from mast_opt.core.summary import Summarised, Summary
+from mast_opt.core.wording import plain
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from mast_opt.core.errors import UsageError
-from mast_opt.core.number_format import plain
+from mast_opt.core.wording import plain
 from mast_opt.problems.kind.limits import limit_value, plain_number
 from mast_opt.problems.kind.problem import ProblemT
 

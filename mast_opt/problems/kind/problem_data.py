@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 
 from mast_opt.core.arrays import BOOLEANS, INTEGERS, Arrays, Column, Labels, owned, scalars
 from mast_opt.core.errors import InstanceError, UsageError
-from mast_opt.core.number_format import plain
 from mast_opt.core.summary import Summarised, Summary
-from mast_opt.core.wording import did_you_mean
+from mast_opt.core.wording import did_you_mean, plain
 from mast_opt.problems.kind import schema
 from mast_opt.problems.kind.header import term_faults
 from mast_opt.problems.kind.problem import PlanT, Problem

@@ -13,7 +13,7 @@ from mast_opt.problems.kind.interfaces import (
     VerificationInterface,
 )
 from mast_opt.problems.kind.kind import Kind
-from mast_opt.problems.resource_allocation.analysis.static_conflicts import conflicts
+from mast_opt.problems.resource_allocation.analysis.elastic_program import conflicts
 from mast_opt.problems.resource_allocation.formulation.formulation import base, size
 from mast_opt.problems.resource_allocation.generate import FAMILIES
 from mast_opt.problems.resource_allocation.methods.params import AllocationParams
@@ -23,14 +23,17 @@ from mast_opt.problems.resource_allocation.policies import POLICIES
 from mast_opt.problems.resource_allocation.presentation.charts import charts
 from mast_opt.problems.resource_allocation.presentation.sections import sections
 from mast_opt.problems.resource_allocation.problem import TERMS, ResourceAllocation
-from mast_opt.problems.resource_allocation.tables.example import EXAMPLE
 from mast_opt.problems.resource_allocation.tables.mathprog import write_dat
-from mast_opt.problems.resource_allocation.tables.plan_tables import plan_from_tables, plan_to_tables
-from mast_opt.problems.resource_allocation.tables.problem_tables import RULES, problem_from_tables, problem_to_tables
-from mast_opt.problems.resource_allocation.tables.schema import PLAN_SCHEMA, SCHEMA
-from mast_opt.problems.resource_allocation.verification.improvement import improvement
+from mast_opt.problems.resource_allocation.tables.problem_tables import (
+    RULES,
+    plan_from_tables,
+    plan_to_tables,
+    problem_from_tables,
+    problem_to_tables,
+)
+from mast_opt.problems.resource_allocation.tables.schema import EXAMPLE, PLAN_SCHEMA, SCHEMA
 from mast_opt.problems.resource_allocation.verification.price_bound import certified_bound
-from mast_opt.problems.resource_allocation.verification.verifier import verify
+from mast_opt.problems.resource_allocation.verification.verifier import improvement, verify
 
 ON_A_GRID = (
     "whole shares under total-rate, rate-per-cost, cost, nash and harmonic; no fractional shares, and no level or "

@@ -1,8 +1,11 @@
-"""Search budget shared by the solvers: progress by the clock, by rounds, or whichever of the two is further."""
+"""Search budget shared by the solvers: progress by the clock or by rounds, whichever is further; and rate limits."""
 
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from mast_opt.problems.search.interface import SearchMonitor
 
@@ -10,6 +13,10 @@ SLICE_S = 0.04
 """Longest time in compiled code, so that limits and interrupts are noticed."""
 ROUNDS = 400
 """Rounds when neither a time limit nor a number of rounds is given."""
+
+
+PARTS = 20.0
+"""It takes at most one part in this many of the time."""
 
 
 class TimeBudget:
@@ -87,3 +94,23 @@ class _Remainder(TimeBudget):
 
     def in_all(self, round_s: float) -> float:
         return super().in_all(round_s) * (1 - self._begin)
+
+
+class Throttle:
+    """Says when something is due again, by how long it took the last time."""
+
+    def __init__(self) -> None:
+        self._again_s = 0.0
+
+    @property
+    def due(self) -> bool:
+        """Whether it may be done now."""
+        return time.perf_counter() >= self._again_s
+
+    @contextmanager
+    def doing(self) -> Iterator[None]:
+        """Measure the block, and let a multiple of its time pass before the next."""
+        began = time.perf_counter()
+        yield
+        ended = time.perf_counter()
+        self._again_s = ended + PARTS * (ended - began)

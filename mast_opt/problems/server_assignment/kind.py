@@ -26,12 +26,15 @@ from mast_opt.problems.server_assignment.presentation.charts import charts
 from mast_opt.problems.server_assignment.presentation.sections import sections
 from mast_opt.problems.server_assignment.problem import TERMS, UNITS, ServerAssignment
 from mast_opt.problems.server_assignment.ras.params import RasParams
-from mast_opt.problems.server_assignment.tables.example import EXAMPLE
 from mast_opt.problems.server_assignment.tables.input_warnings import warnings
 from mast_opt.problems.server_assignment.tables.mathprog import write_dat
-from mast_opt.problems.server_assignment.tables.plan_tables import plan_from_tables, plan_to_tables
-from mast_opt.problems.server_assignment.tables.problem_tables import problem_from_tables, problem_to_tables
-from mast_opt.problems.server_assignment.tables.schema import PLAN_SCHEMA, SCHEMA
+from mast_opt.problems.server_assignment.tables.problem_tables import (
+    plan_from_tables,
+    plan_to_tables,
+    problem_from_tables,
+    problem_to_tables,
+)
+from mast_opt.problems.server_assignment.tables.schema import EXAMPLE, PLAN_SCHEMA, SCHEMA
 from mast_opt.problems.server_assignment.verification.certificate_bound import certified_bound
 from mast_opt.problems.server_assignment.verification.verifier import verify
 

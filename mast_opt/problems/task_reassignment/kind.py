@@ -26,13 +26,14 @@ from mast_opt.problems.task_reassignment.plan import Plan, check_plan, today
 from mast_opt.problems.task_reassignment.presentation.charts import charts
 from mast_opt.problems.task_reassignment.presentation.sections import sections
 from mast_opt.problems.task_reassignment.problem import TERMS, UNITS, TaskReassignment
-from mast_opt.problems.task_reassignment.tables.example import EXAMPLE
 from mast_opt.problems.task_reassignment.tables.input_warnings import warnings
 from mast_opt.problems.task_reassignment.tables.mathprog import write_dat
-from mast_opt.problems.task_reassignment.tables.plan_tables import plan_from_tables, plan_to_tables
 from mast_opt.problems.task_reassignment.tables.problem_tables import (
+    EXAMPLE,
     PLAN_SCHEMA,
     SCHEMA,
+    plan_from_tables,
+    plan_to_tables,
     problem_from_tables,
     problem_to_tables,
 )

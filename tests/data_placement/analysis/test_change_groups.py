@@ -8,7 +8,7 @@ import mast_opt
 from mast_opt.core.errors import UsageError
 from mast_opt.planner.analysis.plan_diff import first_changes
 from mast_opt.problems.data_placement import DataPlacement, Plan
-from mast_opt.problems.data_placement.analysis.change_groups import change_groups
+from mast_opt.problems.data_placement.analysis.hooks import change_groups
 from mast_opt.problems.data_placement.plan import today
 
 

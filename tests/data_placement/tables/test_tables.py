@@ -12,8 +12,12 @@ from hypothesis import strategies as st
 from mast_opt.problems.data_placement import DataPlacement, Plan
 from mast_opt.problems.data_placement.presentation.charts import charts
 from mast_opt.problems.data_placement.presentation.sections import sections
-from mast_opt.problems.data_placement.tables.plan_tables import plan_from_tables, plan_to_tables
-from mast_opt.problems.data_placement.tables.problem_tables import problem_from_tables, problem_to_tables
+from mast_opt.problems.data_placement.tables.problem_tables import (
+    plan_from_tables,
+    plan_to_tables,
+    problem_from_tables,
+    problem_to_tables,
+)
 from tests.data_placement.strategies import plans, problems
 from tests.data_placement.support import examples, same_plan
 from tests.data_placement.workshop import PLAN, PROBLEM

@@ -17,8 +17,8 @@ from mast_opt.problems.data_placement.tetris.annealing.parallel import ParallelA
 from mast_opt.problems.data_placement.tetris.instance_arrays import arrays_of
 from mast_opt.problems.data_placement.tetris.params import TetrisParams
 from mast_opt.problems.data_placement.tetris.stage_objective import StageObjective
+from mast_opt.problems.data_placement.tetris.sub_mip.completion import place_work
 from mast_opt.problems.data_placement.tetris.sub_mip.fix_and_optimise import FixAndOptimise
-from mast_opt.problems.data_placement.tetris.sub_mip.workloads_only import place_work
 from mast_opt.problems.data_placement.tetris.tetris_search import EpsilonConstraint, TetrisSearch
 from mast_opt.problems.data_placement.tetris.workload_parts import WorkloadParts
 from mast_opt.problems.data_placement.verification.verifier import verify

@@ -16,8 +16,12 @@ from mast_opt.planner.io import checksum, read, read_plan, write
 from mast_opt.planner.solving import solve, write_plan_folder
 from mast_opt.problems.job_placement import JobPlacement
 from mast_opt.problems.job_placement.generate import FAMILIES
-from mast_opt.problems.job_placement.tables.plan_tables import plan_from_tables, plan_to_tables
-from mast_opt.problems.job_placement.tables.problem_tables import problem_from_tables, problem_to_tables
+from mast_opt.problems.job_placement.tables.problem_tables import (
+    plan_from_tables,
+    plan_to_tables,
+    problem_from_tables,
+    problem_to_tables,
+)
 from tests.job_placement.strategies import problems
 from tests.narrowing import some
 

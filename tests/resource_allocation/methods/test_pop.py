@@ -12,7 +12,7 @@ from mast_opt.core.errors import UnsupportedOption
 from mast_opt.core.solve_result import Limit, Status
 from mast_opt.problems.kind.header import Objective
 from mast_opt.problems.resource_allocation import ResourceAllocation
-from mast_opt.problems.resource_allocation.formulation.utility import LEXIMIN
+from mast_opt.problems.resource_allocation.formulation.program import LEXIMIN
 from mast_opt.problems.resource_allocation.methods.subproblems import parts_of, subproblem
 from mast_opt.problems.resource_allocation.policies import POLICIES
 from mast_opt.problems.resource_allocation.verification.price_bound import certified_bound

@@ -12,9 +12,9 @@ import mast_opt
 from mast_opt.cli import main
 from mast_opt.core.solve_result import Limit, Status
 from mast_opt.problems.resource_allocation import Plan
-from mast_opt.problems.resource_allocation.formulation.utility import LEXIMIN
+from mast_opt.problems.resource_allocation.formulation.program import LEXIMIN
 from mast_opt.problems.resource_allocation.methods import solver
-from mast_opt.problems.resource_allocation.verification.improvement import improvement
+from mast_opt.problems.resource_allocation.verification.verifier import improvement
 from mast_opt.problems.search.interface import SearchContext, SearchResult
 from tests.resource_allocation.support import gavel, odd
 

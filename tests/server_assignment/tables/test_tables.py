@@ -19,8 +19,12 @@ from mast_opt.problems.kind.header import Objective
 from mast_opt.problems.server_assignment import Plan, ServerAssignment
 from mast_opt.problems.server_assignment.plan import today
 from mast_opt.problems.server_assignment.problem import BUFFERS, TERMS
-from mast_opt.problems.server_assignment.tables.plan_tables import plan_from_tables, plan_to_tables
-from mast_opt.problems.server_assignment.tables.problem_tables import problem_from_tables, problem_to_tables
+from mast_opt.problems.server_assignment.tables.problem_tables import (
+    plan_from_tables,
+    plan_to_tables,
+    problem_from_tables,
+    problem_to_tables,
+)
 from mast_opt.problems.server_assignment.verification.verifier import verify
 from tests.server_assignment.strategies import plans, problems
 from tests.server_assignment.support import examples

@@ -9,7 +9,7 @@ import pytest
 
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop.speeds import Speeds
-from mast_opt.live.simulation.traces.gavel_jobs import MODELS, drawn_jobs, gavel_jobs
+from mast_opt.live.simulation.traces.gavel import MODELS, drawn_jobs, gavel_jobs
 from mast_opt.live.simulation.traces.trace import read_trace, write_trace
 
 COMMITTED = Path(__file__).parents[3] / "instances" / "traces" / "gavel-single-gpu"

@@ -12,13 +12,13 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.live.simulation.organisation.params import OrganisationParams
 from mast_opt.live.simulation.organisation.structure import (
     GPU_TYPES,
     GPUS_PER_SERVER,
     RECURRING,
     WEEK_DAYS,
     Ints,
+    OrganisationParams,
     Structure,
     generator,
     structure,

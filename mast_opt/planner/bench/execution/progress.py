@@ -7,7 +7,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from mast_opt.core.number_format import percent, plain, seconds
+from mast_opt.core.wording import percent, plain, seconds
 from mast_opt.planner.bench.execution.runner import FinishedRun
 from mast_opt.planner.bench.suites.suite import Trial
 

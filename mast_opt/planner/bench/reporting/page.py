@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mast_opt.core.number_format import percent, plain
+from mast_opt.core.wording import percent, plain
 from mast_opt.planner.bench.reporting.plots import TITLES, file_name, kinds_of
 from mast_opt.planner.bench.reporting.tables import by_instance, in_order, measured, rows, summary
 from mast_opt.planner.bench.results import metrics as figures

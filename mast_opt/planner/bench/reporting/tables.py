@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cmp_to_key
 from typing import Any
 
-from mast_opt.core.number_format import percent, plain, seconds
 from mast_opt.core.solve_result import relative_gap
+from mast_opt.core.wording import percent, plain, seconds
 from mast_opt.planner.bench.results import metrics as figures
 from mast_opt.planner.bench.results.metrics import Instance, Result
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.core.sense import Sense
-from mast_opt.core.solve_result import Status
+from mast_opt.core.solve_result import Sense, Status
 
 Result = Mapping[str, Any]
 Floats = NDArray[np.float64]

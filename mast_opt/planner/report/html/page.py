@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from mast_opt.core.number_format import UNKNOWN, amounts, percent, plain
+from mast_opt.core.wording import UNKNOWN, amounts, percent, plain
 from mast_opt.planner.report.html.content import GAP, Report, headline
 from mast_opt.planner.report.html.palette import DARK, LIGHT
 from mast_opt.problems.kind.presentation import Form, Section

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from html import escape
 from textwrap import wrap
 
-from mast_opt.core.number_format import plain
+from mast_opt.core.wording import plain
 from mast_opt.planner.report.html.content import Report
 from mast_opt.planner.report.html.palette import LIGHT, color, in_theme
 from mast_opt.planner.report.html.render import WIDE, Picture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from mast_opt.core.number_format import plain
+from mast_opt.core.wording import plain
 from mast_opt.planner.report.html.palette import color, own_color
 from mast_opt.planner.report.html.vega_specs import NARROW, Spec, spec_of, text_width
 from mast_opt.problems.kind.presentation import Flows

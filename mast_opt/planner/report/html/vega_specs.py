@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mast_opt.core.number_format import percent, plain
+from mast_opt.core.wording import percent, plain
 from mast_opt.planner.report.html.palette import SERIES, color, heat, own_color
 from mast_opt.problems.kind.presentation import Bars, HeatMap, Lines, Scale, Spans, Values
 

@@ -8,9 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from mast_opt.core.number_format import UNKNOWN, of_term, percent, plain
 from mast_opt.core.solve_result import Status
-from mast_opt.core.wording import counted, listed, named
+from mast_opt.core.wording import UNKNOWN, counted, listed, named, of_term, percent, plain
 from mast_opt.planner.analysis.alternatives import Reasons, grouped
 from mast_opt.planner.analysis.explain import Explanation
 from mast_opt.planner.analysis.marginal_values import Marginals

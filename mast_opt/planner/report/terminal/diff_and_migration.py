@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from rich.console import Console
 from rich.text import Text
 
-from mast_opt.core.number_format import UNKNOWN, plain
-from mast_opt.core.wording import counted
+from mast_opt.core.wording import UNKNOWN, counted, plain
 from mast_opt.planner.analysis.plan_diff import Change, Diff
 from mast_opt.planner.report.result_sections import (
     moves_section,

@@ -11,8 +11,8 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from mast_opt.core.number_format import percent, plain
 from mast_opt.core.solve_result import Event
+from mast_opt.core.wording import percent, plain
 
 PATIENCE_S = 1.0
 """Seconds within which a command needs no progress line."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from mast_opt.core.number_format import plain
+from mast_opt.core.wording import plain
 from mast_opt.planner.report.result_sections import purchase_sections
 from mast_opt.planner.report.terminal.sections import show_section
 

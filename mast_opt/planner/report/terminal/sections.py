@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from mast_opt.core.number_format import UNKNOWN, amounts, percent
+from mast_opt.core.wording import UNKNOWN, amounts, percent
 from mast_opt.problems.kind.presentation import Form, Head, Section
 
 TOP_ROWS = 12

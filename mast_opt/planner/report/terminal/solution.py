@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from mast_opt.core.number_format import of_term, percent, plain, seconds
 from mast_opt.core.solve_result import Limit, Status
 from mast_opt.core.verdict import Verdict
+from mast_opt.core.wording import of_term, percent, plain, seconds
 from mast_opt.planner.report.terminal.layout import light_table, print_table, print_words
 from mast_opt.planner.report.terminal.sections import TOP_ROWS, show_section
 from mast_opt.planner.solving import Solution

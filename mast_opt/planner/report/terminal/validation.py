@@ -8,8 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from mast_opt.core.number_format import plain
 from mast_opt.core.verdict import Verdict, Violation
+from mast_opt.core.wording import plain
 from mast_opt.planner.io import Reading
 from mast_opt.planner.report.terminal.layout import light_table, print_table, print_words
 from mast_opt.problems.kind.problem import Problem

@@ -10,7 +10,7 @@ import xlsxwriter
 from xlsxwriter.format import Format
 from xlsxwriter.worksheet import Worksheet
 
-from mast_opt.core.number_format import UNKNOWN
+from mast_opt.core.wording import UNKNOWN
 from mast_opt.planner.io.writers.excel import MOST_ROWS
 from mast_opt.problems.kind.presentation import Form, Head, HeatMap, Scale, Section
 

@@ -16,7 +16,7 @@ from mast_opt.problems.data_placement.presentation.details import (
     workloads_that_move,
 )
 from mast_opt.problems.data_placement.problem import SHARE, DataPlacement
-from mast_opt.problems.data_placement.tables.plan_tables import in_full
+from mast_opt.problems.data_placement.tables.problem_tables import in_full
 from mast_opt.problems.data_placement.verification.verifier import verify
 from mast_opt.problems.kind.presentation import Answer
 

@@ -14,7 +14,7 @@ from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.problems.data_placement.analysis.current_state import complete
 from mast_opt.problems.data_placement.plan import Plan, read_positions, today
 from mast_opt.problems.data_placement.problem import SHARE, DataPlacement, Ints
-from mast_opt.problems.data_placement.tables.plan_tables import in_full
+from mast_opt.problems.data_placement.tables.problem_tables import in_full
 from mast_opt.problems.data_placement.verification.measures import Activity, gpu_demand, totals
 from mast_opt.problems.kind.presentation import Bars, Chart, Flows, HeatMap, Scale, Values, grid
 

@@ -8,7 +8,7 @@ from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.core.wording import counted
 from mast_opt.problems.data_placement.plan import Plan, gpu_demand
 from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement
-from mast_opt.problems.data_placement.tables.plan_tables import in_full
+from mast_opt.problems.data_placement.tables.problem_tables import in_full
 from mast_opt.problems.data_placement.verification.verifier import use_of_limits
 from mast_opt.problems.kind.presentation import Form, Head, Section
 from mast_opt.problems.kind.problem_data import Floats

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.core.number_format import percent
 from mast_opt.core.units import MB_PER_TB, MILLI
-from mast_opt.core.wording import counted
+from mast_opt.core.wording import counted, percent
 from mast_opt.problems.data_placement.analysis.current_state import complete
 from mast_opt.problems.data_placement.limits import LIMITS
 from mast_opt.problems.data_placement.plan import Plan, gpu_demand, read_positions, today
 from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement, Ints
-from mast_opt.problems.data_placement.tables.plan_tables import in_full
+from mast_opt.problems.data_placement.tables.problem_tables import in_full
 from mast_opt.problems.data_placement.verification.verifier import use_of_limits, verify
 from mast_opt.problems.kind.presentation import Form, Head, Section
 

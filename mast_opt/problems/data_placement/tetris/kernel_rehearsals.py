@@ -11,7 +11,7 @@ import numpy as np
 from mast_opt.problems.data_placement.generate import FAMILIES
 from mast_opt.problems.data_placement.problem import DataPlacement
 from mast_opt.problems.data_placement.tetris.annealing.cooling_schedule import Cooling
-from mast_opt.problems.data_placement.tetris.annealing.kernel_runs import KernelRuns
+from mast_opt.problems.data_placement.tetris.annealing.kernel import KernelRuns
 from mast_opt.problems.data_placement.tetris.annealing.multistart import RestartGenerator
 from mast_opt.problems.data_placement.tetris.annealing.parallel import ParallelAnnealing
 from mast_opt.problems.data_placement.tetris.blocks.clusters import block_of_workloads

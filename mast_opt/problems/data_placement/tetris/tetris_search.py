@@ -13,7 +13,7 @@ import numpy as np
 from mast_opt.problems.data_placement.plan import Plan
 from mast_opt.problems.data_placement.problem import DataPlacement
 from mast_opt.problems.data_placement.tetris.annealing.cooling_schedule import Cooling
-from mast_opt.problems.data_placement.tetris.annealing.kernel_runs import KernelRuns
+from mast_opt.problems.data_placement.tetris.annealing.kernel import KernelRuns
 from mast_opt.problems.data_placement.tetris.annealing.multistart import (
     MultistartAnnealing,
     RestartGenerator,
@@ -34,9 +34,8 @@ from mast_opt.problems.data_placement.tetris.strategy import Budget, Features, S
 from mast_opt.problems.data_placement.tetris.sub_mip.completion import complete_plan
 from mast_opt.problems.data_placement.tetris.workload_parts import WorkloadParts
 from mast_opt.problems.data_placement.verification.spectral_bound import Spectrum
-from mast_opt.problems.search.budget import ROUNDS, TimeBudget
+from mast_opt.problems.search.budget import ROUNDS, Throttle, TimeBudget
 from mast_opt.problems.search.interface import SearchContext, SearchResult
-from mast_opt.problems.search.throttle import Throttle
 
 
 @dataclass(frozen=True, eq=False)

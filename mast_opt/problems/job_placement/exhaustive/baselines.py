@@ -17,9 +17,8 @@ from mast_opt.problems.job_placement.engine.feasibility import Request
 from mast_opt.problems.job_placement.engine.free_capacity_search import NOWHERE, groups_in_order, level_in
 from mast_opt.problems.job_placement.engine.server_selection import FIRST, LOOSE, TIGHT
 from mast_opt.problems.job_placement.engine.state import T_FREE, T_RECLAIM
-from mast_opt.problems.job_placement.exhaustive.batch import admit_in_order
+from mast_opt.problems.job_placement.exhaustive.batch import Place, admit_in_order
 from mast_opt.problems.job_placement.exhaustive.batch_state import BatchState, batch_state_of
-from mast_opt.problems.job_placement.exhaustive.part_placement import Place
 from mast_opt.problems.job_placement.plan import Plan
 from mast_opt.problems.job_placement.problem import JobPlacement
 from mast_opt.problems.job_placement.units import GPU, Ints

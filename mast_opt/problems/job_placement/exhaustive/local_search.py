@@ -26,10 +26,10 @@ from mast_opt.problems.job_placement.engine.free_capacity_search import NOWHERE,
 from mast_opt.problems.job_placement.engine.preemption.victim_search import cheapest
 from mast_opt.problems.job_placement.engine.server_selection import TIGHT
 from mast_opt.problems.job_placement.engine.state import J_COST, J_LIMIT, VICTIM
+from mast_opt.problems.job_placement.exhaustive.batch import place_parts
 from mast_opt.problems.job_placement.exhaustive.batch_state import BatchState
 from mast_opt.problems.job_placement.exhaustive.objective import TermPrices
 from mast_opt.problems.job_placement.exhaustive.params import ExhaustiveRepairParams
-from mast_opt.problems.job_placement.exhaustive.part_placement import place_parts
 from mast_opt.problems.job_placement.problem import JobPlacement
 from mast_opt.problems.job_placement.units import Bools, Ints
 from mast_opt.problems.search.interface import SearchMonitor

@@ -20,8 +20,8 @@ from mast_opt.problems.job_placement.engine.least_loss_search import on_one_serv
 from mast_opt.problems.job_placement.engine.server_selection import TIGHT
 from mast_opt.problems.job_placement.engine.state import A_CPU, A_MEMORY, S_BLOCKED, S_DEVICES, S_GROUP
 from mast_opt.problems.job_placement.exhaustive.baselines import first_that_fits, in_queue_order
+from mast_opt.problems.job_placement.exhaustive.batch import Place
 from mast_opt.problems.job_placement.exhaustive.batch_state import BatchState
-from mast_opt.problems.job_placement.exhaustive.part_placement import Place
 from mast_opt.problems.job_placement.exhaustive.published_scores import (
     Floats,
     FreeServers,

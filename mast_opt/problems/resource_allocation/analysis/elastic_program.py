@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from mast_opt.core.arrays import FloatArray, IntArray
+from mast_opt.core.verdict import Conflict
 from mast_opt.problems.kind.analysis_hooks import ElasticLimits, ElasticProgram, row_limits
 from mast_opt.problems.kind.problem_data import Floats
 from mast_opt.problems.mip import Mip
@@ -139,3 +140,26 @@ def _not_required(problem: ResourceAllocation, amounts: Mapping[int, float]) -> 
     required = problem.jobs.required.copy()
     required[list(amounts)] = False
     return replace(problem, jobs=replace(problem.jobs, required=required))
+
+
+def conflicts(problem: ResourceAllocation) -> tuple[Conflict, ...]:
+    """Jobs whose floor is above every rate that they can have, and jobs that have to run and cannot."""
+    p = problem
+    most = np.zeros(len(p.jobs))
+    np.maximum.at(most, p.members.job, p.members.rate)
+    found = [
+        Conflict(
+            "floor",
+            (p.jobs.labels[j],),
+            f"{p.jobs.labels[j]} is to have a rate of at least {p.jobs.min_rate[j]:g}, and its best configuration "
+            f"gives {most[j]:g}",
+        )
+        for j in np.flatnonzero(p.jobs.min_rate > most * (1 + 1e-9)).tolist()
+    ]
+    if p.objective.policy in EVERY_JOB_RUNS:
+        words = f"makes no progress in any configuration, and {p.objective.policy} needs every job to run"
+        found += [
+            Conflict("runs", (p.jobs.labels[j],), f"{p.jobs.labels[j]} {words}")
+            for j in np.flatnonzero(most <= 0).tolist()
+        ]
+    return tuple(found)

@@ -1,16 +1,23 @@
-"""Programs of resource allocation: the rows that every policy has, and the parts that policies add."""
+"""Programs of resource allocation: the rows that every policy has, the parts that policies add, and utilities."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from mast_opt.core.arrays import IntArray
 from mast_opt.problems.kind.problem_data import Floats, Ints
 from mast_opt.problems.mip import Mip, MipBuilder, RowBlock
+from mast_opt.problems.resource_allocation.policies import FINISH_TIME, MAKESPAN, MAX_MIN
 from mast_opt.problems.resource_allocation.problem import ResourceAllocation
 
 OBJECTIVE = "objective"
 """The term of a program that states the policy, in the policy's own sense."""
+
+
+LEXIMIN = (MAX_MIN, MAKESPAN, FINISH_TIME)
+"""Policies that raise the smallest utility, then the next smallest, and so on."""
 
 
 class AllocationProgram:
@@ -120,3 +127,39 @@ def block_values(mip: Mip, name: str, values: Floats, length: int) -> Floats:
     at = np.arange(length) if block.cells is None else block.cells[0]
     found[at] = values[block.start : block.start + block.size]
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class Utility:
+    """fair·rate/(work + elapsed·rate), which is 0 for a job that does not run and rises with the rate.
+
+    Under ``max-min`` that is the normalised rate; under ``makespan`` and ``finish-time-fairness`` the inverse of the
+    time, or of the ratio, that is to be small.
+    """
+
+    work: Floats
+    """Work left of each job, [J]."""
+    elapsed: Floats
+    """Elapsed time of each job, [J]."""
+    fair: Floats
+    """Fair elapsed time of each job, [J]."""
+
+    @classmethod
+    def of(cls, problem: ResourceAllocation) -> Utility:
+        """The utility of one of the policies in ``LEXIMIN``."""
+        jobs, policy = problem.jobs, problem.objective.policy
+        if policy == FINISH_TIME:
+            return cls(jobs.steps, jobs.elapsed_s, problem.fair_finish_s)
+        work = jobs.steps if policy == MAKESPAN else problem.normal_rate
+        return cls(work, np.zeros(len(jobs)), np.ones(len(jobs)))
+
+    def of_rates(self, rate: Floats, jobs: Ints | slice = slice(None)) -> Floats:
+        """The utilities of rates, one for each job, or for each of these jobs."""
+        utility: Floats = self.fair[jobs] * rate / (self.work[jobs] + self.elapsed[jobs] * rate)
+        return utility
+
+    def rates(self, utility: float) -> Floats:
+        """[J] the rates that give every job this utility; infinite where no rate does."""
+        left = self.fair - utility * self.elapsed
+        rates: Floats = np.divide(utility * self.work, left, out=np.full(len(left), np.inf), where=left > 0)
+        return rates

@@ -6,6 +6,10 @@ go on. At least one job is saturated at each level, so there are at most as many
 
 A job is saturated too where it runs all the time in its fastest configuration. Most levels of real mixes are such
 ceilings, so a level after the first is the largest one at which all jobs have it or are at their ceiling.
+
+A ratio needs the rates steps/(ρ·fair − elapsed). One linear program says by which factor an allocation can exceed (or
+must miss) all of them together; its prices say at which ratio they cease to be affordable. That is a bound on every
+ratio, and the next ratio to try: Newton's method on a convex function, which converges quadratically from below.
 """
 
 from __future__ import annotations
@@ -17,9 +21,10 @@ import numpy as np
 from mast_opt.core.errors import BackendError
 from mast_opt.problems.kind.problem_data import Bools, Floats
 from mast_opt.problems.resource_allocation.formulation.formulation import level_weights, slopes
-from mast_opt.problems.resource_allocation.formulation.utility import Utility
+from mast_opt.problems.resource_allocation.formulation.program import Utility
 from mast_opt.problems.resource_allocation.methods.columns import Columns, Found
 from mast_opt.problems.resource_allocation.methods.incumbent import Incumbent
+from mast_opt.problems.resource_allocation.methods.params import AllocationParams
 from mast_opt.problems.resource_allocation.methods.solves import Stopped
 from mast_opt.problems.resource_allocation.policies import MAKESPAN
 from mast_opt.problems.resource_allocation.problem import ResourceAllocation
@@ -170,3 +175,31 @@ def largest_rate(problem: ResourceAllocation) -> Floats:
 def saturated(part: Floats) -> Bools:
     """[J] whose rate has a price, by the part of it in the price of the level."""
     return np.asarray(part >= min(SATURATED * part.sum(), part.max() / 2))
+
+
+def finish_time(problem: ResourceAllocation, columns: Columns, incumbent: Incumbent, params: AllocationParams) -> str:
+    """Iterate until objective and bound agree, then raise the other jobs; returns what stopped it, or nothing."""
+    jobs = problem.jobs
+    fair = problem.fair_finish_s
+    least = float((jobs.elapsed_s / fair).max())
+    slope = jobs.steps / fair
+    for round_ in range(params.most_rounds):
+        try:
+            level, found = one_level(columns, slope)
+        except Stopped:
+            if round_:
+                return "a limit stopped the iteration"
+            raise
+        if level <= 0:
+            return ""
+        incumbent.offer(found.share)
+        incumbent.prove(found.prices)
+        if incumbent.objective is None or incumbent.bound is None:
+            return "rounding breaks a limit"
+        if incumbent.gap() <= params.finish_time_gap:
+            return next_levels(problem, columns, incumbent, slope * level, saturated(found.weight * slope))
+        ratio = incumbent.bound
+        if not ratio > least * (1 + 1e-12):
+            ratio = (max(ratio, least) + incumbent.objective) / 2
+        slope = jobs.steps / np.maximum(ratio * fair - jobs.elapsed_s, np.finfo(float).tiny)
+    return f"the iteration took {params.most_rounds} rounds (most_rounds)"

@@ -21,7 +21,7 @@ from mast_opt.core.executor import WorkerLost, executor
 from mast_opt.core.parallel import in_parallel
 from mast_opt.core.solve_result import Limit, Status
 from mast_opt.problems import backends
-from mast_opt.problems.resource_allocation.formulation.utility import LEXIMIN
+from mast_opt.problems.resource_allocation.formulation.program import LEXIMIN
 from mast_opt.problems.resource_allocation.methods.columns import Columns
 from mast_opt.problems.resource_allocation.methods.incumbent import Incumbent
 from mast_opt.problems.resource_allocation.methods.params import AllocationParams

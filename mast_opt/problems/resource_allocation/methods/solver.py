@@ -10,13 +10,12 @@ from mast_opt.core.errors import InstanceError
 from mast_opt.core.solve_result import AGREEMENT, Limit, Status
 from mast_opt.problems.kind.problem_data import Floats
 from mast_opt.problems.resource_allocation.formulation.formulation import LINEAR, gains
-from mast_opt.problems.resource_allocation.formulation.utility import LEXIMIN
+from mast_opt.problems.resource_allocation.formulation.program import LEXIMIN
 from mast_opt.problems.resource_allocation.mechanisms.partial_allocation import partial_allocation
 from mast_opt.problems.resource_allocation.methods.columns import Columns
 from mast_opt.problems.resource_allocation.methods.concave import concave
-from mast_opt.problems.resource_allocation.methods.finish_time import finish_time
 from mast_opt.problems.resource_allocation.methods.incumbent import Incumbent
-from mast_opt.problems.resource_allocation.methods.levels import leximin, one_level, water_filling
+from mast_opt.problems.resource_allocation.methods.levels import finish_time, leximin, one_level, water_filling
 from mast_opt.problems.resource_allocation.methods.params import AllocationParams
 from mast_opt.problems.resource_allocation.methods.pop import pop
 from mast_opt.problems.resource_allocation.methods.prices import gain_of_shares

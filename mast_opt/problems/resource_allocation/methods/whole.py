@@ -6,8 +6,7 @@ import numpy as np
 
 from mast_opt.problems.kind.problem_data import Floats
 from mast_opt.problems.resource_allocation.formulation.formulation import LINEAR, gains, slopes
-from mast_opt.problems.resource_allocation.formulation.program import AllocationProgram
-from mast_opt.problems.resource_allocation.formulation.utility import Utility
+from mast_opt.problems.resource_allocation.formulation.program import AllocationProgram, Utility
 from mast_opt.problems.resource_allocation.methods.incumbent import Incumbent
 from mast_opt.problems.resource_allocation.methods.levels import later_level
 from mast_opt.problems.resource_allocation.methods.solves import Solved, Solves, Stopped

@@ -10,6 +10,7 @@ from mast_opt.problems.kind.header import Header
 from mast_opt.problems.kind.schema import Tables
 from mast_opt.problems.kind.stated_columns import arrays_of, cells_of
 from mast_opt.problems.server_assignment.entities import Affinities, Racks, Reservations, Servers, Switchboards
+from mast_opt.problems.server_assignment.plan import Plan
 from mast_opt.problems.server_assignment.problem import (
     LARGEST,
     POOL,
@@ -160,3 +161,17 @@ def problem_axes(problem: ServerAssignment) -> dict[str, tuple[str, ...]]:
         "switchboard": problem.switchboards.labels,
         "datacenter": problem.datacenters,
     }
+
+
+def plan_from_tables(problem: ServerAssignment, tables: Tables) -> Plan:
+    """The plan that the table states; a server without a row belongs to no reservation."""
+    reservation = np.full(len(problem.servers), len(problem.reservations), np.int64)
+    reservation[tables.get("assignments", "server")] = tables.get("assignments", "reservation")
+    return Plan(reservation)
+
+
+def plan_to_tables(problem: ServerAssignment, plan: Plan) -> Tables:
+    """The table that ``plan_from_tables`` turns into this plan."""
+    given = np.flatnonzero(plan.reservation < len(problem.reservations))
+    values = {"assignments": {"server": given, "reservation": plan.reservation[given]}}
+    return Tables(problem_axes(problem), values)

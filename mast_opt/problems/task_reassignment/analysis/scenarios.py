@@ -12,7 +12,7 @@ from mast_opt.problems.kind.analysis_hooks import PLAUSIBLE_GROWTH, Change
 from mast_opt.problems.kind.scenario_values import factors, grown, positions, records, reweighted, whole
 from mast_opt.problems.task_reassignment.plan import Plan
 from mast_opt.problems.task_reassignment.problem import TaskReassignment
-from mast_opt.problems.task_reassignment.tables.consistency import faults
+from mast_opt.problems.task_reassignment.tables.problem_tables import faults
 
 MOST = int(np.iinfo(np.int64).max)
 

@@ -1,10 +1,11 @@
-"""The tables of task-reassignment instances and plans, and the way between them and the problem."""
+"""Tables of task-reassignment instances and plans, an example, and the way between them and the problem or the plan."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.core.errors import InstanceError
+from mast_opt.core.arrays import exact_column_sums
+from mast_opt.core.errors import Fault, InstanceError, PlanError
 from mast_opt.problems.kind.header import Header
 from mast_opt.problems.kind.schema import Axis, Schema, Table, Tables, integer, label, need, supply
 from mast_opt.problems.kind.stated_columns import arrays_of, cells_of
@@ -17,8 +18,8 @@ from mast_opt.problems.task_reassignment.entities import (
     Resources,
     Services,
 )
+from mast_opt.problems.task_reassignment.plan import Plan
 from mast_opt.problems.task_reassignment.problem import Ints, TaskReassignment
-from mast_opt.problems.task_reassignment.tables.consistency import faults
 
 SCHEMA = Schema(
     axes=(
@@ -121,6 +122,46 @@ PLAN_SCHEMA = Schema(
 )
 
 
+EXAMPLE = {
+    "resources": (("cores", False, 1), ("disk", True, 2)),
+    "machines": (
+        ("m1", "hall-1", "pod-1", "east", True),
+        ("m2", "hall-1", "pod-2", "east", True),
+        ("m3", "hall-2", "pod-2", "west", True),
+    ),
+    "capacities": (
+        ("m1", "cores", 64, 48),
+        ("m1", "disk", 1000, None),
+        ("m2", "cores", 64, 48),
+        ("m2", "disk", 1000, 800),
+        ("m3", "cores", 32, 24),
+        ("m3", "disk", 2000, 1600),
+    ),
+    "services": (("web", 2), ("store", 1)),
+    "dependencies": (("web", "store"),),
+    "processes": (
+        ("web-1", "web", "m1", 1),
+        ("web-2", "web", "m2", 1),
+        ("store-1", "store", "m1", 5),
+        ("store-2", "store", "m2", 5),
+    ),
+    "needs": (
+        ("web-1", "cores", 24),
+        ("web-2", "cores", 24),
+        ("store-1", "cores", 30),
+        ("store-1", "disk", 700),
+        ("store-2", "cores", 8),
+        ("store-2", "disk", 300),
+    ),
+    "balances": (("cores", "disk", 10, 1),),
+    "move_costs": (("east", "west", 10), ("west", "east", 10)),
+}
+
+
+LARGEST = 2**53
+"""Costs and loads up to here are exact both as int64 and as float64."""
+
+
 def problem_from_tables(header: Header, tables: Tables) -> TaskReassignment:
     """The problem that the tables state. Raises InstanceError for what only the problem can see."""
     axes = tables.axes
@@ -219,3 +260,49 @@ def problem_axes(problem: TaskReassignment) -> dict[str, tuple[str, ...]]:
         "neighbourhood": problem.neighbourhoods,
         "move_group": tuple(group for group in problem.move_groups.labels if group),
     }
+
+
+def plan_from_tables(problem: TaskReassignment, tables: Tables) -> Plan:
+    """The plan that the table states. Raises PlanError where a process has no machine."""
+    machine = np.full(len(problem.processes), -1, np.int64)
+    machine[tables.get("assignments", "process")] = tables.get("assignments", "machine")
+    left_out = np.flatnonzero(machine < 0).tolist()
+    if left_out:
+        raise PlanError(
+            Fault("assignments", f"a row that gives process {problem.processes.labels[p]} a machine", column="process")
+            for p in left_out
+        )
+    return Plan(machine)
+
+
+def plan_to_tables(problem: TaskReassignment, plan: Plan) -> Tables:
+    """The table that ``plan_from_tables`` turns into this plan."""
+    values = {"assignments": {"process": np.arange(len(problem.processes)), "machine": plan.machine}}
+    return Tables(problem_axes(problem), values)
+
+
+def faults(problem: TaskReassignment) -> list[Fault]:
+    """Sums and costs that could leave the range of exact integers, one fault for each kind of them."""
+    p = problem
+    use, capacity = exact_column_sums(p.processes.need), exact_column_sums(p.machines.capacity)
+    load = sum(weight * total for weight, total in zip(p.resources.load_weight.tolist(), use, strict=True))
+    goals = np.stack([p.balances.first, p.balances.second, p.balances.target, p.balances.weight], axis=1).tolist()
+    balance = sum(
+        weight * (target * (capacity[first] + use[first]) + capacity[second] + use[second])
+        for first, second, target, weight in goals
+    )
+    moves = exact_column_sums(p.processes.move_cost[:, None])[0] + len(p.processes) * int(
+        p.move_groups.move_cost.max(initial=0)
+    )
+    checks = (
+        ("needs", "amount", max(use, default=0), "needs of one resource that add up to"),
+        ("capacities", "capacity", max(capacity, default=0), "capacities of one resource that add up to"),
+        ("resources", "load_weight", load, "loads that cost together"),
+        ("balances", "weight", balance, "balances that cost together"),
+        ("move_costs", "cost", moves, "moves that cost together"),
+    )
+    return [
+        Fault(table, f"{what} at most 2^53, so that sums stay exact; use a larger unit", None, column, str(amount))
+        for table, column, amount, what in checks
+        if amount > LARGEST
+    ]

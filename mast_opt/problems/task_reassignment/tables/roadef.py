@@ -33,7 +33,7 @@ from mast_opt.problems.task_reassignment.entities import (
     Services,
 )
 from mast_opt.problems.task_reassignment.problem import TERMS, Bools, Ints, TaskReassignment, labels
-from mast_opt.problems.task_reassignment.tables.consistency import faults
+from mast_opt.problems.task_reassignment.tables.problem_tables import faults
 
 LARGEST = 2**62
 

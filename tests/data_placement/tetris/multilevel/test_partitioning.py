@@ -11,10 +11,9 @@ import mast_opt
 from mast_opt.problems.data_placement.problem import Ints
 from mast_opt.problems.data_placement.tetris.instance_arrays import arrays_of
 from mast_opt.problems.data_placement.tetris.multilevel.coarsening import CLOSED, Graph, co_access_graph, coarsen
-from mast_opt.problems.data_placement.tetris.multilevel.initial import grow
 from mast_opt.problems.data_placement.tetris.multilevel.params import MultilevelParams
 from mast_opt.problems.data_placement.tetris.multilevel.refinement import connection, kept_weight, refine
-from mast_opt.problems.data_placement.tetris.multilevel.start import Partitioner, state_with
+from mast_opt.problems.data_placement.tetris.multilevel.start import Partitioner, grow, state_with
 from mast_opt.problems.data_placement.tetris.state import cost, excess
 from tests.data_placement.tetris.multilevel.graphs import WEIGHTS, communities, problem_of, random_graph
 from tests.narrowing import some

@@ -12,8 +12,12 @@ from hypothesis import strategies as st
 
 from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.data_placement.generate import FAMILIES
-from mast_opt.problems.data_placement.tetris.annealing.kernel import Proposals, anneal
-from mast_opt.problems.data_placement.tetris.annealing.kernel_runs import annealing_workspace, proposals_of
+from mast_opt.problems.data_placement.tetris.annealing.kernel import (
+    Proposals,
+    anneal,
+    annealing_workspace,
+    proposals_of,
+)
 from mast_opt.problems.data_placement.tetris.annealing.params import OperatorParams
 from mast_opt.problems.data_placement.tetris.decomposition import Subproblem, decompose, merge, undivided
 from mast_opt.problems.data_placement.tetris.incumbent import Assignment, assignment_of, plan_of, restore

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled
 from mast_opt.problems.data_placement.problem import Ints
-from mast_opt.problems.data_placement.tetris.annealing.kernel import anneal
-from mast_opt.problems.data_placement.tetris.annealing.kernel_runs import annealing_workspace, proposals_of
+from mast_opt.problems.data_placement.tetris.annealing.kernel import anneal, annealing_workspace, proposals_of
 from mast_opt.problems.data_placement.tetris.annealing.params import OperatorParams
 from mast_opt.problems.data_placement.tetris.decomposition import Subproblem, decompose, undivided
 from mast_opt.problems.data_placement.tetris.initial_solution import first_state

@@ -11,7 +11,7 @@ import numpy as np
 from mast_opt.problems.data_placement.problem import Bools, Ints
 from mast_opt.problems.data_placement.tetris.annealing.beam_packing import largest_first, pack
 from mast_opt.problems.data_placement.tetris.annealing.cooling_schedule import Cooling
-from mast_opt.problems.data_placement.tetris.annealing.kernel_runs import KernelRuns
+from mast_opt.problems.data_placement.tetris.annealing.kernel import KernelRuns
 from mast_opt.problems.data_placement.tetris.annealing.params import MultistartParams
 from mast_opt.problems.data_placement.tetris.decomposition import undivided
 from mast_opt.problems.data_placement.tetris.incumbent import Assignment, SearchPlan, decisions

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.problems.data_placement.tetris.annealing.cooling_schedule import Cooling
-from mast_opt.problems.data_placement.tetris.annealing.kernel_runs import KernelRuns
+from mast_opt.problems.data_placement.tetris.annealing.kernel import KernelRuns
 from mast_opt.problems.data_placement.tetris.decomposition import Subproblem, decompose, merge, undivided
 from mast_opt.problems.data_placement.tetris.incumbent import Assignment, SearchPlan
 from mast_opt.problems.data_placement.tetris.instance_arrays import TetrisArrays

@@ -30,9 +30,8 @@ from mast_opt.problems.data_placement.tetris.lagrangian.projections import SINGL
 from mast_opt.problems.data_placement.tetris.replica_repair import repair_replicas
 from mast_opt.problems.data_placement.tetris.state import TetrisState, cost, excess, state_of
 from mast_opt.problems.data_placement.tetris.strategy import usual_share
-from mast_opt.problems.search.budget import TimeBudget
+from mast_opt.problems.search.budget import Throttle, TimeBudget
 from mast_opt.problems.search.random_scalar import gumbel
-from mast_opt.problems.search.throttle import Throttle
 
 BLOCK = 10_000
 """Workloads or datasets that one call of a kernel looks at."""

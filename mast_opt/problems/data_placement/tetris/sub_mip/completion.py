@@ -1,4 +1,9 @@
-"""Sub-MIP that completes a tetris plan: shares of splittable work, sources across links, or a first feasible plan."""
+"""Sub-MIPs that complete a tetris plan: shares of splittable work, sources across links, or a first feasible plan.
+
+Terms that no data touches (balance of GPUs, what moves, what is left out) depend on work alone where remote reads are
+allowed. With replicas held where they are, no read counts, and what is left of the base formulation is small enough
+for a solver of integer programs to take as a whole.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +13,22 @@ from dataclasses import replace
 import numpy as np
 
 from mast_opt.core.arrays import FloatArray, IntArray
+from mast_opt.core.errors import BackendError
 from mast_opt.core.solve_result import SolveParams
 from mast_opt.problems.data_placement.formulation.formulation import base, exact_shares
-from mast_opt.problems.data_placement.plan import Plan, today
+from mast_opt.problems.data_placement.plan import Plan, fill_remote, today
 from mast_opt.problems.data_placement.problem import DataPlacement
 from mast_opt.problems.data_placement.tetris.params import TetrisParams
 from mast_opt.problems.data_placement.tetris.stage_objective import StageObjective
 from mast_opt.problems.data_placement.tetris.strategy import Finish
 from mast_opt.problems.data_placement.tetris.sub_mip.fix_and_optimise import FixAndOptimise
-from mast_opt.problems.data_placement.tetris.sub_mip.workloads_only import place_work
+from mast_opt.problems.data_placement.tetris.sub_mip.params import WorkloadsOnlyParams
 from mast_opt.problems.mip import Mip
 from mast_opt.problems.search.interface import SearchContext
-from mast_opt.problems.search.sub_mip import SubMip
+from mast_opt.problems.search.sub_mip import LEAST_S, SubMip
+
+LEAST_RESERVE_S = 0.2
+"""Least seconds that are reserved for handing the plan over."""
 
 
 def complete_plan(
@@ -113,3 +122,52 @@ def _limits(
 def _fixed_integers(mip: Mip) -> IntArray:
     """Columns of what the search has decided: replicas, and work that is not split."""
     return np.concatenate([block.ids.ravel() for block in mip.columns if block.name in ("place", "run", "unserved")])
+
+
+def place_work(
+    problem: DataPlacement,
+    tools: SearchContext,
+    objective: StageObjective,
+    plan: Plan,
+    left_s: float,
+    params: WorkloadsOnlyParams,
+) -> Plan | None:
+    """The plan with its work placed again, its replicas as they are; None if nothing was found within ``left_s``."""
+    none = np.zeros(0, np.int64)
+    unread = problem.with_columns(
+        {
+            "reads.workload": none,
+            "reads.dataset": none,
+            "reads.mb_per_day": none,
+            "workloads.forbidden": problem.workloads.forbidden | problem.reads_outside,
+        }
+    )
+    formulation = base(unread)
+    mip, x = objective.staged(formulation.mip), formulation.encode(plan)
+    replicas = np.concatenate([block.ids.ravel() for block in mip.columns if block.name == "place"])
+    mip = mip.fix(replicas, np.rint(x[replicas]))
+    reserved_s = max(params.reserve * left_s, LEAST_RESERVE_S)
+    longest_s = params.unhurried_s if math.isinf(left_s) else max(left_s - reserved_s, LEAST_S)
+    for own in (params.sub_mip,) if problem.workloads.splittable.any() else (params.integer_sub_mip, params.sub_mip):
+        sub_mip = SubMip(tools, own)
+        limits = sub_mip.limits(gap=tools.watch.stop.gap, start=x)
+        try:
+            result = sub_mip(mip, replace(limits, time_limit_s=min(longest_s, own.time_limit_s)))
+        except BackendError:  # such as amounts too large for it
+            continue
+        return None if result.x is None else _with_remote_reads(problem, formulation.decode(result.x))
+    return None
+
+
+def _with_remote_reads(problem: DataPlacement, plan: Plan) -> Plan:
+    """The plan of a problem without reads as one of the problem that has them."""
+    runs = plan.run_workload, plan.run_region, plan.run_type, plan.run_share
+    workload, dataset, source, target, share = fill_remote(problem, plan.place, *runs)
+    return replace(
+        plan,
+        remote_workload=workload,
+        remote_dataset=dataset,
+        remote_source=source,
+        remote_target=target,
+        remote_share=share,
+    )

@@ -48,6 +48,13 @@ def trial_of(suite_file: Path, program: str) -> Trial:
     return read_suite(suite_file).trials[0]
 
 
+def test_auto_is_a_contestant_as_any_solver(suite: Suite) -> None:
+    first = suite.trials[0]
+    record = run_child(replace(first, contestant=replace(first.contestant, name="auto", solver="auto")))
+    assert record["status"] == "OPTIMAL"
+    assert record["strategy"]["plan_by"] == "highs"
+
+
 def test_a_suite_is_run_once_and_goes_on_where_it_stopped(
     suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,7 @@ from mast_opt.planner.bench.results import best_known
 from mast_opt.planner.bench.results.store import Ended, Result, append, file_of, key_of, load, used_by
 from mast_opt.planner.bench.suites.instances import Program, Stored
 from mast_opt.planner.bench.suites.suite import Suite, Trial
+from mast_opt.planner.solving.auto_strategy import AUTO
 from mast_opt.problems.registry import kind_named
 
 Outcome = tuple[int, dict[str, Any], Path | None]
@@ -133,7 +134,7 @@ def warm(trials: Iterable[Trial], announce: Callable[[str], None]) -> None:
         trial.source.kind
         for trial in trials
         if not isinstance(trial.source, Program)
-        and trial.contestant.solver in kind_named(trial.source.kind).solvers.heuristics
+        and trial.contestant.solver in (AUTO, *kind_named(trial.source.kind).solvers.heuristics)
     }
     for kind in sorted(kinds):
         announce(f"compiling the kernels for {kind}, or loading them: up to minutes, once")

@@ -47,6 +47,7 @@ from mast_opt.planner.bench.suites.instances import Program
 from mast_opt.planner.bench.suites.suite import Trial
 from mast_opt.planner.io import read_plan, write
 from mast_opt.planner.solving import solve, write_plan_folder
+from mast_opt.planner.solving.auto_strategy import AUTO, EXACT
 from mast_opt.planner.solving.kernel_compilation import needed, rehearse
 from mast_opt.problems import backends
 from mast_opt.problems.kind.kind import Kind
@@ -191,12 +192,13 @@ def failed(status: Ended, error: BaseException) -> dict[str, Any]:
 
 
 def _warm(trial: Trial, kind: Kind[Any, Any], problem: Problem[Any]) -> None:
-    """Load the solver's library and the kernels, which a run is not charged for."""
+    """Load the libraries and kernels of the solver, or of all that ``auto`` runs, which a run is not charged for."""
     solver = trial.contestant.solver
     assert solver is not None
-    if solver not in kind.solvers.heuristics:
-        backends.get(solver).version()
-    rehearse(kind, needed(kind, solver, problem))
+    for name in (EXACT, *kind.solvers.heuristics) if solver == AUTO else (solver,):
+        if name not in kind.solvers.heuristics:
+            backends.get(name).version()
+        rehearse(kind, needed(kind, name, problem))
 
 
 def _solve(trial: Trial, problem: Problem[Any], plan_folder: Path | None) -> dict[str, Any]:

@@ -77,7 +77,13 @@ def _calendar(order: Order) -> Spans | None:
     last = {name: max(end for _, end, *_ in spans) for name, spans in rows.items()}
     names = sorted(rows, key=lambda name: (min(rows[name])[0], last[name]))
     note = f"{counted(order.days or 0, 'day')}; steps of one day in the order of 'mast-opt steps'."
-    return Spans(CALENDAR, "what", "day", tuple((name, tuple(sorted(rows[name]))) for name in names), note)
+    return Spans(
+        CALENDAR,
+        "what",
+        "day",
+        tuple((name, tuple(sorted(rows[name], key=lambda span: span[:2]))) for name in names),
+        note,
+    )
 
 
 def _words(move: Move) -> str:

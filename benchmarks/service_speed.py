@@ -22,7 +22,8 @@ from tests.service.processes import Service
 
 
 async def post(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body: bytes) -> int:
-    head = f"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    head = "POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    head += f"Content-Length: {len(body)}\r\n\r\n"
     writer.write(head.encode() + body)
     answer = await reader.readuntil(b"\r\n\r\n")
     length = next(line for line in answer.lower().split(b"\r\n") if line.startswith(b"content-length:"))

@@ -34,6 +34,7 @@ COMMANDS = {
     "report": "Draw a plan: one page that opens in any browser, without a network.",
     "simulate": "Run a trace of submitted jobs under a policy, in virtual time.",
     "serve": "Serve a live fleet over HTTP, with a log that survives a crash.",
+    "drain": "Let servers of a running service take no job more, and run empty.",
     "dispatch": "Choose clusters for the workloads of Kueue.",
     "template": "Write an Excel workbook to fill in and solve.",
     "generate": "Make a synthetic instance.",

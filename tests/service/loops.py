@@ -55,10 +55,10 @@ def web(app: Starlette) -> TestClient:
 
 
 def submit(
-    live: Live, *names: str, spec: ev.JobSpec = LONG, key: str = "", digest: str = ""
+    live: Live, *names: str, spec: ev.JobSpec = LONG, key: str = "", digest: str = "", by: str = ""
 ) -> Future[tuple[int, str]]:
     def respond(verdicts: Sequence[str]) -> tuple[int, str]:
         return 201, ",".join(verdicts)
 
     named = Key("me", key, digest) if key else None
-    return live.submit(Request(tuple(ev.Submitted(name, spec) for name in names), respond, named))
+    return live.submit(Request(tuple(ev.Submitted(name, spec) for name in names), respond, named, by))

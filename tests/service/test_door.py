@@ -172,6 +172,7 @@ def seen(url: str, *more: str) -> str:
     return subprocess.run([BROWSER, *options, url], check=True, capture_output=True, text=True, timeout=120).stdout
 
 
+@pytest.mark.second_tier
 @needs("browser")
 @needs("signals")
 def test_a_page_in_the_operators_browser_changes_nothing(tmp_path: Path) -> None:

@@ -134,8 +134,10 @@ def test_a_cut_tail_is_noticed(written: Path, tmp_path: Path) -> None:
 def test_a_damaged_head_is_noticed(written: Path, tmp_path: Path, text: str) -> None:
     shutil.copytree(written, tmp_path / "s")
     (tmp_path / "s" / HEAD).write_text(text)
-    assert "head is damaged" in outcome(tmp_path / "s")
-    (tmp_path / "s" / HEAD).unlink()
+    store = open_sqlite(tmp_path / "s")
+    assert [words for words in store.left_aside if "head.damaged" in words]
+    store.close()
+    assert (tmp_path / "s" / f"{HEAD}.damaged").read_text() == text
     assert outcome(tmp_path / "s") == "whole"
 
 

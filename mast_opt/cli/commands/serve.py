@@ -24,7 +24,7 @@ from mast_opt.core.errors import BackendUnavailable, UsageError
 from mast_opt.core.wording import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     import uvicorn
 
@@ -230,6 +230,7 @@ def _serve(
 
         def begun() -> None:
             solves.resume()
+            _say_left_aside(run, (*store.left_aside, *solves.left_aside))
             if kueue is not None:
                 kueue.begin()
             _spare_the_collector()
@@ -259,6 +260,12 @@ def _serve(
             raise leading.error
 
 
+def _say_left_aside(run: Run, found: Iterable[str]) -> None:
+    """Say what could not be read."""
+    for words in found:
+        run.say(f"Left aside: {words}.")
+
+
 def _web(
     access: Access,
     names: tuple[str, ...],
@@ -275,6 +282,7 @@ def _web(
     import uvicorn
 
     from mast_opt.live.service.app import build
+    from mast_opt.live.service.connections import limited
     from mast_opt.live.service.door import AccessLog, Hosts
 
     requests = None if log is None else AccessLog(log)
@@ -288,8 +296,8 @@ def _web(
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=30,
-        limit_concurrency=1000,
-        h11_max_incomplete_event_size=64 * 1024,
+        http=limited(),
+        ws="none",
         timeout_graceful_shutdown=10,
         **given,
     )

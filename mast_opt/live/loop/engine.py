@@ -75,6 +75,8 @@ class Engine:
         self._stored: list[ev.Stored] = []
         self._due = True
         self._decided_ms: int | None = None
+        self._emptied: dict[str, int] = {}
+        """Closed server → when what runs there was to stop, and was asked to."""
         self._next_ask_ms = {
             name: (state.now_ms // path.every_ms + 1) * path.every_ms for name, path in self.slow.items()
         }
@@ -108,6 +110,7 @@ class Engine:
             if follow is not None:
                 follow(self, event)
         self._take_steps()
+        self._empty_closed(now_ms)
         if self._is_due(now_ms):
             self._decide(now_ms)
         solves = self._ask(now_ms) if self.slow else ()
@@ -205,6 +208,24 @@ class Engine:
 
     # --- what follows ---
 
+    def _not_emptied(self) -> dict[str, int]:
+        """Closed servers where jobs are still to be asked to stop, and when."""
+        closed = self.state.inventory.closed
+        return {name: at for name, at in closed.items() if at is not None and self._emptied.get(name) != at}
+
+    def _empty_closed(self, now_ms: int) -> None:
+        """Ask what runs on closed servers to stop where its time has come."""
+        if not self.state.inventory.closed:
+            return
+        due = {name: at for name, at in self._not_emptied().items() if at <= now_ms}
+        self._emptied |= due
+        for record in list(self.state.jobs.values()) if due else ():
+            there = next((share.server for share in record.shares if share.server in due), "")
+            if there and record.state in (JobState.STARTING, JobState.RUNNING):
+                self.record(ev.StopAsked(record.name, record.attempt, f"server {there} is closed"))
+        if due:
+            self._withdraw()
+
     def _commands(self) -> list[Command]:
         return [_COMMANDS[type(one.event)](one.seq, one.event) for one in self._stored if type(one.event) in _COMMANDS]
 
@@ -213,6 +234,7 @@ class Engine:
         wakes = [last + self.policy.every_ms] if self.policy.every_ms is not None else []
         if self._due:
             wakes.append(max(now_ms, last + self._tick_ms))
+        wakes += self._not_emptied().values() if self.state.inventory.closed else ()
         if self.slow and self.state.jobs:
             wakes += self._next_ask_ms.values()
         return min(wakes) if wakes else None

@@ -20,8 +20,10 @@ from mast_opt.live.loop.fleet_events import (
     MoveAsked,
     QuotaSet,
     ReplicaDropped,
+    ServerClosed,
     ServerDown,
     ServerMoved,
+    ServerOpened,
     ServerUp,
     StorageSet,
     Timer,
@@ -87,8 +89,10 @@ __all__ = [
     "Refused",
     "ReplicaDropped",
     "Resized",
+    "ServerClosed",
     "ServerDown",
     "ServerMoved",
+    "ServerOpened",
     "ServerUp",
     "Shared",
     "SolveAsked",
@@ -119,7 +123,7 @@ EVENTS: Mapping[str, type[Event]] = {
     cls.__name__: cls
     for cls in (
         *sorted(JOB_EVENTS, key=lambda cls: cls.__name__),
-        *(ServerUp, ServerDown, CapacitySet, QuotaSet, StorageSet, MoveAsked, ServerMoved),
+        *(ServerUp, ServerDown, ServerClosed, ServerOpened, CapacitySet, QuotaSet, StorageSet, MoveAsked, ServerMoved),
         *(DatasetCreated, CopyAsked, CopyProgress, CopyEnded, ReplicaDropped, SolveAsked, SolveEnded, PlanAdopted),
         *(StepDropped, LeadTaken, Timer),
     )

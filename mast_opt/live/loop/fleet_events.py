@@ -30,6 +30,23 @@ class ServerDown(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class ServerClosed(Event):
+    """A server takes no new job until it is opened, also when it breaks and comes back meanwhile."""
+
+    server: str
+    stop_ms: int | None = None
+    """Time at which what still runs there is asked to stop; None for never."""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOpened(Event):
+    """A server that was closed takes jobs again."""
+
+    server: str
+
+
+@dataclass(frozen=True, slots=True)
 class CapacitySet(Event):
     """A server or pool has another capacity."""
 

@@ -37,6 +37,8 @@ class Inventory:
         self._was_down: set[str] = set()
         self.shrinking: dict[str, Server] = {}
         """Server that holds more than it is to have → what it is to be. It takes no job until then."""
+        self.closed: dict[str, int | None] = {}
+        """Server that is to take no job → when what still runs there is asked to stop; None for never."""
         for server in servers:
             self._know(server)
 
@@ -65,6 +67,8 @@ class Inventory:
         elif event.server in self._was_down:
             self._fleet.uncordon(event.server)
         self.up.add(event.server)
+        if event.server in self.closed:
+            self._fleet.cordon(event.server)
         self.supply_mgpu[server.region] += server.gpus * WHOLE
         self._reclaimable.add(server.name, server.region, server.gpus * WHOLE)
 
@@ -98,7 +102,8 @@ class Inventory:
         except UsageError:  # more is held
             return
         del self.shrinking[server]
-        self._fleet.uncordon(server)
+        if server not in self.closed:
+            self._fleet.uncordon(server)
         self._know(new)
         self.supply_mgpu[new.region] += (new.gpus - old.gpus) * WHOLE
         self._reclaimable.resize(server, (new.gpus - old.gpus) * WHOLE)
@@ -133,7 +138,26 @@ class Inventory:
         self._fleet.add_servers((moved,))
         self._was_down.discard(event.server)
         self._know(moved)
+        if event.server in self.closed:
+            self._fleet.cordon(event.server)
         self._reclaimable.add(moved.name, moved.region, moved.gpus * WHOLE)
+
+    def closes(self, event: ev.ServerClosed) -> None:
+        """Close a server to new jobs, or set another time for what runs there."""
+        if event.server not in self.server_of:
+            raise Unfit(f"there is no server {event.server}")
+        if event.server not in self.closed and event.server in self.up:
+            self._fleet.cordon(event.server)
+        self.closed[event.server] = event.stop_ms
+
+    def opens(self, event: ev.ServerOpened) -> None:
+        """Open a server again; one that moves, gets other amounts or is out of service takes jobs after that."""
+        if event.server not in self.closed:
+            raise Unfit(f"server {event.server} is not closed")
+        del self.closed[event.server]
+        if event.server in self.up and event.server not in self.moving and event.server not in self.shrinking:
+            self._fleet.uncordon(event.server)
+            self._reclaimable.resize(event.server, 0)
 
     def opening(self) -> tuple[ev.ServerUp, ...]:
         """The events that put the servers of the beginning in service."""

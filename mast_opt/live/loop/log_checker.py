@@ -29,8 +29,10 @@ from mast_opt.live.loop.events import (
     PlanAdopted,
     QuotaSet,
     ReplicaDropped,
+    ServerClosed,
     ServerDown,
     ServerMoved,
+    ServerOpened,
     ServerUp,
     Shared,
     SolveAsked,
@@ -328,7 +330,7 @@ class _Checker:
         ups = [self.servers[share.server].up for share in event.shares if share.server in self.servers]
         for share in event.shares:
             server = self.servers.get(share.server)
-            if server is None or not server.in_service or server.moves_to:
+            if server is None or not server.in_service or server.moves_to or server.closed:
                 self.wrong("server", f"job {event.job} is placed on {share.server}, which is not in service")
                 continue
             if (server.up.region, server.up.cluster) != (event.region, event.cluster):
@@ -378,6 +380,8 @@ _SERVERS: Mapping[type[Event], Callable[[ServerCheck, Any], None]] = {
     ServerDown: ServerCheck.server_down,
     CapacitySet: ServerCheck.capacity_set,
     MoveAsked: ServerCheck.move_asked,
+    ServerClosed: ServerCheck.set_closed,
+    ServerOpened: ServerCheck.set_closed,
     ServerMoved: ServerCheck.server_moved,
 }
 _DATA: Mapping[type[Event], Callable[[DataCheck, Any], None]] = {

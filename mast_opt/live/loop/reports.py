@@ -50,6 +50,8 @@ _CHECKS: Mapping[type, Callable[[State, Any], bool]] = {
     ev.Failed: _ended,
     ev.ServerDown: lambda state, event: event.server in state.inventory.up,
     ev.ServerUp: lambda state, event: event.server not in state.inventory.up,
+    ev.ServerClosed: lambda state, event: event.stop_ms != state.inventory.closed.get(event.server, "open"),
+    ev.ServerOpened: lambda state, event: event.server in state.inventory.closed,
     ev.ServerMoved: lambda state, event: state.inventory.moving.get(event.server) == event.cluster,
     ev.DatasetCreated: lambda state, event: state.datasets.is_news(event),
     ev.ReplicaDropped: lambda state, event: event.region in state.datasets.whole_in(event.dataset),

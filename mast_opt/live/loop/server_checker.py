@@ -6,7 +6,17 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from mast_opt.live.loop.events import CapacitySet, JobSpec, MoveAsked, Placed, ServerDown, ServerMoved, ServerUp
+from mast_opt.live.loop.events import (
+    CapacitySet,
+    JobSpec,
+    MoveAsked,
+    Placed,
+    ServerClosed,
+    ServerDown,
+    ServerMoved,
+    ServerOpened,
+    ServerUp,
+)
 
 GPU_MILLI = 1000
 MOST_NUMBERED = 4096
@@ -20,6 +30,8 @@ class CheckedServer:
 
     up: ServerUp
     in_service: bool = True
+    closed: bool = False
+    """Whether it takes no job."""
     moves_to: str = ""
     """The cluster that it is to become part of; empty if it is not to move."""
     claimed: list[int] = field(default_factory=lambda: [0, 0, 0])
@@ -69,6 +81,14 @@ class ServerCheck:
             self._wrong("server", f"server {event.server} is not in service")
         else:
             server.in_service, server.moves_to = False, ""
+
+    def set_closed(self, event: ServerClosed | ServerOpened) -> None:
+        """A server takes no job from now on, or takes jobs again."""
+        server = self.servers.get(event.server)
+        if server is None:
+            self._wrong("server", f"there is no server {event.server}")
+        else:
+            server.closed = isinstance(event, ServerClosed)
 
     def capacity_set(self, event: CapacitySet) -> None:
         """A server has other amounts."""

@@ -57,6 +57,8 @@ class State:
         self.now_ms = 0
         self.jobs: dict[str, JobRecord] = {}
         """Every job whose end is not known, by the order of submission."""
+        self.jobs_of: dict[str, int] = {}
+        """Tenant → how many of these it has."""
         self.submitted = 0
         self.lowest_tier = max(tiers)
         self.tenants = Tenants(dict(quotas or {}))
@@ -144,6 +146,7 @@ class State:
         self.jobs[name] = JobRecord(
             name, spec, of.job.named(name), of.asked_mgpu, of.demand, self.submitted, now, since_ms=now
         )
+        self.jobs_of[spec.tenant] = self.jobs_of.get(spec.tenant, 0) + 1
         self.submitted += 1
         self.demand.submitted(of.demand, of.asked_mgpu, spec.datasets, now)
 
@@ -276,6 +279,7 @@ class State:
 
     def _forget(self, record: JobRecord) -> None:
         self.demand.ended(record.demand, record.asked_mgpu, self.now_ms)
+        self.jobs_of[record.spec.tenant] -= 1
         del self.jobs[record.name]
 
     def _leave(self, record: JobRecord) -> None:
@@ -377,6 +381,8 @@ _HANDLERS: Mapping[type, Callable[[State, Any], None]] = {
     ev.Failed: State._ended,
     ev.ServerDown: State._server_down,
     ev.ServerUp: lambda state, event: state.inventory.arrives(event),
+    ev.ServerClosed: lambda state, event: state.inventory.closes(event),
+    ev.ServerOpened: lambda state, event: state.inventory.opens(event),
     ev.MoveAsked: State._move_asked,
     ev.ServerMoved: State._server_moved,
     ev.QuotaSet: State._quota_set,

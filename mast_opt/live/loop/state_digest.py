@@ -19,6 +19,8 @@ def digest_of(state: State) -> str:
     inventory = state.inventory
     for mapping in (inventory.supply_mgpu, inventory.used_mgpu, inventory.moving, inventory.shrinking):
         digest.update(repr(sorted(mapping.items())).encode())
+    if inventory.closed:  # so that a log without it has the digest that it had before there was this
+        digest.update(repr(sorted(inventory.closed.items())).encode())
     for part in (state.tenants, state.datasets, state.demand, state.use, state.plans):
         digest.update(repr(part.fields()).encode())
     digest.update(repr((state.seq, state.now_ms, state.submitted, sorted(inventory.up), state.rules)).encode())

@@ -18,7 +18,7 @@ from mast_opt.problems.job_placement.live_fleet.answers import Bid
 CHANGES: frozenset[type] = frozenset(
     {
         *(ev.Submitted, ev.Stopped, ev.Finished, ev.Failed, ev.Queued, ev.ServerUp, ev.ServerMoved, ev.QuotaSet),
-        *(ev.CopyEnded, ev.DatasetCreated, ev.CapacitySet),
+        *(ev.CopyEnded, ev.DatasetCreated, ev.CapacitySet, ev.ServerOpened),
     }
 )
 """Events after which a waiting job may start."""

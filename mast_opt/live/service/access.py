@@ -14,7 +14,7 @@ import re
 import secrets
 import stat
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,8 @@ from mast_opt.live.service.problems import Problem
 SCOPES = ("submit", "read", "operate")
 """``submit`` jobs and cancel one's own, ``read`` everything, ``operate`` servers, data, quotas and the jobs of all."""
 MOST_PRINCIPALS = 10_000
+MOST_READS = 32
+"""Reading requests of one client at a time; there are some more threads than that."""
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -71,6 +73,9 @@ class Access:
     """Reason why the tokens cannot be used; empty while they can."""
     open: bool = True
     """Whether there is no file of tokens, so that none is needed."""
+    body_bytes: Counter[str] = field(default_factory=Counter)
+    """Client → bytes of its bodies that are being read."""
+    _reads: Counter[str] = field(default_factory=Counter)
     _salt: bytes = b""
     _tokens: dict[str, Principal] = field(default_factory=dict)
     _seen: tuple[int, ...] = ()
@@ -162,6 +167,17 @@ class Access:
             who = matching[0]
         self._count(who.name)
         return who
+
+    def begin(self, name: str) -> None:
+        """Begin a reading request of a client. Raises Problem (429) where it has too many."""
+        if self._reads[name] >= MOST_READS:
+            words = f"{name} has {MOST_READS} reading requests already"
+            raise Problem(429, "reads", words, headers={"Retry-After": "1"})
+        self._reads[name] += 1
+
+    def end(self, name: str) -> None:
+        """End a reading request of a client."""
+        self._reads[name] -= 1
 
     def _count(self, name: str) -> None:
         """Count a request of a client against its rate. Raises Problem (429)."""

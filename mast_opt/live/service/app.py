@@ -39,10 +39,11 @@ class Figures:
 
     Args:
         live: the loop.
+        access: counts the requests of each client.
     """
 
-    def __init__(self, live: Live) -> None:
-        self._live = live
+    def __init__(self, live: Live, access: Access) -> None:
+        self._live, self._access, self.read = live, access, access.end
         self._registry = CollectorRegistry()
         self.requests = Counter(
             "mast_opt_requests", "Requests that were answered", ["method", "status"], registry=self._registry
@@ -83,6 +84,7 @@ class Figures:
         yield GaugeMetricFamily("mast_opt_events", "Number of the last event", seq)
         yield GaugeMetricFamily("mast_opt_epoch", "Epoch of this leader", self._live.epoch)
         yield GaugeMetricFamily("mast_opt_ready", "Whether requests are taken in", float(not self._live.problem))
+        yield GaugeMetricFamily("mast_opt_open", "Whether no token is needed", float(self._access.open))
         if turns:
             slow = turns[min(len(turns) - 1, 99 * len(turns) // 100)]
             yield GaugeMetricFamily("mast_opt_turn_p99_seconds", "P99 of the last turns, with their log", slow)
@@ -111,18 +113,21 @@ def build(
         hosts: names of the service; those of this machine for itself unless given.
         log, behind_proxy: as in ``Door``.
     """
-    figures, streams = Figures(live), streams or Streams()
+    figures, streams = Figures(live, access), streams or Streams()
     api = Api(live, store, access, streams)
     solve_api = SolveApi(live, store, access, streams, solves or Solves(live, store, None))
     described = json.dumps(document(version("mast-opt")))
 
-    def page(_: Request) -> Response:
+    async def page(_: Request) -> Response:
         return HTMLResponse(PAGE, headers={"Content-Security-Policy": POLICY, "Cache-Control": "no-cache"})
 
-    def ready(_: Request) -> Response:
+    async def ready(_: Request) -> Response:
         if live.problem:
             raise Problem(503, "unavailable", live.problem, headers={"Retry-After": "1"})
         return PlainTextResponse("ready\n")
+
+    async def alive(_: Request) -> Response:  # in no thread: those may all be waiting for the loop
+        return PlainTextResponse("alive\n")
 
     def metrics(asked: Request) -> Response:
         api.who(asked, "read")
@@ -130,7 +135,7 @@ def build(
 
     routes = [
         Route("/", page),
-        Route("/livez", lambda _: PlainTextResponse("alive\n")),
+        Route("/livez", alive),
         Route("/readyz", ready),
         Route("/metrics", metrics),
         Route("/openapi.json", lambda _: Response(described, media_type="application/json")),
@@ -151,17 +156,17 @@ def build(
     return app
 
 
-def _problem(_: Request, error: Exception) -> Response:
+async def _problem(_: Request, error: Exception) -> Response:
     assert isinstance(error, Problem)
     return error.response()
 
 
-def _unavailable(_: Request, error: Exception) -> Response:
+async def _unavailable(_: Request, error: Exception) -> Response:
     words = str(error) or "out of memory"
     return Problem(503, "unavailable", words, headers={"Retry-After": "1"}).response()
 
 
-def _other(asked: Request, error: Exception) -> Response:
+async def _other(asked: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     headers = dict(error.headers or {})
     if error.status_code == 405:
@@ -171,5 +176,5 @@ def _other(asked: Request, error: Exception) -> Response:
     return Problem(error.status_code, "http", str(error.detail), headers=headers).response()
 
 
-def _internal(_: Request, error: Exception) -> Response:
+async def _internal(_: Request, error: Exception) -> Response:
     return Problem(500, "internal", "the service has failed; its log of errors says why").response()

@@ -40,6 +40,10 @@ class Watch(Protocol):
         """A request was answered."""
         ...
 
+    def read(self, client: str) -> None:
+        """A reading request of a client has ended."""
+        ...
+
 
 class AccessLog:
     """Lines of JSON in a file, which is replaced when it is full. A line that the disk does not take is lost, and the
@@ -154,7 +158,11 @@ class Door:
         except Problem as problem:
             await problem.response()(scope, receive, noted)
         else:
-            await self._app(scope, receive, noted)
+            try:
+                await self._app(scope, receive, noted)
+            finally:
+                if of.get("reads"):
+                    self._watch.read(of["by"])
         seconds = time.perf_counter() - begun
         self._watch.answered(method, status, seconds)
         if self._log is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -76,6 +76,27 @@ def _check_place(state: State, new: Server) -> None:
         ):
             words = f"the cluster or rack of {new.name} is elsewhere already, see server {other.name}"
             raise Problem(422, "fault", words)
+
+
+def drain_events(state: State, one: Mapping[str, Any], now_ms: int) -> tuple[tuple[ev.Event, ...], dict[str, Any]]:
+    """Events that close or open servers, and the answer: those servers, and the jobs that they still hold. Raises
+    Problem."""
+    inventory, attribute = state.inventory, "name" if one["of"] == "server" else one["of"]
+    names = [name for name, server in inventory.server_of.items() if getattr(server, attribute) == one["name"]]
+    if not names:
+        raise Problem(404, f"no-{one['of']}", f"there is no {one['of']} {one['name']}")
+    answer = {"state": one["state"], "servers": names, "waits_for": jobs_on(state, names)}
+    if one["state"] == "open":
+        return tuple(ev.ServerOpened(name) for name in names if name in inventory.closed), {**answer, "waits_for": []}
+    after_s = one["stop_after_s"]
+    stop_ms = None if after_s is None else now_ms + round(1000 * after_s)
+    return tuple(ev.ServerClosed(name, stop_ms, one["why"]) for name in names), answer
+
+
+def jobs_on(state: State, servers: Collection[str]) -> list[str]:
+    """Jobs that hold a part of these servers."""
+    there = set(servers)
+    return [record.name for record in state.jobs.values() if any(share.server in there for share in record.shares)]
 
 
 def dataset_events(state: State, name: str, one: Mapping[str, Any]) -> tuple[ev.Event, ...]:

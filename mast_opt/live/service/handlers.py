@@ -19,6 +19,11 @@ from mast_opt.live.service.turn_requests import Key, KeyReused, Prepare, Request
 from mast_opt.live.store.errors import StoreError
 from mast_opt.live.store.sql_store import SqlStore
 
+BODY_S = 30.0
+"""Seconds in which a body has to be there."""
+MOST_BODY_BYTES = 8 * MOST_BYTES
+"""Bytes of the bodies of one client that are being read."""
+
 
 class Handlers:
     """Handlers over one loop."""
@@ -31,6 +36,9 @@ class Handlers:
         who = self.access.principal(asked.headers.get("authorization"))
         asked.state.by = who.name
         who.check(scope)
+        if scope == "read":
+            self.access.begin(who.name)
+            asked.state.reads = True
         return who
 
     async def submitted(
@@ -53,6 +61,29 @@ class Handlers:
             raise Problem(503, "unavailable", str(error), headers={"Retry-After": "1"}) from None
         return text_of(status, text)
 
+    async def body(self, asked: Asked) -> bytes:
+        """The body of a request whose client is known. Raises Problem for one that is too large or too slow."""
+        length, held = asked.headers.get("content-length", ""), self.access.body_bytes
+        if length.isdecimal() and int(length) > MOST_BYTES:
+            raise Problem(413, "too-large", f"the body has {int(length):,} bytes; expected at most {MOST_BYTES:,}")
+        parts, size, by = list[bytes](), 0, str(asked.state.by)
+        try:
+            async with asyncio.timeout(BODY_S):
+                async for part in asked.stream():
+                    size += len(part)
+                    held[by] += len(part)
+                    if size > MOST_BYTES:
+                        raise Problem(413, "too-large", f"the body has more than {MOST_BYTES:,} bytes")
+                    if held[by] > MOST_BODY_BYTES:
+                        words = f"{by} sends more than {MOST_BODY_BYTES:,} bytes at once"
+                        raise Problem(429, "bodies", words, headers={"Retry-After": "1"})
+                    parts.append(part)
+        except TimeoutError:
+            raise Problem(408, "slow", f"the body was not there after {BODY_S:g} s") from None
+        finally:
+            held[by] -= size
+        return b"".join(parts)
+
     async def answered_before(self, asked: Asked, who: Principal, body: bytes) -> Response | None:
         """The answer of the first request with this key; None if this is the first. Raises Problem."""
         key = key_of(asked, who, body)
@@ -73,20 +104,6 @@ def key_of(asked: Asked, who: Principal, body: bytes) -> Key | None:
         raise Problem(422, "fault", "Idempotency-Key: expected letters, digits and . _ : / @ -, at most 253")
     digest = hashlib.blake2b(f"{asked.method} {asked.url.path} ".encode() + body, digest_size=16).hexdigest()
     return Key(who.name, header, digest)
-
-
-async def body_of(asked: Asked) -> bytes:
-    """The body. Raises Problem for one that is too large."""
-    length = asked.headers.get("content-length", "")
-    if length.isdecimal() and int(length) > MOST_BYTES:
-        raise Problem(413, "too-large", f"the body has {int(length):,} bytes; expected at most {MOST_BYTES:,}")
-    parts, size = [], 0
-    async for part in asked.stream():
-        size += len(part)
-        if size > MOST_BYTES:
-            raise Problem(413, "too-large", f"the body has more than {MOST_BYTES:,} bytes")
-        parts.append(part)
-    return b"".join(parts)
 
 
 def number_of(asked: Asked, name: str, default: int, least: int, most: int) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -22,6 +22,7 @@ from mast_opt.live.loop.engine import Engine
 from mast_opt.live.loop.policy import Policy
 from mast_opt.live.loop.state import State
 from mast_opt.live.service.open_steps import OpenSteps
+from mast_opt.live.service.problems import Problem
 from mast_opt.live.service.restart import Reconciliation, completed, differences, early_starts, found_in, settled
 from mast_opt.live.service.turn_requests import (
     Intake,
@@ -51,7 +52,8 @@ class LiveParams:
         ttl_s: seconds after which a leader that is not heard of is followed.
         snapshot_every: events between two snapshots.
         keep_answers_s: seconds for which a repeated request gets the answer of the first.
-        most_waiting: requests that may wait for a turn; further ones are refused.
+        most_waiting: requests that may wait for a turn, and a quarter of them of one client; further ones are refused.
+        most_jobs, most_jobs_of_tenant: jobs that may not have ended; further ones are refused.
         observe_s: seconds between two looks at what the host runs.
         retry_s: seconds after which a store that has failed is tried again.
     """
@@ -61,6 +63,8 @@ class LiveParams:
     snapshot_every: int = 100_000
     keep_answers_s: float = 86_400.0
     most_waiting: int = 10_000
+    most_jobs: int = 1_000_000
+    most_jobs_of_tenant: int = 250_000
     observe_s: float = 60.0
     retry_s: float = 0.2
 
@@ -96,6 +100,8 @@ class Live:
         self._lock = threading.RLock()
         self._wake = threading.Condition()
         self._waiting: deque[Request] = deque()
+        self._asking: Counter[str] = Counter()
+        """Client → its requests that are not answered."""
         self._stopping = False
         self._stored: list[Callable[[int], object]] = []
         self.epoch = 0
@@ -155,15 +161,26 @@ class Live:
     def submit(self, request: Request) -> Future[tuple[int, str]]:
         """A future of status and body of the answer, filled in when what was accepted is in the log. It may hold
         Unavailable, KeyReused, or a StoreError."""
+        client = request.by.partition(" ")[0]
         with self._wake:
             if self.problem or self._stopping:
                 request.done.set_exception(Unavailable(f"the loop takes nothing in: {self.problem or 'stopping'}"))
             elif len(self._waiting) >= self._params.most_waiting:
                 request.done.set_exception(Unavailable("too many requests wait for their turn"))
+            elif client and self._asking[client] >= self._params.most_waiting // 4:
+                words = f"{client} has {self._asking[client]:,} requests that wait for their turn"
+                request.done.set_exception(Problem(429, "waiting", words, headers={"Retry-After": "1"}))
             else:
+                if client:
+                    self._asking[client] += 1
+                    request.done.add_done_callback(lambda _: self._answered(client))
                 self._waiting.append(request)
                 self._wake.notify()
         return request.done
+
+    def _answered(self, client: str) -> None:
+        with self._wake:
+            self._asking[client] -= 1
 
     @contextmanager
     def state(self) -> Iterator[State]:
@@ -264,7 +281,8 @@ class Live:
         with self._lock:
             before = self._engine.state.seq
             self._in_log = False
-            intake = Intake(self._engine.state, self._store, fresh, lambda event: self.host.happened(now, event))
+            most = self._params.most_jobs, self._params.most_jobs_of_tenant
+            intake = Intake(self._engine.state, self._store, fresh, lambda event: self.host.happened(now, event), most)
             try:
                 turn = self._engine.advance(now, chain(reports, intake.events()))
             finally:
@@ -358,8 +376,8 @@ class Live:
             except Fenced as error:
                 self._give_up((), error)
                 return False
-            except StoreError as error:
-                self.problem = str(error)
+            except BaseException as error:  # a full disk, no memory, a host that is away, a library's panic
+                self.problem = str(error) or type(error).__name__
                 time.sleep(self._params.retry_s)
             else:
                 return True

@@ -12,6 +12,7 @@ from mast_opt.live.service.requests import (
     MOST_LIMIT,
     PATTERN,
     DatasetRequest,
+    DrainRequest,
     JobRequest,
     QuotaRequest,
     RegionRequest,
@@ -48,7 +49,7 @@ _KEY = {
 
 def document(version: str) -> dict[str, Any]:
     """The document."""
-    kinds = (JobRequest, ServerRequest, QuotaRequest, RegionRequest, DatasetRequest, SolveRequest)
+    kinds = (JobRequest, ServerRequest, DrainRequest, QuotaRequest, RegionRequest, DatasetRequest, SolveRequest)
     _, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     ref: dict[type, dict[str, str]] = {kind: {"$ref": f"#/components/schemas/{kind.__name__}"} for kind in kinds}
     return {
@@ -70,7 +71,8 @@ def _paths(ref: Mapping[type, dict[str, str]]) -> dict[str, Any]:
         "/v1/jobs": {
             "post": _operation("Submit a job, or a list of jobs", jobs, (201, 207), (409,), key=True),
             "get": _operation(
-                "Jobs whose end is not known", query={"state": "state", "after": "job", "limit": "limit"}
+                "Jobs whose end is not known, and how many of each state",
+                query={"state": "state", "tenant": "state", "search": "state", "after": "job", "limit": "limit"},
             ),
         },
         "/v1/jobs/{job}": {
@@ -84,6 +86,12 @@ def _paths(ref: Mapping[type, dict[str, str]]) -> dict[str, Any]:
         "/v1/fleet": {"get": _operation("Servers and what is used of them, quotas, replicas")},
         "/v1/servers/{server}": {
             "put": _operation("A server comes, breaks or comes back", ref[ServerRequest], path="server", key=True)
+        },
+        "/v1/drains": {
+            "post": _operation(
+                "Servers take no job more, or take jobs again", ref[DrainRequest], errors=(404,), key=True
+            ),
+            "get": _operation("Servers that take no job, and what they still hold"),
         },
         "/v1/quotas/{tenant}": {"put": _operation("GPUs of a tenant", ref[QuotaRequest], path="tenant", key=True)},
         "/v1/datasets/{dataset}": {

@@ -121,6 +121,16 @@ DatasetRequest = _request(
     _field(SIZE, None),
     ("namespace", NoName | None, None),
 )
+DrainRequest = _request(
+    "DrainRequest",
+    "A server, a rack or a cluster takes no job more (closed), or takes jobs again (open). What runs there goes on "
+    "until it has ended, or is stopped after a time, and then waits for another place.",
+    ("of", Literal["server", "rack", "cluster"]),
+    ("name", Name),
+    ("state", Literal["closed", "open"]),
+    ("stop_after_s", Annotated[float, Meta(ge=0, le=MOST_MS / 1000)] | None, None),
+    ("why", Annotated[str, Meta(max_length=1000)], ""),
+)
 RegionRequest = _request("RegionRequest", "What a region can store.", ("storage_tb", _type(STORAGE)))
 
 

@@ -13,16 +13,19 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.job_states import WAITING, JobState
+from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.state import State
 from mast_opt.live.service import views
-from mast_opt.live.service.fleet_requests import dataset_events, server_event
-from mast_opt.live.service.handlers import Handlers, body_of, json_of, number_of
+from mast_opt.live.service.fleet_requests import dataset_events, drain_events, jobs_on, server_event
+from mast_opt.live.service.handlers import Handlers, json_of, number_of
 from mast_opt.live.service.problems import Problem
 from mast_opt.live.service.requests import (
     MOST_LIMIT,
     QUOTA,
     STORAGE,
     DatasetRequest,
+    DrainRequest,
     JobRequest,
     QuotaRequest,
     RegionRequest,
@@ -36,6 +39,7 @@ from mast_opt.live.service.requests import (
 )
 from mast_opt.live.service.streams import ALIVE, last_seen, message
 from mast_opt.live.service.turn_requests import ACCEPTED, EXISTS, UNKNOWN, Respond
+from mast_opt.live.service.why import Why, places
 
 
 class Api(Handlers):
@@ -52,6 +56,8 @@ class Api(Handlers):
             Route("/v1/whatif", self.what_if, methods=["POST"]),
             Route("/v1/fleet", self.fleet, methods=["GET"]),
             Route("/v1/servers/{server:path}", self.server, methods=["PUT"]),
+            Route("/v1/drains", self.drain, methods=["POST"]),
+            Route("/v1/drains", self.drains, methods=["GET"]),
             Route("/v1/quotas/{tenant:path}", self.quota, methods=["PUT"]),
             Route("/v1/regions/{region:path}", self.region, methods=["PUT"]),
             Route("/v1/datasets/{dataset:path}", self.dataset, methods=["PUT"]),
@@ -64,7 +70,7 @@ class Api(Handlers):
     async def submit(self, asked: Asked) -> Response:
         """Jobs, one or a list."""
         who = self.who(asked, "submit")
-        body = await body_of(asked)
+        body = await self.body(asked)
         found, many = jobs_in(body)
         if who.tenant:
             for name, spec in found:
@@ -78,24 +84,29 @@ class Api(Handlers):
         return await self.submitted(asked, who, body, events, _of_list(names) if many else _of_one(names[0]))
 
     def jobs(self, asked: Asked) -> Response:
-        """Jobs whose end is not known, by the order of submission."""
+        """Jobs whose end is not known, by the order of submission: those of a state or tenant, and with a text in their
+        name; and how many there are of each state."""
         self.who(asked, "read")
-        wanted, after = asked.query_params.get("state"), asked.query_params.get("after")
+        query = asked.query_params
+        after, wanted = query.get("after"), query.get("state", "")
+        tenant, text = query.get("tenant"), query.get("search", "")
+        states = WAITING if wanted == "waiting" else {one for one in JobState if wanted in ("", one.value)}
         limit = number_of(asked, "limit", 100, 1, MOST_LIMIT)
         with self.live.state() as state:
-            names = list(state.jobs)
             if after is not None and after not in state.jobs:
                 raise Problem(422, "fault", f"after is {after[:60]!r}; expected the name of a job of this list")
-            begin = 0 if after is None else names.index(after) + 1
-            found = []
-            for name in names[begin:]:
-                record = state.jobs[name]
-                if wanted is None or record.state.value == wanted:
-                    found.append(views.job_object(record))
-                    if len(found) == limit:
-                        break
-            total = len(names)
-        return json_of({"jobs": found, "count": total})
+            found, counts, begun, matching = list[JobRecord](), dict.fromkeys(JobState, 0), after is None, 0
+            for record in state.jobs.values():
+                counts[record.state] += 1
+                if record.state in states and tenant in (None, record.spec.tenant) and text in record.name:
+                    matching += 1
+                    if begun and len(found) < limit:
+                        found.append(record)
+                begun = begun or record.name == after
+            why, place = Why(state), dict(places(state, [record.name for record in found]))
+            listed = [views.job_object(record, {**why.of(record), "place": place.get(record.name)}) for record in found]
+        of_state = {one.value: count for one, count in counts.items()}
+        return json_of({"jobs": listed, "count": sum(counts.values()), "matching": matching, "states": of_state})
 
     def job(self, asked: Asked) -> Response:
         """One job; of one that has ended, all of its events."""
@@ -105,9 +116,9 @@ class Api(Handlers):
             record = state.jobs.get(name)
             found = None
             if record is not None:
-                why = views.why_not_now(state.fleet, record.job) if record.waits else ""
-                found = views.job_object(record)
-                found["why"] = found["why"] or why
+                why = Why(state)
+                said = {**why.of(record), "place": dict(places(state, (name,))).get(name)}
+                found = views.job_object(record, {**said, "starts_by_ms": why.starts_by_ms(record)})
         if found is None:
             found = views.ended_object(self.store.of_job(name))
         if found is None:
@@ -147,7 +158,7 @@ class Api(Handlers):
     async def what_if(self, asked: Asked) -> Response:
         """Explain where a job could start if it came now; nothing changes."""
         self.who(asked, "read")
-        one = fields_in(await body_of(asked), JobRequest)
+        one = fields_in(await self.body(asked), JobRequest)
         job = as_job(f"what if: {one['job']}", spec_of(one))
 
         def look() -> dict[str, Any]:
@@ -167,7 +178,7 @@ class Api(Handlers):
     async def server(self, asked: Asked) -> Response:
         """A server comes, breaks or comes back."""
         who = self.who(asked, "operate")
-        name, body = name_in(asked.path_params, "server"), await body_of(asked)
+        name, body = name_in(asked.path_params, "server"), await self.body(asked)
         one = fields_in(body, ServerRequest)
 
         def prepare(state: State) -> tuple[tuple[ev.Event, ...], Respond]:
@@ -176,10 +187,32 @@ class Api(Handlers):
 
         return await self.submitted(asked, who, body, prepare=prepare)
 
+    async def drain(self, asked: Asked) -> Response:
+        """Servers take no job more, or take jobs again."""
+        who = self.who(asked, "operate")
+        body = await self.body(asked)
+        one = fields_in(body, DrainRequest)
+
+        def prepare(state: State) -> tuple[tuple[ev.Event, ...], Respond]:
+            events, answer = drain_events(state, one, state.now_ms)
+            return events, _done(answer)
+
+        return await self.submitted(asked, who, body, prepare=prepare)
+
+    def drains(self, asked: Asked) -> Response:
+        """Servers that take no job, and what they still hold."""
+        self.who(asked, "read")
+        with self.live.state() as state:
+            found = [
+                {"server": name, "stop_ms": stop_ms, "waits_for": jobs_on(state, (name,))}
+                for name, stop_ms in state.inventory.closed.items()
+            ]
+        return json_of({"servers": found})
+
     async def quota(self, asked: Asked) -> Response:
         """GPUs of a tenant."""
         who = self.who(asked, "operate")
-        name, body = name_in(asked.path_params, "tenant"), await body_of(asked)
+        name, body = name_in(asked.path_params, "tenant"), await self.body(asked)
         gpus = fields_in(body, QuotaRequest)["gpus"]
         event = ev.QuotaSet(name, base_units(QUOTA, gpus))
         return await self.submitted(asked, who, body, (event,), _done({"tenant": name, "gpus": gpus}))
@@ -187,7 +220,7 @@ class Api(Handlers):
     async def region(self, asked: Asked) -> Response:
         """Set what a region can store."""
         who = self.who(asked, "operate")
-        name, body = name_in(asked.path_params, "region"), await body_of(asked)
+        name, body = name_in(asked.path_params, "region"), await self.body(asked)
         storage_tb = fields_in(body, RegionRequest)["storage_tb"]
 
         def prepare(state: State) -> tuple[tuple[ev.Event, ...], Respond]:
@@ -201,7 +234,7 @@ class Api(Handlers):
     async def dataset(self, asked: Asked) -> Response:
         """A dataset, its size, and where it is."""
         who = self.who(asked, "operate")
-        name, body = name_in(asked.path_params, "dataset"), await body_of(asked)
+        name, body = name_in(asked.path_params, "dataset"), await self.body(asked)
         one = fields_in(body, DatasetRequest)
         answer = _done({"dataset": name, "regions": list(one["regions"])})
         return await self.submitted(asked, who, body, prepare=lambda state: (dataset_events(state, name, one), answer))
@@ -221,7 +254,7 @@ class Api(Handlers):
         """Events as they come (server-sent events); ``Last-Event-ID`` is the number of the last one that was seen."""
         self.who(asked, "read")
         last = self.store.last_seq()
-        return self.streams.answer(self._lines(min(last, last_seen(asked, last))))
+        return self.streams.answer(str(asked.state.by), self._lines(min(last, last_seen(asked, last))))
 
     async def _lines(self, after: int) -> AsyncIterator[str]:
         loop, news = asyncio.get_running_loop(), asyncio.Event()

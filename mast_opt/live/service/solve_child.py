@@ -31,6 +31,7 @@ NICENESS = 5
 def run(folder: Path, cancel: threading.Event) -> dict[str, Any]:
     """Solve what is in a folder, and write plan and outcome; returns the outcome."""
     settings = json.loads((folder / SETTINGS).read_text())
+    _limit(settings.pop("memory_mib"), settings.pop("file_mib"))
     with (folder / EVENTS).open("w", encoding="utf-8") as progress:
 
         def on_event(event: Event) -> None:
@@ -44,11 +45,21 @@ def run(folder: Path, cancel: threading.Event) -> dict[str, Any]:
                 write_plan_folder(problem, solution, folder / PLAN)
             found = {"status": solution.status.value, "objective": solution.objective, "bound": solution.bound}
             outcome: dict[str, Any] = {**found, "error": ""}
-        except MastOptError as error:
-            outcome = {"status": FAILED, "objective": None, "bound": None, "error": str(error)}
+        except (MastOptError, MemoryError, OSError) as error:
+            outcome = {"status": FAILED, "objective": None, "bound": None, "error": str(error) or "out of memory"}
     with new_file(folder / OUTCOME) as draft:
         draft.write_text(json.dumps(outcome))
     return outcome
+
+
+def _limit(memory_mib: int, file_mib: int) -> None:
+    """Bound the memory of this process and the files that it writes, where the system can."""
+    if os.name == "posix":
+        import resource
+
+        for what, mib in ((resource.RLIMIT_AS, memory_mib), (resource.RLIMIT_FSIZE, file_mib)):
+            resource.setrlimit(what, (mib * 2**20, resource.getrlimit(what)[1]))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # the write fails instead
 
 
 def main() -> None:

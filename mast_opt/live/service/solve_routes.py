@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from starlette.requests import Request as Asked
@@ -17,7 +18,7 @@ from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
 from mast_opt.live.service.access import Access
-from mast_opt.live.service.handlers import Handlers, body_of, json_of
+from mast_opt.live.service.handlers import Handlers, json_of
 from mast_opt.live.service.live import Live
 from mast_opt.live.service.problems import Problem
 from mast_opt.live.service.requests import SolveRequest, decoded, name_in
@@ -59,7 +60,7 @@ class SolveApi(Handlers):
     async def begin(self, asked: Asked) -> Response:
         """A solve begins."""
         who = self.who(asked, "operate")
-        body = await body_of(asked)
+        body = await self.body(asked)
         request = decoded(body, SolveRequest)
         answer = await self.answered_before(asked, who, body)
         if answer is None:
@@ -100,17 +101,18 @@ class SolveApi(Handlers):
         """Incumbents and bounds as they come (server-sent events); the last message is the solve as it has ended."""
         self.who(asked, "read")
         solve = self.solves.one(name_in(asked.path_params, "solve"))
-        return self.streams.answer(self._incumbents(solve, last_seen(asked, 0)))
+        return self.streams.answer(str(asked.state.by), self._incumbents(solve, last_seen(asked, 0)))
 
     async def _incumbents(self, solve: Solve, after: int) -> AsyncIterator[str]:
         path, number, looks = self.solves.folder_of(solve) / EVENTS, 0, 0
         while True:
             ended = solve.ended
-            lines = await asyncio.to_thread(path.read_text) if path.exists() else ""
+            lines = await asyncio.to_thread(path.read_text, errors="replace") if path.exists() else ""
             whole = lines.splitlines(keepends=True)
             for number, line in enumerate(whole, start=1):
                 if number > after and line.endswith("\n"):
-                    yield message(json.loads(line), number)
+                    with suppress(ValueError):  # a line that the disk has damaged
+                        yield message(json.loads(line), number)
                     after = number
             if ended:
                 yield message(solve_object(solve), event="end")

@@ -18,9 +18,11 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from mast_opt.core.errors import MastOptError
 from mast_opt.core.solve_result import Status
@@ -51,8 +53,11 @@ from mast_opt.live.store.errors import StoreError
 from mast_opt.live.store.records import StoredPlan
 from mast_opt.live.store.sql_store import SqlStore
 from mast_opt.planner.io import read, read_plan, write
+from mast_opt.planner.io.atomic import new_file
 
 MOST_AT_ONCE = 2
+MOST_KEPT = 50
+"""Solves whose folders are kept; those of plans that are carried out are kept in addition."""
 STOP_S = 60.0
 """Seconds that the end of a service waits for its solves; one that takes longer leaves its plan to the next service."""
 RUNNING, STOPPING = "RUNNING", "STOPPING"
@@ -68,6 +73,32 @@ _PATHS: Mapping[str, tuple[str, Callable[[SolveRequest, State], SlowPath]]] = {
     )),
 }  # fmt: skip
 """Path → its own solver, and what makes it; a rack is what fails at once."""
+
+
+@dataclass(frozen=True)
+class SolveLimits:
+    """Limits of a solve that somebody asks for over HTTP."""
+
+    time_s: float = 3600.0
+    threads: int = os.cpu_count() or 1
+    memory_mib: int = 8192
+    """Address space of its process."""
+    file_mib: int = 2048
+    """Size of a file that it writes."""
+
+    def check(self, asked: SolveRequest) -> None:
+        """Refuse a request that asks for more. Raises Problem (422)."""
+        most = (("time_limit_s", asked.time_limit_s, self.time_s), ("threads", asked.threads, self.threads))
+        for name, value, limit in most:
+            if value > limit:
+                raise Problem(422, "fault", f"{name} is {value:g}; this service allows at most {limit:g}")
+
+
+class _Outcome(msgspec.Struct):
+    status: str
+    objective: float | None
+    bound: float | None
+    error: str
 
 
 @dataclass
@@ -89,6 +120,18 @@ class Solve:
     plan: str = ""
     """Empty unless there is one."""
 
+    @classmethod
+    def read(cls, path: Path) -> Solve:
+        """The solve that a file describes; what a later version adds is passed over. Raises OSError, ValueError,
+        TypeError."""
+        found = json.loads(path.read_text())
+        if not isinstance(found, dict) or found.get("id") != path.parent.name:
+            raise ValueError("it does not describe the solve of its folder")
+        solve = cls(**{name: value for name, value in found.items() if name in cls.__dataclass_fields__})
+        if not (isinstance(solve.path, str) and isinstance(solve.checksum, str) and isinstance(solve.asked_ms, int)):
+            raise TypeError("its fields have other types")
+        return solve
+
     @property
     def ended(self) -> bool:
         """Whether its end is in the log."""
@@ -100,10 +143,14 @@ class Solves:
 
     Args:
         folder: of all of them, a folder each; None where a service was given none, and solves nothing.
+        limits: of each.
     """
 
-    def __init__(self, live: Live, store: SqlStore, folder: Path | None) -> None:
+    def __init__(self, live: Live, store: SqlStore, folder: Path | None, limits: SolveLimits | None = None) -> None:
         self._live, self._store, self._folder = live, store, folder
+        self._limits = limits or SolveLimits()
+        self.left_aside: list[str] = []
+        """Files that an earlier service has left and that cannot be read, and why."""
         self._lock = threading.Lock()
         self._solves: dict[str, Solve] = {}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -117,8 +164,12 @@ class Solves:
         """Take up what an earlier service has left; the loop has begun."""
         if self._folder is not None and self._folder.is_dir():
             for path in sorted(self._folder.glob(f"*/{ASKED}")):
-                solve = Solve(**json.loads(path.read_text()))
-                self._solves[solve.id] = solve
+                try:
+                    solve = Solve.read(path)
+                except (OSError, ValueError, TypeError) as error:
+                    self.left_aside.append(f"{path}: {error}")
+                else:
+                    self._solves[solve.id] = solve
         with self._live.state() as state:
             awaited = {path: state.plans.awaited(path) for path in state.plans.paths() if state.plans.awaited(path)}
         for solve in sorted(self._solves.values(), key=lambda one: -one.asked_ms):
@@ -150,6 +201,8 @@ class Solves:
         """Write the present instance for a path, in a folder of its own. ``launch`` or ``discard`` follows. Raises
         Problem: 409 where there is nothing to plan, 429 where enough solves run."""
         root = self._root()
+        self._limits.check(asked)
+        self._tidy(root)
         with self._lock:
             running = sum(not solve.ended for solve in self._solves.values()) + self._beginning
             if running >= MOST_AT_ONCE:
@@ -169,8 +222,10 @@ class Solves:
             folder.mkdir(mode=0o700, parents=True)
             write(question.problem, folder / INSTANCE)
             settings = {name: getattr(asked, name) for name in ("time_limit_s", "gap", "seed", "threads")}
-            (folder / SETTINGS).write_text(json.dumps({"solver": solver, **settings}))
-            (folder / ASKED).write_text(json.dumps(asdict(solve)))
+            settings |= {"solver": solver, "memory_mib": self._limits.memory_mib, "file_mib": self._limits.file_mib}
+            for name, text in ((SETTINGS, json.dumps(settings)), (ASKED, json.dumps(asdict(solve)))):
+                with new_file(folder / name) as draft:
+                    draft.write_text(text)
         except BaseException:
             self._begun()
             raise
@@ -246,6 +301,17 @@ class Solves:
             raise Problem(501, "no-folder", "this service has no folder for plans; start it with --plans")
         return self._folder
 
+    def _tidy(self, root: Path) -> None:
+        """Remove what old solves have left, but for plans that are carried out."""
+        with self._live.state() as state:
+            adopted = {state.plans.progress(path).plan for path in state.plans.paths()}
+        for solve in [one for one in self.all() if one.ended][MOST_KEPT:]:
+            if solve.id not in adopted:
+                self._store.delete_plan(self._live.epoch, solve.id)
+                shutil.rmtree(root / solve.id, ignore_errors=True)
+                with self._lock:
+                    self._solves.pop(solve.id, None)
+
     def _begun(self) -> None:
         with self._lock:
             self._beginning -= 1
@@ -281,17 +347,21 @@ class Solves:
     def _outcome(self, solve: Solve) -> None:
         """Fill in what the process has left."""
         folder, solve.plan = self.folder_of(solve), ""
+        solve.status, solve.objective, solve.bound = LOST, None, None
         try:
-            found: dict[str, Any] = json.loads((folder / OUTCOME).read_text())
-        except (OSError, ValueError):
-            solve.status = LOST
-            with_errors = (folder / ERRORS).is_file()
-            solve.error = (folder / ERRORS).read_text(errors="replace")[-ERROR_CHARACTERS:] if with_errors else ""
+            found = msgspec.json.decode((folder / OUTCOME).read_bytes(), type=_Outcome)
+            if found.status in {status.value for status in Status if status.has_solution}:
+                if found.objective is None:
+                    raise ValueError("it has a plan and no objective")
+                files_checksum(folder / PLAN)
+                solve.plan = solve.id
+        except (OSError, ValueError) as error:
+            solve.error = "" if isinstance(error, FileNotFoundError) else f"its outcome cannot be read: {error}"
+            with suppress(OSError):
+                solve.error += (folder / ERRORS).read_text(errors="replace")[-ERROR_CHARACTERS:]
             return
-        solve.status, solve.objective, solve.bound = found["status"], found["objective"], found["bound"]
-        solve.error = str(found["error"])
-        if solve.status in {status.value for status in Status if status.has_solution}:
-            solve.plan = solve.id
+        solve.status, solve.objective, solve.bound = found.status, found.objective, found.bound
+        solve.error = found.error
 
     def _keep(self, solve: Solve) -> None:
         """Write the plan's row, before the log refers to it."""

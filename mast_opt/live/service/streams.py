@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import AsyncIterator
 
 from starlette.requests import Request as Asked
@@ -13,7 +14,7 @@ from mast_opt.live.service.problems import Problem
 
 PAUSE_S = 15.0
 """Seconds of silence after which a stream says that it is alive."""
-MOST_STREAMS = 100
+MOST_STREAMS, MOST_OF_CLIENT = 100, 10
 ALIVE = ": alive\n\n"
 
 
@@ -34,29 +35,30 @@ class Streams:
     """All streams of a service: not too many, and they end when it does."""
 
     def __init__(self) -> None:
-        self._open = 0
+        self._open: Counter[str] = Counter()
         self._news: set[asyncio.Event] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self.ended = False
 
-    def answer(self, messages: AsyncIterator[str]) -> Response:
+    def answer(self, client: str, messages: AsyncIterator[str]) -> Response:
         """A stream of messages. Raises Problem where there are too many streams."""
-        if self._open >= MOST_STREAMS:
-            raise Problem(429, "streams", f"there are {MOST_STREAMS} streams already", headers={"Retry-After": "30"})
+        if self._open[client] >= MOST_OF_CLIENT or self._open.total() >= MOST_STREAMS:
+            words = f"{client} has {self._open[client]} streams, of {self._open.total()} in all"
+            raise Problem(429, "streams", words, headers={"Retry-After": "30"})
         self._loop = asyncio.get_running_loop()
         return StreamingResponse(
-            self._counted(messages), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
+            self._counted(client, messages), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
         )
 
-    async def _counted(self, messages: AsyncIterator[str]) -> AsyncIterator[str]:
-        self._open += 1
+    async def _counted(self, client: str, messages: AsyncIterator[str]) -> AsyncIterator[str]:
+        self._open[client] += 1
         try:
             async for one in messages:
                 yield one
                 if self.ended:
                     return
         finally:
-            self._open -= 1
+            self._open[client] -= 1
 
     async def pause(self, news: asyncio.Event, seconds: float = PAUSE_S) -> bool:
         """Wait for news, or for the end of the service; False if neither comes."""

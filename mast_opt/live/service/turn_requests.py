@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -117,6 +118,7 @@ class Intake:
 
     Args:
         happened: reports of the host on a server that a request takes out of service or puts into it.
+        most: jobs that may not have ended, in all and of one tenant.
     """
 
     def __init__(
@@ -125,8 +127,9 @@ class Intake:
         store: SqlStore,
         requests: Sequence[Request],
         happened: Callable[[ev.Event], Sequence[ev.Event]],
+        most: tuple[int, int],
     ) -> None:
-        self._state, self._requests, self._happened = state, requests, happened
+        self._state, self._requests, self._happened, self._most = state, requests, happened, most
         self.answers: list[tuple[Request, int, str]] = []
         self.refused: list[tuple[Request, Exception]] = []
         self.reports: list[ev.Event] = []
@@ -144,6 +147,10 @@ class Intake:
                 except (Problem, MastOptError) as error:
                     self.refused.append((request, error))
                     continue
+            full = self._full(events)
+            if full is not None:
+                self.refused.append((request, full))
+                continue
             verdicts: list[str] = []
             for event in events:
                 verdicts.append(self._verdict(event))
@@ -166,6 +173,22 @@ class Intake:
         if isinstance(event, (ev.Cancelled, ev.CapacitySet, ev.DatasetCreated)):
             return ACCEPTED if fits(state, event) else UNKNOWN
         return ACCEPTED
+
+    def _full(self, events: Sequence[ev.Event]) -> Problem | None:
+        """Reason why no job more is taken in; None if there is room."""
+        coming = Counter(one.spec.tenant for one in events if isinstance(one, ev.Submitted))
+        if not coming:
+            return None
+        state, retry = self._state, {"Retry-After": "30"}
+        if len(state.jobs) + coming.total() > self._most[0]:
+            return Problem(
+                429, "full", f"{len(state.jobs):,} jobs have not ended; {self._most[0]:,} may", headers=retry
+            )
+        for tenant, count in coming.items():
+            if state.jobs_of.get(tenant, 0) + count > self._most[1]:
+                words = f"{state.jobs_of[tenant]:,} jobs of tenant {tenant!r} have not ended; {self._most[1]:,} may"
+                return Problem(429, "full", words, headers=retry)
+        return None
 
     def _remembered(self, job: str) -> str:
         """Take in a job; it may end within the turn."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from mast_opt.live.loop.event_log import fields_of
@@ -13,9 +14,6 @@ from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
 from mast_opt.problems.job_placement.live_fleet.types import Job
 from mast_opt.problems.job_placement.units import WHOLE
 
-MOST_SAID = 5
-"""Most clusters of which a job says why it does not start there."""
-
 
 def event_object(stored: Stored) -> dict[str, Any]:
     """JSON of an event, as in a log of text."""
@@ -24,8 +22,8 @@ def event_object(stored: Stored) -> dict[str, Any]:
     return {"seq": stored.seq, "at_ms": stored.at_ms, "event": type(event).__name__, **by, **fields_of(event)}
 
 
-def job_object(record: JobRecord) -> dict[str, Any]:
-    """JSON of a job that has not ended."""
+def job_object(record: JobRecord, why: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """JSON of a job that has not ended, with what is said of its waiting."""
     return {
         "job": record.name,
         "state": record.state.value,
@@ -37,8 +35,8 @@ def job_object(record: JobRecord) -> dict[str, Any]:
         "attempt": record.attempt,
         "region": record.region,
         "servers": {share.server: share.tasks for share in record.shares},
-        "why": record.held or (f"{len(record.blockers)} jobs still stop there" if record.blockers else ""),
         "cancelled": record.cancelled,
+        **(why or {}),
     }
 
 
@@ -76,7 +74,11 @@ def fleet_object(state: State) -> dict[str, Any]:
             "gpu_type": server.gpu_type,
             "gpus": server.gpus,
             "used": used.get(server.name, 0) / WHOLE,
-            "state": "up" if server.name in state.inventory.up else "down",
+            "state": "down"
+            if server.name not in state.inventory.up
+            else "closed"
+            if server.name in state.inventory.closed
+            else "up",
         }
         for server in state.inventory.server_of.values()
     ]
@@ -113,14 +115,6 @@ def bid_object(bid: Bid) -> dict[str, Any]:
         "over_quota": bid.over_quota,
         "proven": bid.proven,
     }
-
-
-def why_not_now(fleet: Fleet, job: Job) -> str:
-    """Reasons that rule out every cluster, each once; empty where the job could start now."""
-    clusters = fleet.explain(job)
-    if any(one.fits for one in clusters):
-        return ""
-    return "; ".join(dict.fromkeys(f"{one.cluster}: {one.words}" for one in clusters[:MOST_SAID]))
 
 
 def why_waiting(log: list[Stored]) -> str:

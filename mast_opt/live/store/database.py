@@ -42,6 +42,10 @@ class Database(Protocol):
         """The event that was confirmed last; 0 if none was."""
         ...
 
+    def left_aside(self) -> list[str]:
+        """Files that were damaged when it was opened, and what was done about them."""
+        ...
+
     def damage(self) -> str:
         """Damage of the database's files, after a look at all of them; empty if there is none."""
         ...

@@ -106,6 +106,10 @@ class PostgresqlDatabase:
         """Return 0: nothing is confirmed here."""
         return 0
 
+    def left_aside(self) -> list[str]:
+        """Return nothing: there are no files here."""
+        return []
+
     def damage(self) -> str:
         """Return an empty text: the server's own tools check its files."""
         return ""

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 
 from mast_opt.live.loop.events import Stored
 from mast_opt.live.store.codec import START, body_of, chained, digest_of, dumps, event_from
-from mast_opt.live.store.database import Database
+from mast_opt.live.store.database import Database, Row
 from mast_opt.live.store.errors import Conflict, CorruptStore, Fenced, LeadHeld, StoreError
 from mast_opt.live.store.records import Answer, Batch, Lead, OpenCommand, Snapshot, StoredPlan
 from mast_opt.live.store.schema import LOG_FORMAT, MIGRATIONS, VERSION
@@ -39,6 +39,8 @@ class SqlStore:
         self._clock = clock
         self._mutex = threading.RLock()
         self._tail: tuple[int, bytes] | None = None
+        self.left_aside = database.left_aside()
+        """Rows and files that are not what was written, and without which the log is whole."""
         self._seen: tuple[int, int, float] | None = None
         """Epoch and renewals of another leader, and since when they are the same."""
         try:
@@ -95,9 +97,12 @@ class SqlStore:
     def _base(self) -> tuple[int, bytes]:
         """Number and chain of the last event that is not kept any more."""
         rows = self._db.execute("SELECT seq, chain FROM base WHERE one = 1")
-        if not rows:
+        if rows:
+            return rows[0][0], bytes(rows[0][1])
+        first = self._db.execute("SELECT MIN(seq) FROM events")[0][0]
+        if first not in (None, 1):
             raise CorruptStore("the store does not say where its log begins; restore a backup")
-        return rows[0][0], bytes(rows[0][1])
+        return 0, START
 
     # --- lead ---
 
@@ -118,9 +123,11 @@ class SqlStore:
         """
         with self._mutex, self._db.transaction():
             lead, locked = self.lead(), self._db.hold_lock()
-            if lead is None:
-                self._db.insert("lead", ("one", "holder", "epoch", "renewals", "released"), [(1, holder, 1, 0, 0)])
-                return 1
+            if lead is None:  # or its row is lost: no epoch comes twice
+                ((last,),) = self._db.execute("SELECT COALESCE(MAX(epoch), 0) FROM events")
+                row = 1, holder, last + 1, 0, 0
+                self._db.insert("lead", ("one", "holder", "epoch", "renewals", "released"), [row])
+                return int(last) + 1
             if not (locked or lead.released or self._is_silent(lead, ttl_s)):
                 raise LeadHeld(lead.holder, lead.epoch)
             self._db.execute(
@@ -217,6 +224,9 @@ class SqlStore:
         if batch.answers:
             said = [(one.principal, one.key, one.digest, one.status, one.body, one.at_ms) for one in batch.answers]
             columns = ("principal", "key", "request", "status", "body", "at_ms", "digest")
+            for one in said:  # the answer that was there is damaged
+                if f"the answer to request {one[1]} is not what was written" in self.left_aside:
+                    self._db.execute("DELETE FROM answers WHERE principal = ? AND key = ?", one[:2])
             self._db.insert("answers", columns, [(*row, digest_of(*row)) for row in said])
         return seq, chain
 
@@ -296,10 +306,17 @@ class SqlStore:
         """Commands without an answer, in order."""
         with self._mutex:
             rows = self._db.execute("SELECT id, seq, kind, body, digest FROM commands ORDER BY seq, id")
-        for row in rows:
-            if bytes(row[4]) != digest_of(*row[:4]):
-                raise CorruptStore(f"command {row[0]} is not what was written; restore a backup")
-        return [OpenCommand(row[0], row[2], json.loads(row[3])) for row in rows]
+        sound = [row for row in rows if self._is_sound(row, f"command {row[0]}")]
+        return [OpenCommand(row[0], row[2], json.loads(row[3])) for row in sound]
+
+    def _is_sound(self, row: Row, what: str) -> bool:
+        """Whether a row is what was written; one that is not is left aside."""
+        if row[-1] is not None and bytes(row[-1]) == digest_of(*row[:-1]):
+            return True
+        words = f"{what} is not what was written"
+        if words not in self.left_aside:
+            self.left_aside.append(words)
+        return False
 
     def answer(self, principal: str, key: str) -> Answer | None:
         """The stored answer to a request; None if it is not known."""
@@ -309,10 +326,8 @@ class SqlStore:
                 "WHERE principal = ? AND key = ?",
                 (principal, key),
             )
-        if not rows:
+        if not rows or not self._is_sound(rows[0], f"the answer to request {key}"):
             return None
-        if bytes(rows[0][6]) != digest_of(*rows[0][:6]):
-            raise CorruptStore(f"the answer to request {key} is not what was written; restore a backup")
         return Answer(*rows[0][:6])
 
     # --- plans, snapshots, retention ---
@@ -326,15 +341,21 @@ class SqlStore:
             self._db.execute("DELETE FROM plans WHERE id = ?", (plan.id,))
             self._db.insert("plans", PLAN_COLUMNS, [(*row, digest_of(*row))])
 
+    def delete_plan(self, epoch: int, name: str) -> None:
+        """Delete the record of a plan. Raises Fenced."""
+        with self._mutex, self._db.transaction():
+            self._fence(epoch)
+            self._db.execute("DELETE FROM plans WHERE id = ?", (name,))
+
     def plans(self) -> list[StoredPlan]:
         """Records of every stored plan, the newest first."""
         with self._mutex:
             rows = self._db.execute(f"SELECT {', '.join(PLAN_COLUMNS)} FROM plans ORDER BY at_ms DESC, id")
-        for row in rows:
-            if bytes(row[-1]) != digest_of(*row[:-1]):
-                raise CorruptStore(f"plan {row[0]} is not what was written; restore a backup")
         found = []
-        for name, path, folder, checksum, instance, status, objective, bound, at_ms, _ in rows:
+        for row in rows:
+            if not self._is_sound(row, f"plan {row[0]}"):
+                continue
+            name, path, folder, checksum, instance, status, objective, bound, at_ms, _ = row
             lowest = None if bound is None else float(bound)
             found.append(StoredPlan(name, path, folder, checksum, instance, status, float(objective), lowest, at_ms))
         return found
@@ -400,6 +421,8 @@ class SqlStore:
             raise CorruptStore(f"the database is damaged ({words}); restore a backup")
         for principal, key in keys:
             self.answer(principal, key)
+        if self.left_aside:
+            raise CorruptStore(f"{'; '.join(self.left_aside)}; restore a backup")
         return count
 
     def close(self) -> None:

@@ -118,12 +118,18 @@ class SqliteDatabase:
         if not found:
             return 0
         text, _, check = found.decode("ascii", "replace").strip().partition(" ")
-        if not text.isdecimal() or check != f"{zlib.crc32(text.encode()):08x}":
-            raise CorruptStore(
-                f"{self._folder / HEAD} is damaged, so that nobody can say how far the log had come; restore a backup, "
-                "or delete this file if you are sure that the log is whole"
-            )
-        return int(text)
+        return int(text) if text.isdecimal() and check == f"{zlib.crc32(text.encode()):08x}" else 0
+
+    def left_aside(self) -> list[str]:
+        """Say that the head is damaged; the log itself is checked as it is read."""
+        assert self._head is not None
+        found = os.pread(self._head, 64, 0)
+        if not found or self.confirmed():
+            return []
+        kept = self._folder / f"{HEAD}.damaged"
+        kept.write_bytes(found)
+        os.ftruncate(self._head, 0)
+        return [f"{self._folder / HEAD}, now {kept.name}: nobody can say whether the log was longer"]
 
     def damage(self) -> str:
         """Damage that SQLite's own check finds; empty if there is none."""

@@ -38,7 +38,7 @@ from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
 from mast_opt.problems.job_placement.live_fleet.snapshot_format import VERSION as FLEET_VERSION
 from mast_opt.problems.job_placement.live_fleet.types import Job, Part, Server, Share
 
-MAGIC = b"mast-opt state 2\n"
+MAGIC = b"mast-opt state 3\n"
 DIGEST = 16
 
 

@@ -1,0 +1,133 @@
+"""Connections of the web server: so many, heads of so many bytes, and no waiting for one that says nothing.
+
+Where there are as many connections as there may be, a new one takes the place of one that has not sent a whole request:
+the oldest of the client that has the most. So who holds connections open keeps nobody out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import ClassVar
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+MOST_CONNECTIONS = 1000
+MOST_HEAD_BYTES = 64 * 2**10
+HEAD_S = 10.0
+"""Seconds in which the head of a request has to be there."""
+
+
+class Room:
+    """Connections that there are, and those among them that have not sent a whole request.
+
+    Args:
+        most: how many there may be.
+    """
+
+    def __init__(self, most: int = MOST_CONNECTIONS) -> None:
+        self._most = most
+        self._of: Counter[str] = Counter()
+        self._idle: dict[LimitedConnection, None] = {}
+
+    def enter(self, one: LimitedConnection) -> bool:
+        """Let a connection in, perhaps in the place of another one; False if there is no room."""
+        if self._of.total() >= self._most:
+            (most, _), *_ = self._of.most_common(1)
+            other = next((idle for idle in self._idle if idle.address == most), None)
+            other = other or next(iter(self._idle), None)
+            if other is None:
+                return False
+            self.leave(other)
+            other.transport.abort()
+        self._of[one.address] += 1
+        self._idle[one] = None
+        one.counted = True
+        return True
+
+    def leave(self, one: LimitedConnection) -> None:
+        """Forget a connection."""
+        self._idle.pop(one, None)
+        if one.counted:
+            one.counted = False
+            self._of[one.address] -= 1
+            if not self._of[one.address]:
+                del self._of[one.address]
+
+    def asks(self, one: LimitedConnection) -> None:
+        """Note that a connection has sent a whole request."""
+        self._idle.pop(one, None)
+
+    def rests(self, one: LimitedConnection) -> None:
+        """Note that a connection was answered."""
+        if one.counted:
+            self._idle[one] = None
+
+
+class LimitedConnection(HttpToolsProtocol):
+    """A connection within limits; ``limited`` makes the class of a server."""
+
+    room: ClassVar[Room]
+
+    address = ""
+    counted = False
+    """Whether the room counts it."""
+    _head, _in_head = 0, True
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Let the connection in, or end it."""
+        super().connection_made(transport)
+        self.address = self.client[0] if self.client else ""
+        if self.room.enter(self):
+            self._wait()
+        else:
+            transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self.room.leave(self)
+        self._go_on()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Read on, up to the most that a head may have."""
+        super().data_received(data)
+        if self._in_head:
+            self._head += len(data)
+            if self._head > MOST_HEAD_BYTES:
+                self.transport.abort()
+            elif self._timer is None:
+                self._wait()
+
+    def on_headers_complete(self) -> None:
+        """Begin a request."""
+        self._go_on()
+        self._in_head, self._head = False, 0
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Note that a request is there whole."""
+        self._in_head = True
+        self.room.asks(self)
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Note that a request was answered."""
+        super().on_response_complete()
+        if not self.pipeline:
+            self.room.rests(self)
+
+    def _wait(self) -> None:
+        """Give the client its time for a head."""
+        self._timer = self.loop.call_later(HEAD_S, self.transport.abort)
+
+    def _go_on(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def limited(most: int = MOST_CONNECTIONS) -> type[LimitedConnection]:
+    """The connections of one server."""
+    return type("LimitedConnection", (LimitedConnection,), {"room": Room(most)})

@@ -1,0 +1,106 @@
+"""Reasons of jobs that wait, in one line each: what keeps a job, what would have to happen, and its place in the queue.
+
+Equal jobs have equal reasons, which are worked out once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from mast_opt.live.loop.job_states import WAITING
+from mast_opt.live.loop.jobs import JobRecord
+from mast_opt.live.loop.outlook import first_fit
+from mast_opt.live.loop.state import State
+from mast_opt.problems.job_placement.live_fleet.answers import Refused
+from mast_opt.problems.job_placement.units import WHOLE
+
+NEVER = frozenset({"size", "task", "gpu-type", "data-and-type"})
+"""Codes of what no end of another job helps."""
+_SHORT = ("gpus", "cpu", "memory", "fragmented", "out-of-service")
+"""Codes of clusters that would hold a job, the most telling first."""
+
+
+class Why:
+    """Reasons of waiting jobs as a state is now."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._within_mgpu: Counter[str] = Counter()
+        """Tenant → what its jobs hold within its quota."""
+        if state.tenants.quota_mgpu:
+            for record in state.jobs.values():
+                self._within_mgpu[record.spec.tenant] += 0 if record.over_quota else record.mgpu
+        self._known: dict[tuple[object, ...], tuple[str, bool]] = {}
+
+    def of(self, record: JobRecord) -> dict[str, Any]:
+        """Reason of a job that waits, empty for another one, and whether it can never run as the fleet is."""
+        if record.state not in WAITING:
+            blockers = len(record.blockers)
+            return {"why": f"{blockers} jobs still stop there" if blockers else "", "never": False}
+        spec = record.spec
+        key = spec.tier, spec.shape, spec.datasets, spec.tenant, spec.preemptible, record.bound
+        if key not in self._known:
+            self._known[key] = self._reason(record)
+        words, never = self._known[key]
+        return {"why": "; ".join(filter(None, (record.held, words))), "never": never}
+
+    def _reason(self, record: JobRecord) -> tuple[str, bool]:
+        fleet, job = self._state.fleet, record.job
+        found = fleet.place(job)
+        if not isinstance(found, Refused):
+            return "it fits, and waits for its turn" if not record.held else "", False
+        words = found.reason
+        if found.code in NEVER:
+            return f"{words}: it can never run as the fleet is", True
+        if found.code == "data":
+            return f"{words}; a copy of it would have to be made where there is room", False
+        clusters = fleet.explain(job)
+        if not any(one.fits or one.code in _SHORT for one in clusters):
+            return f"{words}: {'; '.join(sorted({one.words for one in clusters}))}; it can never run as it is", True
+        short = [one for one in clusters if one.code in _SHORT]
+        if short:
+            nearest = min(short, key=lambda one: (_SHORT.index(one.code), one.cluster))
+            gpus = record.asked_mgpu / WHOLE / record.spec.tasks
+            many = f"{record.spec.tasks:,} times {gpus:g} GPUs" if record.spec.tasks > 1 else f"{gpus:g} GPUs"
+            words = f"no cluster has {many} free for it; {nearest.cluster}: {nearest.words}"
+        return "; ".join(filter(None, (self._over_quota(record), words))), False
+
+    def _over_quota(self, record: JobRecord) -> str:
+        """Words on a job that its tenant's quota does not cover; empty for another one."""
+        tenant = record.spec.tenant
+        quota = self._state.tenants.quota_mgpu.get(tenant)
+        over = 0 if quota is None else self._within_mgpu[tenant] + record.asked_mgpu - quota
+        if over <= 0:
+            return ""
+        return f"over the quota of {tenant} by {over / WHOLE:g} GPUs, so it comes after all work within quotas"
+
+    def starts_by_ms(self, record: JobRecord) -> int | None:
+        """Time by which a job fits if every running one ends at its limit; None where limits do not say."""
+        state = self._state
+        if not record.waits:
+            return None
+        running = ((one.ends_by_ms(state.now_ms), one.name) for one in state.jobs.values() if one.shares)
+        there = set(state.fleet.running())
+        ends = sorted((at, name) for at, name in running if at is not None and name in there)
+        found = first_fit(state.fleet, record.job, ends) if ends else None
+        return None if found is None else found[0]
+
+
+def places(state: State, names: Collection[str]) -> Iterator[tuple[str, int]]:
+    """These waiting jobs with their places in the queue: by tier, then by submission."""
+    wanted = {name for name in names if state.jobs[name].state in WAITING}
+    if not wanted:
+        return
+    at_most = max(state.jobs[name].spec.tier for name in wanted)
+    of_tier = [0] * (at_most + 1)
+    found: dict[str, tuple[int, int]] = {}
+    for record in state.jobs.values():
+        tier = record.spec.tier
+        if tier <= at_most and record.state in WAITING:
+            of_tier[tier] += 1
+            if record.name in wanted:
+                found[record.name] = tier, of_tier[tier]
+    for name, (tier, place) in found.items():
+        yield name, sum(of_tier[:tier]) + place

@@ -1,0 +1,245 @@
+"""One client at its limit leaves the others, and the probes, as they are."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import httpx
+import pytest
+import uvicorn
+
+from mast_opt.live.service import connections, handlers
+from mast_opt.live.service.access import MOST_READS, Access
+from mast_opt.live.service.app import build
+from mast_opt.live.service.live import Live
+from mast_opt.live.service.problems import Problem
+from mast_opt.live.service.requests import SolveRequest
+from mast_opt.live.service.solve_files import ASKED
+from mast_opt.live.service.solves import MOST_KEPT, Solve, SolveLimits, Solves
+from mast_opt.live.service.streams import MOST_OF_CLIENT
+from mast_opt.live.store.sql_store import SqlStore
+from tests.platforms import needs
+from tests.service.loops import running, submit, web
+from tests.service.test_live import until
+
+MOST = 8
+
+
+@contextmanager
+def listening(folder: Path, access: Access | None = None) -> Iterator[tuple[str, int, Live, SqlStore]]:
+    """A server with few connections, in this process."""
+    with running(folder) as (live, store):
+        listener = socket.create_server(("127.0.0.1", 0))
+        config = uvicorn.Config(
+            build(live, store, access or Access(None)), http=connections.limited(MOST), log_level="error", ws="none"
+        )
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        until(lambda: server.started)
+        port = listener.getsockname()[1]
+        yield f"http://127.0.0.1:{port}/", port, live, store
+        server.should_exit = True
+        thread.join()
+        listener.close()
+
+
+def _opened(stack: ExitStack, port: int, said: bytes = b"") -> socket.socket:
+    one = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+    one.sendall(said)
+    return one
+
+
+@pytest.mark.parametrize(
+    "said", [b"", b"GET /livez HTTP/1.1\r\nHost: localh", b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\n"]
+)
+def test_connections_that_say_nothing_keep_nobody_out(tmp_path: Path, said: bytes) -> None:
+    with listening(tmp_path) as (url, port, _, _), ExitStack() as stack:
+        for _ in range(3 * MOST):
+            _opened(stack, port, said)
+            time.sleep(0.002)
+        for _ in range(3):
+            assert httpx.get(url + "livez").status_code == 200
+        assert httpx.post(url + "v1/jobs", json={"job": "a"}).status_code == 201
+
+
+def test_slow_bodies_keep_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    head = b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"
+    with listening(tmp_path) as (url, port, _, _), ExitStack() as stack:
+        for _ in range(3 * MOST):
+            _opened(stack, port, head)
+        assert httpx.get(url + "livez").status_code == 200
+        monkeypatch.setattr(handlers, "BODY_S", 0.05)
+        one = _opened(stack, port, head)
+        assert b" 408 " in one.recv(4096)
+
+
+def test_a_head_that_does_not_come_or_does_not_end_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "HEAD_S", 0.1)
+    with listening(tmp_path) as (url, port, _, _), ExitStack() as stack:
+        for said in (b"", b"GET / HTTP/1.1\r\n"):
+            assert _closed(_opened(stack, port, said))
+        endless = _opened(stack, port, b"GET / HTTP/1.1\r\nX: ")
+        with pytest.raises(ConnectionError):
+            _sent_until_closed(endless)
+        again = _opened(stack, port, b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert b" 200 " in again.recv(4096)
+        again.sendall(b"GET /livez HT")
+        assert _closed(again)
+        assert httpx.get(url + "livez").status_code == 200
+
+
+def _sent_until_closed(one: socket.socket) -> None:
+    for _ in range(1000):
+        one.sendall(b"a" * 1024)
+        time.sleep(0.0005)
+
+
+def _closed(one: socket.socket) -> bool:
+    one.settimeout(30)
+    with suppress(ConnectionError):
+        while one.recv(4096):
+            pass
+    return True
+
+
+def test_a_chunked_body_has_a_limit_too(tmp_path: Path) -> None:
+    with listening(tmp_path) as (url, _, _, _):
+
+        def parts() -> Iterator[bytes]:
+            for _ in range(9):
+                yield b" " * 2**20
+
+        answer = httpx.post(url + "v1/jobs", content=parts(), headers={"content-type": "application/json"})
+        assert answer.status_code == 413
+
+
+def test_streams_of_one_client_leave_those_of_others(tmp_path: Path) -> None:
+    access = Access(tmp_path / "tokens.json")
+    tokens = {who: access.add(who, ["read"]) for who in ("ada", "eve")}
+    headers = {who: {"Authorization": f"Bearer {token}"} for who, token in tokens.items()}
+    with running(tmp_path / "state") as (live, store):
+        from mast_opt.live.service.streams import Streams
+
+        streams = Streams()
+        streams._open["ada"] = MOST_OF_CLIENT
+        client = web(build(live, store, access, streams=streams))
+        assert client.get("/v1/events/stream", headers=headers["ada"]).status_code == 429
+        streams.ended = True  # a stream says one thing, and ends
+        assert client.get("/v1/events/stream", headers=headers["eve"] | {"Last-Event-ID": "0"}).status_code == 200
+        assert streams._open["eve"] == 0
+        for _ in range(MOST_READS):
+            access.begin("ada")
+        assert client.get("/v1/jobs", headers=headers["ada"]).status_code == 429
+        for _ in range(2 * MOST_READS):
+            assert client.get("/v1/jobs", headers=headers["eve"]).status_code == 200
+            assert client.get("/v1/nothing", headers=headers["eve"]).status_code == 404
+            assert client.get("/v1/jobs/none", headers=headers["eve"]).status_code == 404
+        assert client.get("/livez").status_code == 200
+
+
+def test_bodies_of_one_client_together(tmp_path: Path) -> None:
+    access = Access(None)
+    with running(tmp_path) as (live, store):
+        client = web(build(live, store, access))
+        access.body_bytes["local"] = handlers.MOST_BODY_BYTES
+        assert client.post("/v1/jobs", json={"job": "a"}).status_code == 429
+        access.body_bytes["local"] = 0
+        assert client.post("/v1/jobs", json={"job": "a"}).status_code == 201
+        assert access.body_bytes["local"] == 0
+
+
+def test_requests_of_one_client_that_wait_leave_room_for_others(tmp_path: Path) -> None:
+    with running(tmp_path, most_waiting=8) as (live, _):
+        with live._lock:
+            until(lambda: not live._waiting)
+            found = [submit(live, f"a{number}", by="ada local 1") for number in range(8)]
+            refused = [one for one in found if one.done()]
+            assert all(getattr(one.exception(), "status", 0) == 429 for one in refused)
+            assert len(refused) == 6
+            assert not submit(live, "b", by="eve local 1").done()
+        until(lambda: all(one.done() for one in found))
+        assert submit(live, "c", by="ada local 1").result(60)[0] == 201
+        assert live._asking.total() == 0
+
+
+def test_jobs_that_have_not_ended_have_a_limit(tmp_path: Path) -> None:
+    with running(tmp_path, most_jobs=6, most_jobs_of_tenant=4) as (live, store):
+        client = web(build(live, store, Access(None)))
+
+        def post(tenant: str, *names: str) -> int:
+            body = [{"job": name, "tenant": tenant, "duration_s": 999, "gpus": 8} for name in names]
+            return int(client.post("/v1/jobs", json=body).status_code)
+
+        assert post("x", *"abcd") == 201
+        assert (post("x", "e"), post("y", *"efg"), post("y", *"ef")) == (429, 429, 201)
+        assert post("z", "g") == 429
+        assert client.delete("/v1/jobs/d").status_code == 202
+        until(lambda: post("z", "g") == 201)
+        assert live._engine.state.jobs_of["z"] == 1
+
+
+def test_a_busy_loop_leaves_the_probes(tmp_path: Path) -> None:
+    with listening(tmp_path) as (url, _, live, _):
+        with live._lock:
+            threads = [threading.Thread(target=_ask, args=(url + "v1/fleet",), daemon=True) for _ in range(MOST - 2)]
+            for thread in threads:
+                thread.start()
+            assert httpx.get(url + "livez", timeout=30).status_code == 200
+            assert httpx.get(url + "readyz", timeout=30).status_code == 200
+        for thread in threads:
+            thread.join()
+
+
+def _ask(url: str) -> None:
+    httpx.get(url, timeout=60)
+
+
+def test_what_a_solve_may_ask_for() -> None:
+    limits = SolveLimits(time_s=60, threads=2)
+    limits.check(SolveRequest(path="data", time_limit_s=60, threads=2))
+    for asked in (SolveRequest(path="data", time_limit_s=61), SolveRequest(path="data", time_limit_s=1, threads=3)):
+        with pytest.raises(Problem, match="allows at most"):
+            limits.check(asked)
+
+
+@pytest.mark.second_tier
+@needs("file size limits")
+@pytest.mark.parametrize(("memory_mib", "file_mib", "words"), [(8192, 0, "OSError"), (300, 9, "MemoryError")])
+def test_memory_and_files_of_a_solve_are_limited(memory_mib: int, file_mib: int, words: str, tmp_path: Path) -> None:
+    program = (
+        "import sys; from mast_opt.live.service.solve_child import _limit\n"
+        f"_limit({memory_mib}, {file_mib})\n"
+        "try:\n    bytearray(2**30) if sys.argv[1] == 'MemoryError' else open(sys.argv[2], 'wb', 0).write(b'x' * 99)\n"
+        "except (MemoryError, OSError) as error: print(type(error).__name__)"
+    )
+    command = [sys.executable, "-c", program, words, str(tmp_path / "x")]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ).stdout
+    assert said.strip() == words
+
+
+def test_folders_of_old_solves_go(tmp_path: Path) -> None:
+    folder = tmp_path / "plans"
+    for number in range(MOST_KEPT + 3):
+        own = folder / f"data-{number}"
+        own.mkdir(parents=True)
+        asked = {"id": own.name, "path": "data", "solver": "tetris", "by": "", "checksum": "", "asked_ms": number}
+        (own / ASKED).write_text(json.dumps(asked))
+    with running(tmp_path / "state") as (live, store):
+        solves = Solves(live, store, folder)
+        solves.resume()
+        assert isinstance(solves.one("data-0"), Solve)
+        solves._tidy(folder)
+        assert {path.name for path in folder.iterdir()} == {f"data-{number}" for number in range(3, MOST_KEPT + 3)}
+        assert len(solves.all()) == MOST_KEPT

@@ -156,6 +156,15 @@ class Actions:
             raise UsageError(f"dataset {dataset} cannot be deleted in {region}; it is not there, or nowhere else")
         self._take(ev.ReplicaDropped(dataset, region))
 
+    def promise(self, name: str, region: str, by_ms: int | None, servers: tuple[str, ...]) -> None:
+        """Give a waiting job a reservation, or a better one; see ``events.Promised``. That it is kept is up to the
+        policy."""
+        self._take(ev.Promised(name, region, by_ms, servers))
+
+    def end_promise(self, name: str, why: str) -> None:
+        """End the reservation of a waiting job for one of ``job_events.PROMISES_END``."""
+        self._take(ev.PromiseEnded(name, why))
+
     def mark_inadmissible(self, name: str, why: str, code: str) -> None:
         """Take a waiting job out of the queue until ``requeue``. ``code`` is that of ``Refused``."""
         self._take(ev.Refused(name, why, code))

@@ -37,6 +37,8 @@ from mast_opt.live.loop.job_events import (
     JobSpec,
     Key,
     Placed,
+    Promised,
+    PromiseEnded,
     Queued,
     Refused,
     Resized,
@@ -84,6 +86,8 @@ __all__ = [
     "Placed",
     "PlanAdopted",
     "PlanStep",
+    "PromiseEnded",
+    "Promised",
     "Queued",
     "QuotaSet",
     "Refused",
@@ -114,7 +118,7 @@ FORMAT = "mast-opt-log/1"
 JOB_EVENTS: frozenset[type[Event]] = frozenset(
     (
         *(Submitted, Cancelled, Queued, Refused, Bound, Placed, StopAsked, Started, Stopped, Finished),
-        *(Failed, Adopted, Resized, Shared),
+        *(Failed, Adopted, Resized, Shared, Promised, PromiseEnded),
     )
 )
 """Events about jobs."""

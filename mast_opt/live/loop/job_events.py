@@ -200,6 +200,38 @@ class Resized(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Promised(Event):
+    """A waiting job has a reservation in a region, or a better one than before. Other jobs start there only if they
+    leave it that, so it is placed at ``by_ms`` at the latest, there or elsewhere, unless ``PromiseEnded`` says why
+    not."""
+
+    job: str
+    region: str
+    by_ms: int | None
+    """Time when it fits if all work that it waits for ends at its limit; None where limits do not say."""
+    servers: tuple[str, ...]
+    """Servers where it fits then."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromiseEnded(Event):
+    """A waiting job has its reservation no longer."""
+
+    job: str
+    why: str
+    """One of ``PROMISES_END``."""
+
+
+PROMISES_END = (SERVER, QUOTA, DATA, TIER, OVERRUN, ADOPTED, BOUND) = (
+    *("server", "quota", "data", "more-important", "overrun", "adopted", "bound"),
+)
+"""Reasons for which promises end: a server of the region went out of service, shrank or is to move; quotas, or what
+tenants use of them, gave jobs other tiers; data of the job is no longer in the region; more important work came; work
+started later or ran longer than its limit said; a host reported work of its own; the job may run in another region
+only."""
+
+
+@dataclass(frozen=True, slots=True)
 class Shared(Event):
     """Two jobs are to run on the same GPUs: the first one holds them, and goes on; the second one is placed there by
     the ``Placed`` that follows. When one of them has gone, the other has the GPUs for itself."""

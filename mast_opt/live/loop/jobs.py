@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from mast_opt.live.loop.demand import DemandClass
-from mast_opt.live.loop.events import JobSpec
+from mast_opt.live.loop.events import JobSpec, Promised
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.problems.job_placement.live_fleet.types import Job, Share
 
@@ -111,6 +111,8 @@ class JobRecord:
     """Whether its partner holds the GPUs, so that ``mgpu`` is 0."""
     blockers: set[str] = field(default_factory=set)
     """Jobs that still stop on servers where this one starts."""
+    promise: Promised | None = None
+    """Reservation that it has while it waits."""
 
     def ends_by_ms(self, now_ms: int) -> int | None:
         """Latest time at which it gives back the servers that it holds; None if it has no time limit."""

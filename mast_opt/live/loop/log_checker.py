@@ -44,6 +44,7 @@ from mast_opt.live.loop.events import (
     Stored,
     Submitted,
 )
+from mast_opt.live.loop.promise_checker import PromiseCheck
 from mast_opt.live.loop.server_checker import ServerCheck, need_of
 from mast_opt.live.loop.work_checker import Hold, WorkChecker
 
@@ -56,7 +57,7 @@ class Violation:
     """The event; 0 where it is about the end of the log."""
     what: str
     """``order``, ``job``, ``attempt``, ``server``, ``gang``, ``level``, ``capacity``, ``gpu``, ``data``, ``storage``,
-    ``plan``, ``region``, ``share``, ``victim``, ``work`` or ``lost``."""
+    ``plan``, ``region``, ``share``, ``promise``, ``victim``, ``work`` or ``lost``."""
     words: str
 
     def __str__(self) -> str:
@@ -92,6 +93,7 @@ def check_log(
     checker = _Checker(replicas, residency or {}, limited, WorkChecker(durations, speeds or {}, packed or {}))
     for stored in log:
         checker.take(stored)
+    checker.promises.check_end(checker.now)
     if all_end:
         checker.check_end()
     return tuple(checker.found)
@@ -115,6 +117,7 @@ class _Checker:
         self.data = DataCheck(self.wrong, replicas or {})
         self.residency = residency
         self.limited = set(limited)
+        self.promises = PromiseCheck(self.wrong, self.jobs, self.servers, self.limited)
         self.work = work
         self.holders: dict[str, set[str]] = {}
         """Server → jobs that hold a part of it."""
@@ -133,6 +136,7 @@ class _Checker:
             self.wrong("order", f"its time {stored.at_ms} ms lies before {was} ms")
         self.now = max(was, stored.at_ms)
         kind = type(stored.event)
+        self.promises.take(stored.event, self.now)
         if kind in _HANDLERS:
             _HANDLERS[kind](self, stored.event)
         if kind in _SERVERS:

@@ -45,6 +45,10 @@ class Snapshot:
         self.has_quotas = bool(state.tenants.quota_mgpu or state.tenants.typed)
         """Whether any tenant has a quota, be it of a GPU type."""
 
+    def working_on(self, server: str) -> list[JobRecord]:
+        """The jobs that start or run on a server, and were not asked to stop."""
+        return [self._state.jobs[name] for name in self._state.fleet.jobs_on(server)]
+
     def tier(self, record: JobRecord) -> int:
         """The tier of a job after quotas: the lowest one if the job would take its tenant over the quota."""
         state = self._state

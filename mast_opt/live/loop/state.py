@@ -15,6 +15,7 @@ from mast_opt.live.loop.fleet_work import FleetWork
 from mast_opt.live.loop.handovers import Handovers
 from mast_opt.live.loop.holdings import Holdings, mgpu_of
 from mast_opt.live.loop.inventory import Inventory
+from mast_opt.live.loop.job_events import PROMISES_END
 from mast_opt.live.loop.job_states import HOLDING, WAITING, JobState
 from mast_opt.live.loop.jobs import JobClasses, JobRecord
 from mast_opt.live.loop.plans import Plans
@@ -168,6 +169,18 @@ class State:
     def _bound(self, event: ev.Bound) -> None:
         self._in(event.job, *WAITING).bound = event.region
 
+    def _promised(self, event: ev.Promised) -> None:
+        record = self._in(event.job, JobState.SUBMITTED, JobState.QUEUED)
+        if event.region not in self.inventory.supply_mgpu or (event.by_ms is not None and event.by_ms < self.now_ms):
+            raise self._corrupt(f"job {event.job} cannot be promised a place in {event.region} at {event.by_ms} ms")
+        record.promise = event
+
+    def _promise_ended(self, event: ev.PromiseEnded) -> None:
+        record = self._in(event.job, *WAITING)
+        if record.promise is None or event.why not in PROMISES_END:
+            raise self._corrupt(f"job {event.job} has no promise that ends by {event.why!r}")
+        record.promise = None
+
     def _placed(self, event: ev.Placed, bid: Bid | None) -> None:
         record, over = self._next_attempt(event)
         if record.partner and event.shares != self.jobs[record.partner].shares:
@@ -206,7 +219,7 @@ class State:
 
     def _hold(self, record: JobRecord, event: ev.Placed | ev.Adopted, *, over: bool) -> None:
         """A job takes its room."""
-        record.state, record.attempt = JobState.STARTING, event.attempt
+        record.state, record.attempt, record.promise = JobState.STARTING, event.attempt, None
         record.region, record.shares = event.region, event.shares
         if not record.is_guest:
             self._holdings.take(record, self.now_ms, over=over)
@@ -371,6 +384,8 @@ _HANDLERS: Mapping[type, Callable[[State, Any], None]] = {
     ev.Adopted: State._adopted,
     ev.CapacitySet: lambda state, event: state.inventory.resized(event),
     ev.Refused: State._refused,
+    ev.Promised: State._promised,
+    ev.PromiseEnded: State._promise_ended,
     ev.Queued: State._queued,
     ev.Bound: State._bound,
     ev.Shared: State._shared,

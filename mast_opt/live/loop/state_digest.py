@@ -28,7 +28,8 @@ def digest_of(state: State) -> str:
 
 
 def _fields(record: JobRecord) -> tuple[object, ...]:
-    names = (name for name in JobRecord.__slots__ if name not in ("job", "spec", "demand"))
+    without = ("job", "spec", "demand", *(() if record.promise else ("promise",)))
+    names = (name for name in JobRecord.__slots__ if name not in without)
     return tuple(_canonical(getattr(record, name)) for name in names)
 
 

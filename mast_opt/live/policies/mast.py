@@ -18,14 +18,18 @@ from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.policy import EVERY_POLICY
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.policies.copies_on_submission import bind_with_copies
+from mast_opt.live.policies.easy import BACKFILLS, BY_SUBMISSION, SHORTEST_FIRST
+from mast_opt.live.policies.fit_times import FOREVER
 from mast_opt.live.policies.head_of_line import ARRIVALS, CHANGES
 from mast_opt.live.policies.region_loads import RegionLoads
+from mast_opt.live.policies.reservations import Reservations
 from mast_opt.live.policies.waiting_classes import Key, WaitingClass, WaitingClasses
 from mast_opt.live.policies.whole_servers import NEVER, PACKINGS, WholeServers, packed_bid
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 
 SCOPES = ("global", "region")
 BINDINGS = (LATE, FREE, SHARE, HOME, COPY) = ("late", "free", "share", "home", "copy")
+WITHOUT_LIMITS = (PASS, HOLD) = ("pass", "hold")
 SECOND_MS = 1000
 NO_DATA = "no region holds all of its data"
 DATA = (ev.CopyEnded, ev.ReplicaDropped, ev.DatasetCreated)
@@ -48,6 +52,11 @@ class MastParams:
         pack: when a job that takes a part of a server leaves those alone that gangs could have whole: ``never``,
             ``same-tier`` (if another one has room, at the expense of no more important work) or ``always`` (if another
             one has room).
+        reserve: one reservation a region, for the first job that does not fit; it matters where jobs have limits.
+        without_limits: what becomes of such a job where limits do not say when it fits: ``pass``: others pass it;
+            ``hold``: after ``hold_after_s`` of waiting, the servers that it needs are kept for it.
+        hold_after_s: see there.
+        backfill: order of the jobs that do not hold it: ``submission`` or ``shortest-limit``.
     """
 
     scope: str = "global"
@@ -55,6 +64,10 @@ class MastParams:
     bind: str = "late"
     age_s: int = 0
     pack: str = NEVER
+    reserve: bool = True
+    without_limits: str = PASS
+    hold_after_s: int = 96 * 3600
+    backfill: str = BY_SUBMISSION
 
     def __post_init__(self) -> None:
         if self.scope not in SCOPES:
@@ -65,11 +78,18 @@ class MastParams:
             raise UsageError(f"age_s is {self.age_s}; expected at least 0")
         if self.pack not in PACKINGS:
             raise UsageError(f"pack is {self.pack!r}; expected one of {', '.join(PACKINGS)}")
+        if self.without_limits not in WITHOUT_LIMITS:
+            raise UsageError(f"without_limits is {self.without_limits!r}; expected one of {', '.join(WITHOUT_LIMITS)}")
+        if self.hold_after_s < 0:
+            raise UsageError(f"hold_after_s is {self.hold_after_s}; expected at least 0")
+        if self.backfill not in BACKFILLS:
+            raise UsageError(f"backfill is {self.backfill!r}; expected one of {', '.join(BACKFILLS)}")
         if self.runner_up and self.pack != NEVER:
             raise UsageError(f"pack is {self.pack!r}; expected {NEVER} with runner_up, which takes the best bid")
 
 
-_Head = tuple[tuple[int, int, int, int], str, Key]
+_Rank = tuple[int, ...]
+_Head = tuple[_Rank, str, Key]
 """Rank and name of the oldest job of a class, and the key of the class."""
 
 
@@ -90,6 +110,12 @@ class Mast:
         self._regions: frozenset[str] = frozenset()
         self._seen_growth = 0
         self._loads = RegionLoads(self.params.age_s * SECOND_MS)
+        hold = self.params.without_limits == HOLD
+        self._reservations = Reservations(self.params.hold_after_s * SECOND_MS if hold else None)
+        self._unreserved: set[str] = set()
+        """Regions where the first job may be another one than that with the reservation."""
+        self._kept_out: dict[str, dict[Key, WaitingClass]] = {}
+        """Region → classes that were refused for what is promised there; with quotas only."""
 
     @property
     def reads(self) -> frozenset[str]:
@@ -101,9 +127,11 @@ class Mast:
         """Queue the jobs that wait."""
         self._loads.begin(snapshot)
         self._whole = WholeServers()
-        self._waiting = WaitingClasses(snapshot, home=self.params.scope == "region")
+        self._waiting = WaitingClasses(snapshot, home=self.params.scope == "region", limits=self.params.reserve)
         self._due, self._regions = {}, frozenset(snapshot.supply_mgpu)
         self._seen_growth = snapshot.reclaimable.count
+        if self.params.reserve:
+            self._reservations.begin(snapshot)
         for record in snapshot.jobs.values():
             if record.waits:
                 self._join(record, snapshot)
@@ -113,10 +141,15 @@ class Mast:
         self._loads.take_in(snapshot)
         self._take_in(snapshot, actions)
         before_round = self._seen_growth
-        if snapshot.has_quotas:
+        if self._reservations.active:
+            self._reservations.review(snapshot, actions)
+            self._follow_promises()
+        if self._by_rank(snapshot):
             self._serve_by_rank(snapshot, actions)
         else:
             self._serve_oldest_first(snapshot, actions)
+        if self._reservations.active:
+            self._reserve(snapshot, actions)
         self._seen_growth = before_round  # in the next turn it is for everybody
 
     def _serve_oldest_first(self, snapshot: Snapshot, actions: Actions) -> None:
@@ -126,9 +159,13 @@ class Mast:
                 self._mark_inadmissible(new, snapshot, actions)
         self._due = {}
         while (waiting := self._waiting.first_that_may_fit(snapshot)) is not None:
-            best, second = self._best(waiting.queue[0][2], waiting.regions, snapshot, actions)
+            if self._serve_holder(waiting.tier, snapshot, actions):
+                continue
+            record = snapshot.jobs[waiting.queue[0][2]]
+            best, second = self._best(record, waiting.regions, snapshot, actions)
             if best is None:
-                self._waiting.refuse(waiting)
+                kept = self._reservations.blocked_in(record, snapshot) if self._reservations.active else ()
+                self._waiting.refuse(waiting, kept)
             else:
                 self._start(waiting, best, second, snapshot, actions)
                 if not waiting.queue:
@@ -137,30 +174,44 @@ class Mast:
     def _serve_by_rank(self, snapshot: Snapshot, actions: Actions) -> None:
         """Place heads in an order that changes as tenants get something."""
         heads: list[_Head] = []
-        self._offer_due(snapshot, actions, heads)
-        while heads:
+        while heads or self._due:
+            self._offer_due(snapshot, actions, heads)
+            if not heads:
+                break
             rank, name, key = heapq.heappop(heads)
             waiting = self._waiting.classes[key]
             waiting.offered = False
-            if rank != _rank(snapshot.jobs[name], snapshot):  # its tenant has got something since
+            record = snapshot.jobs[name]
+            if (
+                not record.waits  # it had a reservation
+                or rank != self._rank(record, snapshot)  # its tenant has got something since
+                or self._serve_holder(rank[0], snapshot, actions)
+            ):
                 self._offer(waiting, snapshot, actions, heads)
                 continue
             fits = self._waiting.may_fit(waiting)
-            best, second = self._best(name, waiting.regions, snapshot, actions) if fits else (None, None)
+            best, second = self._best(record, waiting.regions, snapshot, actions) if fits else (None, None)
             if best is None:
                 waiting.refused = rank[0]
+                for region in self._reservations.blocked_in(record, snapshot) if self._reservations.active else ():
+                    self._kept_out.setdefault(region, {})[key] = waiting
                 continue
             self._start(waiting, best, second, snapshot, actions)
             self._due[key] = waiting
-            self._offer_due(snapshot, actions, heads)
 
     def _start(
         self, waiting: WaitingClass, best: Bid, second: Bid | None, snapshot: Snapshot, actions: Actions
     ) -> None:
         """Place the head of a class."""
         self._waiting.take_head(waiting)
+        self._commit(best, second, snapshot, actions)
+
+    def _commit(self, best: Bid, second: Bid | None, snapshot: Snapshot, actions: Actions) -> None:
         victims = actions.commit(best, second)
         self._waiting.follow(snapshot)
+        if self._reservations.active:
+            self._reservations.placed(snapshot.jobs[best.job.name], best, snapshot, actions)
+            self._follow_promises()
         if victims:  # what they leave over is for more important work, at once
             self._wake(snapshot)
 
@@ -235,7 +286,7 @@ class Mast:
     def _offer_due(self, snapshot: Snapshot, actions: Actions, heads: list[_Head]) -> None:
         due, self._due = self._due, {}
         for waiting in due.values():
-            if not waiting.offered:
+            if not waiting.offered and self._waiting.classes.get(waiting.key) is waiting:
                 self._offer(waiting, snapshot, actions, heads)
 
     def _offer(self, waiting: WaitingClass, snapshot: Snapshot, actions: Actions, heads: list[_Head]) -> None:
@@ -243,7 +294,7 @@ class Mast:
         waiting.refused = None
         name = self._waiting.head(waiting, snapshot)
         if name is not None and waiting.regions:
-            heapq.heappush(heads, (_rank(snapshot.jobs[name], snapshot), name, waiting.key))
+            heapq.heappush(heads, (self._rank(snapshot.jobs[name], snapshot), name, waiting.key))
             waiting.offered = True
         else:
             self._mark_inadmissible(waiting, snapshot, actions)
@@ -258,6 +309,8 @@ class Mast:
         waiting = self._waiting.join(record, snapshot)
         if waiting is not None:
             self._due[waiting.key] = waiting
+        if self.params.reserve:
+            self._unreserved.update(self._reservations.look_at(record, snapshot))
 
     def _bind_all(self, records: Iterable[JobRecord], snapshot: Snapshot, actions: Actions) -> None:
         """Bind the jobs that wait and are not bound, unless binding is late."""
@@ -275,17 +328,91 @@ class Mast:
             if region is not None:
                 self._loads.add(record.name, region, record.asked_mgpu)
 
+    # --- reservations ---
+
+    def _serve_holder(self, tier: int | None, snapshot: Snapshot, actions: Actions) -> bool:
+        """Place a job that has a reservation, is as important as this, and fits by now; False if there is none."""
+        for one in self._reservations.due(tier):
+            record = snapshot.jobs[one.job]
+            best, second = self._best(record, snapshot.admissible(record), snapshot, actions)
+            if best is not None:
+                self._commit(best, second, snapshot, actions)
+                return True
+        return False
+
+    def _reserve(self, snapshot: Snapshot, actions: Actions) -> None:
+        """Give reservations to the first jobs that still wait, and promise what is new."""
+        while self._serve_holder(None, snapshot, actions):
+            pass
+        for region in [region for region in snapshot.supply_mgpu if region in self._unreserved]:
+            self._reserve_in(region, None, snapshot, actions)
+        self._unreserved.clear()
+        self._reservations.publish(snapshot, actions)
+
+    def _reserve_in(self, region: str, before: JobRecord | None, snapshot: Snapshot, actions: Actions) -> None:
+        """Give the reservation of a region to the job that goes first, if it goes before this one."""
+        held, never = self._reservations.of_region, list[str]()
+        while True:
+            others = [*never, *(one.job for one in held.values())]
+            name = self._waiting.oldest(region, lambda record: self._order(record, snapshot), others, snapshot)
+            if not name:
+                return
+            record, holder = snapshot.jobs[name], held.get(region)
+            if before is not None and self._order(before, snapshot) <= self._order(record, snapshot):
+                return
+            if holder is not None and snapshot.tier(record) >= holder.tier:
+                return
+            given = self._reservations.give(record, region, snapshot, actions)
+            self._follow_promises()
+            if given is None:
+                never.append(name)
+            elif given.region == region:
+                return
+
+    def _follow_promises(self) -> None:
+        """Let those try again that were refused for what was promised before."""
+        changed, self._reservations.changed = self._reservations.changed, []
+        for region in changed:
+            one = self._reservations.of_region.get(region)
+            if one is None:
+                self._unreserved.add(region)
+            self._waiting.keep(region, one.by_ms if one is not None and one.servers else None)
+            for key, waiting in self._kept_out.pop(region, {}).items():
+                if self._waiting.classes.get(key) is waiting:
+                    self._due[key] = waiting
+
+    def _by_rank(self, snapshot: Snapshot) -> bool:
+        """Whether the order of jobs changes with time, or is not that of submission."""
+        return snapshot.has_quotas or (self.params.backfill == SHORTEST_FIRST and self._reservations.active)
+
+    def _rank(self, record: JobRecord, snapshot: Snapshot) -> _Rank:
+        """Rank of a job that has no reservation."""
+        tier, *others = self._order(record, snapshot)
+        if self.params.backfill == SHORTEST_FIRST:
+            limit_ms = record.spec.limit_ms
+            return tier, FOREVER if limit_ms is None else limit_ms, *others
+        return tier, *others
+
+    def _order(self, record: JobRecord, snapshot: Snapshot) -> _Rank:
+        """Rank by which reservations are given."""
+        credit = snapshot.credit_milli(record.spec.tenant) if snapshot.has_quotas else 0
+        return snapshot.tier(record), -credit, record.submitted_ms, record.number
+
     def _best(
-        self, name: str, regions: tuple[str, ...], snapshot: Snapshot, actions: Actions
+        self, record: JobRecord, regions: tuple[str, ...], snapshot: Snapshot, actions: Actions
     ) -> tuple[Bid | None, Bid | None]:
-        """The best bid for a job, and the best one of another region where that is recorded."""
-        if not self.params.runner_up:
+        """The best bid for a job that keeps all promises, and the best one of another region where that is recorded."""
+        found = [bid for bid in actions.bids(record.name) if bid.region in regions] if self.params.runner_up else []
+
+        def place(avoid: frozenset[str]) -> Bid | None:
+            if self.params.runner_up:
+                return next((bid for bid in found if avoid.isdisjoint(share.server for share in bid.shares)), None)
             asked = regions if self.params.scope == "region" else None
-            return packed_bid(snapshot.jobs[name], asked, self.params.pack, self._whole, snapshot, actions), None
-        found = [bid for bid in actions.bids(name) if bid.region in regions]
-        return (found[0] if found else None), (found[1] if len(found) > 1 else None)
+            return packed_bid(record, asked, avoid, self.params.pack, self._whole, snapshot, actions)
 
-
-def _rank(record: JobRecord, snapshot: Snapshot) -> tuple[int, int, int, int]:
-    credit = snapshot.credit_milli(record.spec.tenant)
-    return snapshot.tier(record), -credit, record.submitted_ms, record.number
+        best = place(frozenset())
+        if best is not None and self._reservations.active:
+            if best.region not in self._reservations.of_region and best.region in self._unreserved:
+                self._reserve_in(best.region, record, snapshot, actions)
+            best = self._reservations.admit(record, best, place, snapshot)
+        return best, next((bid for bid in found if bid is not best), None)

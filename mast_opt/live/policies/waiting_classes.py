@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import heapq
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from mast_opt.live.loop.jobs import JobRecord
@@ -12,11 +12,12 @@ from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.policies.group_room import EVERYWHERE, GroupRoom, Size
 
 Key = tuple[object, ...]
+Brief = Sequence[tuple[int, int]]
 
 
 @dataclass(eq=False)
 class WaitingClass:
-    """Jobs of one tier, shape, tenant and set of regions."""
+    """Jobs of one tier, shape, tenant and set of regions, and of one time limit where that matters."""
 
     key: Key
     tier: int
@@ -27,6 +28,7 @@ class WaitingClass:
     """Milli-GPUs that a task takes at least."""
     places: tuple[tuple[int, int], ...]
     """Number of the size that it asks of groups, and these groups; several where tasks take more on some types."""
+    limit_ms: int | None
     number: int
     """Classes that came later have higher ones."""
     ranked: tuple[int, int] | None = None
@@ -46,24 +48,32 @@ class SizeOrder:
         self.tier = tier
         self.full = 0
         """Groups in which the size was searched for in vain since they last grew."""
+        self.kept = 0
+        """Groups in which it was searched for in vain by jobs that do not end before a promise falls due there."""
         self._classes: list[tuple[int, int, int, WaitingClass, int]] = []
         """(submission, number) of the head, number of the class, the class, groups that it may have."""
         self._reached = 0
         """The classes before this one may have no group that could hold the size."""
 
-    def first(self, able: int) -> tuple[int, int, WaitingClass] | None:
+    def first(self, able: int, brief: Brief) -> tuple[int, int, WaitingClass] | None:
         """(submission, number, class) of the first that may have a group that could hold the size.
 
         Args:
             able: groups that could have room; they become more only by ``grow``.
+            brief: (ms, groups): jobs with limits up to that end before a promise falls due there.
         """
         free, at, classes = able & ~self.full, self._reached, self._classes
         if not free:
             return None
-        while at < len(classes) and not classes[at][4] & free:
+        open_, last = free & ~self.kept, len(classes)
+        while at < last and not classes[at][4] & open_:
+            if open_ != free and (groups := classes[at][4] & free):
+                limit_ms = classes[at][3].limit_ms
+                if limit_ms is not None and any(limit_ms <= ms and groups & there for ms, there in brief):
+                    break
             at += 1
         self._reached = at
-        if at == len(classes):
+        if at == last:
             return None
         submitted_ms, number, _, waiting, _ = classes[at]
         return submitted_ms, number, waiting
@@ -71,6 +81,12 @@ class SizeOrder:
     def grow(self, groups: int) -> None:
         """These groups may hold the size again."""
         self.full &= ~groups
+        self.kept &= ~groups
+        self._reached = 0
+
+    def keep_again(self, groups: int) -> None:
+        """Something else is kept in these groups."""
+        self.kept &= ~groups
         self._reached = 0
 
     def move(self, waiting: WaitingClass, head: tuple[int, int] | None, groups: int) -> None:
@@ -87,10 +103,11 @@ class WaitingClasses:
 
     Args:
         home: jobs run in their home region only.
+        limits: jobs of different time limits are in different classes.
     """
 
-    def __init__(self, snapshot: Snapshot, *, home: bool) -> None:
-        self._home = home
+    def __init__(self, snapshot: Snapshot, *, home: bool, limits: bool) -> None:
+        self._home, self._limits = home, limits
         self._room = GroupRoom(snapshot)
         self.classes: dict[Key, WaitingClass] = {}
         self._count = 0
@@ -99,6 +116,8 @@ class WaitingClasses:
         self._in_region: dict[str, dict[Key, WaitingClass]] = {region: {} for region in snapshot.supply_mgpu}
         self._orders: list[SizeOrder] = []
         """Classes by size."""
+        self._due: dict[str, tuple[int, int]] = {}
+        """Region where something is promised → when, and its groups."""
         self._readers: dict[str, dict[str, None]] = {}
         """Dataset → the jobs that read it, in the order in which they came; some may not wait."""
 
@@ -112,12 +131,13 @@ class WaitingClasses:
         regions = snapshot.admissible(record)
         if self._home:
             regions = tuple(region for region in regions if region == spec.home_region)
-        key = spec.tier, spec.shape, regions, spec.tenant
+        limit_ms = spec.limit_ms if self._limits else None
+        key = spec.tier, spec.shape, regions, spec.tenant, limit_ms
         known = self.classes.get(key)
         waiting = known
         if waiting is None:
             places, task_mgpu = tuple(self._places(record, regions, snapshot)), record.asked_mgpu // spec.tasks
-            waiting = WaitingClass(key, spec.tier, regions, spec.tenant, task_mgpu, places, self._count)
+            waiting = WaitingClass(key, spec.tier, regions, spec.tenant, task_mgpu, places, limit_ms, self._count)
             self.classes[key] = waiting
             self._count += 1
             for region in regions:
@@ -184,8 +204,9 @@ class WaitingClasses:
         grown since their size was refused there; None if there is none."""
         while True:
             first: tuple[int, int, int, WaitingClass] | None = None
+            brief = [(due_ms - snapshot.now_ms, groups) for due_ms, groups in self._due.values()]
             for able, order in zip(self._room.able, self._orders):
-                found = order.first(able)
+                found = order.first(able, brief)
                 if found is not None and (first is None or (order.tier, *found[:2]) < first[:3]):
                     first = order.tier, *found
             if first is None or self._still_heads(first[3], snapshot):
@@ -198,10 +219,39 @@ class WaitingClasses:
             self.forget(waiting)
         return ranked == waiting.ranked
 
-    def refuse(self, waiting: WaitingClass) -> None:
-        """The groups of a class, all of which were searched, cannot hold its head until they grow."""
+    def refuse(self, waiting: WaitingClass, kept: Iterable[str] = ()) -> None:
+        """The groups of a class, all of which were searched, cannot hold its head until they grow.
+
+        Args:
+            kept: regions in which that holds for jobs that do not end before what is promised there.
+        """
+        there = self._room.groups(kept, None) if kept else 0
         for size, groups in waiting.places:
-            self._orders[size].full |= groups
+            self._orders[size].full |= groups & ~there
+            self._orders[size].kept |= groups & there
+
+    def keep(self, region: str, due_ms: int | None) -> None:
+        """Something else is promised in a region, and falls due then, or (None) nothing is."""
+        groups = self._room.groups((region,), None)
+        self._due.pop(region, None)
+        if due_ms is not None:
+            self._due[region] = due_ms, groups
+        for order in self._orders:
+            if order.kept & groups:
+                order.keep_again(groups)
+
+    def oldest(
+        self, region: str, rank: Callable[[JobRecord], tuple[int, ...]], but: Collection[str], snapshot: Snapshot
+    ) -> str:
+        """The first waiting job of a region by rank, but for these; empty if there is none."""
+        found: list[tuple[tuple[int, ...], str]] = []
+        for waiting in list(self._in_region[region].values()):
+            name = self.head(waiting, snapshot)
+            if name is not None and name in but:
+                name = next((one for one in self.members(waiting, snapshot) if one not in but), None)
+            if name is not None:
+                found.append((rank(snapshot.jobs[name]), name))
+        return min(found)[1] if found else ""
 
     def grow(self, grown: Iterable[tuple[str, str]] | None) -> None:
         """The groups of these (region, server), or (None) all, may hold what they were refused for."""

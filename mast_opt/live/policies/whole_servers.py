@@ -75,14 +75,15 @@ class WholeServers:
 def packed_bid(
     record: JobRecord,
     regions: tuple[str, ...] | None,
+    avoid: frozenset[str],
     packing: str,
     whole: WholeServers,
     snapshot: Snapshot,
     actions: Actions,
 ) -> Bid | None:
-    """The best bid for a job; None if it has none. If it breaks a whole server, one that is free or held by what the
-    job may stop, the best one that breaks none takes its place as ``packing`` says."""
-    bid = _bid(actions, record, regions, frozenset())
+    """The best bid for a job that avoids these servers; None if it has none. If it breaks a whole server, one that is
+    free or held by what the job may stop, the best one that breaks none takes its place as ``packing`` says."""
+    bid = _bid(actions, record, regions, avoid)
     if bid is None or packing == NEVER:
         return bid
     task_mgpu, tier = record.asked_mgpu // record.spec.tasks, snapshot.tier(record)
@@ -90,10 +91,10 @@ def packed_bid(
         return bid
     asked = snapshot.admissible(record) if regions is None else regions
     broken = whole.broken_by(task_mgpu, tier, asked, record.spec.gpu_types, snapshot)
-    packed = _bid(actions, record, regions, broken)
+    packed = _bid(actions, record, regions, avoid | broken)
     if packed is not None and (packing == ALWAYS or packed.key[0] <= bid.key[0]):
         return packed
-    return _bid(actions, record, regions, frozenset())  # the first bid is stale if costs of victims have been refreshed
+    return _bid(actions, record, regions, avoid)  # the first bid is stale if costs of victims have been refreshed
 
 
 def _bid(actions: Actions, record: JobRecord, regions: tuple[str, ...] | None, avoid: frozenset[str]) -> Bid | None:

@@ -1,0 +1,192 @@
+"""Times at which tasks of one size fit on the servers of a region if all work ends at its limit, server by server."""
+
+from __future__ import annotations
+
+import bisect
+
+from mast_opt.live.loop.events import JobSpec
+from mast_opt.live.loop.jobs import JobRecord
+from mast_opt.live.loop.snapshot import Snapshot
+from mast_opt.problems.job_placement.live_fleet.answers import Bid
+from mast_opt.problems.job_placement.live_fleet.types import Server, Share
+from mast_opt.problems.job_placement.units import WHOLE
+
+NOW = 0
+"""Time of what fits already."""
+FOREVER = 1 << 60
+"""Time of what fits when work without a limit ends."""
+Group = tuple[str, ...]
+
+
+class FitTimes:
+    """Times for jobs with the needs of one job. They are exact: a gang stays in one cluster and on one GPU type, and
+    in one rack or server where it has to.
+
+    Args:
+        tier: less important work that may be stopped is not waited for.
+    """
+
+    def __init__(self, record: JobRecord, tier: int, region: str, snapshot: Snapshot) -> None:
+        spec = record.spec
+        self._spec, self._tier, self._region = spec, tier, region
+        self._together = spec.within == "server"
+        self._slots = 1 if self._together else spec.tasks
+        """Places that it needs in a group: one for each task, or for all of them."""
+        self._times: dict[str, list[int]] = {}
+        """Server → times from which it has one place, two, and so on."""
+        self._group_of: dict[str, Group] = {}
+        self._groups: dict[Group, list[int]] = {}
+        """The times of all servers of a group, ascending."""
+        self._seen = -1
+        self.catch_up(snapshot)
+
+    def catch_up(self, snapshot: Snapshot) -> None:
+        """Take in what has changed on servers."""
+        changed = snapshot.reclaimable.changed(self._seen) if self._seen >= 0 else None
+        if changed is None:
+            self._times, self._groups, changed = {}, {}, snapshot.inventory.server_of
+        self._seen = snapshot.reclaimable.changes
+        for name in changed:
+            server = snapshot.inventory.server_of[name]
+            if server.region == self._region or name in self._times:
+                self._update(server, snapshot)
+
+    def by(self) -> int:
+        """The first time at which the job fits, ``NOW`` or ``FOREVER``."""
+        needed = self._slots
+        return min((times[needed - 1] for times in self._groups.values() if len(times) >= needed), default=FOREVER)
+
+    @property
+    def ever(self) -> bool:
+        """Whether the job fits when everything has ended."""
+        return any(len(times) >= self._slots for times in self._groups.values())
+
+    def fits(self, by_ms: int) -> bool:
+        """Whether the job fits at that time."""
+        return any(bisect.bisect_right(times, by_ms) >= self._slots for times in self._groups.values())
+
+    def fit_on(self, servers: tuple[str, ...], by_ms: int) -> bool:
+        """Whether the job fits on these servers of one group at that time."""
+        return sum(bisect.bisect_right(self._times.get(name, ()), by_ms) for name in servers) >= self._slots
+
+    def servers(self, by_ms: int) -> tuple[str, ...]:
+        """Servers on which it fits at a time at which it does. Those that become free last are taken first, so that
+        others may have what is free before."""
+        groups = self._groups.items()
+        group = next(group for group, times in groups if bisect.bisect_right(times, by_ms) >= self._slots)
+        there = [
+            (own[places - 1], places, name)
+            for name, own in self._times.items()
+            if self._group_of.get(name) == group and (places := bisect.bisect_right(own, by_ms))
+        ]
+        there.sort(key=lambda one: (one[0] if by_ms == FOREVER else -one[0], one[1]))
+        found, needed = list[str](), self._slots
+        for _, places, name in there:
+            if needed > 0:
+                found.append(name)
+                needed -= places
+        return tuple(found)
+
+    def fits_beside(self, other: JobRecord, bid: Bid, by_ms: int, end_ms: int, snapshot: Snapshot) -> bool:
+        """Whether the job fits at a time at which it does now, if another one gets this bid and ends at ``end_ms``."""
+        if self._may_stop(other):
+            return True
+        counts = {group: bisect.bisect_right(times, by_ms) for group, times in self._groups.items()}
+        for share in bid.shares:
+            group = self._group_of.get(share.server)
+            if group is not None:
+                after = self._times_of(
+                    snapshot.inventory.server_of[share.server], snapshot, (share, other.spec, end_ms)
+                )
+                before = self._times.get(share.server, ())
+                counts[group] += bisect.bisect_right(after, by_ms) - bisect.bisect_right(before, by_ms)
+        return max(counts.values(), default=0) >= self._slots
+
+    def _update(self, server: Server, snapshot: Snapshot) -> None:
+        name = server.name
+        group = self._group_of.get(name)
+        if group is not None and group in self._groups:
+            there = self._groups[group]
+            for time in self._times.get(name, ()):
+                del there[bisect.bisect_left(there, time)]
+        place: tuple[str, ...] = (server.cluster, server.gpu_type)
+        if self._spec.within == "rack":
+            place = (*place, server.rack)
+        times = self._times[name] = self._times_of(server, snapshot)
+        self._group_of[name] = place
+        there = self._groups.setdefault(place, [])
+        for time in times:
+            bisect.insort(there, time)
+
+    def _times_of(
+        self, server: Server, snapshot: Snapshot, more: tuple[Share, JobSpec, int] | None = None
+    ) -> list[int]:
+        """Times of a server, where (share, job, end) of another job may be there too."""
+        spec, inventory = self._spec, snapshot.inventory
+        mgpu = spec.mgpu if spec.gpu_types is None else spec.gpu_types.get(server.gpu_type, -1)
+        closed = inventory.moving.keys() | inventory.shrinking.keys()
+        if mgpu < 0 or server.region != self._region or server.name not in inventory.up or server.name in closed:
+            return []
+        held = [] if more is None else [(more[2], more[0], more[1])]
+        for record in snapshot.working_on(server.name):
+            if not self._may_stop(record):
+                share = next(share for share in record.shares if share.server == server.name)
+                held.append((_end(record, snapshot.now_ms), share, record.spec))
+        held.sort(key=lambda one: one[0])
+        room = _Room(server)
+        for _, share, other in held:
+            room.change(share, other, -1)
+        times = [NOW] * room.tasks(spec, mgpu)
+        for end_ms, share, other in held:
+            room.change(share, other, 1)
+            times += [end_ms] * (room.tasks(spec, mgpu) - len(times))
+        return times[spec.tasks - 1 : spec.tasks] if self._together else times[: spec.tasks]
+
+    def _may_stop(self, record: JobRecord) -> bool:
+        """Whether the job may stop another one whose tier is known for sure."""
+        spec = record.spec
+        if record.shares:
+            sure = spec.preemptible or record.over_quota
+            return sure and record.stoppable_tier is not None and record.stoppable_tier > self._tier
+        return spec.preemptible and spec.tier > self._tier
+
+
+class _Room:
+    """What is free on a server."""
+
+    def __init__(self, server: Server) -> None:
+        self._pool = server.pool
+        self._free = [server.gpus * WHOLE] if server.pool else [WHOLE] * server.gpus
+        self._cpu_mcores, self._memory_mib = server.cpu_mcores, server.memory_mib
+
+    def change(self, share: Share, spec: JobSpec, sign: int) -> None:
+        """A job gives back its share, or (sign −1) takes it."""
+        for gpu, mgpu in share.gpus.items():
+            self._free[gpu] += sign * mgpu
+        self._cpu_mcores += sign * share.tasks * spec.cpu_mcores
+        self._memory_mib += sign * share.tasks * spec.memory_mib
+
+    def tasks(self, spec: JobSpec, mgpu: int) -> int:
+        """Tasks of a job that fit, of so many milli-GPUs."""
+        if mgpu == 0:
+            found = spec.tasks
+        elif self._pool:
+            found = self._free[0] // mgpu
+        elif mgpu < WHOLE:
+            found = sum(free // mgpu for free in self._free if free > 0)
+        else:
+            found = sum(free == WHOLE for free in self._free) // (mgpu // WHOLE)
+        if spec.cpu_mcores:
+            found = min(found, self._cpu_mcores // spec.cpu_mcores)
+        if spec.memory_mib:
+            found = min(found, self._memory_mib // spec.memory_mib)
+        return max(0, min(found, spec.tasks))
+
+
+def _end(record: JobRecord, now_ms: int) -> int:
+    """When a job ends by its limit. One that is past it is taken to run for another limit, and so on."""
+    end_ms = record.ends_by_ms(now_ms)
+    if end_ms is None:
+        return FOREVER
+    limit_ms = record.spec.limit_ms or 1
+    return end_ms if end_ms >= now_ms else end_ms + -(-(now_ms - end_ms) // limit_ms) * limit_ms

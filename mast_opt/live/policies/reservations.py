@@ -1,0 +1,264 @@
+"""One reservation a region, for the oldest waiting job of the most important tier that does not fit there.
+
+Whoever is not more important starts in the region only if the holder still fits at its promised time: because it ends
+before, by its limit, or because it leaves the holder enough. What has been promised then never moves later, but for the
+reasons of ``job_events.PROMISES_END``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.actions import Actions
+from mast_opt.live.loop.job_events import ADOPTED, BOUND, DATA, OVERRUN, QUOTA, SERVER, TIER
+from mast_opt.live.loop.jobs import JobRecord
+from mast_opt.live.loop.snapshot import Snapshot
+from mast_opt.live.policies.fit_times import FOREVER, NOW, FitTimes
+from mast_opt.problems.job_placement.live_fleet.answers import Bid
+
+MOST_KEPT = 16
+"""Sizes of which the times are kept up to date."""
+Place = Callable[[frozenset[str]], Bid | None]
+"""The best bid that avoids these servers."""
+_SERVERS = (ev.ServerDown, ev.CapacitySet, ev.MoveAsked)
+_DATA = (ev.ReplicaDropped, ev.DatasetCreated)
+
+
+@dataclass(eq=False)
+class Reservation:
+    """Reservation of a holder: the first job in the order of its region that does not fit."""
+
+    job: str
+    tier: int
+    region: str
+    times: FitTimes
+    by_ms: int = FOREVER
+    """Time when it fits at the latest; ``FOREVER`` where limits do not say, and ``NOW`` before it is tried."""
+    servers: tuple[str, ...] = ()
+    """Servers that others leave alone if they do not end before; empty where nobody has to."""
+    tried: bool = False
+    """Whether its holder was searched for in this turn."""
+
+
+class Reservations:
+    """All reservations.
+
+    Args:
+        hold_after_ms: how long a job waits before servers are kept for it although limits do not say when it fits;
+            None for ever.
+    """
+
+    def __init__(self, hold_after_ms: int | None) -> None:
+        self._hold_after_ms = hold_after_ms
+        self.active = False
+        """Whether any job has had a limit, or waits long enough to have servers kept; nothing is done before."""
+        self.of_region: dict[str, Reservation] = {}
+        self.changed: list[str] = []
+        """Regions whose reservation has changed, so that jobs that were refused for it may fit."""
+        self._times: dict[tuple[object, ...], FitTimes] = {}
+
+    def begin(self, snapshot: Snapshot) -> None:
+        """Forget everything but the promises that are open."""
+        tiers = {one.job: one.tier for one in self.of_region.values()}
+        self._times.clear()
+        self.of_region.clear()
+        self.active = False
+        for record in snapshot.jobs.values():
+            self.active = self.active or record.spec.limit_ms is not None
+            if record.promise is not None and record.waits and record.promise.region in snapshot.supply_mgpu:
+                tier = tiers.get(record.name, snapshot.tier(record))
+                one = self._reserve(record, tier, record.promise.region, snapshot)
+                one.by_ms = FOREVER if record.promise.by_ms is None else record.promise.by_ms
+                one.servers = record.promise.servers
+        self.changed = list(snapshot.supply_mgpu)
+
+    def look_at(self, record: JobRecord, snapshot: Snapshot) -> list[str]:
+        """The regions where a job that has come may be the first."""
+        self.active = self.active or record.spec.limit_ms is not None or self._hold_after_ms is not None
+        if not self.active:
+            return []
+        tier = snapshot.tier(record)
+        held = self.of_region
+        return [region for region in snapshot.admissible(record) if region not in held or tier < held[region].tier]
+
+    def due(self, tier: int | None) -> Iterator[Reservation]:
+        """The reservations of work as important as this, or (None) of all, that fit by now, the most important first;
+        each is given once a turn."""
+        least = FOREVER if tier is None else tier
+        found = [one for one in self.of_region.values() if not one.tried and one.tier <= least]
+        for one in sorted(found, key=lambda one: one.tier):
+            if not one.tried and one.times.by() == NOW:
+                one.tried = True
+                yield one
+
+    def review(self, snapshot: Snapshot, actions: Actions) -> None:
+        """End the promises that cannot be kept, and bring all to now."""
+        kinds = {type(event) for event in snapshot.news}
+        for one in list(self.of_region.values()):
+            one.tried = False
+            record = snapshot.jobs.get(one.job)
+            why = self._lost(one, record, kinds, snapshot)
+            if why is None:
+                self._renew(one, snapshot, actions, snapshot.news)
+                continue
+            self._drop(one)
+            if record is not None and why and record.promise is not None:
+                actions.end_promise(one.job, why)
+
+    def _lost(self, one: Reservation, record: JobRecord | None, kinds: set[type], snapshot: Snapshot) -> str | None:
+        """Reason for which a job holds a reservation no longer; empty if it does not wait, and None if it holds it."""
+        if record is None or not (record.waits or record.held):
+            return ""
+        if record.bound and record.bound != one.region:
+            return BOUND
+        if record.held or (not kinds.isdisjoint(_DATA) and one.region not in snapshot.admissible(record)):
+            return DATA
+        return QUOTA if snapshot.tier(record) != one.tier else None
+
+    def _renew(self, one: Reservation, snapshot: Snapshot, actions: Actions, news: Iterable[ev.Event]) -> None:
+        """Bring a reservation to now: earlier if it can be, and later if it must be."""
+        record = snapshot.jobs[one.job]
+        one.times.catch_up(snapshot)
+        due_ms = None if record.promise is None else record.promise.by_ms
+        if due_ms is not None and (due_ms < snapshot.now_ms or not one.times.fits(due_ms)):
+            why = _why_late(one, record, news, snapshot)
+            if why == OVERRUN:
+                self._times.clear()
+                one.times = self._times_of(record, one.tier, one.region, snapshot)
+            actions.end_promise(one.job, why)
+        by_ms = one.times.by()
+        hold_ms = FOREVER if self._hold_after_ms is None else self._hold_after_ms
+        if by_ms == FOREVER and snapshot.now_ms - record.submitted_ms < hold_ms:
+            servers: tuple[str, ...] = ()
+        elif by_ms == one.by_ms and by_ms != FOREVER and one.times.fit_on(one.servers, by_ms):
+            return
+        else:
+            servers = one.times.servers(by_ms)
+        if (by_ms, servers) != (one.by_ms, one.servers):
+            one.by_ms, one.servers = by_ms, servers
+            self.changed.append(one.region)
+
+    def publish(self, snapshot: Snapshot, actions: Actions) -> None:
+        """Promise what is new. A job that fits now is not promised that: it may have to wait for the end of a turn."""
+        for one in self.of_region.values():
+            promise = snapshot.jobs[one.job].promise
+            by_ms = None if one.by_ms == FOREVER else one.by_ms
+            if not one.servers or (by_ms is not None and by_ms <= snapshot.now_ms):
+                continue
+            if promise is None or promise.by_ms != by_ms or promise.servers != one.servers:
+                actions.promise(one.job, one.region, by_ms, one.servers)
+
+    def give(self, record: JobRecord, region: str, snapshot: Snapshot, actions: Actions) -> Reservation | None:
+        """Give a job that waits and does not fit a reservation: in a region, in place of a less important one, or where
+        it fits first. None if it never fits in that region."""
+        tier = snapshot.tier(record)
+        if not self._times_of(record, tier, region, snapshot).ever:
+            return None
+        before = self.of_region.get(region)
+        if before is not None:
+            holder = snapshot.jobs[before.job]
+            if holder.promise is not None:
+                actions.end_promise(before.job, TIER if record.spec.tier < holder.spec.tier else QUOTA)
+            self._drop(before)
+        free = [other for other in snapshot.admissible(record) if other not in self.of_region] or [region]
+        by = {other: self._times_of(record, tier, other, snapshot).by() for other in free}
+        one = self._reserve(record, tier, min(free, key=lambda other: by[other]), snapshot)
+        self._renew(one, snapshot, actions, ())
+        return one
+
+    def admit(self, record: JobRecord, bid: Bid | None, place: Place, snapshot: Snapshot) -> Bid | None:
+        """The best bid for a job that keeps all promises, given the best of all."""
+        if bid is None or self._keeps(record, bid, snapshot):
+            return bid
+        kept = {
+            server
+            for one in self.of_region.values()
+            if self._binds(one, record, snapshot) and not self._ends_before(one, record, snapshot)
+            for server in one.servers
+        }
+        other = place(frozenset(kept))
+        return other if other is not None and self._keeps(record, other, snapshot) else None
+
+    def placed(self, record: JobRecord, bid: Bid, snapshot: Snapshot, actions: Actions) -> None:
+        """A job has been placed."""
+        for one in list(self.of_region.values()):
+            if one.job == record.name:
+                self._drop(one)
+            elif one.region == bid.region and one.servers and not set(one.servers).isdisjoint(_servers(bid)):
+                placed = ev.Placed(record.name, record.attempt, bid.region, bid.cluster, bid.shares)
+                self._renew(one, snapshot, actions, (placed,))
+
+    def blocked_in(self, record: JobRecord, snapshot: Snapshot) -> list[str]:
+        """The regions where a job may be refused for a promise."""
+        return [
+            one.region
+            for one in self.of_region.values()
+            if one.servers and self._binds(one, record, snapshot) and not self._ends_before(one, record, snapshot)
+        ]
+
+    def _keeps(self, record: JobRecord, bid: Bid, snapshot: Snapshot) -> bool:
+        one = self.of_region.get(bid.region)
+        if one is None or not one.servers or not self._binds(one, record, snapshot):
+            return True
+        if not bid.victims and self._ends_before(one, record, snapshot):
+            return True
+        if set(one.servers).isdisjoint(_servers(bid)):
+            return True
+        if one.by_ms == FOREVER:
+            return False
+        limit_ms = record.spec.limit_ms
+        end_ms = FOREVER if bid.victims or limit_ms is None else snapshot.now_ms + limit_ms
+        one.times.catch_up(snapshot)
+        return one.times.fits_beside(record, bid, one.by_ms, end_ms, snapshot)
+
+    def _binds(self, one: Reservation, record: JobRecord, snapshot: Snapshot) -> bool:
+        return one.job != record.name and snapshot.tier(record) >= one.tier
+
+    def _ends_before(self, one: Reservation, record: JobRecord, snapshot: Snapshot) -> bool:
+        limit_ms = record.spec.limit_ms
+        return limit_ms is not None and one.by_ms != FOREVER and snapshot.now_ms + limit_ms <= one.by_ms
+
+    def _reserve(self, record: JobRecord, tier: int, region: str, snapshot: Snapshot) -> Reservation:
+        one = Reservation(record.name, tier, region, self._times_of(record, tier, region, snapshot))
+        self.of_region[region] = one
+        self.changed.append(region)
+        return one
+
+    def _drop(self, one: Reservation) -> None:
+        del self.of_region[one.region]
+        self.changed.append(one.region)
+
+    def _times_of(self, record: JobRecord, tier: int, region: str, snapshot: Snapshot) -> FitTimes:
+        key = tier, region, record.spec.shape[:-1]
+        known = self._times.pop(key, None)
+        if known is None:
+            known = FitTimes(record, tier, region, snapshot)
+            if len(self._times) >= MOST_KEPT:
+                del self._times[next(iter(self._times))]
+        self._times[key] = known
+        known.catch_up(snapshot)
+        return known
+
+
+def _servers(bid: Bid) -> list[str]:
+    return [share.server for share in bid.shares]
+
+
+def _why_late(one: Reservation, record: JobRecord, news: Iterable[ev.Event], snapshot: Snapshot) -> str:
+    """Reason for which a job does not fit at its promised time: what has happened since it was promised."""
+    why = SERVER if any(name not in snapshot.inventory.up for name in one.servers) else OVERRUN
+    for event in news:
+        if isinstance(event, ev.Promised) and event.job == one.job:
+            why = OVERRUN
+        elif isinstance(event, _SERVERS) and snapshot.inventory.server_of[event.server].region == one.region:
+            why = SERVER
+        elif isinstance(event, ev.Adopted) and event.region == one.region:
+            why = ADOPTED
+        elif isinstance(event, ev.Placed) and event.region == one.region and event.job in snapshot.jobs:
+            if snapshot.jobs[event.job].spec.tier < record.spec.tier:
+                why = TIER
+            elif one.tier != record.spec.tier:
+                why = QUOTA
+    return why

@@ -1,0 +1,248 @@
+"""Reservations of ``mast``: promises on random traces, and times of fit against trials on the live fleet.
+
+``python -m tests.policies.test_reservations 1000`` runs a thousand traces of each form.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mast_opt.core.errors import UsageError
+from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.actions import Actions
+from mast_opt.live.loop.engine import Engine, Turn
+from mast_opt.live.loop.jobs import _class_of
+from mast_opt.live.loop.log_checker import check_log
+from mast_opt.live.loop.outlook import first_fit
+from mast_opt.live.loop.snapshot import Snapshot
+from mast_opt.live.loop.state import State
+from mast_opt.live.policies.fit_times import FOREVER, NOW, FitTimes
+from mast_opt.live.policies.mast import Mast, MastParams
+from mast_opt.live.simulation.driver import simulate
+from mast_opt.live.simulation.host import SimulatedHost, Work
+from mast_opt.live.simulation.run import run_trace
+from mast_opt.problems.job_placement.live_fleet.answers import Bid
+from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
+from mast_opt.problems.job_placement.live_fleet.types import Server
+from tests.simulation.test_order_only import trace_of
+
+LONGEST = 200
+FORMS = ("one-tier", "tiers", "rough")
+
+
+class Drawn:
+    """A random fleet and jobs.
+
+    ``one-tier``: nothing but time ends what runs; ``tiers``: preemption and quotas; ``rough``: servers that break, data
+    that comes and goes, and jobs without limits too.
+    """
+
+    def __init__(self, form: str, seed: int) -> None:
+        self.rng, self.form = random.Random(f"{form} {seed}"), form
+        rng = self.rng
+        regions = ["a", "b"][: rng.randint(1, 2)]
+        self.servers = tuple(
+            Server(
+                f"{region}{at}", region, f"{region}-{at % 2}", f"{region}-{at % 2}/{at // 2 % 2}",
+                rng.choice(["h100", "h100", "v100"]), rng.choice([2, 4, 4, 8]), 32, 0,
+            )
+            for region in regions
+            for at in range(rng.randint(2, 6))
+        )  # fmt: skip
+        self.replicas = {"d0": set(regions), "d1": {regions[0]}}
+        at, self.jobs = 0, dict[str, tuple[int, ev.JobSpec]]()
+        for number in range(rng.randint(20, 60)):
+            at += rng.choice([0, 0, 0, 0, 5])
+            self.jobs[f"j{number}"] = at, self.spec()
+
+    def spec(self) -> ev.JobSpec:
+        rng = self.rng
+        duration = rng.choice([rng.randint(1, 100), 100])
+        limit = rng.choice([duration, 2 * duration, rng.choice([50, 100, LONGEST]), max(1, duration - 5)])
+        mgpu = rng.choice([250, 500, 1000, 1000, 2000, 4000])
+        spec = ev.JobSpec(
+            tier=1,
+            tasks=rng.choice([1, 1, 1, 2, 3, 4]),
+            mgpu=mgpu,
+            cpu_mcores=rng.choice([0, 0, 4, 10]),
+            gpu_types=rng.choice([None, None, {"h100": mgpu}, {"h100": mgpu, "v100": min(4000, 2 * mgpu)}]),
+            within=rng.choice(["cluster", "cluster", "rack", "server"]),
+            duration_ms=duration,
+            limit_ms=min(limit, LONGEST),
+        )
+        if self.form != "one-tier":
+            spec = replace(spec, tier=rng.choice([0, 1, 1, 2]), preemptible=rng.random() < 0.4)
+            spec = replace(spec, tenant=rng.choice(["x", "y"]), checkpoint_ms=10, restart_ms=2)
+        if self.form == "rough" and rng.random() < 0.3:
+            spec = replace(spec, limit_ms=None)
+        return replace(spec, datasets=rng.choice([(), (), ("d0",), ("d1",)])) if self.form == "rough" else spec
+
+    def happenings(self) -> list[tuple[int, ev.Event]]:
+        rng = self.rng
+        found: list[tuple[int, ev.Event]] = []
+        for _ in range(rng.randint(0, 4) if self.form == "rough" else 0):
+            server, at = rng.choice(self.servers), rng.randint(0, 300)
+            up = ev.ServerUp(
+                server.name, server.region, server.cluster, server.rack, server.gpu_type, server.gpus, server.cpu_mcores
+            )
+            found += [(at, ev.ServerDown(server.name)), (at + rng.randint(1, 60), up)]
+        if self.form == "rough" and len(self.replicas["d0"]) == 2:
+            found += [(rng.randint(50, 200), ev.ReplicaDropped("d0", "b"))]
+        if self.form != "one-tier" and rng.random() < 0.5:
+            found += [(rng.randint(0, 200), ev.QuotaSet("x", rng.choice([2000, 8000]))) for _ in range(2)]
+        return found
+
+    def run(self, policy: Mast) -> list[ev.Stored]:
+        """The log until no job is left that ever ends."""
+        state = State(self.servers, tiers=(0, 1, 2), replicas=self.replicas)
+        names = self.jobs.items()
+        work = {
+            name: Work(spec.duration_ms or 0, spec.checkpoint_ms, spec.restart_ms, limit_ms=spec.limit_ms)
+            for name, (_, spec) in names
+        }
+        coming: list[tuple[int, ev.Event]] = [(0, event) for event in state.opening()]
+        happenings = self.happenings()
+        coming += sorted(
+            [(at, ev.Submitted(name, spec)) for name, (at, spec) in names] + happenings, key=lambda p: p[0]
+        )
+        log = list[ev.Stored]()
+
+        def keep(turn: Turn) -> None:
+            log.extend(turn.events)
+
+        simulate(Engine(state, policy), SimulatedHost(work, servers=self.servers), coming, on_turn=keep)
+        return log
+
+
+PARAMS = (
+    MastParams(),
+    MastParams(backfill="shortest-limit"),
+    MastParams(pack="always"),
+    MastParams(runner_up=True),
+    MastParams(bind="free"),
+)
+
+
+def counts(form: str, seed: int, params: MastParams) -> Counter[str]:
+    """Reasons for which promises ended, and under "promised" how many jobs had one; the log passes its checks."""
+    drawn = Drawn(form, seed)
+    log = drawn.run(Mast(params))
+    limited = {"x"} if form != "one-tier" else set()
+    faults = [one for one in check_log(log, limited=limited, durations=True) if one.what != "data"]
+    assert not faults, (form, seed, params, faults[:3])
+    promised = {one.event.job for one in log if isinstance(one.event, ev.Promised)}
+    return Counter(
+        {"promised": len(promised), **Counter(one.event.why for one in log if isinstance(one.event, ev.PromiseEnded))}
+    )
+
+
+@pytest.mark.parametrize("params", PARAMS)
+def test_one_tier_keeps_all_promises(params: MastParams) -> None:
+    found = sum((counts("one-tier", seed, params) for seed in range(3)), Counter[str]())
+    assert found["promised"] > 20
+    assert set(found) == {"promised"}
+
+
+def test_waits_are_bounded() -> None:
+    """A job that fits an empty cluster waits at most (n + 1) times the longest limit, with n older waiting jobs."""
+    waited = 0
+    for seed in range(5):
+        drawn = Drawn("one-tier", seed)
+        placed = {one.event.job: one.at_ms for one in drawn.run(Mast()) if isinstance(one.event, ev.Placed)}
+        for number, (name, (at, spec)) in enumerate(drawn.jobs.items()):
+            before = list(drawn.jobs)[:number]
+            older = sum(name in placed and placed[name] > at for name in before)
+            if isinstance(Fleet(drawn.servers, tiers=(1,)).place(_class_of(name, spec).job), Bid):
+                assert placed[name] - at <= (older + 1) * LONGEST, (seed, name)
+                waited += placed[name] > at
+    assert waited > 30
+
+
+@pytest.mark.parametrize("form", FORMS[1:])
+def test_each_late_promise_has_its_reason(form: str) -> None:
+    found = sum((counts(form, seed, PARAMS[seed % len(PARAMS)]) for seed in range(15)), Counter[str]())
+    assert found["promised"] > 100
+    assert len(found) > 2
+
+
+class Looking(Mast):
+    """Compares times of fit with those that trials find, for each waiting job in each turn."""
+
+    looked = 0
+
+    def decide(self, snapshot: Snapshot, actions: Actions) -> None:
+        super().decide(snapshot, actions)
+        assert isinstance(snapshot, Snapshot)
+        state = snapshot._state
+        held = map(state.jobs.__getitem__, state.fleet.running())
+        ends = sorted((at, one.name) for one in held if (at := one.ends_by_ms(snapshot.now_ms)) is not None)
+        for record in snapshot.jobs.values():
+            for region in snapshot.supply_mgpu if record.waits else ():
+                found = FitTimes(record, snapshot.tier(record), region, snapshot).by()
+                if isinstance(state.fleet.place(record.job, regions=(region,), preempt=False), Bid):
+                    expected = NOW
+                else:
+                    later = first_fit(state.fleet, record.job, ends, regions=(region,))
+                    expected = FOREVER if later is None else later[0]
+                assert found == expected, (snapshot.now_ms, record.name, region)
+                self.looked += 1
+
+
+def test_times_of_fit_are_those_of_trials() -> None:
+    looked = 0
+    for seed in range(3):
+        policy = Looking()
+        Drawn("one-tier", seed).run(policy)
+        looked += policy.looked
+    assert looked > 300
+
+
+def small(at: int, **changed: Any) -> dict[str, Any]:
+    return {"submitted_ms": at, "mgpu": 4000, "duration_ms": 100, "limit_ms": 100, **changed}
+
+
+def starts(rows: list[dict[str, Any]], **params: str) -> dict[str, int]:
+    log = list(run_trace(trace_of(*rows), "mast", params).events())
+    assert check_log(log, all_end=True, durations=True) == ()
+    return {one.event.job: one.at_ms for one in log if isinstance(one.event, ev.Placed)}
+
+
+STREAM = [small(0), small(50), small(60, tasks=2), *(small(100 + 50 * at) for at in range(20))]
+"""A gang of both servers comes after two jobs, and then as many small ones as keep one server busy."""
+
+
+@pytest.mark.parametrize("factor", [1, 5])
+def test_a_gang_is_not_passed_for_ever(factor: int) -> None:
+    rows = [row | {"limit_ms": factor * row["limit_ms"]} for row in STREAM]
+    assert starts(rows)["j2"] == 150
+    assert starts(rows, reserve="false")["j2"] == 1150
+
+
+def test_a_gang_without_limits_has_servers_kept_after_a_time() -> None:
+    rows = [row | {"limit_ms": -1} for row in STREAM]
+    assert starts(rows)["j2"] == 1150
+    rows = [{**row, "submitted_ms": 100 * row["submitted_ms"], "duration_ms": 10_000} for row in rows]
+    assert starts(rows, without_limits="hold", hold_after_s="30")["j2"] == 45_000
+
+
+def test_faulty_parameters() -> None:
+    with pytest.raises(UsageError, match="backfill is 'longest'; expected one of submission, shortest-limit"):
+        MastParams(backfill="longest")
+    with pytest.raises(UsageError, match="without_limits is 'wait'; expected one of pass, hold"):
+        MastParams(without_limits="wait")
+    with pytest.raises(UsageError, match="hold_after_s is -1; expected at least 0"):
+        MastParams(hold_after_s=-1)
+
+
+if __name__ == "__main__":
+    for form in FORMS:
+        total = Counter[str]()
+        for seed in range(int(sys.argv[1])):
+            total += counts(form, seed, PARAMS[seed % len(PARAMS)])
+        print(form, dict(total))

@@ -19,7 +19,6 @@ from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.engine import Engine, Turn
 from mast_opt.live.loop.jobs import _class_of
 from mast_opt.live.loop.log_checker import check_log
-from mast_opt.live.loop.outlook import first_fit
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.fit_times import FOREVER, NOW, FitTimes
@@ -30,6 +29,7 @@ from mast_opt.live.simulation.run import run_trace
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
 from mast_opt.problems.job_placement.live_fleet.types import Server
+from tests.policies.trials import first_fit
 from tests.simulation.test_order_only import trace_of
 
 LONGEST = 200

@@ -9,7 +9,6 @@ from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.live.loop.outlook import Ends, first_fit, leaves_room
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
 from mast_opt.problems.job_placement.live_fleet.answers import Bid, Refused
@@ -58,25 +57,6 @@ class Actions:
         if any(bid.victims for bid in found) and self._refresh_at_risk(self._regions(record, None)):
             found = self._state.fleet.bids(record.job)
         return tuple(bid for bid in found if not record.bound or bid.region == record.bound)
-
-    def first_fit(self, name: str) -> tuple[int, Bid] | None:
-        """The first time at which a waiting job that does not fit now fits without victims if every job ends at its
-        time limit, and its bid then; None if what runs without limits keeps it waiting. Changes nothing."""
-        record = self._record(name)
-        regions = (record.bound,) if record.bound else None
-        return first_fit(self._state.fleet, record.job, self._ends(), regions=regions)
-
-    def leaves_room(self, name: str, other: str, at_ms: int) -> bool:
-        """Whether another waiting job still fits at that time, if every job ends at its time limit, when the first one
-        starts now. Changes nothing."""
-        ended = [running for end_ms, running in self._ends() if end_ms <= at_ms]
-        return leaves_room(self._state.fleet, self._record(name).job, self._record(other).job, ended)
-
-    def _ends(self) -> Ends:
-        """Latest end of each job that holds servers, where its limit says so, the earliest first."""
-        state = self._state
-        held = map(state.jobs.__getitem__, state.fleet.running())
-        return sorted((end_ms, one.name) for one in held if (end_ms := one.ends_by_ms(state.now_ms)) is not None)
 
     def commit(self, bid: Bid, runner_up: Bid | None = None) -> tuple[str, ...]:
         """Place the job; returns the victims, which stop."""

@@ -15,6 +15,7 @@ from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.policy import EVERY_POLICY
 from mast_opt.live.loop.snapshot import Snapshot
+from mast_opt.live.policies.fit_times import FOREVER, FitTimes
 from mast_opt.live.policies.head_of_line import CHANGES
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 
@@ -65,26 +66,31 @@ class Easy:
             if isinstance(bid, Bid):
                 actions.commit(bid)
                 continue
-            found = actions.first_fit(head.name)
-            if found is not None:
-                self._backfill(head, found[0], waiting[at + 1 :], snapshot, actions)
+            self._backfill(head, waiting[at + 1 :], snapshot, actions)
             return
 
-    def _backfill(
-        self, head: JobRecord, shadow_ms: int, others: list[JobRecord], snapshot: Snapshot, actions: Actions
-    ) -> None:
+    def _backfill(self, head: JobRecord, others: list[JobRecord], snapshot: Snapshot, actions: Actions) -> None:
         """Start the jobs that leave the head its place at the shadow time."""
+        times = {region: FitTimes(head, None, region, snapshot) for region in snapshot.admissible(head)}
+        shadow_ms = min((one.by() for one in times.values()), default=FOREVER)
+        if shadow_ms == FOREVER:
+            return
         if self.params.backfill == SHORTEST_FIRST:
             others = sorted(others, key=lambda record: (record.spec.limit_ms is None, record.spec.limit_ms or 0))
         refused: set[tuple[object, ...]] = set()
         for record in others:
             limit = record.spec.limit_ms
-            ends_before = limit is not None and snapshot.now_ms + limit <= shadow_ms
-            shape = record.spec.shape, snapshot.admissible(record), ends_before
+            end_ms = FOREVER if limit is None else snapshot.now_ms + limit
+            shape = record.spec.shape, snapshot.admissible(record), end_ms <= shadow_ms
             if shape in refused:
                 continue
             bid = actions.place(record.name, preempt=False)
-            if isinstance(bid, Bid) and (ends_before or actions.leaves_room(record.name, head.name, shadow_ms)):
+            if isinstance(bid, Bid) and (
+                end_ms <= shadow_ms
+                or any(one.fits_beside(record, bid, shadow_ms, end_ms, snapshot) for one in times.values())
+            ):
                 actions.commit(bid)
+                for one in times.values():
+                    one.catch_up(snapshot)
             else:
                 refused.add(shape)

@@ -23,10 +23,10 @@ class FitTimes:
     in one rack or server where it has to.
 
     Args:
-        tier: less important work that may be stopped is not waited for.
+        tier: less important work that may be stopped is not waited for; None if nobody is stopped.
     """
 
-    def __init__(self, record: JobRecord, tier: int, region: str, snapshot: Snapshot) -> None:
+    def __init__(self, record: JobRecord, tier: int | None, region: str, snapshot: Snapshot) -> None:
         spec = record.spec
         self._spec, self._tier, self._region = spec, tier, region
         self._together = spec.within == "server"
@@ -145,6 +145,8 @@ class FitTimes:
     def _may_stop(self, record: JobRecord) -> bool:
         """Whether the job may stop another one whose tier is known for sure."""
         spec = record.spec
+        if self._tier is None:
+            return False
         if record.shares:
             sure = spec.preemptible or record.over_quota
             return sure and record.stoppable_tier is not None and record.stoppable_tier > self._tier

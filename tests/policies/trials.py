@@ -39,15 +39,3 @@ def first_fit(
         else:
             first = middle + 1
     return found
-
-
-def leaves_room(fleet: Fleet, newcomer: Job, job: Job, ended: Collection[str]) -> bool:
-    """Whether a job fits once these jobs have ended, without victims, if a newcomer starts now where it fits best."""
-    with fleet.trial():
-        answer = fleet.place(newcomer, preempt=False)
-        if not isinstance(answer, Bid):
-            return False
-        fleet.commit(answer)
-        for name in ended:
-            fleet.release(name)
-        return isinstance(fleet.place(job, preempt=False), Bid)

@@ -154,7 +154,7 @@ class FitTimes:
 
 
 class _Room:
-    """What is free on a server."""
+    """Free capacity of a server."""
 
     def __init__(self, server: Server) -> None:
         self._pool = server.pool
@@ -186,7 +186,7 @@ class _Room:
 
 
 def _end(record: JobRecord, now_ms: int) -> int:
-    """When a job ends by its limit. One that is past it is taken to run for another limit, and so on."""
+    """Time when a job ends by its limit. One that is past it is taken to run for another limit, and so on."""
     end_ms = record.ends_by_ms(now_ms)
     if end_ms is None:
         return FOREVER

@@ -5,6 +5,7 @@ __all__: list[str]
 __version__: str
 
 from .planner.analysis.explain import Explanation as Explanation, explain as explain
+from .planner.analysis.goals import Goals as Goals, solve_goals as solve_goals
 from .planner.analysis.joint_periods import JointPeriods as JointPeriods, plan_periods_jointly as plan_periods_jointly
 from .planner.analysis.marginal_values import Marginals as Marginals, marginal_values as marginal_values
 from .planner.analysis.migration_plan import steps as steps

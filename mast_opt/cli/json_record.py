@@ -12,14 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mast_opt.core.verdict import Verdict, Violation
-    from mast_opt.planner.solving import Solution
-    from mast_opt.problems.kind.current_state import CurrentState
-    from mast_opt.problems.kind.kind import Kind
-    from mast_opt.problems.kind.problem import Problem
-
-if TYPE_CHECKING:
-    from mast_opt.core.verdict import Verdict
     from mast_opt.planner.analysis.explain import Explanation
+    from mast_opt.planner.analysis.goals import Goals
     from mast_opt.planner.analysis.joint_periods import JointPeriods
     from mast_opt.planner.analysis.marginal_values import Marginals
     from mast_opt.planner.analysis.pareto import Frontier
@@ -27,7 +21,11 @@ if TYPE_CHECKING:
     from mast_opt.planner.analysis.purchases import Purchases
     from mast_opt.planner.analysis.two_stage import Robust
     from mast_opt.planner.analysis.whatif import Outcome, WhatIf
+    from mast_opt.planner.solving import Solution
     from mast_opt.problems.kind.analysis_hooks import Loss, Risk
+    from mast_opt.problems.kind.current_state import CurrentState
+    from mast_opt.problems.kind.kind import Kind
+    from mast_opt.problems.kind.problem import Problem
 
 
 Record = dict[str, Any]
@@ -289,6 +287,19 @@ def _robust(robust: Robust[Any]) -> dict[str, Any]:
 
 def _keys_or_none(lost: Loss | None) -> Record | None:
     return None if lost is None else loss_keys(lost)
+
+
+def goal_keys(answer: Goals[Any]) -> Record:
+    """The JSON object of ``solve --goals``: each state with its figures, each goal with its proof."""
+    proof = {name: _attributes(one, "status", "objective", "bound", "gap") for name, one in answer.solutions.items()}
+    return {
+        "kind": answer.kind,
+        "refused": dict(answer.refused),
+        "goals": {
+            name: {**proof.get(name, {}), **verdict_keys(one.verdict), **_attributes(one, "steps", "days", "stuck")}
+            for name, one in answer.figures.items()
+        },
+    }
 
 
 def frontier_keys(answer: Frontier[Any]) -> Record:

@@ -19,6 +19,7 @@ from mast_opt.planner.io import PlanReading, read, read_certificate, read_events
 from mast_opt.planner.io.atomic import check_free
 from mast_opt.planner.solving import verify
 from mast_opt.problems.kind.problem import PlanT, Problem
+from mast_opt.problems.registry import kind_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,6 +56,7 @@ def command(
         mast-opt report my-instance my-plan --out my-report.html
         mast-opt report my-instance my-plan --out my-report.html --png my-report.png
         mast-opt report my-instance my-plan --out results.xlsx
+        mast-opt report my-instance plans-of-goals --out my-report.html
         mast-opt report my-run --out my-report.html
     """
     if plan is None:
@@ -65,6 +67,8 @@ def command(
     with run.phase("read", f"reading {path}"):
         problem = read(path)
         run.record["kind"] = problem.kind
+        others = _goals_in(plan, problem)
+        plan = plan / next(iter(others)) if others else plan
         reading = read_plan_of(problem, plan)
         events = read_events(plan)
         arrays = read_certificate(plan)
@@ -76,6 +80,7 @@ def command(
         verdict = verify(problem, reading.plan)
         proof = check_bound(problem, verdict, reading.fields, arrays)
         fields, notes = _to_be_believed(problem, verdict, reading, proof)
+        notes += [f"the page is on the plan of the goal {plan.name}; others stand next to it"] if others else []
         checked = proof.checked if fields.get("bound") is not None else None
         if workbook:
             from mast_opt.planner.report.workbook.results import write_workbook
@@ -94,6 +99,7 @@ def command(
                 events=events,
                 notes=notes,
                 bound_checked=checked,
+                others={name: one.plan for name, one in others.items()},
                 force=force,
             )
     run.record.update(verdict_keys(verdict))
@@ -106,6 +112,13 @@ def command(
         console.print(f"The report is in {out}" + (f", the picture in {png}." if png else "."), soft_wrap=True)
 
     return Answer(Exit.OK, show)
+
+
+def _goals_in(folder: Path, problem: Problem[PlanT]) -> dict[str, PlanReading[PlanT]]:
+    """The plans of ``solve --goals --out``, the balanced one first; empty for a folder of one plan."""
+    names = [name for name in kind_of(problem).goals if (folder / name / "plan.toml").is_file()]
+    names.sort(key=lambda name: name != "balanced")
+    return {name: read_plan_of(problem, folder / name) for name in names}
 
 
 def _of_run(path: Path, out: Path, png: Path | None, force: bool, run: Run) -> Answer:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,7 @@ from mast_opt.cli.advice import next_step
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Run
-from mast_opt.cli.json_record import limit_keys, solution_keys, today_keys
+from mast_opt.cli.json_record import goal_keys, limit_keys, solution_keys, today_keys
 from mast_opt.cli.options import (
     BlockRayOption,
     BlockWorkersOption,
@@ -38,10 +39,13 @@ from mast_opt.cli.search_log import EventLog, SearchLog
 from mast_opt.cli.solve_options import SolveOptions, gap_of, seconds_for
 from mast_opt.core.errors import Contradiction, UsageError
 from mast_opt.core.solve_result import Event, Status
+from mast_opt.core.wording import percent
 from mast_opt.planner.io import check_plan_target, read_plan, validate
 from mast_opt.planner.report.terminal.progress import Progress
 from mast_opt.planner.solving import Solution, solve
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
+from mast_opt.planner.solving.dispatch import stated_goal
+from mast_opt.problems.kind.overrides import Overrides
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import kind_of
 
@@ -93,6 +97,13 @@ def command(
     ] = None,
     weight: Weight = None,
     order: Order = None,
+    goal: Annotated[
+        str | None,
+        Parameter(help="least-change, balanced or cheapest: a named objective instead of weights or an order."),
+    ] = None,
+    goals: Annotated[
+        bool, flag("Solve for every goal in the time given, and compare the plans with doing nothing; --out has all.")
+    ] = False,
     limit: LimitOption = None,
     formulation: Annotated[str, Parameter(help="How the problem is stated to an exact solver.")] = "base",
     option: Annotated[
@@ -139,6 +150,8 @@ def command(
         mast-opt solve my-instance --weight remote=500 --weight moved_work=1
         mast-opt solve my-instance --limit copied_tb=12 --limit moved_work=0.1
         mast-opt solve my-instance --order overload,remote,storage
+        mast-opt solve my-instance --goal least-change
+        mast-opt solve my-instance --goals --time-limit 180 --out plans
         mast-opt solve my-instance --solver highs --option mip_heuristic_effort=0.2
         mast-opt solve my-instance --solver highs --cross-check scip
         mast-opt solve my-fleet --solver ras --param price_steps=80 --param sub_mip.solver=scip
@@ -152,6 +165,11 @@ def command(
     options = _options(option or ())
     parts = parts_to_freeze(freeze or ())
     overrides = overrides_given(weight, order, limit)
+    single = {"--goal": goal, "--weight": weight, "--order": order, "--start": start, "--freeze": freeze, "--log": log}
+    single |= {"--events": events, "--cross-check": cross_check, "--option": option, "--param": param}
+    single |= {"--params": params, "--workers": workers, "--ray": ray, "--iterations": iterations}
+    single["--formulation"] = formulation != "base"
+    _refuse_with_goals(single if goals else {})
     if out is not None and events is not None and events.resolve().is_relative_to(out.resolve()):
         raise UsageError(f"--events {events} is inside --out {out}, which is replaced; choose another path")
     run.load()
@@ -161,7 +179,8 @@ def command(
         run.record["kind"] = problem.kind
         divided = block_params(reading.kind, solver, workers, ray)
         chosen = params_given(reading.kind, solver, [*(param or ()), *divided], params)
-        stated = overrides.applied_to(problem)
+        named = Overrides() if goal is None else stated_goal(problem, goal)
+        stated = named.followed_by(overrides).applied_to(problem)
         run.warn(reading.warnings, strict=strict)
         begin, close = (None if one is None else read_plan(problem, one) for one in (start, near))
         if out is not None:
@@ -170,6 +189,8 @@ def command(
     left = _time_left(run, limits.time_limit, writes=out is not None)
     if left is not None and left <= 0:
         return _out_of_time(run, path, limits.time_limit)
+    if goals:
+        return _each_goal(run, problem, solver, replace(limits, time_limit=left), overrides.limits, close, out)
     with (
         Interrupt(run, "the best plan so far") as interrupt,
         EventLog(events) as event_log,
@@ -198,6 +219,7 @@ def command(
                 freeze=parts,
                 weights=overrides.weights,
                 order=overrides.order,
+                goal=goal,
                 limits=overrides.limits,
                 cross_check=cross_check,
                 near=close,
@@ -212,6 +234,57 @@ def command(
     if event_log.failure is not None:
         run.say(f"{events} is incomplete: {event_log.failure.strerror}", label="warning:")
     return _answer(run, path, stated, solution, out, interrupted=interrupt.happened, full=full, fault=contradiction)
+
+
+def _refuse_with_goals(given: Mapping[str, object]) -> None:
+    """Raises UsageError for options of a single solve."""
+    unfit = [name for name, value in given.items() if value]
+    if unfit:
+        raise UsageError(f"--goals solves for each goal in turn; leave out {', '.join(unfit)}")
+
+
+def _each_goal(
+    run: Run,
+    problem: Problem[PlanT],
+    solver: str,
+    limits: _Limits,
+    most: Mapping[str, Fraction | None],
+    near: PlanT | None,
+    out: Path | None,
+) -> Answer:
+    """The plans of all goals, side by side."""
+    from mast_opt.planner.analysis.goals import solve_goals
+
+    if out is not None and out.suffix:
+        raise UsageError(f"--out {out}: expected a folder, which gets the plan of each goal in a folder of its name")
+    with Interrupt(run, "the plans so far") as interrupt:
+        run.compile(problem, solver, interrupt.cancel)
+        with run.phase("solve", "solving for each goal"):
+            answer = solve_goals(problem, solver=solver, limits=most, near=near, **limits.keywords(interrupt.cancel))
+    for name, solution in answer.solutions.items():
+        if out is not None and solution.plan is not None:
+            from mast_opt.planner.report.plan_files import write_plan
+
+            write_plan(problem, solution, out / name)
+    run.record.update(goal_keys(answer))
+    outcomes = [exit_for(one.status) for one in answer.solutions.values()]
+    code = Exit.INTERRUPTED if interrupt.happened else max(outcomes, key=bool, default=Exit.NO_PLAN)
+    words = [f"{name}: {one.outcome}, gap {percent(one.gap)}" for name, one in answer.solutions.items()]
+    words += [f"{name}: {reason}" for name, reason in answer.refused.items()]
+    words.append("The plans were not saved; add --out DIR." if out is None else f"The plans are in {out}/GOAL.")
+
+    def show(console: Console) -> None:
+        from mast_opt.planner.report.result_sections import goal_sections
+        from mast_opt.planner.report.terminal.layout import print_words
+        from mast_opt.planner.report.terminal.sections import show_section
+
+        for section in goal_sections(problem, answer.figures):
+            show_section(console, section, None)
+        console.print()
+        for line in words:
+            print_words(console, line)
+
+    return Answer(code, show)
 
 
 def check_not_input(out: Path, *inputs: Path | None) -> None:

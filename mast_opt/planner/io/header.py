@@ -85,6 +85,7 @@ def from_fields(fields: Mapping[str, Any], kind: Kind[Any, Any], file: str, faul
         rules={rule.name: _rule(rules, rule) for rule in kind.tables.rules},
         provenance=top.text("provenance", ""),
         limits=_limits(top, kind),
+        unstated=frozenset(kind.terms) - frozenset(objective.inner("weights").fields),
     )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mast_opt.core.wording import UNKNOWN, plain
+from mast_opt.core.wording import UNKNOWN, percent, plain
 from mast_opt.planner.analysis.explain import Explanation
+from mast_opt.planner.analysis.goals import NOTHING, Figures
 from mast_opt.planner.analysis.joint_periods import JointPeriods
 from mast_opt.planner.analysis.marginal_values import Marginals
 from mast_opt.planner.analysis.pareto import Frontier
@@ -17,7 +18,11 @@ from mast_opt.planner.analysis.whatif import WhatIf
 from mast_opt.planner.solving import Solution
 from mast_opt.problems.kind.migration_plan import Order
 from mast_opt.problems.kind.presentation import Form, Head, Section
+from mast_opt.problems.kind.problem import Problem
+from mast_opt.problems.registry import kind_of
 
+NOTICED, MANY = 0.1, 1000.0
+"""Amounts below the first round to nothing; those above the second have no decimals."""
 Cell = str | float | int | None
 PROOF = (Head("status"), Head("objective", Form.AMOUNT), Head("bound", Form.AMOUNT), Head("gap (%)", Form.AMOUNT))
 """Heads of what every table says of a plan that was solved for."""
@@ -221,6 +226,38 @@ def _side_by_side(title: str, names: list[str], figures: list[Mapping[str, float
     shown = list(dict.fromkeys(name for column in figures for name in column))
     rows = tuple((name, *(column.get(name) for column in figures)) for name in shown)
     return Section(title, (Head("figure"), *Form.AMOUNT.heads(*names)), rows)
+
+
+def goal_sections(problem: Problem[Any], figures: Mapping[str, Figures]) -> tuple[Section, ...]:
+    """Plans side by side, after doing nothing; a row a figure that is not 0 in all of them."""
+    kind = kind_of(problem)
+    measured = {name: {**one.verdict.terms, **one.verdict.metrics} for name, one in figures.items()}
+    names = kind.presentation.compared or {name: name for one in figures.values() for name in one.verdict.metrics}
+    rows = [
+        (title, *(shown(one[name], kind.units.get(name, "")) for one in measured.values()))
+        for name, title in names.items()
+        if any(one[name] for one in measured.values())
+    ]
+    rows += [
+        (title, *(UNKNOWN if value is None else f"{value:,}" for value in values))
+        for title, values in (
+            ("limits that it breaks", [len(one.verdict.violations) for one in figures.values()]),
+            ("steps", [one.steps for one in figures.values()]),
+            ("steps that are blocked", [one.stuck for one in figures.values()]),
+            ("days until done", [0 if name == NOTHING else one.days for name, one in figures.items()]),
+        )
+        if any(values)
+    ]
+    return (Section("Plans side by side", (Head("figure"), *Form.TEXT.heads(*figures)), tuple(rows)),)
+
+
+def shown(value: float, unit: str) -> str:
+    """A figure as text: shares in percent, and nothing where it rounds to nothing."""
+    if unit.startswith("share"):
+        return percent(value, 1)
+    if abs(value) >= MANY:
+        return f"{value:,.0f}"
+    return plain(value if abs(value) >= NOTICED else 0.0)
 
 
 def frontier_sections(answer: Frontier[Any]) -> tuple[Section, ...]:

@@ -17,6 +17,7 @@ from mast_opt.core.arguments import (
     optional,
     texts,
 )
+from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_limits import SolveControl, keywords_of, params_of
 from mast_opt.core.solve_result import SolveParams
 from mast_opt.core.verdict import Verdict
@@ -64,6 +65,7 @@ def verify(problem: Problem[PlanT], plan: PlanT) -> Verdict:
     freeze=optional(mapping_of(texts)),
     weights=optional(mapping_of(a_finite)),
     order=optional(texts),
+    goal=optional(a_text),
     limits=optional(mapping_of(anything)),
     cross_check=optional(a_text),
 )
@@ -78,6 +80,7 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     freeze: Mapping[str, Collection[str]] | None = None,
     weights: Mapping[TermName, float] | None = None,
     order: Sequence[TermName] | None = None,
+    goal: str | None = None,
     limits: Mapping[str, float | str | Fraction | None] | None = None,
     cross_check: SolverName | None = None,
     near: PlanT | None = None,
@@ -103,6 +106,7 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         weights: term → weight, instead of the instance's: ``{"remote": 500.0}``. The solution records them, and a plan
             that is written for the instance states them, so that it is verified with them.
         order: the terms to minimise one after another, instead of what the instance says; empty for a weighted sum.
+        goal: ``least-change``, ``balanced`` or ``cheapest``, where the kind has it, instead of weights or an order.
         limits: name → the most that a whole plan may have of it, instead of the instance's: ``{"copied_tb": 12}``; None
             for no limit.
         cross_check: another exact solver, which then solves the problem again, with the base formulation and without
@@ -129,7 +133,7 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     if solver == AUTO and kind.solvers.method is not None:
         solver = EXACT
     check_request(kind, solver, iterations, formulation)
-    problem, overrides = _overridden(problem, weights, order, limits)
+    problem, overrides = _overridden(problem, weights, order, limits, goal)
     settling = settling_of(kind, problem, near, freeze)
     clock = Clock(time_limit_s if time_limit_s is None or settling is None else time_limit_s * (1 - KEPT))
     request = Request(
@@ -215,13 +219,27 @@ def _found(request: Request[PlanT], clock: Clock | None) -> Solution[PlanT]:
     return found
 
 
+def stated_goal(problem: Problem[Any], goal: str) -> Overrides:
+    """The objective of a goal. Raises UsageError where the kind does not have it, or it means nothing here."""
+    goals = kind_of(problem).goals
+    if goal not in goals:
+        known = f"it has {', '.join(goals)}" if goals else "its objective is a policy"
+        raise UsageError(f"{problem.kind} has no goal called {goal!r}: {known}")
+    return goals[goal](problem)
+
+
 def _overridden(
     problem: Problem[PlanT],
     weights: Mapping[str, float] | None,
     order: Sequence[str] | None,
     limits: Mapping[str, float | str | Fraction | None] | None,
+    goal: str | None,
 ) -> tuple[Problem[PlanT], Overrides]:
     """The problem as it is to be solved, and what differs from what it says."""
     most = {name: stated_limit(name, value) for name, value in (limits or {}).items()}
     overrides = Overrides(dict(weights or {}), None if order is None else tuple(order), most)
+    if goal is not None:
+        if overrides.weights or order is not None:
+            raise UsageError(f"the goal {goal} states the objective; leave out weights and order, or the goal")
+        overrides = stated_goal(problem, goal).followed_by(overrides)
     return overrides.applied_to(problem), overrides

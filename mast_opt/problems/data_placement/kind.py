@@ -8,10 +8,11 @@ from mast_opt.problems.data_placement.formulation.codec import FREEZING
 from mast_opt.problems.data_placement.formulation.formulation import base
 from mast_opt.problems.data_placement.formulation.size import size
 from mast_opt.problems.data_placement.generate import FAMILIES
+from mast_opt.problems.data_placement.goals import GOALS
 from mast_opt.problems.data_placement.limits import LIMITS
 from mast_opt.problems.data_placement.migration.plan_rows import migration_plan
 from mast_opt.problems.data_placement.plan import Plan, check_plan, today
-from mast_opt.problems.data_placement.presentation.answers import answers
+from mast_opt.problems.data_placement.presentation.answers import COMPARED, answers
 from mast_opt.problems.data_placement.presentation.charts import charts
 from mast_opt.problems.data_placement.presentation.details import details
 from mast_opt.problems.data_placement.presentation.sections import sections
@@ -70,6 +71,7 @@ KIND: Kind[DataPlacement, Plan] = Kind(
     plan_type=Plan,
     terms=TERMS,
     units=UNITS,
+    goals=GOALS,
     later_terms=LATER_TERMS,
     limits=LIMITS,
     tables=TableInterface(
@@ -90,7 +92,7 @@ KIND: Kind[DataPlacement, Plan] = Kind(
         {"tetris": HeuristicSolver(_tetris, TETRIS, TetrisParams, frozenset(PRICED), rehearsals=_rehearsals)}
     ),
     generate=GenerateInterface(FAMILIES),
-    presentation=PresentationInterface(sections, charts, answers, details),
+    presentation=PresentationInterface(sections, charts, answers, details, COMPARED),
     analysis=AnalysisInterface(conflicts, current_state=current_state, current_plan=today, hooks=_hooks),
     migration=MigrationInterface(migration_plan),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from mast_opt.core.errors import UnsupportedOption
+from mast_opt.core.errors import UnsupportedOption, UsageError
 from mast_opt.problems.job_placement.analysis.current_state import current_state
 from mast_opt.problems.job_placement.exhaustive.params import ExhaustiveParams, ExhaustiveRepairParams
 from mast_opt.problems.job_placement.exhaustive.priced_terms import BY_RULE, PRICED
@@ -41,6 +41,7 @@ from mast_opt.problems.kind.interfaces import (
     VerificationInterface,
 )
 from mast_opt.problems.kind.kind import Kind
+from mast_opt.problems.kind.overrides import Overrides, as_stated, counting
 from mast_opt.problems.search.interface import HeuristicSolver, Pricing, Rehearsal, SearchContext, SearchResult
 from mast_opt.problems.search.params import Params
 
@@ -104,6 +105,13 @@ def _hooks() -> AnalysisHooks:
     return QUESTIONS
 
 
+def _cheapest(problem: JobPlacement) -> Overrides:
+    """The least costs with which as much work is admitted as can be."""
+    if not len(problem.costs):
+        raise UsageError(f"{problem.name} states no costs, so no plan is cheaper than another; add the table costs")
+    return Overrides(order=("rejected", "remote", "cost", "preemption"))
+
+
 KIND: Kind[JobPlacement, Plan] = Kind(
     name=JobPlacement.kind,
     title="Job placement: which pending job runs where, and which running one makes room",
@@ -111,6 +119,7 @@ KIND: Kind[JobPlacement, Plan] = Kind(
     plan_type=Plan,
     terms=TERMS,
     units=UNITS,
+    goals={"least-change": counting("rejected", "preemption", "remote"), "balanced": as_stated, "cheapest": _cheapest},
     tables=TableInterface(
         schema=SCHEMA,
         plan_schema=PLAN_SCHEMA,

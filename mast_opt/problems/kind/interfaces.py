@@ -188,3 +188,5 @@ class PresentationInterface(Generic[ProblemT, PlanT]):
     """Answers to the first questions of a reader, for the top of a report."""
     details: Callable[[ProblemT, PlanT], tuple[Section, ...]] = _no_charts
     """Long tables for reports and workbooks only: what moves, what binds."""
+    compared: Mapping[str, str] = field(default_factory=dict)
+    """Metric or term → its name where plans stand side by side; empty for all metrics."""

@@ -25,6 +25,7 @@ from mast_opt.problems.kind.interfaces import (
     VerificationInterface,
 )
 from mast_opt.problems.kind.limits import LimitName
+from mast_opt.problems.kind.overrides import Goal
 from mast_opt.problems.kind.problem import PlanT
 
 ProblemT = TypeVar("ProblemT")
@@ -58,6 +59,9 @@ class Kind(Generic[ProblemT, PlanT]):
     later_terms: frozenset[str] = frozenset()
     """Terms that were added to the format later. A checksum does not mention them where they have no weight, so that
     checksums from before still hold."""
+
+    goals: Mapping[str, Goal] = field(default_factory=dict)
+    """Goals that a planner names instead of weights."""
 
     units: Mapping[str, str] = field(default_factory=dict)
     """Term → its unit, such as "USD a month" or "share of GPUs", for every term. The first in dollars with a weight

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -36,9 +36,11 @@ class Overrides:
     """The terms that are minimised one after another; empty for a weighted sum, None for what the instance says."""
     limits: Mapping[str, Fraction | None] = field(default_factory=dict)
     """Name → the most that a whole plan may have of it; None for no limit."""
+    peak_levels: Mapping[int, float] = field(default_factory=dict)
+    """Tier → the ratio above which ``peak`` counts, for the tiers whose level is another one."""
 
     def __bool__(self) -> bool:
-        return bool(self.weights or self.limits) or self.order is not None
+        return bool(self.weights or self.limits or self.peak_levels) or self.order is not None
 
     def applied_to(self, problem: ProblemT) -> ProblemT:
         """The instance with these instead of its own.
@@ -48,7 +50,10 @@ class Overrides:
         """
         if not self:
             return problem
-        changed = problem.with_limits(self.limits)
+        changed: Any = problem.with_limits(self.limits)
+        if self.peak_levels:
+            levels = {**changed.objective.peak_levels, **self.peak_levels}
+            changed = replace(changed, objective=replace(changed.objective, peak_levels=levels))
         if self.weights or self.order is not None:
             changed = changed.with_objective(self.weights, self.order)
         if self.weights and changed.objective.lexicographic:
@@ -57,17 +62,20 @@ class Overrides:
                 f"another ({', '.join(changed.objective.order)}); leave it out, or ask for a weighted sum "
                 "(--order weighted, or order=() in Python)"
             )
-        return changed
+        found: ProblemT = changed
+        return found
 
     def followed_by(self, later: Overrides) -> Overrides:
         """These, where the later ones say nothing else."""
         order = self.order if later.order is None else later.order
-        return Overrides({**self.weights, **later.weights}, order, {**self.limits, **later.limits})
+        levels = {**self.peak_levels, **later.peak_levels}
+        return Overrides({**self.weights, **later.weights}, order, {**self.limits, **later.limits}, levels)
 
     def __str__(self) -> str:
         parts = [f"weight {term} = {plain(weight)}" for term, weight in self.weights.items()]
         if self.order is not None:
             parts.append(f"order {', '.join(self.order)}" if self.order else "a weighted sum")
+        parts += [f"peak level {plain(level)} in tier {tier}" for tier, level in self.peak_levels.items()]
         parts += [f"{name} ≤ {NONE if most is None else plain_number(most)}" for name, most in self.limits.items()]
         return ", ".join(parts)
 
@@ -76,5 +84,20 @@ class Overrides:
         order = None if self.order is None else list(self.order)
         weights = {term: float(weight) for term, weight in self.weights.items()}
         limits = {name: NONE if most is None else plain_number(most) for name, most in self.limits.items()}
-        stated = {"order": order, "weights": weights or None, "limits": limits or None}
+        levels = {str(tier): float(level) for tier, level in self.peak_levels.items()}
+        stated = {"order": order, "weights": weights or None, "limits": limits or None, "peak_levels": levels or None}
         return {name: value for name, value in stated.items() if value is not None}
+
+
+Goal = Callable[[Any], Overrides]
+"""Problem → the objective that a goal stands for. Raises UsageError where the goal means nothing for the instance."""
+
+
+def counting(*terms: str) -> Goal:
+    """A goal that counts only these terms, by the instance's weights."""
+    return lambda problem: Overrides({t: w * (t in terms) for t, w in problem.objective.weights.items()}, ())
+
+
+def as_stated(problem: object) -> Overrides:
+    """The goal that the instance itself states."""
+    return Overrides()

@@ -14,6 +14,7 @@ from mast_opt.problems.kind.interfaces import (
     VerificationInterface,
 )
 from mast_opt.problems.kind.kind import Kind
+from mast_opt.problems.kind.overrides import as_stated, counting
 from mast_opt.problems.search.interface import HeuristicSolver, Pricing, Rehearsal, SearchContext, SearchResult
 from mast_opt.problems.server_assignment.analysis.current_state import current_state
 from mast_opt.problems.server_assignment.formulation.codec import FREEZING
@@ -67,6 +68,7 @@ KIND: Kind[ServerAssignment, Plan] = Kind(
     plan_type=Plan,
     terms=TERMS,
     units=UNITS,
+    goals={"least-change": counting("shortfall", "repair", "moves_in_use", "moves_idle"), "balanced": as_stated},
     tables=TableInterface(
         schema=SCHEMA,
         plan_schema=PLAN_SCHEMA,

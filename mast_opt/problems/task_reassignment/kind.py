@@ -14,6 +14,7 @@ from mast_opt.problems.kind.interfaces import (
     VerificationInterface,
 )
 from mast_opt.problems.kind.kind import Kind
+from mast_opt.problems.kind.overrides import as_stated, counting
 from mast_opt.problems.search.interface import HeuristicSolver, Pricing, Rehearsal, SearchContext, SearchResult
 from mast_opt.problems.task_reassignment.analysis.current_state import current_state
 from mast_opt.problems.task_reassignment.analysis.static_conflicts import conflicts
@@ -71,6 +72,7 @@ KIND: Kind[TaskReassignment, Plan] = Kind(
     plan_type=Plan,
     terms=TERMS,
     units=UNITS,
+    goals={"least-change": counting("load", "process_move", "service_move", "machine_move"), "balanced": as_stated},
     tables=TableInterface(
         schema=SCHEMA,
         plan_schema=PLAN_SCHEMA,

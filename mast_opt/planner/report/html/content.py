@@ -8,8 +8,10 @@ from typing import Any
 
 from mast_opt.core.solve_result import Event, Sense, relative_gap
 from mast_opt.core.verdict import Verdict
+from mast_opt.planner.analysis.goals import figures_of
 from mast_opt.planner.report.html.answers import story
 from mast_opt.planner.report.html.render import Picture, draw
+from mast_opt.planner.report.result_sections import goal_sections
 from mast_opt.planner.report.terminal.current_state import today_section
 from mast_opt.planner.solving import verify
 from mast_opt.planner.solving.auto_strategy import solver_text
@@ -132,6 +134,8 @@ class Report:
     """Term → its unit."""
     answers: tuple[Answer, ...] = ()
     """Answers to the first questions of a reader, above all else."""
+    compared: Section | None = None
+    """The plan next to doing nothing and to other plans; None where there is nothing to compare."""
 
 
 def report(
@@ -142,6 +146,7 @@ def report(
     events: Iterable[Event] = (),
     notes: Iterable[str] = (),
     bound_checked: bool | None = None,
+    others: Mapping[str, PlanT] | None = None,
 ) -> Report:
     """Content of the report on a plan.
 
@@ -152,11 +157,13 @@ def report(
         events: of the solve that found the plan.
         notes: sentences to stand above the figures.
         bound_checked: was the bound in ``fields`` computed again?
+        others: name → a plan to stand next to it, such as that of another goal.
     """
     kind = kind_of(problem)
     today, state = kind.analysis.current_plan(problem), kind.analysis.current_state(problem)
     charts: list[Chart] = list(kind.presentation.charts(problem, plan))
     answered = story(problem, plan)
+    side_by_side = figures_of(problem, others or ({"this plan": plan} if answered.answers else {}))
     if answered.calendar is not None:
         charts.insert(1, answered.calendar)
     search = convergence(events)
@@ -184,6 +191,7 @@ def report(
         policy=problem.objective.policy,
         units=kind.units,
         answers=answered.answers,
+        compared=None if len(side_by_side) < 2 else goal_sections(problem, side_by_side)[0],
     )
 
 

@@ -25,6 +25,7 @@ from mast_opt.problems.registry import check_plan, kind_of
     events=each(a(Event)),
     notes=each(a_text),
     bound_checked=optional(a_flag),
+    others=optional(mapping_of(anything)),
     force=a_flag,
 )
 def write_report(
@@ -37,6 +38,7 @@ def write_report(
     events: Iterable[Event] = (),
     notes: Iterable[str] = (),
     bound_checked: bool | None = None,
+    others: Mapping[str, PlanT] | None = None,
     force: bool = False,
 ) -> None:
     """Write a plan as one page that opens in any browser, without a network; and, if asked, as a picture.
@@ -50,6 +52,7 @@ def write_report(
         events: of the solve (``Solution.events``), for the convergence.
         notes: sentences to stand above the figures.
         bound_checked: was the bound in ``fields`` computed again? If False, the page says that it was not.
+        others: name → plan, to stand side by side on the page; name this one too.
         force: replace files that are there.
 
     Raises:
@@ -63,7 +66,8 @@ def write_report(
         if target.suffix.lower() != suffix:
             raise UsageError(f"{target}: expected a name that ends in {suffix}")
         check_free(target, force=force)
-    content = report(problem, plan, fields=fields, events=events, notes=notes, bound_checked=bound_checked)
+    said: dict[str, Any] = {"fields": fields, "events": events, "notes": notes, "bound_checked": bound_checked}
+    content = report(problem, plan, others=others, **said)
     with new_file(Path(path).absolute()) as partial:
         partial.write_text(page(content), encoding="utf-8", newline="\n")
     if picture is not None:

@@ -23,6 +23,20 @@ from mast_opt.problems.kind.presentation import Answer
 MOST_NAMED = 3
 """Region/type pairs that an answer names."""
 
+COMPARED = {
+    "overload_gpus": "GPUs over the supply",
+    "peak_ratio": "worst demand over supply",
+    "peak_ratio_tier0": "the same, tier 0",
+    "unserved_gpus": "GPUs of refused work",
+    "remote_tb_per_day": "TB read remotely a day",
+    "running_cost": "USD a month",
+    "migration_cost": "USD once",
+    "copied_tb": "TB copied",
+    "moved_work": "work that changes region",
+    "retyped_work": "work that changes GPU type",
+}
+"""Figures by which plans are compared, most important first."""
+
 
 def answers(problem: DataPlacement, plan: Plan) -> tuple[Answer, ...]:
     """Overload, cost, storage, who moves, what is missing."""

@@ -19,6 +19,7 @@ from mast_opt.problems.data_placement.entities import (
     Regions,
     Workloads,
 )
+from mast_opt.problems.data_placement.goals import MONEY, money_weights
 from mast_opt.problems.data_placement.plan import Plan, fill_copies, fill_remote
 from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement, Ints, Links
 from mast_opt.problems.data_placement.tables.schema import FORBIDDEN, PINNED, SCHEMA
@@ -109,7 +110,10 @@ def problem_from_tables(header: Header, tables: Tables) -> DataPlacement:
         candidates=_candidates(tables),
     )
     _ = problem.demand_mgpu  # raises here rather than while solving
-    return problem
+    if not problem.has_prices:
+        return problem
+    by_default = {term: w for term, w in money_weights(problem, MONEY).items() if term in header.unstated}
+    return problem.with_objective(by_default)
 
 
 def _candidates(tables: Tables) -> Candidates | None:

@@ -1,0 +1,52 @@
+"""Goals that a planner names instead of weights, and what a dollar weighs where an instance states prices alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mast_opt.core.errors import UsageError
+from mast_opt.core.units import HOURS_A_MONTH, MB_PER_TB, MICRO, MILLI
+from mast_opt.problems.data_placement.problem import TERMS, DataPlacement
+from mast_opt.problems.kind.overrides import Goal, Overrides
+
+FIRST = dict.fromkeys(TERMS, 0.0) | {"unserved": 4000.0, "remote": 2000.0, "overload": 100.0}
+"""Weights of what every goal puts first: all work served, next to its data, within the supply."""
+ROOM = 0.9
+"""Ratio of demand to supply above which a balanced plan counts ``peak``, in every tier."""
+MONEY = 0.1
+"""Weight of the price of everything that there is for a month, where prices are stated and no weight of theirs."""
+MONTHS = 12
+"""Months over which copies are paid off."""
+
+
+def money_weights(problem: DataPlacement, worth: float) -> Mapping[str, float]:
+    """Weights of both costs, with which all GPUs and storage for a month weigh ``worth``, to one digit."""
+    r = problem.regions
+    bill = float((r.gpu_price_micro * (r.supply_mgpu / MILLI)).sum()) * HOURS_A_MONTH
+    bill = (bill + float((r.storage_price_micro * (r.storage_mb / MB_PER_TB)).sum())) / MICRO
+    digit = float(f"{worth / max(bill, 1.0):.0e}")
+    return {"running_cost": digit, "migration_cost": float(f"{digit / MONTHS:.0e}")}
+
+
+def least_change(problem: DataPlacement) -> Overrides:
+    """The least work moved and data copied with which nothing is over its supply that need not be."""
+    return Overrides({**FIRST, "moved_work": 1.0, "copy": 0.5, "retyped_work": 0.1}, ())
+
+
+def balanced(problem: DataPlacement) -> Overrides:
+    """The instance's objective, with a tenth of every GPU type kept free in every region where that is worth it."""
+    return Overrides(peak_levels={t: min(level, ROOM) for t, level in problem.objective.peak_levels.items()})
+
+
+def cheapest(problem: DataPlacement) -> Overrides:
+    """The lowest bill; a change has to pay."""
+    if not problem.has_prices:
+        raise UsageError(
+            f"{problem.name} states no prices, so no plan is cheaper than another; state usd_per_gpu_hour of "
+            "gpu_supply, usd_per_tb_month of regions, …"
+        )
+    effort = {"moved_work": 0.01, "copy": 0.005, "retyped_work": 0.01}
+    return Overrides({**FIRST, **effort, **money_weights(problem, 1.0)}, ())
+
+
+GOALS: Mapping[str, Goal] = {"least-change": least_change, "balanced": balanced, "cheapest": cheapest}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,9 @@ from mast_opt.core.solve_result import Status
 from mast_opt.planner.report.result_sections import goal_sections
 from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.data_placement.goals import money_weights
+from mast_opt.problems.kind.problem import Problem
+
+MOVES = ("process_move", "service_move", "machine_move")
 
 
 def dearer_at_home() -> DataPlacement:
@@ -69,11 +73,15 @@ def test_without_prices_nothing_is_cheapest() -> None:
     [
         ("job-placement", {"jobs": 4, "clusters": 2}, {"rejected", "preemption", "remote"}),
         ("server-assignment", {"servers": 12}, {"shortfall", "repair", "moves_in_use", "moves_idle"}),
-        ("task-reassignment", {"processes": 6, "machines": 3}, {"load", "process_move", "service_move", "machine_move"}),
+        (
+            "task-reassignment",
+            {"processes": 6, "machines": 3},
+            {"load", "process_move", "service_move", "machine_move"},
+        ),
     ],
 )
 def test_other_kinds_have_the_goals_that_mean_something(kind: str, sizes: dict[str, int], counted: set[str]) -> None:
-    problem = mast_opt.generate(kind, seed=1, **sizes)
+    problem: Problem[Any] = mast_opt.generate(kind, None, seed=1, **sizes)
     answer = mast_opt.solve_goals(problem, solver="highs", time_limit_s=20.0)
     assert set(answer.solutions) == {"least-change", "balanced"}
     weights = answer.solutions["least-change"].overrides.weights

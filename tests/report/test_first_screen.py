@@ -13,16 +13,19 @@ from mast_opt.problems.kind.presentation import Spans
 from tests.data_placement.workshop import PLAN, PROBLEM
 
 
-def test_seven_answers_in_order_with_links_that_lead_somewhere() -> None:
+def test_eight_answers_in_order_with_links_that_lead_somewhere() -> None:
     found = story(PROBLEM, PLAN)
-    topics = ["Overload", "Cost", "Storage", "Migration", "Risk", "Who moves", "What to buy"]
+    topics = [
+        *("If nothing is done", "What to do", "When it is done", "What can go wrong"),
+        *("Overload", "Cost", "Storage", "What to buy"),
+    ]
     assert [one.topic for one in found.answers] == topics
     order = mast_opt.steps(PROBLEM, PLAN)
-    migration = found.answers[3]
+    migration = found.answers[2]
     assert migration.value == (f"{order.days} day" if order.days == 1 else f"{order.days} days")
     assert f"{len(order.moves)} steps" in migration.detail
     risk = mast_opt.risk(PROBLEM, PLAN)
-    assert found.answers[4].value == f"{len(risk.single_copies)} datasets with one copy"
+    assert found.answers[3].value == f"{len(risk.single_copies)} datasets with one copy"
     text = page(report(PROBLEM, PLAN))
     targets = set(re.findall(r'<section class="card" id="([^"]+)"', text))
     links = re.findall(r'<a href="#([^"]+)">', text)

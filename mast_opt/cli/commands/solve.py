@@ -165,9 +165,9 @@ def command(
     options = _options(option or ())
     parts = parts_to_freeze(freeze or ())
     overrides = overrides_given(weight, order, limit)
-    single = {"--goal": goal, "--weight": weight, "--order": order, "--start": start, "--freeze": freeze, "--log": log}
+    single: dict[str, object] = {"--goal": goal, "--weight": weight, "--order": order, "--start": start, "--log": log}
     single |= {"--events": events, "--cross-check": cross_check, "--option": option, "--param": param}
-    single |= {"--params": params, "--workers": workers, "--ray": ray, "--iterations": iterations}
+    single |= {"--params": params, "--workers": workers, "--ray": ray, "--iterations": iterations, "--freeze": freeze}
     single["--formulation"] = formulation != "base"
     _refuse_with_goals(single if goals else {})
     if out is not None and events is not None and events.resolve().is_relative_to(out.resolve()):

@@ -21,7 +21,7 @@ from mast_opt.planner.solving.dispatch import stated_goal
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import SolverName, kind_of
 
-NOTHING = "do nothing"
+NOTHING, PLAN = "do nothing", "this plan"
 
 
 @dataclass(frozen=True)
@@ -92,21 +92,20 @@ def solve_goals(
     return Goals(problem.kind, solutions, figures_of(problem, plans), refused)
 
 
-def figures_of(problem: Problem[PlanT], plans: Mapping[str, PlanT]) -> dict[str, Figures]:
-    """Figures of doing nothing, where the present state is known, and of each plan."""
+def figures_of(problem: Problem[PlanT], plans: Mapping[str, PlanT], *, with_steps: bool = True) -> dict[str, Figures]:
+    """Figures of doing nothing, where the present state is known, and of each plan, perhaps with the way to it."""
     kind = kind_of(problem)
     state, now = kind.analysis.current_state(problem), kind.analysis.current_plan(problem)
     known = now is not None and (state is None or state.complete)
     return {
         **({NOTHING: Figures(verify(problem, now))} if known and now is not None else {}),
-        **{name: _figures(problem, plan) for name, plan in plans.items()},
+        **{name: _figures(problem, plan, with_steps) for name, plan in plans.items()},
     }
 
 
-def _figures(problem: Problem[Any], plan: object) -> Figures:
+def _figures(problem: Problem[Any], plan: object, with_steps: bool) -> Figures:
     verdict = verify(problem, plan)
-    try:
-        order = steps(problem, plan)
-    except UsageError:
+    if not with_steps or not verdict.ok or kind_of(problem).migration.steps is None:
         return Figures(verdict)
+    order = steps(problem, plan)
     return Figures(verdict, len(order.moves), order.days, len(order.stuck))

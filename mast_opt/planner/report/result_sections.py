@@ -7,7 +7,7 @@ from typing import Any
 
 from mast_opt.core.wording import UNKNOWN, percent, plain
 from mast_opt.planner.analysis.explain import Explanation
-from mast_opt.planner.analysis.goals import NOTHING, Figures
+from mast_opt.planner.analysis.goals import NOTHING, PLAN, Figures
 from mast_opt.planner.analysis.joint_periods import JointPeriods
 from mast_opt.planner.analysis.marginal_values import Marginals
 from mast_opt.planner.analysis.pareto import Frontier
@@ -229,7 +229,9 @@ def _side_by_side(title: str, names: list[str], figures: list[Mapping[str, float
 
 
 def goal_sections(problem: Problem[Any], figures: Mapping[str, Figures]) -> tuple[Section, ...]:
-    """Plans side by side, after doing nothing; a row a figure that is not 0 in all of them."""
+    """Plans side by side, after doing nothing; a row a figure that is not 0 in all of them. Nothing for one column."""
+    if len(figures) < 2:
+        return ()
     kind = kind_of(problem)
     measured = {name: {**one.verdict.terms, **one.verdict.metrics} for name, one in figures.items()}
     names = kind.presentation.compared or {name: name for one in figures.values() for name in one.verdict.metrics}
@@ -248,7 +250,8 @@ def goal_sections(problem: Problem[Any], figures: Mapping[str, Figures]) -> tupl
         )
         if any(values)
     ]
-    return (Section("Plans side by side", (Head("figure"), *Form.TEXT.heads(*figures)), tuple(rows)),)
+    title = "Before and after" if PLAN in figures else "Plans side by side"
+    return (Section(title, (Head("figure"), *Form.TEXT.heads(*figures)), tuple(rows)),)
 
 
 def shown(value: float, unit: str) -> str:
@@ -257,7 +260,7 @@ def shown(value: float, unit: str) -> str:
         return percent(value, 1)
     if abs(value) >= MANY:
         return f"{value:,.0f}"
-    return plain(value if abs(value) >= NOTICED else 0.0)
+    return plain(round(value, 2) if abs(value) >= NOTICED else 0.0)
 
 
 def frontier_sections(answer: Frontier[Any]) -> tuple[Section, ...]:

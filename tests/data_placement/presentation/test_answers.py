@@ -7,22 +7,49 @@ from fractions import Fraction
 
 import numpy as np
 
+import mast_opt
+from mast_opt.problems.data_placement.plan import gpu_demand
 from mast_opt.problems.data_placement.presentation.answers import answers, usd
 from mast_opt.problems.data_placement.presentation.details import BINDING, DATA, WORK, details
+from mast_opt.problems.data_placement.verification.verifier import verify
 from tests.data_placement.workshop import PLAN, PROBLEM, ints
 
 
 def test_what_is_asked_first() -> None:
     found = {one.topic: one for one in answers(PROBLEM, PLAN)}
-    assert list(found) == ["Overload", "Cost", "Storage", "Who moves", "What to buy"]
+    assert list(found) == ["If nothing is done", "What to do", "Overload", "Cost", "Storage", "What to buy"]
+    assert found["If nothing is done"].value == "not known"
     assert found["Overload"].value == "1.00"  # today is not known for view
     assert "exceeds supply in 0 of 4 region/GPU-type pairs" in found["Overload"].detail
     assert found["Cost"].value == "71,318 USD"
     assert "the copies cost 133 USD once" in found["Cost"].detail
     assert found["Storage"].value == "10 → 23 TB"
     assert "b, 56% of its storage" in found["Storage"].detail  # 10 of 18 TB
-    assert found["Who moves"].value == "2 workloads, 2 datasets"
+    assert found["What to do"].value == "2 workloads, 2 datasets"
     assert found["What to buy"].value == "nothing"
+
+
+def test_what_doing_nothing_costs() -> None:
+    builder = mast_opt.DataPlacementBuilder("crowded")
+    builder.add_region("home", storage_tb=10, cpu_cores=9, gpus={"a100": 10}, usd_per_gpu_hour={"a100": 4})
+    builder.add_region("away", storage_tb=10, cpu_cores=9, gpus={"a100": 12})
+    builder.add_dataset("logs", size_tb=1, replicas=["away"], residency=["away"])
+    builder.add_workload("train", tier=0, cpu_cores=1, gpus={"a100": 12}, reads={"logs": 1}, current_region="home")
+    problem = builder.build()
+    plan = mast_opt.solve(problem, "highs").plan
+    assert plan is not None
+    nothing = answers(problem, plan)[0]
+    assert nothing.value == "2 GPUs missing"
+    words = "Most of them a100 in home; 1 limit broken; 1.0 TB a day read from other regions; 35,040 USD a month."
+    assert nothing.detail == words
+
+
+def test_remainders_of_thousandths_are_nothing() -> None:
+    demand = gpu_demand(PROBLEM, PLAN)[:, :, -1].astype(np.int64)
+    for short_mgpu, lacking in ((50, "nothing"), (2000, "nothing yet")):
+        tight = PROBLEM.with_columns({"regions.supply_mgpu": np.where(demand > 0, demand - short_mgpu, 4000)})
+        assert verify(tight, PLAN).metrics["overload_gpus"] > 0
+        assert {one.topic: one for one in answers(tight, PLAN)}["What to buy"].value == lacking
 
 
 def test_what_is_missing_and_what_has_no_price() -> None:

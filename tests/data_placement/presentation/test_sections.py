@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
-from mast_opt.problems.data_placement.presentation.sections import days_of_copying, sections
+from mast_opt.problems.data_placement.presentation.sections import sections
 from mast_opt.problems.kind.presentation import Section
 from tests.data_placement.migration.handmade import two_regions
 from tests.data_placement.presentation.busy import BUSY, MOVED
-from tests.data_placement.workshop import PLAN, PROBLEM, TB, ints
+from tests.data_placement.workshop import PLAN, PROBLEM, ints
 
 
 def rows(section: Section) -> Any:
@@ -23,36 +22,8 @@ def titles(section: Section) -> list[str]:
     return [head.title for head in section.heads]
 
 
-def test_before_and_after() -> None:
-    """Today train and etl run in a and view in c; etl lacks nothing there. After, b is asked for 8 of its 5 GPUs."""
-    shown = sections(BUSY, MOVED)[0]
-    assert titles(shown) == ["measure", "before", "after"]
-    assert rows(shown) == (
-        ("worst ratio, tier 0", "1.00", "1.60"),
-        ("worst ratio, all tiers", "1.33", "1.60"),
-        ("workloads with remote reads", "0.00%", "66.7%"),
-        ("volume read remotely", "0.00%", "23.0%"),
-        ("copies of everything", "1.33", "2.00"),
-        ("running cost, USD a month", "64,850", "72,546"),
-        ("cost of the copies, USD once", "", "183"),
-        ("days of copying", "", "1.5"),
-    )
-
-
-def test_days_of_copying() -> None:
-    """b receives 4 TB, c 11 TB and a 5 TB, of which 1.5 TB cross the link from a to c (1 TB a day)."""
-    limited = {"regions.ingress_limited": np.array([True, False, True])}
-    problem = BUSY.with_columns(limited | {"regions.ingress_mb_per_day": ints(10, 0, 2) * TB})
-    assert days_of_copying(problem, MOVED) == pytest.approx(11 / 2)
-    assert days_of_copying(replace(problem, links=None), MOVED) == pytest.approx(11 / 2)
-    assert days_of_copying(problem.with_columns({"regions.ingress_mb_per_day": ints(10, 0, 0)}), MOVED) == np.inf
-    open_regions = problem.with_columns({"regions.ingress_limited": np.zeros(3, np.bool_)})
-    assert days_of_copying(open_regions, MOVED) == pytest.approx(1.5)
-    assert days_of_copying(replace(open_regions, links=None), MOVED) is None
-
-
 def test_gpus() -> None:
-    shown = sections(BUSY, MOVED)[1]
+    shown = sections(BUSY, MOVED)[0]
     assert titles(shown)[2:] == ["supply", "demand before", "ratio before", "demand", "ratio", "ratio tier 0"]
     assert rows(shown) == (
         ("b", "h100", 5, 0, 0, 8, 8 / 5, 8 / 5),
@@ -70,13 +41,13 @@ def test_a_full_region_is_not_asked_for_too_much() -> None:
 
 
 def test_demand_with_a_single_tier() -> None:
-    gpus = sections(*two_regions())[1]
+    gpus = sections(*two_regions())[0]
     assert rows(gpus) == (("west", "h100", 8, 0, 0, 8, 1, 1), ("east", "h100", 8, 8, 1, 0, 0, 0))
 
 
 def test_fill() -> None:
     """a: logs and images today, then logs, video and 0.6 of etl's output; its cores: etl's 50 and train's 10."""
-    shown = sections(BUSY, MOVED)[2]
+    shown = sections(BUSY, MOVED)[1]
     assert titles(shown)[1:] == ["usable TB", "filled before", "filled", "cores", "in use before", "in use"]
     assert rows(shown) == (
         ("c", 0, None, None, 0, None, None),
@@ -105,7 +76,7 @@ def test_what_is_known_of_today() -> None:
 
 
 def test_copies() -> None:
-    shown = sections(BUSY, MOVED)[3]
+    shown = sections(BUSY, MOVED)[2]
     assert rows(shown) == (("b", "c", 4.5, 1), ("c", "b", 4, 1), ("a", "c", 1.5, 1))
     assert shown.note == (
         "4 new replicas: 10.0 TB copied between regions, 10.0 TB uploaded from outside; 10.0 TB deleted."
@@ -114,12 +85,12 @@ def test_copies() -> None:
 
 def test_copies_of_a_pair_of_regions_are_one_row() -> None:
     plan = replace(MOVED, copy_source=ints(2, 1, 1))
-    assert sections(BUSY, plan)[3].rows == (("b", "c", 6, 2), ("c", "b", 4, 1))
+    assert sections(BUSY, plan)[2].rows == (("b", "c", 6, 2), ("c", "b", 4, 1))
 
 
 def test_remote_reads() -> None:
     """train reads 2 TB of logs a day and etl 1 TB of logs; all reads are 10 TB a day."""
-    shown = sections(BUSY, MOVED)[4]
+    shown = sections(BUSY, MOVED)[3]
     assert rows(shown) == (("a", "b", 2, 1), ("a", "c", pytest.approx(0.2), 1), ("b", "c", pytest.approx(0.1), 1))
     assert shown.note == ("2 of 3 workloads read something from another region: 2.3 TB a day, 23.00% of all reads.")
 
@@ -133,6 +104,6 @@ def test_the_share_of_tiny_reads() -> None:
 
 def test_work_left_out() -> None:
     """etl needs 50 of 140 cores, which counts as so much of 32 GPUs; a tenth of it is left out."""
-    (shown,) = sections(BUSY, MOVED)[5:]
+    (shown,) = sections(BUSY, MOVED)[4:]
     assert rows(shown) == (("0", 0, 0), ("1", 1, pytest.approx(0.1 * 50 / 140 * 32, abs=1e-3)))
     assert len(sections(PROBLEM, PLAN)) == 4

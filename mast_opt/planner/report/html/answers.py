@@ -38,11 +38,11 @@ def story(problem: Problem[PlanT], plan: PlanT) -> Story:
     order = _order(problem, plan) if answers else None
     calendar = None if order is None else _calendar(order)
     if order is not None:
-        answers.insert(3, replace(_days(order), more=CALENDAR if calendar else ""))
+        answers.insert(2, replace(_days(order), more=CALENDAR if calendar else ""))
     hooks = kind.analysis.hooks()
     if answers and hooks.risk is not None:
         risk = hooks.risk(problem, plan)
-        answers.insert(4, _at_risk(risk))
+        answers.insert(3, _at_risk(risk))
         sections += _risk_sections(risk)
     return Story(tuple(answers), calendar, tuple(section for section in sections if section.rows))
 
@@ -58,12 +58,12 @@ def _order(problem: Problem[PlanT], plan: PlanT) -> Order | None:
 def _days(order: Order) -> Answer:
     if order.stuck:
         words = f"{counted(len(order.stuck), 'step')} cannot be carried out: 'mast-opt steps' says what is in the way."
-        return Answer("Migration", "blocked", words)
+        return Answer("When it is done", "blocked", words)
     waves = counted(order.waves, "wave")
     stops = f" {counted(len(order.stopped), 'workload')} must stop for a while." if order.stopped else ""
     words = f"{counted(len(order.moves), 'step')} in {waves}; every limit holds at each step.{stops}"
     value = "nothing to move" if not order.moves else waves if order.days is None else counted(order.days, "day")
-    return Answer("Migration", value, words)
+    return Answer("When it is done", value, words)
 
 
 def _calendar(order: Order) -> Spans | None:
@@ -96,12 +96,12 @@ def _at_risk(risk: Risk) -> Answer:
     worst = max(risk.regions, key=lambda one: (one.lost_gpus, len(one.loss.datasets)), default=None)
     value = counted(len(risk.single_copies), "dataset") + " with one copy"
     if worst is None or not worst.loss.datasets:
-        return Answer("Risk", value, "No region takes data with it that no other region holds.", SINGLE)
+        return Answer("What can go wrong", value, "No region takes data with it that no other region holds.", SINGLE)
     words = (
         f"Losing {worst.region} would cost most: {counted(len(worst.loss.datasets), 'dataset')} and "
         f"{counted(len(worst.loss.work), 'workload')} ({worst.lost_gpus:,.0f} GPUs)."
     )
-    return Answer("Risk", value, words, SINGLE if risk.single_copies else REGIONS)
+    return Answer("What can go wrong", value, words, SINGLE if risk.single_copies else REGIONS)
 
 
 def _risk_sections(risk: Risk) -> list[Section]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from mast_opt.core.solve_result import Event, Sense, relative_gap
 from mast_opt.core.verdict import Verdict
-from mast_opt.planner.analysis.goals import figures_of
+from mast_opt.planner.analysis.goals import PLAN, figures_of
 from mast_opt.planner.report.html.answers import story
 from mast_opt.planner.report.html.render import Picture, draw
 from mast_opt.planner.report.result_sections import goal_sections
@@ -134,8 +134,8 @@ class Report:
     """Term → its unit."""
     answers: tuple[Answer, ...] = ()
     """Answers to the first questions of a reader, above all else."""
-    compared: Section | None = None
-    """The plan next to doing nothing and to other plans; None where there is nothing to compare."""
+    compared: tuple[Section, ...] = ()
+    """The plan next to doing nothing and to other plans; empty where there is nothing to compare."""
 
 
 def report(
@@ -163,7 +163,6 @@ def report(
     today, state = kind.analysis.current_plan(problem), kind.analysis.current_state(problem)
     charts: list[Chart] = list(kind.presentation.charts(problem, plan))
     answered = story(problem, plan)
-    side_by_side = figures_of(problem, others or ({"this plan": plan} if answered.answers else {}))
     if answered.calendar is not None:
         charts.insert(1, answered.calendar)
     search = convergence(events)
@@ -191,7 +190,7 @@ def report(
         policy=problem.objective.policy,
         units=kind.units,
         answers=answered.answers,
-        compared=None if len(side_by_side) < 2 else goal_sections(problem, side_by_side)[0],
+        compared=goal_sections(problem, figures_of(problem, others or {PLAN: plan})),
     )
 
 

@@ -12,6 +12,8 @@ from rich.text import Text
 from mast_opt.core.solve_result import Limit, Status
 from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import of_term, percent, plain, seconds
+from mast_opt.planner.analysis.goals import PLAN, figures_of
+from mast_opt.planner.report.result_sections import goal_sections
 from mast_opt.planner.report.terminal.layout import light_table, print_table, print_words
 from mast_opt.planner.report.terminal.sections import TOP_ROWS, show_section
 from mast_opt.planner.solving import Solution
@@ -53,18 +55,15 @@ def show_solution(
     if solution.verdict is None or solution.plan is None:
         _reasons(console, solution)
         return
-    sections = kind_of(problem).presentation.sections(problem, solution.plan)
-    for section in sections:
-        if section.leads:
-            show_section(console, section, rows)
+    for section in goal_sections(problem, figures_of(problem, {PLAN: solution.plan}, with_steps=False)):
+        show_section(console, section, rows)
     if solution.stages:
         _stages(console, solution, kind_of(problem).units)
     elif solution.verdict.terms:
         _terms(console, problem.objective.weights, solution.verdict, kind_of(problem).units)
     _metrics(console, solution.verdict.metrics)
-    for section in sections:
-        if not section.leads:
-            show_section(console, section, rows)
+    for section in kind_of(problem).presentation.sections(problem, solution.plan):
+        show_section(console, section, rows)
 
 
 SEEN_GAP = 1e-4

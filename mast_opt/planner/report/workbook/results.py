@@ -82,7 +82,7 @@ def write_workbook(
     charts = [
         chart if isinstance(chart, HeatMap) else table_of(chart) for chart in kind.presentation.charts(meant, plan)
     ]
-    sections = [section for section in content.sections if section.rows and not section.leads]
+    sections = [section for section in content.sections if section.rows]
     by_title: dict[str, list[Section | HeatMap]] = {}
     for part in (*charts, *_order(meant, plan), *sections):
         by_title.setdefault(part.title, []).append(part)
@@ -111,7 +111,6 @@ def _summary(content: Report) -> list[Section]:
     stated = content.fields.get("bound") is not None and content.bound_checked is not True
     notes = [*content.notes, *unchecked, *([NO_CERTIFICATE] if stated else [])]
     found = [Section(content.title, (Head("figure"), Head("value", Form.AMOUNT)), tuple(figures), " ".join(notes))]
-    found += [section for section in content.sections if section.leads]
     if content.verdict.violations:
         broken = tuple((one.constraint, ", ".join(one.index), one.amount) for one in content.verdict.violations)
         heads = (Head("limit"), Head("where"), Head("by", Form.AMOUNT))

@@ -1,4 +1,4 @@
-"""Answers of a data-placement plan to what is asked first: overload, cost, storage, who moves, what is missing."""
+"""Answers of a data-placement plan to what is asked first: what doing nothing costs, what to do, what it brings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.core.wording import counted
 from mast_opt.problems.data_placement.analysis.current_state import complete
-from mast_opt.problems.data_placement.plan import Plan, gpu_demand, today
+from mast_opt.problems.data_placement.plan import Plan, gpu_demand, lacking_gpus, today
 from mast_opt.problems.data_placement.presentation.details import (
     BINDING,
     DATA,
@@ -39,22 +39,40 @@ COMPARED = {
 
 
 def answers(problem: DataPlacement, plan: Plan) -> tuple[Answer, ...]:
-    """Overload, cost, storage, who moves, what is missing."""
+    """Doing nothing, what to do, overload, cost, storage, what to buy."""
     plan = in_full(problem, plan)
     now = today(problem) if complete(problem) else None
     return (
+        _nothing(problem, now),
+        _moves(problem, plan),
         _overload(problem, now, plan),
         _cost(problem, now, plan),
         _storage(problem, plan),
-        _moves(problem, plan),
         _missing(problem, plan),
     )
 
 
+def _nothing(p: DataPlacement, now: Plan | None) -> Answer:
+    topic = "If nothing is done"
+    if now is None:
+        return Answer(topic, "not known", "The instance does not state for all work where it runs today.", "")
+    lacking, verdict = lacking_gpus(p, now), verify(p, now)
+    parts = []
+    if lacking.any():
+        r, k = np.unravel_index(int(lacking.argmax()), lacking.shape)
+        parts.append(f"most of them {p.gpu_types[int(k)]} in {p.regions.labels[int(r)]}")
+    if verdict.violations:
+        parts.append(f"{counted(len(verdict.violations), 'limit')} broken")
+    remote = verdict.metrics["remote_tb_per_day"]
+    parts += [f"{remote:,.1f} TB a day read from other regions"] if remote >= 0.1 else []
+    parts += [f"{usd(verdict.terms['running_cost'])} a month"] if p.has_prices else []
+    words = "; ".join(parts) or "work has its GPUs and its data"
+    return Answer(topic, f"{lacking.sum():,.0f} GPUs missing", f"{words[0].upper()}{words[1:]}.", BINDING)
+
+
 def _overload(p: DataPlacement, now: Plan | None, plan: Plan) -> Answer:
     supplied = p.regions.supply_mgpu > 0
-    demand = gpu_demand(p, plan)[:, :, -1]
-    over = int((demand > p.regions.supply_mgpu)[supplied].sum())
+    over = int((lacking_gpus(p, plan) > 0).sum())
     pairs = f"Demand exceeds supply in {over} of {int(supplied.sum())} region/GPU-type pairs."
     before = "" if now is None else f"{_worst(p, now):.2f} → "
     return Answer("Overload", f"{before}{_worst(p, plan):.2f}", f"Worst demand over supply. {pairs}", BINDING)
@@ -102,16 +120,16 @@ def _moves(p: DataPlacement, plan: Plan) -> Answer:
     gpus = sum(float(row[5] or 0.0) for row in work.rows)
     copied = sum(float(row[5] or 0.0) for row in data.rows)
     value = f"{counted(len(work.rows), 'workload')}, {counted(len(data.rows), 'dataset')}"
-    words = f"{gpus:,.0f} GPUs of work change region; {copied:,.1f} TB are copied or uploaded."
+    words = f"{gpus:,.0f} GPUs of work change region; {copied:,.1f} TB are copied or uploaded. "
+    words += "'solve --goal least-change' finds the least that helps."
     if not len(p.current_runs):
         words = f"The instance does not state where work runs today; {copied:,.1f} TB are copied or uploaded."
-    return Answer("Who moves", value, words, WORK if work.rows else DATA)
+    return Answer("What to do", value, words, WORK if work.rows else DATA)
 
 
 def _missing(p: DataPlacement, plan: Plan) -> Answer:
-    demand = gpu_demand(p, plan)[:, :, -1]
-    lacking = np.maximum(demand - p.regions.supply_mgpu, 0) / MILLI
-    idle = np.maximum(p.regions.supply_mgpu - demand, 0).sum(axis=0) / MILLI
+    lacking = lacking_gpus(p, plan)
+    idle = np.maximum(p.regions.supply_mgpu - gpu_demand(p, plan)[:, :, -1], 0).sum(axis=0) / MILLI
     pairs = sorted(np.argwhere(lacking > 0).tolist(), key=lambda at: -lacking[at[0], at[1]])
     if not pairs:
         return Answer("What to buy", "nothing", "No region is overloaded under this plan.", "")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.problems.data_placement.analysis.current_state import complete
-from mast_opt.problems.data_placement.plan import Plan, read_positions, today
+from mast_opt.problems.data_placement.plan import Plan, lacking_gpus, read_positions, today
 from mast_opt.problems.data_placement.problem import SHARE, DataPlacement, Ints
 from mast_opt.problems.data_placement.tables.problem_tables import in_full
 from mast_opt.problems.data_placement.verification.measures import Activity, gpu_demand, totals
@@ -29,7 +29,7 @@ def charts(problem: DataPlacement, plan: Plan) -> tuple[Chart, ...]:
     asked_today = None if before is None else gpu_demand(p, _activity(p, before))
     pictures: list[Chart] = []
     if p.gpu_types:
-        pictures += [_heat(p, asked_today, asked), _tiers(p, asked)]
+        pictures += [_heat(p, asked_today, asked, int((lacking_gpus(p, plan) > 0).sum())), _tiers(p, asked)]
     pictures += [_storage(p, plan), _cpu(p, before, plan), _copies(p, plan), _reads(p, plan)]
     return tuple(picture for picture in pictures if not isinstance(picture, Flows) or picture.flows)
 
@@ -41,10 +41,8 @@ def _activity(problem: DataPlacement, plan: Plan) -> Activity:
     return Activity(plan.place, *runs, none, none, none, none, none, none)
 
 
-def _heat(problem: DataPlacement, before: NDArray[Any] | None, after: NDArray[Any]) -> HeatMap:
+def _heat(problem: DataPlacement, before: NDArray[Any] | None, after: NDArray[Any], over: int) -> HeatMap:
     p = problem
-    ratio = _over_supply(p, after)
-    over = sum(value is not None and value > 1 for row in ratio for value in row)
     return HeatMap(
         title="GPU demand over supply",
         row_name="region",
@@ -52,7 +50,7 @@ def _heat(problem: DataPlacement, before: NDArray[Any] | None, after: NDArray[An
         rows=p.regions.labels,
         columns=p.gpu_types,
         before=None if before is None else _over_supply(p, before),
-        after=ratio,
+        after=_over_supply(p, after),
         note=f"Work of all tiers. Demand exceeds supply in {over} of {int((p.regions.supply_mgpu > 0).sum())} "
         "region/GPU-type pairs.",
     )

@@ -29,6 +29,8 @@ CASES: tuple[tuple[str, str, int, dict[str, int]], ...] = (
     ("data-placement", "standard", 1, {"datasets": 12, "workloads": 15, "regions": 3}),
     ("data-placement", "standard", 1, {"datasets": 30, "workloads": 40, "regions": 4}),
     ("data-placement", "standard", 1, {"datasets": 80, "workloads": 120, "regions": 6}),
+    ("data-placement", "standard", 1, {"datasets": 100, "workloads": 150, "regions": 8}),
+    ("data-placement", "standard", 2, {"datasets": 100, "workloads": 150, "regions": 8}),
     ("data-placement", "standard", 1, {"datasets": 200, "workloads": 300, "regions": 10}),
     ("data-placement", "weakly-coupled", 1, {"datasets": 150, "workloads": 150, "regions": 10}),
     ("data-placement", "links", 1, {"datasets": 60, "workloads": 90, "regions": 6}),

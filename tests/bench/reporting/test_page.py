@@ -97,6 +97,14 @@ def test_the_page_says_what_ours_lose_at(suite: Suite) -> None:
     assert "no plan of exhaustive against 3 of highs" in text
 
 
+def test_auto_is_no_other_solver(suite: Suite) -> None:
+    """Half of it is ours."""
+    results = [result("exhaustive", 5.0), result("auto", 4.0), result("highs", 5.0)]
+    text = page([Chapter(suite, results, {})], images=None)
+    assert "Of 1 comparisons" in text
+    assert "worse in 0." in text
+
+
 def test_memory_is_that_of_runs_that_tell_it(suite: Suite) -> None:
     """Those that were killed do not."""
     killed = result("cbc", None, status="TIMEOUT", seed=1)

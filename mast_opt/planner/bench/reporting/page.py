@@ -17,6 +17,7 @@ from mast_opt.planner.bench.results.metrics import Instance, Result
 from mast_opt.planner.bench.results.store import Ended
 from mast_opt.planner.bench.suites.suite import KnownIssue, Suite
 from mast_opt.planner.bench.suites.toml_reader import FOLDER
+from mast_opt.planner.solving.auto_strategy import AUTO
 from mast_opt.problems.registry import kind_named
 
 GENERATED = "Generated from results of benchmarks by:"
@@ -201,7 +202,8 @@ def _losses(chapters: Sequence[Chapter]) -> Iterator[str]:
             groups[(*figures.instance(result), result["time_limit_s"], result["seed"])].append(result)
         for (_, label, limit, seed), results in groups.items():
             ours = [result for result in results if is_own(result)]
-            theirs = [result for result in results if not is_own(result) and figures.feasible(result)]
+            others = [result for result in results if not is_own(result) and result["contestant"].get("solver") != AUTO]
+            theirs = [result for result in others if figures.feasible(result)]
             if not ours or not theirs:
                 continue
             compared += 1
@@ -224,9 +226,8 @@ def _lost(ours: Sequence[Result], other: Result) -> str:
     """How the best of ours falls behind another's plan; empty if it does not."""
     found = [result for result in ours if figures.feasible(result)]
     if not found:
-        return (
-            f"no plan of {' or '.join(figures.names_of(ours))} against {_value(other)} of {figures.contestant(other)}"
-        )
+        names = " or ".join(figures.names_of(ours))
+        return f"no plan of {names} against {_value(other)} of {figures.contestant(other)}"
     best = figures.leader(found)
     at = figures.behind(best, other)
     if at is None:

@@ -74,7 +74,7 @@ def openb(paths: Sequence[Path], settings: OpenbSettings, rng: np.random.Generat
     jobs = _jobs([names[n] for n in at.tolist()], pods.part(at), created[at] - created[at].min(), (ended - placed)[at])
     types = {
         "job": [names[n] for n in at.tolist() for _ in pods.models[n]],
-        "gpu_type": [model for n in at.tolist() for model in sorted(pods.models[n])],
+        "gpu_type": [model for n in at.tolist() for model in pods.models[n]],
     }
     tables: dict[str, Mapping[str, Given]] = {**_servers(nodes), "submissions": jobs}
     if types["job"]:

@@ -78,7 +78,7 @@ class GpuPods:
     cpu_mcores: Ints
     memory_mib: Ints
     tier: Ints
-    models: tuple[frozenset[str], ...]
+    models: tuple[tuple[str, ...], ...]
     """GPU models that it accepts; empty for any."""
 
     def __len__(self) -> int:
@@ -182,7 +182,7 @@ def pods_in(file: Path, faults: Faults, lacking: Collection[str] = ()) -> GpuPod
         table.numbers["cpu_milli"],
         table.numbers[MEMORY],
         _tiers(table, faults),
-        tuple(frozenset(text.split("|")) - {""} for text in spec),
+        tuple(tuple(dict.fromkeys(filter(None, text.split("|")))) for text in spec),
     )
 
 

@@ -354,7 +354,10 @@ class Mast:
         held, never = self._reservations.of_region, list[str]()
         while True:
             others = [*never, *(one.job for one in held.values())]
-            name = self._waiting.oldest(region, lambda record: self._order(record, snapshot), others, snapshot)
+            if self._by_rank(snapshot):
+                name = self._waiting.first_by(region, lambda record: self._order(record, snapshot), others, snapshot)
+            else:
+                name = self._waiting.oldest(region, others, snapshot)
             if not name:
                 return
             record, holder = snapshot.jobs[name], held.get(region)
@@ -412,7 +415,8 @@ class Mast:
 
         best = place(frozenset())
         if best is not None and self._reservations.active:
-            if best.region not in self._reservations.of_region and best.region in self._unreserved:
+            unreserved = best.region in self._unreserved and best.region not in self._reservations.of_region
+            if unreserved and not self._by_rank(snapshot):
                 self._reserve_in(best.region, record, snapshot, actions)
             best = self._reservations.admit(record, best, place, snapshot)
         return best, next((bid for bid in found if bid is not best), None)

@@ -50,7 +50,7 @@ class SizeOrder:
         """Groups in which the size was searched for in vain since they last grew."""
         self.kept = 0
         """Groups in which it was searched for in vain by jobs that do not end before a promise falls due there."""
-        self._classes: list[tuple[int, int, int, WaitingClass, int]] = []
+        self.classes: list[tuple[int, int, int, WaitingClass, int]] = []
         """(submission, number) of the head, number of the class, the class, groups that it may have."""
         self._reached = 0
         """The classes before this one may have no group that could hold the size."""
@@ -62,14 +62,17 @@ class SizeOrder:
             able: groups that could have room; they become more only by ``grow``.
             brief: (ms, groups): jobs with limits up to that end before a promise falls due there.
         """
-        free, at, classes = able & ~self.full, self._reached, self._classes
+        free, at, classes = able & ~self.full, self._reached, self.classes
         if not free:
             return None
         open_, last = free & ~self.kept, len(classes)
+        brief = [(ms, there & free) for ms, there in brief if there & free] if open_ != free else ()
+        longest = max((ms for ms, _ in brief), default=-1)
         while at < last and not classes[at][4] & open_:
-            if open_ != free and (groups := classes[at][4] & free):
-                limit_ms = classes[at][3].limit_ms
-                if limit_ms is not None and any(limit_ms <= ms and groups & there for ms, there in brief):
+            limit_ms = classes[at][3].limit_ms
+            if limit_ms is not None and limit_ms <= longest:
+                groups = classes[at][4]
+                if any(limit_ms <= ms and groups & there for ms, there in brief):
                     break
             at += 1
         self._reached = at
@@ -92,9 +95,9 @@ class SizeOrder:
     def move(self, waiting: WaitingClass, head: tuple[int, int] | None, groups: int) -> None:
         """A class has another head than ``ranked``; None if it has none."""
         if waiting.ranked is not None:
-            del self._classes[bisect.bisect_left(self._classes, (*waiting.ranked, waiting.number))]
+            del self.classes[bisect.bisect_left(self.classes, (*waiting.ranked, waiting.number))]
         if head is not None:
-            bisect.insort(self._classes, (*head, waiting.number, waiting, groups))
+            bisect.insort(self.classes, (*head, waiting.number, waiting, groups))
         self._reached = 0
 
 
@@ -116,6 +119,7 @@ class WaitingClasses:
         self._in_region: dict[str, dict[Key, WaitingClass]] = {region: {} for region in snapshot.supply_mgpu}
         self._orders: list[SizeOrder] = []
         """Classes by size."""
+        self._region_groups: dict[str, int] = {}
         self._due: dict[str, tuple[int, int]] = {}
         """Region where something is promised → when, and its groups."""
         self._readers: dict[str, dict[str, None]] = {}
@@ -225,14 +229,16 @@ class WaitingClasses:
         Args:
             kept: regions in which that holds for jobs that do not end before what is promised there.
         """
-        there = self._room.groups(kept, None) if kept else 0
+        there = 0
+        for region in kept:
+            there |= self._groups_in(region)
         for size, groups in waiting.places:
             self._orders[size].full |= groups & ~there
             self._orders[size].kept |= groups & there
 
     def keep(self, region: str, due_ms: int | None) -> None:
         """Something else is promised in a region, and falls due then, or (None) nothing is."""
-        groups = self._room.groups((region,), None)
+        groups = self._groups_in(region)
         self._due.pop(region, None)
         if due_ms is not None:
             self._due[region] = due_ms, groups
@@ -240,7 +246,26 @@ class WaitingClasses:
             if order.kept & groups:
                 order.keep_again(groups)
 
-    def oldest(
+    def oldest(self, region: str, but: Collection[str], snapshot: Snapshot) -> str:
+        """The first waiting job of a region by tier and submission, but for these; empty if there is none."""
+        there, first, found = self._groups_in(region), (0, 0, 0), ""
+        for order in self._orders:
+            at = 0
+            while at < len(order.classes) and (not found or (order.tier, *order.classes[at][:2]) < first):
+                *ranked, _, waiting, groups = order.classes[at]
+                name = self.head(waiting, snapshot) if groups & there else None
+                if groups & there and waiting.ranked != tuple(ranked):
+                    continue  # it has gone where its head belongs
+                if name in but:
+                    name = next((one for one in self.members(waiting, snapshot) if one not in but), None)
+                if name is not None:
+                    rank = order.tier, snapshot.jobs[name].submitted_ms, snapshot.jobs[name].number
+                    if not found or rank < first:
+                        first, found = rank, name
+                at += 1
+        return found
+
+    def first_by(
         self, region: str, rank: Callable[[JobRecord], tuple[int, ...]], but: Collection[str], snapshot: Snapshot
     ) -> str:
         """The first waiting job of a region by rank, but for these; empty if there is none."""
@@ -252,6 +277,12 @@ class WaitingClasses:
             if name is not None:
                 found.append((rank(snapshot.jobs[name]), name))
         return min(found)[1] if found else ""
+
+    def _groups_in(self, region: str) -> int:
+        known = self._region_groups.get(region)
+        if known is None:
+            known = self._region_groups[region] = self._room.groups((region,), None)
+        return known
 
     def grow(self, grown: Iterable[tuple[str, str]] | None) -> None:
         """The groups of these (region, server), or (None) all, may hold what they were refused for."""

@@ -18,8 +18,8 @@ from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.policies.fit_times import FOREVER, NOW, FitTimes
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 
-MOST_KEPT = 16
-"""Sizes of which the times are kept up to date."""
+MOST_KEPT = 256
+"""Sizes by region of which the times are kept up to date."""
 Place = Callable[[frozenset[str]], Bid | None]
 """The best bid that avoids these servers."""
 _SERVERS = (ev.ServerDown, ev.CapacitySet, ev.MoveAsked)
@@ -77,10 +77,11 @@ class Reservations:
     def look_at(self, record: JobRecord, snapshot: Snapshot) -> list[str]:
         """The regions where a job that has come may be the first."""
         self.active = self.active or record.spec.limit_ms is not None or self._hold_after_ms is not None
-        if not self.active:
+        tier, held = record.spec.tier, self.of_region
+        full = len(held) == len(snapshot.supply_mgpu) and not snapshot.has_quotas
+        if not self.active or (full and all(tier >= one.tier for one in held.values())):
             return []
         tier = snapshot.tier(record)
-        held = self.of_region
         return [region for region in snapshot.admissible(record) if region not in held or tier < held[region].tier]
 
     def due(self, tier: int | None) -> Iterator[Reservation]:

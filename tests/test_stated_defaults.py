@@ -36,7 +36,9 @@ def _values() -> Iterator[tuple[str, object]]:
         for function in filter(None, (getattr(module, "command", None),)):
             for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
                 renamed = [
-                    one.name[0] for one in get_args(parameter.annotation) if isinstance(one, Parameter) and one.name
+                    next(iter(one.name))
+                    for one in get_args(parameter.annotation)
+                    if isinstance(one, Parameter) and one.name
                 ]
                 yield (*renamed, f"--{name.replace('_', '-')}")[0], parameter.default
     for kind in map(registry.kind_named, registry.kind_names()):

@@ -86,7 +86,7 @@ def compare(first: StoredRun, second: StoredRun) -> RunDiff:
 
 def _check_same_jobs(first: StoredRun, second: StoredRun, logs: tuple[History, History]) -> None:
     one, other = (log.jobs for log in logs)
-    missing = [job for job in one | other if job not in one or job not in other]
+    missing = [job for job in {**one, **other} if job not in one or job not in other]
     if missing:
         here, there = (first.path, second.path) if missing[0] in one else (second.path, first.path)
         count = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""

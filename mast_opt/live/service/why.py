@@ -11,8 +11,9 @@ from typing import Any
 
 from mast_opt.live.loop.job_states import WAITING
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.live.loop.outlook import first_fit
+from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
+from mast_opt.live.policies.fit_times import FOREVER, FitTimes
 from mast_opt.problems.job_placement.live_fleet.answers import Refused
 from mast_opt.problems.job_placement.units import WHOLE
 
@@ -78,14 +79,12 @@ class Why:
 
     def starts_by_ms(self, record: JobRecord) -> int | None:
         """Time by which a job fits if every running one ends at its limit; None where limits do not say."""
-        state = self._state
         if not record.waits:
             return None
-        running = ((one.ends_by_ms(state.now_ms), one.name) for one in state.jobs.values() if one.shares)
-        there = set(state.fleet.running())
-        ends = sorted((at, name) for at, name in running if at is not None and name in there)
-        found = first_fit(state.fleet, record.job, ends) if ends else None
-        return None if found is None else found[0]
+        snapshot = Snapshot(self._state, ())
+        times = (FitTimes(record, None, region, snapshot).by() for region in snapshot.admissible(record))
+        by_ms = min(times, default=FOREVER)
+        return None if by_ms == FOREVER else max(by_ms, snapshot.now_ms)
 
 
 def places(state: State, names: Collection[str]) -> Iterator[tuple[str, int]]:

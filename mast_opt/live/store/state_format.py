@@ -30,7 +30,7 @@ from mast_opt.live.loop import (
     reclaimable,
     tenants,
 )
-from mast_opt.live.loop.events import JobSpec, PlanStep
+from mast_opt.live.loop.events import JobSpec, PlanStep, Promised
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.jobs import JobClass, JobClasses, JobRecord
 from mast_opt.live.loop.state import State
@@ -61,7 +61,7 @@ _PARTS = (
 CLASSES: Mapping[str, type] = {
     f"{cls.__module__.rpartition('.')[2]}.{cls.__qualname__}": cls
     for cls in (
-        *(State, JobRecord, JobClass, JobClasses, JobSpec, PlanStep, Job, Part, Server, Share),
+        *(State, JobRecord, JobClass, JobClasses, JobSpec, PlanStep, Promised, Job, Part, Server, Share),
         *(cls for part in _PARTS for cls in _own(part)),
     )
 }  # fmt: skip

@@ -40,6 +40,8 @@ from .core.errors import (
     MastOptError as MastOptError,
     NotRunning as NotRunning,
     PlanError as PlanError,
+    PluginError as PluginError,
+    PluginWarning as PluginWarning,
     SizeLimitExceeded as SizeLimitExceeded,
     StaleBid as StaleBid,
     UnsupportedOption as UnsupportedOption,

@@ -51,4 +51,4 @@ def _heuristics(solution: Solution[Any]) -> str:
     kind = kind_named(solution.kind)
     if solution.solver == AUTO or solution.solver in kind.solvers.heuristics or solution.frozen:
         return ""
-    return " or ".join(f"--solver {name}" for name in kind.solvers.heuristics if name not in kind.solvers.constructive)
+    return " or ".join(f"--solver {name}" for name, ours in kind.solvers.usable() if not ours.constructive)

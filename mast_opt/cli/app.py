@@ -1,4 +1,5 @@
-"""The commands there are. A further one is a file in ``mast_opt.cli.commands`` and a line here.
+"""The commands there are. A further one is a file in ``mast_opt.cli.commands`` and a line here, or an entry point of
+another package in the group ``mast_opt.commands``.
 
 A command is a function called ``command`` that takes its options and the ``Run``, and returns an ``Answer``. Its
 module is imported only when it is used, so that ``mast-opt --help`` stays quick.
@@ -6,11 +7,11 @@ module is imported only when it is used, so that ``mast-opt --help`` stays quick
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import version
+from typing import Any
 
 from cyclopts import App, CycloptsError, Group
 
@@ -18,8 +19,9 @@ from mast_opt.cli.help_text import reflowed
 from mast_opt.cli.invocation import Answer, Run
 from mast_opt.cli.streams import to_stdout
 from mast_opt.core.errors import UsageError
+from mast_opt.core.plugins import Extensions
 
-COMMANDS = {
+_HELP_LINES = {
     "validate": "Check an instance: every fault and every conflict that can be seen without solving.",
     "solve": "Find a plan, prove how good it is, verify it and show it.",
     "verify": "Check a plan against its instance, without any solver's help.",
@@ -42,10 +44,17 @@ COMMANDS = {
     "export": "Write an instance for other tools: .lp, .mps, .dat, .xlsx, .json or a folder of tables.",
     "bench": "Run a suite of benchmarks, or make the page of its results.",
     "backends": "List the solvers, their versions, and how to install those that are missing.",
+    "plug-ins": "List what other packages add: kinds, solvers, policies, importers and commands.",
     "warm-up": "Compile everything now, so that no later command has to.",
 }
-_MODULES = {"import": "import_", "warm-up": "warm_up"}
-"""Modules of commands whose names are not valid in Python."""
+_MODULES = {"import": "import_"}
+"""Modules of commands whose names are keywords of Python."""
+COMMANDS: Extensions[Callable[..., Any]] = Extensions(
+    "mast_opt.commands",
+    "command",
+    {name: f"mast_opt.cli.commands.{_MODULES.get(name, name.replace('-', '_'))}:command" for name in _HELP_LINES},
+)
+"""name → command."""
 
 _HELP = """Where data lives, where jobs run, which servers form which cluster: exact and heuristic placement for ML \
 training over many regions.
@@ -75,13 +84,14 @@ def build_app(tokens: Sequence[str] = ()) -> App:
         version=lambda: f"mast-opt {version('mast-opt')}",
         group_commands=Group("Commands", sort_key=0),
     )
-    for position, (name, line) in enumerate(COMMANDS.items()):
-        module = f"mast_opt.cli.commands.{_MODULES.get(name, name)}"
-        if name in tokens:  # its own help is its docstring
-            command = importlib.import_module(module).command
+    for position, name in enumerate(COMMANDS):
+        line = _HELP_LINES.get(name) or f"From package {COMMANDS.package(name)}."
+        if name in tokens and (name in _HELP_LINES or name == tokens[0]):  # its own help is its docstring
+            command = COMMANDS[name]
             app.command(command, name=name, help=reflowed(inspect.getdoc(command) or line), sort_key=position)
         else:
-            app.command(f"{module}:command", name=name, help=line, sort_key=position)
+            place = f"{COMMANDS.own[name]}" if name in COMMANDS.own else COMMANDS.others[name].value
+            app.command(place, name=name, help=line, sort_key=position)
     return app
 
 
@@ -97,7 +107,14 @@ def command_line(run: Run) -> Callable[[], Answer] | None:
     except CycloptsError as error:
         chain = " ".join(["mast-opt", *(error.command_chain or ())])
         raise UsageError(f"{error}\nTry: {chain} --help") from error
+    call = partial(function, *bound.args, **bound.kwargs)
     if "run" not in given:
-        to_stdout(lambda: function(*bound.args, **bound.kwargs))
+        to_stdout(call)
         return None
-    return partial(function, *bound.args, **bound.kwargs, run=run)
+
+    def answer() -> Answer:
+        with COMMANDS.blaming(run.tokens[0]):
+            found: Answer = call(run=run)
+        return found
+
+    return answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 
-from mast_opt.core.errors import BackendUnavailable, InputError, Interrupted, SizeLimitExceeded, UsageError
+from mast_opt.core.errors import BackendUnavailable, InputError, Interrupted, PluginError, SizeLimitExceeded, UsageError
 
 
 class Exit(enum.IntEnum):
@@ -15,7 +15,7 @@ class Exit(enum.IntEnum):
     UNEXPECTED = 1
     """A fault of mast-opt or of a solver."""
     USAGE = 2
-    """An option, a file or a missing solver that the user can repair."""
+    """An option, a file, a missing solver or a plug-in that the user can repair."""
     INFEASIBLE = 3
     """Proven: no plan keeps every limit."""
     NO_PLAN = 4
@@ -30,5 +30,5 @@ def exit_for(error: BaseException) -> Exit:
     """The exit code for an exception that ends a command."""
     if isinstance(error, KeyboardInterrupt | Interrupted):
         return Exit.INTERRUPTED
-    repairable = (UsageError, InputError, BackendUnavailable, SizeLimitExceeded, OSError)
+    repairable = (UsageError, InputError, PluginError, BackendUnavailable, SizeLimitExceeded, OSError)
     return Exit.USAGE if isinstance(error, repairable) else Exit.UNEXPECTED

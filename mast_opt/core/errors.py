@@ -13,6 +13,7 @@
     ├── BackendError             a solver library failed
     │   ├── BackendUnavailable   its package is missing or has no licence
     │   └── SizeLimitExceeded    the problem is over the size its licence allows
+    ├── PluginError              a plug-in of another package cannot be loaded, or failed
     ├── Interrupted              cancelled before there was anything to return
     ├── StaleBid                 a bid that the fleet has changed since
     └── VerificationError        the verifier and the solver truly disagree
@@ -88,6 +89,12 @@ class FormulationTooLarge(UsageError):
     code = "formulation-too-large"
 
 
+class PluginError(MastOptError):
+    """A plug-in of another package that cannot be used, or failed; the message names it and its package."""
+
+    code = "plugin"
+
+
 class InputError(MastOptError):
     """A file or folder that cannot be used."""
 
@@ -159,6 +166,10 @@ class InstanceError(_Faulty):
 
     code = "instance"
     noun = "instance"
+
+
+class PluginWarning(UserWarning):
+    """A plug-in of another package that is not used, because its name is one of mast-opt's own."""
 
 
 class InstanceWarning(UserWarning):

@@ -125,3 +125,8 @@ def _amount(value: float, digits: int) -> str:
     if value and abs(value) < 0.5 * 10**-digits:
         return f"< {10**-digits:.{digits}f}" if value > 0 else f"> {-(10**-digits):.{digits}f}"
     return f"{value:,.{digits}f}"
+
+
+def one_line(error: BaseException) -> str:
+    """An exception on one line: its type and its text."""
+    return f"{type(error).__name__}: {shown(str(error))}"

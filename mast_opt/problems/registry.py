@@ -1,16 +1,19 @@
-"""The kinds of problem there are. A further one is a package next to the others and a line here."""
+"""The kinds of problem there are, with the heuristics of other packages. A further kind is a package next to the others
+and a line here, or an entry point in the group ``mast_opt.kinds``; see ``docs/how-to/plug-ins.md``."""
 
 from __future__ import annotations
 
-import importlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
 
 from mast_opt.core.arguments import a_text, a_whole, checked, optional
 from mast_opt.core.errors import UsageError
+from mast_opt.core.plugins import Extensions
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.problem import PlanT, Problem
+from mast_opt.problems.plugin_heuristics import with_plug_ins
 
 if TYPE_CHECKING:
     from mast_opt.problems.data_placement import DataPlacement
@@ -44,33 +47,46 @@ TermName: TypeAlias = (
 )  # fmt: skip
 """The name of a term of some kind's objective."""
 
-_MODULES = {
-    "data-placement": "mast_opt.problems.data_placement.kind",
-    "job-placement": "mast_opt.problems.job_placement.kind",
-    "server-assignment": "mast_opt.problems.server_assignment.kind",
-    "task-reassignment": "mast_opt.problems.task_reassignment.kind",
-    "resource-allocation": "mast_opt.problems.resource_allocation.kind",
-}
+KINDS: Extensions[Kind[Any, Any]] = Extensions(
+    "mast_opt.kinds",
+    "kind of problem",
+    {
+        "data-placement": "mast_opt.problems.data_placement.kind:KIND",
+        "job-placement": "mast_opt.problems.job_placement.kind:KIND",
+        "server-assignment": "mast_opt.problems.server_assignment.kind:KIND",
+        "task-reassignment": "mast_opt.problems.task_reassignment.kind:KIND",
+        "resource-allocation": "mast_opt.problems.resource_allocation.kind:KIND",
+    },
+    Kind,
+)
+"""name → kind, without the heuristics of other packages."""
 
 
 def kind_names() -> tuple[str, ...]:
     """Every kind's hyphenated name."""
-    return tuple(_MODULES)
+    return tuple(KINDS)
+
+
+def kinds() -> Iterator[Kind[Any, Any]]:
+    """Every kind that can be loaded."""
+    return (with_plug_ins(kind) for _, kind in KINDS.usable())
 
 
 def kind_named(name: str) -> Kind[Any, Any]:
-    """The kind of that name. Raises UsageError, listing the kinds there are."""
+    """The kind of that name.
+
+    Raises:
+        UsageError: there is none; lists the kinds there are.
+        PluginError: it is another package's, and cannot be loaded.
+    """
     a_text("kind", name)
-    if name not in _MODULES:
-        raise UsageError(f"there is no kind of problem called {name!r}; expected one of: {', '.join(_MODULES)}")
-    kind: Kind[Any, Any] = importlib.import_module(_MODULES[name]).KIND
-    return kind
+    return with_plug_ins(KINDS.named(name))
 
 
 def kind_of(problem: Problem[PlanT]) -> Kind[Any, PlanT]:
     """The kind that a problem is of. Raises UsageError if it is no problem at all."""
     name = getattr(type(problem), "kind", None)
-    if not isinstance(name, str) or name not in _MODULES:
+    if not isinstance(name, str) or name not in KINDS:
         raise UsageError(f"a {type(problem).__name__} is not a problem; use mast_opt.read or a generator to make one")
     return kind_named(name)
 

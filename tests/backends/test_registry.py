@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import tomllib
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +13,12 @@ import pytest
 import mast_opt
 from mast_opt.cli import main
 from mast_opt.core.arrays import FloatArray
-from mast_opt.core.errors import BackendError, BackendUnavailable, UsageError
+from mast_opt.core.errors import BackendError, BackendUnavailable, PluginWarning, UsageError
 from mast_opt.core.solve_result import SolveParams, SolveResult, Status
 from mast_opt.problems import backends
 from mast_opt.problems.backends.base import Backend
 from mast_opt.problems.mip import Mip
+from tests import plugins
 from tests.backends.programs import program
 from tests.platforms import needs
 
@@ -47,9 +47,7 @@ class Zero:
 
 
 def offer(monkeypatch: pytest.MonkeyPatch, *points: tuple[str, str]) -> None:
-    found = [EntryPoint(name, value, backends.GROUP) for name, value in points]
-    monkeypatch.setattr(backends, "entry_points", lambda group: found if group == backends.GROUP else [])
-    backends._installed.cache_clear()
+    plugins.offer(monkeypatch, backends.BACKENDS.group, *points)
 
 
 @pytest.mark.second_tier
@@ -114,7 +112,8 @@ def test_another_package_adds_a_backend(monkeypatch: pytest.MonkeyPatch) -> None
     offer(monkeypatch, ("zero", f"{__name__}:Zero"), ("highs", f"{__name__}:Zero"))
     assert backends.names() == (*OWN, "zero")
     assert backends.get("zero").version() == "0.0"
-    assert type(backends.get("highs")).__name__ == "Highs", "nobody replaces ours"
+    with pytest.warns(PluginWarning, match=r"highs of package demo 1.5 .* it is not used"):
+        assert type(backends.get("highs")).__name__ == "Highs", "nobody replaces ours"
 
 
 @pytest.mark.second_tier

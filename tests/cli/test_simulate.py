@@ -63,7 +63,7 @@ def test_parameters_and_window(call: Call) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--policy", "fifi"), "there is no policy 'fifi'"),
+        (("--policy", "fifi"), "there is no policy called 'fifi'"),
         (("--policy", "fifo", "--param", "x=1"), "fifo has no parameter 'x'; it has none"),
         (("--policy", "mast", "--param", "scop=global"), "did you mean 'scope'"),
         (("--policy", "mast", "--param", "runner_up=1"), "expected true or false"),

@@ -39,7 +39,7 @@ def slowed(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], Any]:
 def test_loading_libraries_is_not_covered(
     call: Call, instance: Path, monkeypatch: pytest.MonkeyPatch, slowed: Callable[[Any], Any], solver: str
 ) -> None:
-    monkeypatch.setattr(kinds, "kind_named", slowed(kinds.kind_named))
+    monkeypatch.setattr(kinds, "kinds", slowed(kinds.kinds))
     rounds = () if solver == "highs" else ("--iterations", "3")
     ended = call("solve", instance, "--solver", solver, "--time-limit", "1000", *rounds, "--json")
     assert ended.code == 0, ended.err

@@ -16,7 +16,7 @@ Folder = Callable[..., Path]
 @pytest.fixture(autouse=True)
 def toy_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes the kind ``toy`` known."""
-    monkeypatch.setitem(kinds._MODULES, "toy", "tests.io.toy")
+    monkeypatch.setitem(kinds.KINDS.own, "toy", "tests.io.toy:KIND")
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.speeds import Speeds
 from mast_opt.live.simulation.kernel import POLICIES as ORDER_ONLY
 from mast_opt.live.simulation.order_only import REFUSED
-from mast_opt.live.simulation.run import POLICIES, run_trace, unread
+from mast_opt.live.simulation.run import policy_names, run_trace, unread
 from mast_opt.live.simulation.traces.fit import OPTIONAL
 from mast_opt.live.simulation.traces.schema import SUBMISSIONS
 from mast_opt.live.simulation.traces.surroundings import Happening, Surroundings
@@ -38,7 +38,7 @@ NO_OCCASION = {
 }
 """Policy → columns that it would look at: it stops no job, refuses traces that state them, or places single GPUs."""
 CASES: list[tuple[str, dict[str, str]]] = [
-    *((policy, {}) for policy in POLICIES),
+    *((policy, {}) for policy in policy_names()),
     ("mast", {"bind": "home"}),
     ("mast", {"scope": "region"}),
     ("federated", {"rule": "home"}),

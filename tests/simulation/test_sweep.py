@@ -121,7 +121,7 @@ def test_parameters_of_all_and_of_one_policy() -> None:
     assert mast.slow == ("data",)
     with pytest.raises(UsageError, match="of a policy that the sweep does not have"):
         cells_of(("mast",), (1.0,), (0,), {"federated.rule": "share"}, (), Window())
-    with pytest.raises(UsageError, match="there is no policy 'fast'"):
+    with pytest.raises(UsageError, match="there is no policy called 'fast'"):
         cells_of(("fast",), (1.0,), (0,), {}, (), Window())
 
 

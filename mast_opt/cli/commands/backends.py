@@ -16,7 +16,7 @@ from mast_opt.planner.solving import solver_names
 from mast_opt.planner.solving.auto_strategy import AUTO, AutoParams
 from mast_opt.planner.solving.solver_list import solvers
 from mast_opt.problems import backends
-from mast_opt.problems.registry import kind_named, kind_names
+from mast_opt.problems.registry import kinds
 from mast_opt.problems.search.params import Params, value_text
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def command(
         mast-opt backends auto
         mast-opt backends --json
     """
-    own_solvers = {kind: kind_named(kind).solvers for kind in kind_names()}
+    own_solvers = {kind.name: kind.solvers for kind in kinds()}
     classes = {name: cls for found in own_solvers.values() for name, cls in found.params.items()}
     classes[AUTO] = AutoParams
     classes |= {kind: found.method_params for kind, found in own_solvers.items() if found.method_params is not None}
@@ -57,12 +57,12 @@ def command(
         return Answer(Exit.OK, lambda out: _show_parameters(out, chosen, limits))
     every = solvers()
     described = [found for found in every if found.exact]
-    own = {kind: [found.name for found in every if kind in found.kinds and not found.exact] for kind in kind_names()}
+    own = {kind: [found for found in every if kind in found.kinds and not found.exact] for kind in own_solvers}
     run.record["solvers"] = [
         {"name": found.name, "package": found.package, "version": found.version, "reason": found.reason}
         for found in described
     ]
-    run.record["heuristics"] = own
+    run.record["heuristics"] = {kind: [one.name for one in found] for kind, found in own.items()}
 
     def show(out: Console) -> None:
         from rich.table import Table
@@ -75,9 +75,10 @@ def command(
             version = Text(shown(found.version), style="green") if found.version else Text("missing", style="yellow")
             table.add_row(Text(shown(found.name)), version, Text(shown(found.reason or "")))
         out.print(table)
-        for kind, names in own.items():
-            if names:
-                out.print(f"\nFor {kind} also mast-opt's own: {', '.join(names)}", soft_wrap=True)
+        for kind, heuristics in own.items():
+            if heuristics:
+                names = ", ".join(f"{one.name} ({one.package})" if one.package else one.name for one in heuristics)
+                out.print(f"\nFor {kind} also these heuristics: {shown(names)}", soft_wrap=True)
         out.print(f"\n{AUTO} runs {AutoParams().exact} and one of these side by side.", soft_wrap=True)
 
     return Answer(Exit.OK, show)
@@ -87,7 +88,7 @@ def _class_of(solver: str, classes: Mapping[str, type[Params]]) -> type[Params]:
     """The parameters of a solver. Raises UsageError where it has none, or there is no such solver."""
     if solver in classes:
         return classes[solver]
-    names = dict.fromkeys(name for kind in kind_names() for name in solver_names(kind_named(kind)))
+    names = dict.fromkeys(name for kind in kinds() for name in solver_names(kind))
     if solver in names:
         raise UsageError(f"{solver} has no parameters; these solvers have some: {', '.join(classes)}")
     hint = did_you_mean(solver, names) or f"; expected one of: {', '.join(names)}"

@@ -17,7 +17,7 @@ from mast_opt.cli.options import Force, Json, TheRun
 from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import did_you_mean
 from mast_opt.planner.io import write
-from mast_opt.problems.registry import generate, kind_named, kind_names
+from mast_opt.problems.registry import generate, kind_named, kinds
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -61,9 +61,8 @@ def command(
 
 def _families() -> str:
     lines = []
-    for kind in kind_names():
-        about = kind_named(kind)
-        lines.append(f"{kind}, families and sizes:")
+    for about in kinds():
+        lines.append(f"{about.name}, families and sizes:")
         if about.generate.sizes_help:
             lines.append(entry(f"({about.generate.sizes_help})"))
         for name, family in about.generate.families.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
 from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -16,7 +15,7 @@ from mast_opt.cli.help_text import entry
 from mast_opt.cli.invocation import Answer
 from mast_opt.cli.options import Force, Json, TheRun
 from mast_opt.core.errors import UsageError
-from mast_opt.core.wording import did_you_mean
+from mast_opt.core.plugins import Extensions
 from mast_opt.live.simulation.traces.importers import TRACE_IMPORTERS
 from mast_opt.live.simulation.traces.tables import TraceTables
 from mast_opt.live.simulation.traces.trace import trace_from_tables, write_trace
@@ -27,8 +26,6 @@ from mast_opt.planner.io import write
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-IMPORTERS: Mapping[str, Importer[Any]] = {**OF_PROBLEMS, **TRACE_IMPORTERS}
 
 
 def command(
@@ -51,7 +48,8 @@ def command(
         mast-opt import sacct sacct.json sinfo.txt my-trace
         mast-opt import tables mapping.toml my-instance
     """
-    chosen = _named(importer)
+    group = _group(importer)
+    chosen = group.named(importer)
     run.record["kind"] = chosen.kind
     if not paths:
         inputs = " ".join(item.name.upper() for item in chosen.inputs)
@@ -60,7 +58,7 @@ def command(
     if chosen.preview is not None and not json:
         for line in chosen.preview(sources):
             run.err.print(line, markup=False, highlight=False, soft_wrap=True)
-    with run.phase("read", "importing"):
+    with run.phase("read", "importing"), group.blaming(importer):
         problem, found = with_warnings(lambda: chosen.run(sources, settings, seed))
     run.warn(found, strict=False)
     if isinstance(problem, TraceTables):
@@ -84,17 +82,21 @@ def command(
     return Answer(Exit.OK, show)
 
 
-def _named(name: str) -> Importer[Any]:
-    """The importer of that name. Raises UsageError, listing those that there are."""
-    if name not in IMPORTERS:
-        hint = did_you_mean(name, IMPORTERS)
-        raise UsageError(f"there is no importer called {name!r}; expected one of: {', '.join(IMPORTERS)}{hint}")
-    return IMPORTERS[name]
+def _group(name: str) -> Extensions[Importer[Any]]:
+    """The importers among which that name is, of problems or of traces.
+
+    Raises:
+        UsageError: there is none; lists those that there are.
+    """
+    if name in TRACE_IMPORTERS or name in TRACE_IMPORTERS.refused:
+        return TRACE_IMPORTERS
+    OF_PROBLEMS.named(name, also=TRACE_IMPORTERS)
+    return OF_PROBLEMS
 
 
 def _importers() -> str:
     lines = []
-    for name, importer in IMPORTERS.items():
+    for name, importer in (*OF_PROBLEMS.usable(), *TRACE_IMPORTERS.usable()):
         lines.append(entry(f"{name} ({importer.kind}): {importer.help}"))
         lines += [entry(f"{item.name.upper()}: {item.help}", indent=6) for item in importer.inputs]
         lines += [

@@ -12,7 +12,8 @@ from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Run
 from mast_opt.cli.options import Json, TheRun
 from mast_opt.planner.solving import warm_up
-from mast_opt.problems.registry import kind_named, kind_names
+from mast_opt.problems.registry import kind_named
+from mast_opt.problems.registry import kinds as every_kind
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,7 +33,7 @@ def command(*kinds: str, json: Json = False, run: TheRun) -> Answer:
         mast-opt warm-up data-placement job-placement
         mast-opt warm-up simulation
     """
-    names = list(dict.fromkeys(kinds)) or [*kind_names(), SIMULATION]
+    names = list(dict.fromkeys(kinds)) or [*(kind.name for kind in every_kind()), SIMULATION]
     for name in names:
         if name != SIMULATION:
             kind_named(name)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
 
 from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.snapshot import Snapshot
+from mast_opt.live.loop.speeds import Speeds
 
 PLACED_BY = frozenset({"cpu_cores", "memory_gb", "within", "prefer"})
 """Optional columns of submissions that decide between servers, whatever the policy."""
@@ -41,3 +44,13 @@ class Policy(Protocol):
     def decide(self, snapshot: Snapshot, actions: Actions) -> None:
         """Decide on what is waiting and running now."""
         ...
+
+
+@dataclass(frozen=True)
+class NamedPolicy:
+    """A policy that can be asked for by name."""
+
+    params: type[Any]
+    """A frozen dataclass whose fields, all with defaults, are its parameters: numbers, text, True or False."""
+    make: Callable[[Any, Speeds], Policy]
+    """(an object of that class, speeds of the trace's jobs) → the policy."""

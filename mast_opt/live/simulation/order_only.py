@@ -135,7 +135,7 @@ def replay_trace(
     """
     if policy not in POLICIES:
         hint = did_you_mean(policy, POLICIES)
-        raise UsageError(f"there is no policy {policy!r}; expected one of: {', '.join(POLICIES)}{hint}")
+        raise UsageError(f"there is no policy called {policy!r}; expected one of: {', '.join(POLICIES)}{hint}")
     thresholds = _thresholds(policy, thresholds_gpu_s)
     jobs = trace.submissions
     home = home_regions(trace)

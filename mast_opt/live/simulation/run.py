@@ -11,17 +11,18 @@ import numpy as np
 
 from mast_opt.core.errors import Interrupted, UsageError
 from mast_opt.core.input_warning import InputWarning
+from mast_opt.core.plugins import Extensions
 from mast_opt.core.wording import did_you_mean
 from mast_opt.live.loop.events import JOB_EVENTS, Stored
 from mast_opt.live.loop.job_log import PLACED, JobLog, job_log
-from mast_opt.live.loop.policy import Policy
+from mast_opt.live.loop.policy import NamedPolicy
 from mast_opt.live.policies.allox_in_time import AlloXInTime, AlloXParams
 from mast_opt.live.policies.early_binding import EarlyBinding, EarlyBindingParams
 from mast_opt.live.policies.easy import Easy, EasyParams
 from mast_opt.live.policies.mast import Mast, MastParams
 from mast_opt.live.policies.pai import Pai, PaiParams
 from mast_opt.live.policies.presets import PRESETS, preset_policy
-from mast_opt.live.policies.round_params import RoundLength, RoundParams
+from mast_opt.live.policies.round_params import RoundParams
 from mast_opt.live.policies.shared_rounds import gavel
 from mast_opt.live.simulation.engine_run import engine_log
 from mast_opt.live.simulation.kernel import FOREVER, TIRESIAS_THRESHOLDS_GPU_MS
@@ -34,28 +35,27 @@ from mast_opt.live.simulation.traces.fit import ignored, jobs_that_fit_nowhere, 
 from mast_opt.live.simulation.traces.trace import JobTrace
 from mast_opt.problems.job_placement.live_fleet.settings import PLACEMENTS
 
-
-def _preset(name: str, params: RoundLength, trace: JobTrace) -> Policy:
-    return preset_policy(name, params, trace.speeds)
-
-
-ENGINE_POLICIES: Mapping[str, tuple[type[Any], Callable[[Any, JobTrace], Policy]]] = {
-    "mast": (MastParams, lambda params, trace: Mast(params)),
-    "federated": (EarlyBindingParams, lambda params, trace: EarlyBinding(params)),
-    "allox": (AlloXParams, lambda params, trace: AlloXInTime(trace.speeds)),
-    "easy": (EasyParams, lambda params, trace: Easy(params)),
-    "gavel": (RoundParams, lambda params, trace: gavel(params, trace.speeds)),
-    "pai": (PaiParams, lambda params, trace: Pai(params)),
-    **{name: (preset.params_type, partial(_preset, name)) for name, preset in PRESETS.items()},
+_OWN: dict[str, NamedPolicy | str] = {
+    "mast": NamedPolicy(MastParams, lambda params, speeds: Mast(params)),
+    "federated": NamedPolicy(EarlyBindingParams, lambda params, speeds: EarlyBinding(params)),
+    "allox": NamedPolicy(AlloXParams, lambda params, speeds: AlloXInTime(speeds)),
+    "easy": NamedPolicy(EasyParams, lambda params, speeds: Easy(params)),
+    "gavel": NamedPolicy(RoundParams, gavel),
+    "pai": NamedPolicy(PaiParams, lambda params, speeds: Pai(params)),
+    **{name: NamedPolicy(preset.params_type, partial(preset_policy, name)) for name, preset in PRESETS.items()},
 }
-"""Policy → the class of its parameters, and what makes the policy of them for a trace."""
-POLICIES = (*ORDER_ONLY, *ENGINE_POLICIES)
-_BY_ENGINE = " or ".join(ENGINE_POLICIES)
+ENGINE_POLICIES: Extensions[NamedPolicy] = Extensions("mast_opt.policies", "policy", _OWN, NamedPolicy, ORDER_ONLY)
+"""name → policy of the engine."""
 THRESHOLDS = "thresholds_gpu_s"
 PLACEMENT = "placement"
 """Parameter of every policy of the engine: what decides between servers, as in ``Fleet``."""
 TICK = "tick_s"
 """Parameter of every policy of the engine: the least time between two decisions, s; 0 to decide at every change."""
+
+
+def policy_names() -> tuple[str, ...]:
+    """Every policy's name."""
+    return (*ORDER_ONLY, *ENGINE_POLICIES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ def run_trace(
     """The run of a trace under a policy.
 
     Args:
-        policy: one of ``POLICIES``.
+        policy: the name of one.
         params: parameters of the policy, as text, by name, and of slow paths, such as ``slow.data.every_s``.
         slow: slow paths that are on, some of ``slow_runs.PATHS``.
         until_ms: the last ms; None for the end of all jobs.
@@ -105,36 +105,36 @@ def run_trace(
         InstanceError: what the policy cannot do with this trace, all of it listed.
     """
     given = dict(params or {})
-    if policy not in POLICIES:
-        hint = did_you_mean(policy, POLICIES)
-        raise UsageError(f"there is no policy {policy!r}; expected one of: {', '.join(POLICIES)}{hint}")
     if policy in ORDER_ONLY:
         if slow:
-            raise UsageError(f"{policy} looks at nothing but the order of jobs; slow paths need {_BY_ENGINE}")
+            by_engine = " or ".join(ENGINE_POLICIES)
+            raise UsageError(f"{policy} looks at nothing but the order of jobs; slow paths need {by_engine}")
         return _replayed(trace, policy, given, until_ms, watch, stop)
     of_slow = {name: text for name, text in given.items() if name.startswith(PREFIX)}
     own = {name: text for name, text in given.items() if name not in of_slow}
-    params_type, make = ENGINE_POLICIES[policy]
+    named = ENGINE_POLICIES.named(policy, also=ORDER_ONLY)
     placement = own.pop(PLACEMENT, PLACEMENTS[0])
     tick_s = number(TICK, own.pop(TICK, "0"), int)
-    _refuse_unknown(policy, own, (*(item.name for item in fields(params_type)), PLACEMENT, TICK))
-    chosen = values_of(params_type, own)
+    _refuse_unknown(policy, own, (*(item.name for item in fields(named.params)), PLACEMENT, TICK))
+    chosen = values_of(named.params, own)
     paths = slow_run(trace, slow, of_slow)
-    log, complete = engine_log(
-        trace,
-        make(chosen, trace),
-        placement,
-        paths,
-        tick_ms=tick_s * 1000,
-        until_ms=until_ms,
-        watch=watch,
-        stop=stop,
-    )
+    with ENGINE_POLICIES.blaming(policy):
+        log, complete = engine_log(
+            trace,
+            named.make(chosen, trace.speeds),
+            placement,
+            paths,
+            tick_ms=tick_s * 1000,
+            until_ms=until_ms,
+            watch=watch,
+            stop=stop,
+        )
+        unlooked = unread(trace, policy, given, slow)
     count = sum(type(stored.event) in JOB_EVENTS for stored in log)
     stated = {**asdict(chosen), PLACEMENT: placement, TICK: tick_s, **paths.stated}
     rows = job_log(log)
     impossible = jobs_that_fit_nowhere(trace, _never_placed(rows))
-    warnings = (*unread(trace, policy, given, slow), *warnings_by_reason(impossible))
+    warnings = (*unlooked, *warnings_by_reason(impossible))
     return SimulatedRun(policy, stated, rows, count, lambda: iter(log), complete, warnings, impossible)
 
 
@@ -144,9 +144,10 @@ def unread(
     """Warnings of columns that a trace states and such a run does not look at; arguments as in ``run_trace``."""
     if policy in ORDER_ONLY:
         return ignored(trace, policy, READS)
-    params_type, make = ENGINE_POLICIES[policy]
-    names = {item.name for item in fields(params_type)}
-    decides = make(values_of(params_type, {name: text for name, text in params.items() if name in names}), trace)
+    named = ENGINE_POLICIES[policy]
+    names = {item.name for item in fields(named.params)}
+    own = {name: text for name, text in params.items() if name in names}
+    decides = named.make(values_of(named.params, own), trace.speeds)
     return ignored(trace, policy, decides.reads.union(*(SLOW_READS[path] for path in slow)))
 
 

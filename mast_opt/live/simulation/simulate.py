@@ -26,10 +26,10 @@ from mast_opt.core.arguments import (
 from mast_opt.core.errors import InstanceWarning, UsageError
 from mast_opt.core.input_warning import InputWarning
 from mast_opt.core.summary import Summarised, Summary
-from mast_opt.core.wording import did_you_mean, plain
+from mast_opt.core.wording import plain
 from mast_opt.live.loop.events import Stored
 from mast_opt.live.loop.metrics import Metrics, metrics
-from mast_opt.live.simulation.run import POLICIES, SimulatedRun, run_trace
+from mast_opt.live.simulation.run import SimulatedRun, policy_names, run_trace
 from mast_opt.live.simulation.run_folder import RunFacts, write_run
 from mast_opt.live.simulation.traces.importers import TRACE_IMPORTERS
 from mast_opt.live.simulation.traces.schema import MOST_S
@@ -142,7 +142,7 @@ def simulate(
     given = {name: _text(name, value) for name, value in (params or {}).items()}
     until_ms = None if until_s is None else round(until_s * SECOND_MS)
     stop = None if cancel is None else cancel.is_set
-    if policy in POLICIES:
+    if policy in policy_names():
         warm_up_simulation([policy])
     run = run_trace(jobs, policy, given, slow=tuple(slow), until_ms=until_ms, stop=stop)
     since_ms = round(warm_up_s * SECOND_MS) if warm_up_s else None
@@ -182,11 +182,8 @@ def import_trace(importer: str, *paths: str | PathLike[str], seed: int = 0, **se
     """
     for place, path in enumerate(paths):
         a_path(f"paths[{place}]", path)
-    if importer not in TRACE_IMPORTERS:
-        hint = did_you_mean(importer, TRACE_IMPORTERS)
-        raise UsageError(
-            f"there is no importer of traces called {importer!r}; expected one of: {', '.join(TRACE_IMPORTERS)}{hint}"
-        )
     given = {name: str(value) for name, value in settings.items()}
-    found = TRACE_IMPORTERS[importer].run([Path(path) for path in paths], given, seed)
+    chosen = TRACE_IMPORTERS.named(importer)
+    with TRACE_IMPORTERS.blaming(importer):
+        found = chosen.run([Path(path) for path in paths], given, seed)
     return trace_from_tables(found.name, found.provenance, found.tables)

@@ -24,7 +24,8 @@ from mast_opt.core.limits import MOST_DOCUMENT_BYTES, read_regular
 from mast_opt.core.parallel import in_parallel
 from mast_opt.live.loop.metrics import metrics
 from mast_opt.live.loop.place_metrics import place_metrics
-from mast_opt.live.simulation.run import ENGINE_POLICIES, POLICIES, run_trace
+from mast_opt.live.simulation.kernel import POLICIES as ORDER_ONLY
+from mast_opt.live.simulation.run import ENGINE_POLICIES, policy_names, run_trace
 from mast_opt.live.simulation.traces.trace import JobTrace
 from mast_opt.live.simulation.variants import digest_of, variant
 from mast_opt.planner.io.atomic import new_file
@@ -89,14 +90,15 @@ def cells_of(
         slow: slow paths that are on.
 
     Raises:
-        UsageError: a name that is none of ``POLICIES``, or a parameter of a policy that is not in the sweep.
+        UsageError: a name that is no policy's, or a parameter of a policy that is not in the sweep.
     """
+    known = policy_names()
     for policy in policies:
-        if policy not in POLICIES:
-            raise UsageError(f"there is no policy {policy!r}; expected some of: {', '.join(POLICIES)}")
+        if policy not in ORDER_ONLY:
+            ENGINE_POLICIES.named(policy, also=ORDER_ONLY)
     for name in params:
         owner = name.partition(".")[0]
-        if owner in POLICIES and owner not in policies:
+        if owner in known and owner not in policies:
             raise UsageError(f"parameter {name} is of a policy that the sweep does not have: {', '.join(policies)}")
     return tuple(
         Cell(policy, load, seed, _params_of(policy, seed, params), tuple(slow), window)
@@ -105,9 +107,9 @@ def cells_of(
 
 
 def _params_of(policy: str, seed: int, given: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    others = tuple(f"{name}." for name in POLICIES if name != policy)
+    others = tuple(f"{name}." for name in policy_names() if name != policy)
     own = {name.removeprefix(f"{policy}."): value for name, value in given.items() if not name.startswith(others)}
-    fields = ENGINE_POLICIES[policy][0].__dataclass_fields__ if policy in ENGINE_POLICIES else {}
+    fields = ENGINE_POLICIES[policy].params.__dataclass_fields__ if policy in ENGINE_POLICIES else {}
     if SEED in fields:
         own.setdefault(SEED, str(seed))
     return tuple(sorted(own.items()))
@@ -203,7 +205,8 @@ def run_cell(task: _Task, cancel: threading.Event) -> dict[str, Any]:
 
 
 def _key(cell: Cell, digest: str) -> str:
-    facts = json.dumps([asdict(cell), digest, version("mast-opt")], sort_keys=True)
+    package = ENGINE_POLICIES.package(cell.policy)
+    facts = json.dumps([asdict(cell), digest, version("mast-opt"), *([package] if package else [])], sort_keys=True)
     return hashlib.blake2b(facts.encode(), digest_size=16).hexdigest()
 
 

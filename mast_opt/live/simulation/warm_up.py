@@ -11,7 +11,7 @@ import numpy as np
 from mast_opt.live.simulation.kernel import POLICIES as ORDER_ONLY
 from mast_opt.live.simulation.kernel import replay
 from mast_opt.live.simulation.replay_state import QueueJobs
-from mast_opt.live.simulation.run import POLICIES
+from mast_opt.live.simulation.run import ENGINE_POLICIES
 from mast_opt.planner.solving.kernel_compilation import rehearse
 from mast_opt.problems.registry import kind_named
 from mast_opt.problems.search.interface import Rehearsal, SearchContext
@@ -21,7 +21,7 @@ KIND = "job-placement"
 
 
 def warm_up_simulation(
-    policies: Sequence[str] = POLICIES,
+    policies: Sequence[str] = (*ORDER_ONLY, *ENGINE_POLICIES.own),
     on_compile: Callable[[], None] = lambda: None,
     cancel: threading.Event | None = None,
 ) -> None:

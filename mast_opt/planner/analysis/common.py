@@ -41,4 +41,4 @@ def solve_from(
     Args:
         limits: further arguments of ``mast_opt.solve``.
     """
-    return solve(instance, solver, start=None if solver in kind.solvers.constructive else start, **limits)
+    return solve(instance, solver, start=None if kind.solvers.is_constructive(solver) else start, **limits)

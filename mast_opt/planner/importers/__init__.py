@@ -1,4 +1,5 @@
-"""Public data in, problems out. A further importer is a module and a line in ``_PLACES``.
+"""Public data in, problems out. A further importer is a module and a line in ``_PLACES``, or an entry
+point in the group ``mast_opt.importers`` (``docs/how-to/plug-ins.md``).
 
 base           what an importer is: inputs, settings, a pure function
 traces         other people's files, with every fault named
@@ -11,14 +12,12 @@ roadef         an instance of task reassignment in the format of the ROADEF/EURO
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
 from mast_opt.core.arguments import a_path, a_text, a_whole, checked
-from mast_opt.core.errors import UsageError
+from mast_opt.core.plugins import Extensions
 from mast_opt.planner.importers.base import Importer, Input, Setting
 
 _HERE = "mast_opt.planner.importers"
@@ -41,32 +40,18 @@ _PLACES = {
 }
 
 
-class _Importers(Mapping[str, Importer[Any]]):
-    """The importers by name, each loaded when it is first asked for."""
-
-    def __getitem__(self, name: str) -> Importer[Any]:
-        importer: Importer[Any] = resolve_name(_PLACES[name])
-        return importer
-
-    def __contains__(self, name: object) -> bool:
-        return name in _PLACES
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_PLACES)
-
-    def __len__(self) -> int:
-        return len(_PLACES)
-
-
-IMPORTERS: Mapping[str, Importer[Any]] = _Importers()
+IMPORTERS: Extensions[Importer[Any]] = Extensions("mast_opt.importers", "importer", _PLACES, Importer)
 """name → importer, as ``mast-opt import`` calls them."""
 
 
 def importer_named(name: str) -> Importer[Any]:
-    """The importer of that name. Raises UsageError, listing those that there are."""
-    if name not in IMPORTERS:
-        raise UsageError(f"there is no importer called {name!r}; expected one of: {', '.join(IMPORTERS)}")
-    return IMPORTERS[name]
+    """The importer of that name.
+
+    Raises:
+        UsageError: there is none; lists those that there are.
+        PluginError: it is another package's, and cannot be loaded.
+    """
+    return IMPORTERS.named(name)
 
 
 @checked(importer=a_text, seed=a_whole(0))
@@ -87,7 +72,9 @@ def import_instance(importer: str, *paths: str | PathLike[str], seed: int = 0, *
     for place, path in enumerate(paths):
         a_path(f"paths[{place}]", path)
     given = {name: str(value) for name, value in settings.items()}
-    return importer_named(importer).run([Path(path) for path in paths], given, seed)
+    chosen = importer_named(importer)
+    with IMPORTERS.blaming(importer):
+        return chosen.run([Path(path) for path in paths], given, seed)
 
 
 __all__ = ["IMPORTERS", "Importer", "Input", "Setting", "import_instance", "importer_named"]

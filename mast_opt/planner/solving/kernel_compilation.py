@@ -20,7 +20,8 @@ from mast_opt.core.errors import Interrupted
 from mast_opt.problems import backends
 from mast_opt.problems.backends.base import GRACE_S, WATCH_INTERVAL_S, cancelling, interruptibly
 from mast_opt.problems.kind.kind import Kind
-from mast_opt.problems.registry import kind_named, kind_names
+from mast_opt.problems.registry import kind_named
+from mast_opt.problems.registry import kinds as every_kind
 from mast_opt.problems.search.interface import MipSolver, Rehearsal, SearchContext, SearchMonitor, StoppingCriteria
 
 PROGRAMS = "programs"
@@ -50,7 +51,7 @@ def needed(kind: Kind[Any, Any], solver: str, problem: Any | None = None) -> tup
 
 def all_needed(kind: Kind[Any, Any]) -> tuple[Rehearsal, ...]:
     """The rehearsals for every solver and every live object of a kind."""
-    every = [rehearsal for solver in kind.solvers.heuristics for rehearsal in needed(kind, solver)]
+    every = [rehearsal for solver, _ in kind.solvers.usable() for rehearsal in needed(kind, solver)]
     return tuple({rehearsal.name: rehearsal for rehearsal in (*every, *kind.solvers.live())}.values())
 
 
@@ -333,5 +334,5 @@ def warm_up(
         UsageError: there is no such kind.
         Interrupted: cancelled before everything was compiled.
     """
-    for kind in [kind_named(name) for name in kinds or kind_names()]:
+    for kind in map(kind_named, kinds) if kinds else every_kind():
         rehearse(kind, all_needed(kind), cancel, partial(on_compile, kind.name))

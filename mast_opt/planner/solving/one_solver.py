@@ -203,6 +203,8 @@ class _Run(Generic[PlanT]):
             return
         if options:
             raise UsageError(f"{solver} takes no options of its own; {options[0][0]} is for MIP backends")
+        if self._heuristic is not None and self._heuristic.package is not None:
+            self._own_versions = {solver: self._heuristic.package}
         with self._clock.phase(COMPILE):
             self._inside.check(self._request.params)
 

@@ -49,8 +49,8 @@ def portfolio_of(kind: Kind[Any, Any], request: Request[Any], params: AutoParams
 
 def _able(kind: Kind[Any, Any], problem: Problem[Any]) -> str:
     """The heuristic that improves a plan and takes every term and limit of the problem; empty where there is none."""
-    for name in kind.solvers.heuristics:
-        if name not in kind.solvers.constructive:
+    for name, heuristic in kind.solvers.usable():
+        if not heuristic.constructive:
             try:
                 check_terms(kind, problem, name, None)
             except UnsupportedOption:

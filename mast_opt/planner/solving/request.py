@@ -60,7 +60,7 @@ def check_request(kind: Kind[Any, Any], solver: str, iterations: int | None, for
         raise UsageError(f"{AUTO} uses the base formulation; leave it out, or choose a MIP backend")
     if formulation != "base" and solver in kind.solvers.heuristics:
         raise UsageError(f"{solver} uses no formulation; leave it out, or choose a MIP backend")
-    if iterations is not None and solver in kind.solvers.constructive:
+    if iterations is not None and kind.solvers.is_constructive(solver):
         raise UsageError(f"{solver} has no iterations: it {_one_plan(kind)}")
 
 
@@ -75,7 +75,7 @@ def check_terms(kind: Kind[Any, Any], problem: Problem[Any], solver: str, params
     if not missing:
         return
     reasons = "; ".join(f"{solver} does not price {term}{f': {why}' if why else ''}" for term, why in missing.items())
-    able = [name for name, ours in kind.solvers.heuristics.items() if not ours.pricing.missing(problem, weighted)]
+    able = [name for name, ours in kind.solvers.usable() if not ours.pricing.missing(problem, weighted)]
     change = "leave it out of the order" if order else "set its weight to 0"
     raise UnsupportedOption(f"{reasons}. Choose {', '.join([*able, 'a MIP backend such as highs'])}, or {change}")
 
@@ -100,10 +100,10 @@ def check_start(
     if start is None:
         return
     check_plan(kind, problem, start)
-    if solver in kind.solvers.constructive and not freeze:
+    if kind.solvers.is_constructive(solver) and not freeze:
         raise UsageError(f"{solver} takes no start: it {_one_plan(kind)}")
 
 
 def _one_plan(kind: Kind[Any, Any]) -> str:
-    others = ", ".join(name for name in kind.solvers.heuristics if name not in kind.solvers.constructive)
+    others = ", ".join(name for name, ours in kind.solvers.usable() if not ours.constructive)
     return f"builds one plan and ends; leave it out, or choose {others} or a MIP backend"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mast_opt.problems import backends
-from mast_opt.problems.registry import KindName, kind_named, kind_names
+from mast_opt.problems.registry import KindName, kind_named
+from mast_opt.problems.registry import kinds as every_kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +17,10 @@ class SolverInfo:
     kinds: tuple[str, ...]
     """Hyphenated names of the kinds of problem that it takes."""
     exact: bool
-    """A MIP backend, which proves an optimum if it has time enough; False for a heuristic of mast-opt."""
+    """A MIP backend, which proves an optimum if it has time enough; False for a heuristic."""
     package: str | None = None
-    """Name for ``pip install``; None where nothing is to be installed or that is not known."""
+    """Name for ``pip install``; package and version of a plug-in's heuristic; None where nothing is to be installed or
+    that is not known."""
     version: str | None = None
     """Version of the backend's library; None for a heuristic and for a backend that cannot be used."""
     reason: str | None = None
@@ -38,12 +40,13 @@ def solvers(kind: KindName | None = None) -> tuple[SolverInfo, ...]:
     Raises:
         UsageError: there is no such kind.
     """
-    kinds = kind_names() if kind is None else (kind_named(kind).name,)
+    found = tuple(every_kind()) if kind is None else (kind_named(kind),)
+    kinds = tuple(one.name for one in found)
     exact = tuple(
-        SolverInfo(found.name, kinds, True, found.package, found.version, found.reason) for found in backends.describe()
+        SolverInfo(one.name, kinds, True, one.package, one.version, one.reason) for one in backends.describe()
     )
-    taken: dict[str, list[str]] = {}
-    for one in kinds:
-        for name in kind_named(one).solvers.heuristics:
-            taken.setdefault(name, []).append(one)
-    return (*exact, *(SolverInfo(name, tuple(of), False) for name, of in taken.items()))
+    taken: dict[tuple[str, str | None], list[str]] = {}
+    for each in found:
+        for name, heuristic in each.solvers.usable():
+            taken.setdefault((name, heuristic.package), []).append(each.name)
+    return (*exact, *(SolverInfo(name, tuple(of), False, package) for (name, package), of in taken.items()))

@@ -1,22 +1,20 @@
 """The solvers by name. Importing this loads no solver library; each is imported when it is first used.
 
 Another package adds a backend with an entry point in the group ``mast_opt.backends`` that names a class (or
-function) which, called without arguments, gives a ``Backend``.
+function) which, called without arguments, gives a ``Backend``; see ``docs/how-to/plug-ins.md``.
 """
 
 from __future__ import annotations
 
-import importlib
-import sys
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
-from mast_opt.core.errors import BackendError, BackendUnavailable, MastOptError, UsageError
+from mast_opt.core.errors import BackendError, BackendUnavailable, MastOptError, PluginError, UsageError
+from mast_opt.core.plugins import Extensions
+from mast_opt.core.wording import one_line
 from mast_opt.problems.backends.base import Backend
-from mast_opt.problems.backends.foreign import Foreign, one_line
-
-GROUP = "mast_opt.backends"
+from mast_opt.problems.backends.foreign import Foreign
 
 BUILT_IN = {
     "highs": "mast_opt.problems.backends.highs:Highs",
@@ -29,6 +27,8 @@ BUILT_IN = {
     "cplex": "mast_opt.problems.backends.cplex:Cplex",
 }
 """Name → module and class of each backend of ours, in the order in which they are listed."""
+BACKENDS: Extensions[Callable[[], Any]] = Extensions("mast_opt.backends", "solver backend", BUILT_IN)
+"""name → what makes a backend."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Description:
 
 def names() -> tuple[str, ...]:
     """Every backend by name, installed or not: ours first, then those of other packages."""
-    return (*BUILT_IN, *_others())
+    return tuple(BACKENDS)
 
 
 def get(name: str) -> Backend:
@@ -57,23 +57,22 @@ def get(name: str) -> Backend:
         BackendUnavailable: it is another package's, and that cannot be loaded.
     """
     if name in BUILT_IN:
-        module, _, attribute = BUILT_IN[name].partition(":")
-        backend: Backend = getattr(importlib.import_module(module), attribute)()
-        return backend
-    others = _others()
-    if name not in others:
-        raise UsageError(f"no solver backend is called {name!r}; expected one of: {', '.join(names())}")
+        own: Backend = BACKENDS[name]()
+        return own
+    if name not in BACKENDS:
+        raise UsageError(f"no solver backend is called {name!r}; expected one of: {', '.join(BACKENDS)}")
+    value = BACKENDS.others[name].value
     try:
-        backend = others[name].load()()
-    except KeyboardInterrupt:
+        backend = BACKENDS[name]()
+    except (KeyboardInterrupt, MemoryError):
         raise
+    except PluginError as error:
+        raise BackendUnavailable(str(error)) from error
     except BaseException as error:  # SystemExit too
-        raise BackendUnavailable(f"{name} ({others[name].value}) cannot be loaded: {one_line(error)}") from error
+        raise BackendUnavailable(f"{name} ({value}) cannot be loaded: {one_line(error)}") from error
     if not isinstance(backend, Backend):
-        raise BackendUnavailable(
-            f"{name} ({others[name].value}) is no backend: it lacks name, package, version or solve"
-        )
-    return Foreign(name, others[name].value, backend)
+        raise BackendUnavailable(f"{name} ({value}) is no backend: it lacks name, package, version or solve")
+    return Foreign(name, value, backend)
 
 
 def describe() -> tuple[Description, ...]:
@@ -98,13 +97,3 @@ def _description(name: str) -> Description:
         if name in BUILT_IN:
             raise
         return Description(name, package, None, one_line(error))
-
-
-def _others() -> dict[str, EntryPoint]:
-    return {point.name: point for point in _installed(tuple(sys.path)) if point.name not in BUILT_IN}
-
-
-@cache
-def _installed(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
-    """Backends of the packages on a search path, by name. Looking through all packages takes milliseconds: once."""
-    return tuple(sorted(entry_points(group=GROUP), key=lambda point: point.name))

@@ -9,7 +9,7 @@ import numpy as np
 
 from mast_opt.core.errors import BackendError, MastOptError
 from mast_opt.core.solve_result import SolveParams, SolveResult
-from mast_opt.core.wording import shown
+from mast_opt.core.wording import one_line, shown
 from mast_opt.problems.backends.base import Backend
 from mast_opt.problems.mip import Mip
 
@@ -71,8 +71,3 @@ class Foreign:
 
     def _error(self, what: str, words: str) -> BackendError:
         return BackendError(f"{what} of the backend {shown(self.name)} ({shown(self.value)}) {words}")
-
-
-def one_line(error: BaseException) -> str:
-    """An exception on one line: its type and its text."""
-    return f"{type(error).__name__}: {shown(str(error))}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from numpy.typing import NDArray
 
+from mast_opt.core.errors import PluginError
 from mast_opt.core.input_warning import InputWarning
 from mast_opt.core.verdict import Conflict, Verdict
 from mast_opt.problems.kind.analysis_hooks import AnalysisHooks
@@ -130,15 +132,25 @@ class SolverInterface:
     grid_limits: str = ""
     """Description of the method's programs that a backend with a grid for fractions, such as CP-SAT, can solve."""
 
+    def usable(self) -> Iterator[tuple[str, HeuristicSolver]]:
+        """Name and heuristic of all but those of other packages that cannot be loaded."""
+        for name in self.heuristics:
+            with suppress(PluginError):
+                yield name, self.heuristics[name]
+
+    def is_constructive(self, name: str) -> bool:
+        """Whether a solver is a heuristic that builds one plan and ends."""
+        return name in self.heuristics and self.heuristics[name].constructive
+
     @property
     def constructive(self) -> frozenset[str]:
         """The heuristics that build one plan and end."""
-        return frozenset(name for name, solver in self.heuristics.items() if solver.constructive)
+        return frozenset(name for name, solver in self.usable() if solver.constructive)
 
     @property
     def params(self) -> dict[str, type[Params]]:
         """Heuristic → the class of its parameters, for those that have some."""
-        return {name: solver.params for name, solver in self.heuristics.items() if solver.params is not None}
+        return {name: solver.params for name, solver in self.usable() if solver.params is not None}
 
 
 @dataclass(frozen=True)

@@ -262,3 +262,5 @@ class HeuristicSolver:
     rehearsals: Callable[[Any], tuple[Rehearsal, ...]] = _no_rehearsals
     """Problem → what compiles every kernel that it can call on this problem, the longest first; for None, on any
     problem."""
+    package: str | None = None
+    """Package of a plug-in, with its version; None for a heuristic of mast-opt."""

@@ -16,6 +16,7 @@ from mast_opt.core.errors import BackendUnavailable
 from mast_opt.core.memory import built_in_bytes
 from mast_opt.core.units import GIB
 from mast_opt.problems import backends
+from mast_opt.problems.plugin_heuristics import HEURISTICS
 
 _SOURCES = ("mast_opt", "pyproject.toml")
 
@@ -32,13 +33,16 @@ def machine() -> dict[str, Any]:
 
 
 def versions(solvers: Iterable[str]) -> dict[str, str]:
-    """mast-opt, NumPy, numba and the backends among these solvers, as far as they are installed."""
-    found = {name: version(name) for name in ("mast-opt", "numpy", "numba")}
-    for name in sorted(set(solvers) & set(backends.names())):
+    """mast-opt, NumPy, numba, and the backends and plug-ins among these solvers, as far as they are installed."""
+    found, asked = {name: version(name) for name in ("mast-opt", "numpy", "numba")}, set(solvers)
+    for name in sorted(asked & set(backends.names())):
         try:
             found[name] = backends.get(name).version()
         except BackendUnavailable:
             continue
+    for full in HEURISTICS:
+        if (name := full.partition(".")[2]) in asked:
+            found[name] = HEURISTICS.package(full) or ""
     return found
 
 

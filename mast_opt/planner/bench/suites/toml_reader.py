@@ -186,7 +186,7 @@ class _Reader:
         ours, stated = chosen.solver in kind.solvers.heuristics, chosen.formulation
         for what, given, wrong, why in (
             ("iterations", chosen.iterations, not ours, "has its own limits among its options"),
-            ("iterations", chosen.iterations, chosen.solver in kind.solvers.constructive, "builds one plan and ends"),
+            ("iterations", chosen.iterations, kind.solvers.is_constructive(chosen.solver), "builds one plan and ends"),
             ("formulation", None if stated == "base" else stated, ours, "uses none"),
             ("options", dict(chosen.options) or None, ours, "has no options"),
         ):

@@ -1,0 +1,1 @@
+"""A heuristic and a policy for mast-opt."""

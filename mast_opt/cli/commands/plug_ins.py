@@ -1,0 +1,49 @@
+"""``mast-opt plug-ins``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from mast_opt.cli.app import COMMANDS
+from mast_opt.cli.exit_codes import Exit
+from mast_opt.cli.invocation import Answer
+from mast_opt.cli.options import Json, TheRun
+from mast_opt.live.simulation.run import ENGINE_POLICIES
+from mast_opt.live.simulation.traces.importers import TRACE_IMPORTERS
+from mast_opt.planner.importers import IMPORTERS
+from mast_opt.problems import plugin_heuristics
+from mast_opt.problems.backends import BACKENDS
+from mast_opt.problems.registry import KINDS
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def command(*, json: Json = False, run: TheRun) -> Answer:
+    """List what other packages add: kinds of problem, solvers, policies, importers and commands.
+
+    Loads all of it, and says why something cannot be used.
+
+        mast-opt plug-ins
+        mast-opt plug-ins --json
+    """
+    groups = (KINDS, BACKENDS, ENGINE_POLICIES, IMPORTERS, TRACE_IMPORTERS, COMMANDS)
+    heuristics = plugin_heuristics.plug_ins(dict(KINDS.usable()))
+    found = list(chain(heuristics, *(group.plug_ins() for group in groups)))
+    run.record["plug_ins"] = [asdict(one) for one in found]
+
+    def show(out: Console) -> None:
+        from mast_opt.planner.report.terminal.layout import light_table, print_table, print_words
+
+        if not found:
+            print_words(out, "No other package adds anything here.")
+            return
+        heads = ("group", "name", "package", "if it is not used")
+        table = light_table("Plug-ins", heads, heads)
+        for one in found:
+            table.add_row(one.group, one.name, one.package, one.reason or "")
+        print_table(out, table)
+
+    return Answer(Exit.OK, show)

@@ -205,6 +205,7 @@ def of_time(calls: Calls, folder: Path) -> None:
         calls.function(read, path)
     calls.command("backends")
     calls.command("backends", "resource-allocation")
+    calls.command("plug-ins")
     calls.command("warm-up", "simulation")
     calls.function(mast_opt.warm_up, "simulation")
 

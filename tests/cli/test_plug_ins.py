@@ -108,6 +108,23 @@ def test_bench_measures_the_heuristic(call: Call, tmp_path: Path) -> None:
     assert '"status": "FEASIBLE"' in line
 
 
+def test_the_heuristic_of_the_page_solves(
+    call: Call, fleet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (ROOT / "docs/how-to/plug-ins.md").read_text(encoding="utf-8")
+    package, place = tmp_path / "package", tmp_path / "place"
+    package.mkdir()
+    place.mkdir()
+    for name, language in (("climb.py", "python"), ("pyproject.toml", "toml")):
+        (package / name).write_text(page.split(f"```{language}\n")[1].split("```")[0], encoding="utf-8")
+    install(package, place)
+    monkeypatch.syspath_prepend(package)
+    monkeypatch.syspath_prepend(place)
+    found = call("solve", fleet, "--solver", "climb", "--iterations", "100", "--json")
+    assert found.code == Exit.OK, found.err
+    assert found.record["versions"]["climb"] == "my-heuristics 0.1.0"
+
+
 Offer = Callable[[str, str, str], None]
 
 

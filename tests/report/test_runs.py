@@ -16,8 +16,9 @@ from mast_opt.live.reports.charts import charts_of
 from mast_opt.live.reports.comparison import compare
 from mast_opt.live.reports.content import run_page, run_report, write_run_report
 from mast_opt.live.simulation.run import run_trace
-from mast_opt.live.simulation.run_folder import FILES, RunFacts, StoredRun, read_run, write_run
+from mast_opt.live.simulation.run_folder import RunFacts, StoredRun, read_run, write_run
 from mast_opt.live.simulation.traces.trace import read_trace
+from mast_opt.planner.io.plain_tables import RUN_FILES as FILES
 from mast_opt.problems.kind.presentation import Lines
 from tests.platforms import needs
 from tests.report.browser import look

@@ -15,9 +15,9 @@ from mast_opt.cli.json_record import today_keys
 from mast_opt.cli.options import Force, Full, Json, TheRun
 from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
 from mast_opt.core.errors import UsageError
-from mast_opt.live.simulation.run_folder import is_run
 from mast_opt.planner.analysis.plan_diff import Change, TableDiff, diff
 from mast_opt.planner.io import read, read_plan
+from mast_opt.planner.io.plain_tables import is_run
 from mast_opt.planner.report.terminal.sections import TOP_ROWS
 
 if TYPE_CHECKING:

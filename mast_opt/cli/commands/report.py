@@ -123,7 +123,8 @@ def _goals_in(folder: Path, problem: Problem[PlanT]) -> dict[str, PlanReading[Pl
 
 def _of_run(path: Path, out: Path, png: Path | None, force: bool, run: Run) -> Answer:
     from mast_opt.live.reports.content import write_run_report
-    from mast_opt.live.simulation.run_folder import is_run, read_run
+    from mast_opt.live.simulation.run_folder import read_run
+    from mast_opt.planner.io.plain_tables import is_run
 
     if not is_run(path):
         raise UsageError(f"{path} is no folder of a run; expected such a folder, or an instance and a plan of it")

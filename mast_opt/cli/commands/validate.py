@@ -11,16 +11,14 @@ from mast_opt.cli.json_record import today_keys
 from mast_opt.cli.options import Instance, Json, Strict, TheRun
 from mast_opt.core.input_warning import InputWarning
 from mast_opt.core.solve_result import Status
-from mast_opt.live.simulation.traces.fit import warnings_of
-from mast_opt.live.simulation.traces.schema import KIND
-from mast_opt.live.simulation.traces.schema import KIND as TRACE
-from mast_opt.live.simulation.traces.trace import JobTrace, read_trace
 from mast_opt.planner.io import validate
-from mast_opt.planner.io.plain_tables import is_of_kind
+from mast_opt.planner.io.plain_tables import JOB_TRACE, is_of_kind
 from mast_opt.problems.job_placement.units import WHOLE
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from mast_opt.live.simulation.traces.trace import JobTrace
 
 DAY_MS = 86_400_000
 
@@ -37,7 +35,7 @@ def command(path: Instance, /, *, strict: Strict = False, json: Json = False, ru
         mast-opt validate fleet.xlsx --json | jq .conflicts
         mast-opt validate my-trace
     """
-    if is_of_kind(path, TRACE):
+    if is_of_kind(path, JOB_TRACE):
         return check_trace(path, run, strict=strict)
     with run.phase("read", f"reading {path}"):
         reading = validate(path)
@@ -84,11 +82,14 @@ def check_trace(path: Path, run: Run, *, strict: bool) -> Answer:
         InstanceError: lists every fault of its files.
         InputError: there are warnings, and ``strict`` makes them errors.
     """
+    from mast_opt.live.simulation.traces.fit import warnings_of
+    from mast_opt.live.simulation.traces.trace import read_trace
+
     with run.phase("read", f"reading {path}"):
         trace = read_trace(path)
     with run.phase("verify", "checking"):
         found = warnings_of(trace)
-    run.record.update(kind=KIND, name=trace.name, trace=_figures(trace))
+    run.record.update(kind=JOB_TRACE, name=trace.name, trace=_figures(trace))
     run.warn(found, strict=strict, show=False)
     return Answer(Exit.OK, lambda console: _show(console, trace, found))
 
@@ -114,7 +115,7 @@ def _show(console: Console, trace: JobTrace, found: list[InputWarning]) -> None:
     from mast_opt.core.wording import plain
     from mast_opt.planner.report.terminal.layout import light_table, print_table, print_words
 
-    console.print(Text.assemble((trace.name, "bold"), f"  {KIND}"))
+    console.print(Text.assemble((trace.name, "bold"), f"  {JOB_TRACE}"))
     console.print(Text.assemble(("VALID", "bold green"), "  no fault"))
     for warning in found:
         print_words(console, f"Warning: {warning}", style="yellow")

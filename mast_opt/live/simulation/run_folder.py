@@ -13,13 +13,14 @@ from mast_opt.core.limits import MOST_DOCUMENT_BYTES, read_regular
 from mast_opt.live.loop.event_log import log_lines, read_log
 from mast_opt.live.loop.events import Stored
 from mast_opt.planner.io.atomic import new_folder
+from mast_opt.planner.io.plain_tables import RUN_FILES, is_run
 
 if TYPE_CHECKING:  # kernels take long to import
     from mast_opt.live.loop.metrics import Metrics
     from mast_opt.live.loop.place_metrics import PlaceMetrics
     from mast_opt.live.simulation.run import SimulatedRun
 
-EVENTS, FIGURES = FILES = ("events.jsonl", "metrics.json")
+EVENTS, FIGURES = RUN_FILES
 IMPOSSIBLE = "impossible_jobs"
 _EXPECTED = "the figures of a run, as mast-opt simulate --out writes them"
 
@@ -62,17 +63,12 @@ class StoredRun:
             raise InputError(f"{file} cannot be read ({getattr(error, 'strerror', None) or error})") from error
 
 
-def is_run(path: Path) -> bool:
-    """Whether a folder holds a run."""
-    return all((path / name).is_file() for name in FILES)
-
-
 def check_replaceable(target: Path, force: bool) -> None:
     """Raises InputError where something stands that is no earlier run, or is one and may not be replaced."""
     if not target.exists():
         return
     names = sorted(entry.name for entry in target.iterdir()) if target.is_dir() else [target.name]
-    if not target.is_dir() or any(name not in FILES for name in names):
+    if not target.is_dir() or any(name not in RUN_FILES for name in names):
         raise InputError(f"{target} is no folder of an earlier run; choose another path")
     if names and not force:
         raise InputError(
@@ -113,7 +109,7 @@ def figures(done: SimulatedRun, facts: RunFacts, found: Metrics, places: PlaceMe
 def read_run(path: Path) -> StoredRun:
     """The run in a folder, its log not read yet. Raises InputError for anything else."""
     if not is_run(path):
-        raise InputError(f"{path} is no folder of a run; expected {' and '.join(FILES)} in it")
+        raise InputError(f"{path} is no folder of a run; expected {' and '.join(RUN_FILES)} in it")
     file = path / FIGURES
     try:
         stated = json.loads(read_regular(file, MOST_DOCUMENT_BYTES))

@@ -22,6 +22,11 @@ from mast_opt.problems.kind.schema import Schema, Tables
 
 BuiltT = TypeVar("BuiltT")
 
+JOB_TRACE = "job-trace"
+"""Kind of a trace of jobs, as its header states it."""
+RUN_FILES = ("events.jsonl", "metrics.json")
+"""Files of a simulated run: its log and its figures."""
+
 
 def read_tables(
     path: str | PathLike[str], kind: str, schema: Schema, build: Callable[[str, str, Tables], BuiltT]
@@ -48,6 +53,11 @@ def is_of_kind(path: str | PathLike[str], kind: str) -> bool:
     source = open_source(Path(path), "instance", Faults())
     fields = source.header() if source else None
     return fields is not None and fields.get("kind") == kind
+
+
+def is_run(path: Path) -> bool:
+    """Whether a folder holds a simulated run."""
+    return all((path / name).is_file() for name in RUN_FILES)
 
 
 def _read(path: Path, kind: str, schema: Schema, build: Callable[[str, str, Tables], BuiltT]) -> BuiltT:

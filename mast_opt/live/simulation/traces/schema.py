@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mast_opt.core.units import MB_PER_TB, MIB_PER_GIB, MILLI
+from mast_opt.planner.io.plain_tables import JOB_TRACE
 from mast_opt.problems.job_placement.tables.schema import SCHEMA as PLACEMENT
 from mast_opt.problems.job_placement.units import CLUSTER, LEVELS, MOST_TASKS, SERVER
 from mast_opt.problems.kind.schema import Axis, Column, Schema, Table, boolean, choice, integer, label, need, supply
 
-KIND = "job-trace"
+KIND = JOB_TRACE
 MOST_S = 10**11
 """Three thousand years; sums of times in ms stay exact in 64 bits."""
 MOST_MS = MOST_S * MILLI

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import pytest
+
 import mast_opt
 from mast_opt.core.solve_result import Limit
 
@@ -57,7 +59,7 @@ class Conformance:
                 reported.append(event.incumbent)
 
         found = self.solved(on_event=note)
-        assert reported[-1:] == [found.objective]
+        assert reported[-1:] == [pytest.approx(found.objective, rel=1e-6)]
         assert reported == sorted(reported, reverse=True)
 
     def test_a_start_is_never_made_worse(self) -> None:

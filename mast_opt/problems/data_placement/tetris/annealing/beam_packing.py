@@ -148,7 +148,8 @@ def _search(
     for step in range(len(gangs)):
         found = _ways_on(a, gangs[step], beam, count, ways, marks, even, noises[step], random)
         if found == 0:  # it has room nowhere: it is packed in none
-            steps[0, step, :count] = np.arange(count)
+            for at in range(count):
+                steps[0, step, at] = at
             continue
         limit = _lowest(ways, found, width) if found > width else np.inf
         count, ties = 0, width - _below(ways, found, limit)

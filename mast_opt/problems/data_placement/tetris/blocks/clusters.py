@@ -21,7 +21,8 @@ from mast_opt.problems.data_placement.tetris.blocks.params import BlockParams
 def block_of_workloads(problem: DataPlacement, count: int, params: BlockParams) -> Ints:
     """[W] the block of each workload, 0 to ``count`` − 1."""
     cluster = _cluster_of_workloads(problem, count, params)
-    packed: Ints = _packed(_loads(problem, cluster), count)
+    loads = _loads(problem, cluster)
+    packed: Ints = _packed(loads, count, np.argsort(-loads.max(axis=1), kind="stable"))
     return packed[cluster]
 
 
@@ -124,13 +125,9 @@ def _loads(problem: DataPlacement, cluster: Ints) -> FloatArray:
 
 
 @compiled
-def _packed(loads: FloatArray, count: int):  # type: ignore[no-untyped-def]
-    """[C] a block for each cluster, the largest first, each where the fullest load then stays least."""
+def _packed(loads: FloatArray, count: int, order: Ints):  # type: ignore[no-untyped-def]
+    """[C] a block for each cluster, in this order, each where the fullest load then stays least."""
     clusters, sorts = loads.shape
-    size = np.zeros(clusters)
-    for c in range(clusters):
-        size[c] = loads[c].max()
-    order = np.argsort(-size, kind="mergesort")
     block, used = np.zeros(clusters, np.int64), np.zeros((count, sorts))
     for c in order:
         best, least = 0, np.inf

@@ -79,7 +79,8 @@ def coarsen(graph: Graph, label: Ints, largest: int, pairs: bool, rng: np.random
     leader = _cluster(graph, label, largest, pairs, rng.permutation(len(graph.size)))
     _, cluster = np.unique(leader, return_inverse=True)
     cluster = cluster.astype(np.int64).ravel()
-    return contract(graph, cluster, int(cluster.max()) + 1), cluster
+    order = np.argsort(cluster, kind="stable")
+    return contract(graph, cluster, int(cluster.max()) + 1, order), cluster
 
 
 @compiled
@@ -130,10 +131,13 @@ def _cluster(graph: Graph, label: Ints, largest: int, pairs: bool, order: Ints):
 
 
 @compiled
-def contract(graph: Graph, cluster: Ints, clusters: int) -> Graph:
-    """The graph of the clusters: sizes, pulls and parallel edges add up, edges inside a cluster vanish."""
+def contract(graph: Graph, cluster: Ints, clusters: int, order: Ints) -> Graph:
+    """The graph of the clusters: sizes, pulls and parallel edges add up, edges inside a cluster vanish.
+
+    Args:
+        order: the nodes by cluster.
+    """
     nodes, regions = graph.pull.shape
-    order = np.argsort(cluster, kind="mergesort")
     start = np.zeros(clusters + 1, np.int64)
     neighbour, weight = np.empty(len(graph.neighbour), np.int64), np.empty(len(graph.neighbour), np.int64)
     size, pull = np.zeros(clusters, np.int64), np.zeros((clusters, regions), np.int64)

@@ -35,7 +35,7 @@ BUDGET = {
     "problems/data_placement": 14757,
     "problems/job_placement": 12634,
     "problems/kind": 1667,
-    "problems/mip": 1460,
+    "problems/mip": 1475,
     "problems/resource_allocation": 2835,
     "problems/search": 595,
     "problems/server_assignment": 4690,

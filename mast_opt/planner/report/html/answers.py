@@ -99,7 +99,7 @@ def _at_risk(risk: Risk) -> Answer:
         return Answer("What can go wrong", value, "No region takes data with it that no other region holds.", SINGLE)
     words = (
         f"Losing {worst.region} would cost most: {counted(len(worst.loss.datasets), 'dataset')} and "
-        f"{counted(len(worst.loss.work), 'workload')} ({worst.lost_gpus:,.0f} GPUs)."
+        f"{counted(len(worst.loss.work), 'workload')}{f' ({worst.lost_gpus:,.0f} GPUs)' if worst.lost_gpus else ''}."
     )
     return Answer("What can go wrong", value, words, SINGLE if risk.single_copies else REGIONS)
 

@@ -66,13 +66,19 @@ def _nothing(p: DataPlacement, now: Plan | None) -> Answer:
     remote = verdict.metrics["remote_tb_per_day"]
     parts += [f"{remote:,.1f} TB a day read from other regions"] if remote >= 0.1 else []
     parts += [f"{usd(verdict.terms['running_cost'])} a month"] if p.has_prices else []
-    words = "; ".join(parts) or "work has its GPUs and its data"
-    return Answer(topic, f"{lacking.sum():,.0f} GPUs missing", f"{words[0].upper()}{words[1:]}.", BINDING)
+    if lacking.any():
+        value = f"{lacking.sum():,.0f} GPUs missing"
+    else:
+        value = parts.pop(0) if parts else "nothing is missing"
+    words = "; ".join(parts) or "all else is as it should be"
+    return Answer(topic, value, f"{words[0].upper()}{words[1:]}.", BINDING)
 
 
 def _overload(p: DataPlacement, now: Plan | None, plan: Plan) -> Answer:
     supplied = p.regions.supply_mgpu > 0
     over = int((lacking_gpus(p, plan) > 0).sum())
+    if not supplied.any():
+        return Answer("Overload", "no GPUs", "No region has GPUs.", "")
     pairs = f"Demand exceeds supply in {over} of {int(supplied.sum())} region/GPU-type pairs."
     before = "" if now is None else f"{_worst(p, now):.2f} → "
     return Answer("Overload", f"{before}{_worst(p, plan):.2f}", f"Worst demand over supply. {pairs}", BINDING)
@@ -120,8 +126,8 @@ def _moves(p: DataPlacement, plan: Plan) -> Answer:
     gpus = sum(float(row[5] or 0.0) for row in work.rows)
     copied = sum(float(row[5] or 0.0) for row in data.rows)
     value = f"{counted(len(work.rows), 'workload')}, {counted(len(data.rows), 'dataset')}"
-    words = f"{gpus:,.0f} GPUs of work change region; {copied:,.1f} TB are copied or uploaded. "
-    words += "'solve --goal least-change' finds the least that helps."
+    change = f"{gpus:,.0f} GPUs of work change region; " if gpus else ""
+    words = f"{change}{copied:,.1f} TB are copied or uploaded. 'solve --goal least-change' finds the least that helps."
     if not len(p.current_runs):
         words = f"The instance does not state where work runs today; {copied:,.1f} TB are copied or uploaded."
     return Answer("What to do", value, words, WORK if work.rows else DATA)

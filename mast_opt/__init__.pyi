@@ -12,7 +12,9 @@ from .planner.analysis.migration_plan import steps as steps
 from .planner.analysis.pareto import Frontier as Frontier, pareto as pareto
 from .planner.analysis.periods import Periods as Periods, plan_periods as plan_periods
 from .planner.analysis.plan_diff import Diff as Diff, diff as diff
-from .planner.analysis.purchases import BuyParams as BuyParams, Purchases as Purchases, buy as buy
+from .planner.analysis.purchase_question import BuyParams as BuyParams, Purchases as Purchases
+from .planner.analysis.purchases import buy as buy
+from .planner.analysis.purchases_in_time import PurchasesInTime as PurchasesInTime, buy_in_time as buy_in_time
 from .planner.analysis.risk import risk as risk
 from .planner.analysis.scenario_files import (
     Scenario as Scenario,

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from mast_opt.planner.analysis.marginal_values import Marginals
     from mast_opt.planner.analysis.pareto import Frontier
     from mast_opt.planner.analysis.periods import Periods
-    from mast_opt.planner.analysis.purchases import Purchases
+    from mast_opt.planner.analysis.purchase_question import Purchase, Purchases
+    from mast_opt.planner.analysis.purchases_in_time import PurchasesInTime
     from mast_opt.planner.analysis.two_stage import Robust
     from mast_opt.planner.analysis.whatif import Outcome, WhatIf
     from mast_opt.planner.solving import Solution
@@ -213,16 +214,34 @@ def purchase_keys(answer: Purchases[Any]) -> Record:
         **_attributes(answer, "target", "budget_usd", "usd", "bound_usd", "least_usd", "least_proven"),
         "worst_ratio_before": _plain(answer.worst_before),
         "worst_ratio": _plain(answer.worst_after),
-        "purchases": [
+        "purchases": [_purchase(row) for row in answer.bought],
+    }
+
+
+def _purchase(row: Purchase) -> Record:
+    return {
+        "candidate": row.offer.name,
+        **_attributes(row.offer, "what", "place"),
+        **_attributes(row, "steps", "amount"),
+        "unit": row.offer.unit,
+        "usd": float(row.usd),
+        "lead_days": row.offer.lead_days,
+    }
+
+
+def order_date_keys(answer: PurchasesInTime[Any]) -> Record:
+    """The JSON object of ``buy --periods``."""
+    return {
+        **_attributes(answer, "kind", "status", "usd", "bound_usd", "message"),
+        "periods": [
             {
-                "candidate": row.offer.name,
-                **_attributes(row.offer, "what", "place"),
-                **_attributes(row, "steps", "amount"),
-                "unit": row.offer.unit,
-                "usd": float(row.usd),
-                "lead_days": row.offer.lead_days,
+                **_attributes(one, "name", "begins_day"),
+                "worst_ratio": float(one.worst_after),
+                "purchases": [
+                    {**_purchase(row), "order_day": one.begins_day - row.offer.lead_days} for row in one.bought
+                ],
             }
-            for row in answer.bought
+            for one in answer.periods
         ],
     }
 

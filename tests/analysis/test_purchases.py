@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import mast_opt
 from mast_opt.core.errors import InstanceError, UsageError
 from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
-from mast_opt.planner.analysis.purchases import Purchases
+from mast_opt.planner.analysis.purchase_question import Purchases
 from mast_opt.problems.backends.highs import Highs
 from mast_opt.problems.data_placement.entities import GPUS, LINK, STORAGE, Candidates
 from mast_opt.problems.data_placement.formulation.expansion import bought

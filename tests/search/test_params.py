@@ -13,7 +13,7 @@ from typing import ClassVar, get_origin, get_type_hints
 import pytest
 
 from mast_opt.core.errors import UsageError
-from mast_opt.planner.analysis.purchases import BuyParams
+from mast_opt.planner.analysis.purchase_question import BuyParams
 from mast_opt.planner.io.writers.folder import toml_text
 from mast_opt.planner.solving.auto_strategy import AutoParams
 from mast_opt.problems.registry import kind_named, kind_names

@@ -9,17 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from mast_opt.cli.commands.solve import exit_for
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Run
-from mast_opt.cli.json_record import purchase_keys
+from mast_opt.cli.json_record import order_date_keys, purchase_keys
 from mast_opt.cli.options import Force, Instance, Json, TheRun
 from mast_opt.cli.solve_options import SolveOptions, gap_of, seconds_for
 from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
+from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
-from mast_opt.planner.analysis.purchases import BuyParams, Purchases, buy
+from mast_opt.planner.analysis.purchase_question import BuyParams, Purchases
+from mast_opt.planner.analysis.purchases import buy
 from mast_opt.planner.io import check_plan_target, read, read_plan, write, write_plan
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
+from mast_opt.problems.kind.problem import Problem
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,6 +50,10 @@ def command(
         int | None, Parameter(help="Only what can be used after so many days.", validator=Number(gte=0))
     ] = None,
     plan: Annotated[Path | None, Parameter(help="A plan to begin from.")] = None,
+    periods: Annotated[
+        Path | None,
+        Parameter(help="A file of periods, as of 'mast-opt periods': what to order when for all of them."),
+    ] = None,
     solver: Annotated[
         str, Parameter(help="A MIP solver, or a heuristic of the kind for large instances.")
     ] = DEFAULT_SOLVER,
@@ -78,6 +86,7 @@ def command(
         mast-opt buy my-instance
         mast-opt buy my-instance --target 0.9 --tier 0 --budget 2000000 --within 60
         mast-opt buy my-instance --out what-to-buy.xlsx --instance-out bought --plan-out bought-plan
+        mast-opt buy my-instance --periods growth.toml --out what-to-order.csv
         mast-opt buy my-instance --solver tetris --time-limit 120
     """
     run.record["solver"] = solver
@@ -89,6 +98,14 @@ def command(
         start = None if plan is None else read_plan(problem, plan)
         if plan_out is not None:
             check_plan_target(problem, plan_out)
+    if periods is not None:
+        single = {"--budget": budget, "--within": within, "--plan": plan}
+        single |= {"--instance-out": instance_out, "--plan-out": plan_out}
+        unfit = [name for name, value in single.items() if value is not None]
+        if unfit:
+            raise UsageError(f"--periods is about several instances; leave out {', '.join(unfit)}")
+        asked: dict[str, Any] = {"target": target, "tier": tier, "solver": solver, "params": chosen}
+        return _in_time(run, problem, periods, limits, asked, out)
     with Interrupt(run, "nothing") as interrupt:
         run.compile(problem, solver, interrupt.cancel)
         with run.phase("solve", "choosing purchases"):
@@ -118,6 +135,37 @@ def command(
 
         show_purchases(console, problem.name, answer)
         for one in filter(None, (words, *where)):
+            console.print(one, soft_wrap=True, markup=False)
+
+    return Answer(code, show)
+
+
+def _in_time(
+    run: Run, problem: Problem[Any], file: Path, limits: _Limits, asked: dict[str, Any], out: Path | None
+) -> Answer:
+    """Orders for several periods."""
+    from mast_opt.planner.analysis.purchases_in_time import buy_in_time
+    from mast_opt.planner.analysis.scenario_files import read_periods
+    from mast_opt.planner.report.result_sections import order_date_sections
+    from mast_opt.planner.report.terminal.sections import show_section
+
+    periods = read_periods(file)
+    with Interrupt(run, "nothing") as interrupt:
+        run.compile(problem, asked["solver"], interrupt.cancel)
+        with run.phase("solve", f"choosing purchases for {len(periods)} periods"):
+            answer = buy_in_time(problem, periods, **asked, **limits.keywords(interrupt.cancel))
+    run.record.update(order_date_keys(answer))
+    where = write_answer(run, f"{problem.name}: what to order when", order_date_sections, answer, out)
+    code = Exit.OK if answer.periods else exit_for(answer.status)
+    least = "" if answer.bound_usd is None else f"; proven: none are cheaper than {answer.bound_usd:,.0f} USD"
+    words = f"{answer.status.value}: {answer.message}{least}."
+    if code is not Exit.OK:
+        run.record["error"] = words
+
+    def show(console: Console) -> None:
+        for section in order_date_sections(answer):
+            show_section(console, section, None)
+        for one in filter(None, (words, where)):
             console.print(one, soft_wrap=True, markup=False)
 
     return Answer(code, show)

@@ -3,132 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Generic, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
-from mast_opt.core.arguments import a_finite, a_text, a_whole, checked, optional, refuse
+from mast_opt.core.arguments import a_finite, a_text, a_whole, checked, optional
 from mast_opt.core.errors import BackendError, UsageError, VerificationError
 from mast_opt.core.solve_limits import SolveLimits, keywords_of, params_of
 from mast_opt.core.solve_result import SolveParams, Status
-from mast_opt.core.summary import Summarised, Summary
-from mast_opt.core.wording import plain
 from mast_opt.planner.analysis.common import asked, exact_solver, solve_from
+from mast_opt.planner.analysis.purchase_question import (
+    OUT_OF_REACH,
+    BuyParams,
+    Purchases,
+    Question,
+    amount,
+    params_given,
+    positive,
+)
 from mast_opt.planner.solving import verify
 from mast_opt.planner.solving.auto_strategy import AUTO, DEFAULT_SOLVER
 from mast_opt.planner.solving.clock import Clock
 from mast_opt.planner.solving.kernel_compilation import needed, rehearse
 from mast_opt.planner.solving.mip_route import ExactSolve
 from mast_opt.problems import backends
-from mast_opt.problems.kind.analysis_hooks import Expansion, Offer, Steps
-from mast_opt.problems.kind.kind import Kind
+from mast_opt.problems.kind.analysis_hooks import Steps
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import SolverName, check_plan
-from mast_opt.problems.search.params import Params, parameter
 
-SLACK = 1e-6
-"""Part of the price by which a bound may be above it through rounding."""
-
-
-@dataclass(frozen=True)
-class BuyParams(Params):
-    """Parameters of ``buy``: how its time is divided, and how its heuristic searches."""
-
-    first_share: ClassVar[float] = 0.2
-    """Part of the remaining time for a plan without any purchase, and then for one with every purchase. Set by hand: a
-    plan that need not be good is found soon or hardly at all."""
-
-    purchase_share: float = parameter(
-        0.7,
-        "Part of the time limit that a MIP solver has for the purchases; the plan gets the rest.",
-        "Set by hand: the plan is the easier program, as its purchases are fixed.",
-        above=0.0,
-        high=1.0,
-    )
-    plan_gap: float = parameter(
-        1e-3,
-        "Least gap to which the plan for the purchases is solved.",
-        "Set by hand: the plan shows that the purchases suffice; how good it is otherwise is for 'solve'.",
-        low=0.0,
-    )
-    rounds: int = parameter(
-        8, "Plans that a heuristic makes, each with what the last one lacked.", "Set by hand.", low=1
-    )
-    bound_share: float = parameter(
-        0.2, "Part of the time limit that a heuristic's bound has.", "Set by hand.", above=0.0, high=1.0
-    )
-    overload_weight: ClassVar[float] = 1000.0
-    """Weight of overload while a heuristic looks for a plan at the target. Set by hand, so that it outweighs every
-    other term of the default weights but remote reads and refused work."""
-
-
-OUT_OF_REACH = "the target is out of reach, even with everything that may be bought"
 STRICTER = (Fraction(1), Fraction(9, 10))
 """Parts of the target that a heuristic aims at in turn, as it may end with a little overload."""
-
-
-@dataclass(frozen=True)
-class Purchase:
-    """Steps bought of one offer."""
-
-    offer: Offer
-    steps: int
-
-    @property
-    def amount(self) -> float:
-        """Amount bought, in units of the offer."""
-        return self.offer.step * self.steps
-
-    @property
-    def usd(self) -> Fraction:
-        """Price of the steps bought of this offer."""
-        return self.offer.usd * self.steps
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Purchases(Summarised, Generic[PlanT]):
-    """The answer of ``buy``."""
-
-    kind: str
-    status: Status
-    """OPTIMAL: nothing cheaper will do. FEASIBLE: it will do, and ``bound_usd`` is proven. INFEASIBLE: proven, with
-    ``least_usd`` where only the budget is too small. NO_SOLUTION: none was found in time."""
-    target: Fraction
-    budget_usd: Fraction | None
-    bought: tuple[Purchase, ...] = ()
-    """Purchases to make, the most expensive first."""
-    usd: Fraction | None = None
-    """Price of it all; None without a plan."""
-    bound_usd: float | None = None
-    """Proven: no purchase that reaches the target is cheaper."""
-    least_usd: Fraction | None = None
-    """The least budget that works, where the given one is too small; proven if ``least_proven``."""
-    least_proven: bool = False
-    worst_before: Fraction | None = None
-    """The worst ratio of the plan that was given; None without one."""
-    worst_after: Fraction | None = None
-    instance: Problem[PlanT] | None = None
-    """The instance after the purchase."""
-    plan: PlanT | None = None
-    """A plan of that instance at the target."""
-    message: str = ""
-    params: BuyParams = field(default_factory=BuyParams)
-    """Parameters with which the question was answered."""
-
-    def _summary(self) -> Summary:
-        facts = (
-            ("kind", self.kind),
-            ("status", self.status.value),
-            ("target", plain(float(self.target))),
-            ("usd", plain(None if self.usd is None else float(self.usd))),
-            ("bound_usd", plain(self.bound_usd)),
-        )
-        rows = tuple(
-            (one.offer.name, f"{one.steps:,}", plain(one.amount), plain(float(one.usd))) for one in self.bought
-        )
-        return Summary("Purchases", facts, ("offer", "steps", "amount", "USD"), rows)
 
 
 @checked(
@@ -174,81 +80,20 @@ def buy(
     kind, hooks = asked(problem)
     if hooks.expansion is None:
         raise UsageError(f"{kind.name} has nothing to buy; ask 'mast-opt whatif' instead")
-    ratio, budget = _positive("target", target), None if budget_usd is None else _amount("budget_usd", budget_usd)
-    chosen = _params(params)
-    question = _Question(kind, hooks.expansion, problem, ratio, tier, budget, within_days, chosen)
+    ratio, budget = positive("target", target), None if budget_usd is None else amount("budget_usd", budget_usd)
+    chosen = params_given(params)
+    question = Question(kind, hooks.expansion, problem, ratio, tier, budget, within_days, chosen)
     if start is not None:
         check_plan(kind, problem, start)
     before = None if start is None else hooks.expansion.worst(problem, start, question.tier)
     asked_of = params_of(limits)
     rehearse(kind, needed(kind, solver, problem), asked_of.cancel)
     if solver in kind.solvers.heuristics:
-        found = _heuristic(question, solver, asked_of, start)
+        found = by_heuristic(question, solver, asked_of, start)
     else:
         helper = next((name for name in kind.solvers.heuristics if solver == AUTO), "")
         found = _exact(question, exact_solver(kind, solver), asked_of, helper)
     return replace(found, worst_before=before, params=chosen)
-
-
-def _params(given: BuyParams | Mapping[str, object] | None) -> BuyParams:
-    if given is None or isinstance(given, BuyParams):
-        return given or BuyParams()
-    if not isinstance(given, Mapping):
-        raise refuse("params", given, 'BuyParams, or a mapping as in {"rounds": 4}')
-    return BuyParams.of(given)
-
-
-class _Question:
-    """A question about purchases: the target, and the steps that may be bought."""
-
-    def __init__(
-        self,
-        kind: Kind[Any, Any],
-        hooks: Expansion,
-        problem: Problem[Any],
-        ratio: Fraction,
-        tier: int | None,
-        budget: Fraction | None,
-        within_days: int | None,
-        params: BuyParams,
-    ) -> None:
-        self.kind, self.hooks, self.stated, self.ratio, self.budget = kind, hooks, problem, ratio, budget
-        self.params = params
-        self.problem = hooks.served(problem)
-        self.tier = hooks.tier(problem, tier)
-        self.offers = hooks.offers(problem)
-        in_time = [within_days is None or one.lead_days <= within_days for one in self.offers]
-        steps = [one.most_steps if timely else 0 for one, timely in zip(self.offers, in_time, strict=True)]
-        self.most_steps: Steps = np.array(steps, np.int64)
-
-    def price(self, steps: Steps) -> Fraction:
-        """Price of so many steps, in USD."""
-        return sum((one.usd * int(n) for one, n in zip(self.offers, steps.tolist(), strict=True)), Fraction(0))
-
-    def nothing(self, status: Status, message: str, bound: float | None = None) -> Purchases[Any]:
-        """Answer to the question without a purchase."""
-        return Purchases(self.kind.name, status, self.ratio, self.budget, bound_usd=bound, message=message)
-
-    def answer(self, steps: Steps, plan: object, bound: float | None, proven: bool, message: str) -> Purchases[Any]:
-        """The answer with these steps, or that the budget is too small for them."""
-        usd = self.price(steps)
-        bound = None if bound is None else max(0.0, min(bound, float(usd)))
-        if self.budget is not None and usd > self.budget:
-            beyond = bound is not None and bound > float(self.budget) * (1 + SLACK)
-            words = f"the budget of {plain(float(self.budget))} USD is too small: {plain(float(usd))} USD "
-            words += "is the least that works" if proven else "is the least that was found to work"
-            status = Status.INFEASIBLE if proven or beyond else Status.NO_SOLUTION
-            return replace(self.nothing(status, words, bound), least_usd=usd, least_proven=proven)
-        rows = [Purchase(one, int(n)) for one, n in zip(self.offers, steps.tolist(), strict=True) if n]
-        after = self.hooks.bought(self.stated, steps)
-        return replace(
-            self.nothing(Status.OPTIMAL if proven else Status.FEASIBLE, message, bound),
-            bought=tuple(sorted(rows, key=lambda row: -row.usd)),
-            usd=usd,
-            worst_after=self.hooks.worst(after, plan, self.tier),
-            instance=after,
-            plan=plan,
-        )
 
 
 @dataclass(frozen=True)
@@ -259,7 +104,7 @@ class _Tried:
     plan: Any | None
 
 
-def _exact(question: _Question, solver: str, params: SolveParams, helper: str) -> Purchases[Any]:
+def _exact(question: Question, solver: str, params: SolveParams, helper: str) -> Purchases[Any]:
     """Nothing and everything that there is to buy, then purchases and plan by one program, then the plan by the
     objective of the instance.
 
@@ -269,11 +114,11 @@ def _exact(question: _Question, solver: str, params: SolveParams, helper: str) -
     q, clock = question, Clock(params.time_limit_s)
     backend = backends.get(solver)
     none: Steps = np.zeros(len(q.offers), np.int64)
-    first = _tried(q, none, solver, params, clock, helper)
+    first = tried_with(q, none, solver, params, clock, helper)
     if first.plan is not None:
         plan = _plan_within(q, none, first.plan, solver, params, clock)
         return q.answer(none, plan, 0.0, True, "no purchase is needed")
-    most = _tried(q, q.most_steps, solver, params, clock, helper)
+    most = tried_with(q, q.most_steps, solver, params, clock, helper)
     if most.too_little:
         return q.nothing(Status.INFEASIBLE, OUT_OF_REACH)
     steps, plan, words = q.most_steps, most.plan, "everything that may be bought; nothing cheaper was found in time"
@@ -287,7 +132,7 @@ def _exact(question: _Question, solver: str, params: SolveParams, helper: str) -
         if result.x is None:
             break
         fewer = np.rint(result.x[program.buy]).astype(np.int64)
-        tried = _tried(q, fewer, solver, params, clock, helper)
+        tried = tried_with(q, fewer, solver, params, clock, helper)
         if tried.plan is not None:
             steps, plan, words = fewer, tried.plan, result.message
             proven = result.status is Status.OPTIMAL
@@ -297,7 +142,7 @@ def _exact(question: _Question, solver: str, params: SolveParams, helper: str) -
     return q.answer(steps, _plan_within(q, steps, plan, solver, params, clock), bound, proven, words)
 
 
-def _tried(question: _Question, steps: Steps, solver: str, params: SolveParams, clock: Clock, helper: str) -> _Tried:
+def tried_with(question: Question, steps: Steps, solver: str, params: SolveParams, clock: Clock, helper: str) -> _Tried:
     """A plan at the target with these steps, whatever it is worth otherwise."""
     q = question
     after = q.hooks.bought(q.problem, steps)
@@ -311,13 +156,13 @@ def _tried(question: _Question, steps: Steps, solver: str, params: SolveParams, 
     return _Tried(False, _searched(q, steps, helper, params, None, clock.budget_s(q.params.first_share)))
 
 
-def _at_target(question: _Question, after: Problem[Any], plan: object) -> bool:
+def _at_target(question: Question, after: Problem[Any], plan: object) -> bool:
     """Whether a plan of the instance after the purchase breaks no rule and is at the target."""
     return verify(after, plan).ok and question.hooks.worst(after, plan, question.tier) <= question.ratio
 
 
 def _plan_within(
-    question: _Question, steps: Steps, plan: object, solver: str, params: SolveParams, clock: Clock
+    question: Question, steps: Steps, plan: object, solver: str, params: SolveParams, clock: Clock
 ) -> object:
     """The best plan at the target that is found with these steps by the objective of the instance; ``plan`` is one."""
     q = question
@@ -332,7 +177,7 @@ def _plan_within(
     return found.plan if found.plan is not None and _at_target(q, after, found.plan) else plan
 
 
-def _heuristic(question: _Question, solver: str, params: SolveParams, start: object) -> Purchases[Any]:
+def by_heuristic(question: Question, solver: str, params: SolveParams, start: object) -> Purchases[Any]:
     """Buy what a plan lacks, and plan again; then give back steps that a plan does without."""
     q, clock = question, Clock(params.time_limit_s)
     small = q.hooks.relaxation(q.problem, q.most_steps, q.ratio, q.tier)
@@ -369,7 +214,7 @@ def _heuristic(question: _Question, solver: str, params: SolveParams, start: obj
 
 
 def _given_back(
-    question: _Question, solver: str, params: SolveParams, best: tuple[Steps, Any], clock: Clock
+    question: Question, solver: str, params: SolveParams, best: tuple[Steps, Any], clock: Clock
 ) -> tuple[Steps, Any]:
     """The best purchase less the steps, the most expensive offers first, that a plan at the target does without."""
     q = question
@@ -385,7 +230,7 @@ def _given_back(
 
 
 def _searched(
-    question: _Question, steps: Steps, solver: str, params: SolveParams, start: object, seconds: float | None
+    question: Question, steps: Steps, solver: str, params: SolveParams, start: object, seconds: float | None
 ) -> Any | None:  # noqa: ANN401 - a plan of any kind
     """A plan at the target, looked for at the target and, where that stays a little above it, at stricter ones."""
     after = question.hooks.bought(question.problem, steps)
@@ -402,7 +247,7 @@ def _searched(
 
 
 def _planned(
-    question: _Question,
+    question: Question,
     steps: Steps,
     ratio: Fraction,
     solver: str,
@@ -421,18 +266,3 @@ def _planned(
         "cancel": params.cancel,
     }
     return solve_from(q.kind, solver, limits, instance, start).plan
-
-
-def _positive(name: str, value: Fraction | float) -> Fraction:
-    number = _amount(name, value)
-    if number == 0:
-        raise UsageError(f"{name} is {value}; expected a number above 0")
-    return number
-
-
-def _amount(name: str, value: Fraction | float) -> Fraction:
-    """The value as a fraction, decimals as they are written. Raises UsageError for a negative number."""
-    number = Fraction(str(value)) if isinstance(value, float) else Fraction(value)
-    if number < 0:
-        raise UsageError(f"{name} is {value}; expected a number of at least 0")
-    return number

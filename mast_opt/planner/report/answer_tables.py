@@ -14,7 +14,7 @@ from mast_opt.planner.analysis.marginal_values import Marginals
 from mast_opt.planner.analysis.pareto import Frontier
 from mast_opt.planner.analysis.periods import Periods
 from mast_opt.planner.analysis.plan_diff import Diff
-from mast_opt.planner.analysis.purchases import Purchases
+from mast_opt.planner.analysis.purchase_question import Purchases
 from mast_opt.planner.analysis.whatif import WhatIf
 from mast_opt.planner.io.tables import Planned, labelled_tables
 from mast_opt.planner.report.result_sections import (

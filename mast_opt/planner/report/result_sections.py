@@ -13,7 +13,8 @@ from mast_opt.planner.analysis.marginal_values import Marginals
 from mast_opt.planner.analysis.pareto import Frontier
 from mast_opt.planner.analysis.periods import Periods
 from mast_opt.planner.analysis.plan_diff import Change, Diff, TableDiff
-from mast_opt.planner.analysis.purchases import Purchases
+from mast_opt.planner.analysis.purchase_question import Purchases
+from mast_opt.planner.analysis.purchases_in_time import PurchasesInTime
 from mast_opt.planner.analysis.whatif import WhatIf
 from mast_opt.planner.solving import Solution
 from mast_opt.problems.kind.migration_plan import Order
@@ -366,3 +367,27 @@ def purchase_sections(answer: Purchases[Any]) -> tuple[Section, ...]:
         for row in answer.bought
     )
     return (Section("What to buy", heads, rows),)
+
+
+def order_date_sections(answer: PurchasesInTime[Any]) -> tuple[Section, ...]:
+    """A row for each order, then the worst ratio of each period."""
+    heads = (
+        *Form.COUNT.heads("order on day", "in use on day"),
+        *Form.TEXT.heads("for", "candidate", "where"),
+        Head("amount", Form.AMOUNT),
+        Head("unit"),
+        Head("USD", Form.AMOUNT),
+    )
+    rows = [
+        (
+            *(one.begins_day - row.offer.lead_days, one.begins_day, one.name, row.offer.name, row.offer.place),
+            *(row.amount, row.offer.unit, float(row.usd)),
+        )
+        for one in answer.periods
+        for row in one.bought
+    ]
+    ratios = tuple((one.name, one.begins_day, float(one.worst_after)) for one in answer.periods)
+    columns = (Head("period"), Head("begins on day", Form.COUNT), Head("worst ratio", Form.RATIO))
+    note = "" if rows else "Nothing has to be bought."
+    found = (Section("What to order when", heads, tuple(sorted(rows)), note), Section("Periods", columns, ratios))
+    return found if answer.periods else ()

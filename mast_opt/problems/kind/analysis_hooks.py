@@ -316,6 +316,8 @@ class Expansion:
     """(problem, plan, tier) → the worst ratio, exactly."""
     served: Callable[[Any], Any]
     """The problem in which no work may be refused."""
+    days: Callable[[Any], Fraction]
+    """Problem → days that it plans for."""
     next_steps: Callable[[Any, Any, Steps, Steps, Fraction, int], Steps | None]
     """(problem, plan, steps, most steps, ratio, tier) → more steps where the plan is over; None where none are left."""
     stressed: Callable[[Any, Fraction, int, float], Any]

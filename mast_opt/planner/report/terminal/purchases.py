@@ -13,7 +13,7 @@ from mast_opt.planner.report.terminal.sections import show_section
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mast_opt.planner.analysis.purchases import Purchases
+    from mast_opt.planner.analysis.purchase_question import Purchases
 
 
 def show_purchases(console: Console, name: str, answer: Purchases[Any]) -> None:

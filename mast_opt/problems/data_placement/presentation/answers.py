@@ -66,10 +66,8 @@ def _nothing(p: DataPlacement, now: Plan | None) -> Answer:
     remote = verdict.metrics["remote_tb_per_day"]
     parts += [f"{remote:,.1f} TB a day read from other regions"] if remote >= 0.1 else []
     parts += [f"{usd(verdict.terms['running_cost'])} a month"] if p.has_prices else []
-    if lacking.any():
-        value = f"{lacking.sum():,.0f} GPUs missing"
-    else:
-        value = parts.pop(0) if parts else "nothing is missing"
+    parts = [*([f"{lacking.sum():,.0f} GPUs missing"] if lacking.any() else []), *parts]
+    value = parts.pop(0) if parts else "nothing is missing"
     words = "; ".join(parts) or "all else is as it should be"
     return Answer(topic, value, f"{words[0].upper()}{words[1:]}.", BINDING)
 

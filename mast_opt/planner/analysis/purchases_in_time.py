@@ -1,0 +1,219 @@
+"""Purchases over several periods (``buy --periods``): what to order when, by one program over all periods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, Generic, Unpack
+
+import numpy as np
+
+from mast_opt.core.arguments import a, a_finite, a_text, a_whole, checked, each, optional
+from mast_opt.core.arrays import FloatArray
+from mast_opt.core.errors import UsageError
+from mast_opt.core.solve_limits import SolveLimits, keywords_of, params_of
+from mast_opt.core.solve_result import SolveParams, Status
+from mast_opt.core.wording import plain
+from mast_opt.planner.analysis.common import asked, exact_solver
+from mast_opt.planner.analysis.purchase_question import (
+    OUT_OF_REACH,
+    BuyParams,
+    Purchase,
+    Question,
+    params_given,
+    positive,
+)
+from mast_opt.planner.analysis.purchases import by_heuristic, tried_with
+from mast_opt.planner.analysis.scenario_files import Scenario, check_scenarios, happened
+from mast_opt.planner.analysis.two_stage import extensive
+from mast_opt.planner.solving.auto_strategy import AUTO, DEFAULT_SOLVER
+from mast_opt.planner.solving.clock import Clock
+from mast_opt.planner.solving.kernel_compilation import needed, rehearse
+from mast_opt.problems import backends
+from mast_opt.problems.kind.analysis_hooks import Steps
+from mast_opt.problems.kind.problem import PlanT, Problem
+from mast_opt.problems.mip import Mip, frozen
+from mast_opt.problems.mip.transforms import Extension, extended
+from mast_opt.problems.registry import SolverName
+
+
+@dataclass(frozen=True)
+class PeriodPurchases(Generic[PlanT]):
+    """Purchases that a period needs in addition to those before."""
+
+    name: str
+    begins_day: int
+    """Day on which the period begins; the first begins on day 0, which is today."""
+    bought: tuple[Purchase, ...]
+    """Purchases that can be used from this period on; to be ordered ``lead_days`` before it begins."""
+    worst_after: Fraction
+    instance: Problem[PlanT]
+    """The instance of the period with all purchases up to it."""
+    plan: PlanT
+    """A plan of that instance at the target."""
+
+
+@dataclass(frozen=True)
+class PurchasesInTime(Generic[PlanT]):
+    """The answer of ``buy_in_time``."""
+
+    kind: str
+    status: Status
+    """OPTIMAL: no purchases for all periods are cheaper, and none of these can be ordered later on the whole."""
+    periods: tuple[PeriodPurchases[PlanT], ...] = ()
+    usd: Fraction | None = None
+    bound_usd: float | None = None
+    """Proven: no purchases with which every period reaches the target are cheaper."""
+    message: str = ""
+
+
+@checked(keywords_of(SolveLimits), periods=each(a(Scenario)), target=a_finite, solver=a_text, tier=optional(a_whole(0)))
+def buy_in_time(
+    problem: Problem[PlanT],
+    periods: Sequence[Scenario],
+    *,
+    target: Fraction | float = 1,
+    tier: int | None = None,
+    solver: SolverName = DEFAULT_SOLVER,
+    params: BuyParams | Mapping[str, object] | None = None,
+    **limits: Unpack[SolveLimits],
+) -> PurchasesInTime[PlanT]:
+    """The cheapest purchases with which no demand of any period is more than ``target`` times its supply, and of these
+    the ones that are needed latest.
+
+    A period begins when the days of those before are over, and can use what was ordered early enough. A MIP solver
+    decides all periods in one program; a heuristic goes from period to period. Copies count from today in each period.
+
+    Args:
+        problem: an instance with candidates.
+        periods: their changes, which stay, as in ``plan_periods``.
+        target, tier, solver, params, limits: as in ``buy``.
+
+    Raises:
+        UsageError: nothing is offered, or a period or an argument cannot be honoured.
+    """
+    kind, hooks = asked(problem)
+    if hooks.expansion is None:
+        raise UsageError(f"{kind.name} has nothing to buy; ask 'mast-opt whatif' instead")
+    check_scenarios(kind, periods)
+    ratio, chosen, given = positive("target", target), params_given(params), params_of(limits)
+    rehearse(kind, needed(kind, solver, problem), given.cancel)
+    day, now, questions, days = Fraction(0), problem, [], []
+    for period in periods:
+        now = happened(kind, now, period)
+        days.append(int(day))
+        questions.append(Question(kind, hooks.expansion, now, ratio, tier, None, int(day), chosen))
+        day += hooks.expansion.days(now)
+    if solver in kind.solvers.heuristics:
+        return _in_turn(questions, periods, days, solver, given)
+    helper = next((name for name in kind.solvers.heuristics if solver == AUTO), "")
+    return _together(questions, periods, days, exact_solver(kind, solver), given, helper)
+
+
+def _together(
+    questions: list[Question],
+    periods: Sequence[Scenario],
+    days: list[int],
+    solver: str,
+    params: SolveParams,
+    helper: str,
+) -> PurchasesInTime[Any]:
+    """One program for the price, a second one for the latest orders at that price, then a plan of each period."""
+    clock, backend, kind = Clock(params.time_limit_s), backends.get(solver), questions[0].kind.name
+    bound, words = 0.0, "no plans at the target were found in time"
+    for exact_shares in (False, True):
+        mip, buy, price = _program(questions, exact_shares)
+        last = _priced(mip, buy[-1:], price)
+        result = backend.solve(last, replace(params, time_limit_s=clock.budget_s(0.5)))
+        if result.status.is_infeasible:
+            return PurchasesInTime(kind, Status.INFEASIBLE, message=_out_of_reach(questions, periods))
+        bound = max(bound, result.bound or 0.0)
+        if result.x is None:
+            break
+        most = float(price @ np.rint(result.x[buy[-1]]))
+        row = np.full(len(price), len(mip.row_lower))
+        capped = extended(mip, Extension("price", rows=1, row_upper=most, entries=[(row, buy[-1], price)]))
+        later = backend.solve(
+            _priced(capped, buy[:-1], price), replace(params, start=result.x, time_limit_s=clock.budget_s(0.5))
+        )
+        x = result.x if later.x is None else later.x
+        steps = [np.rint(x[columns]).astype(np.int64) for columns in buy]
+        tried = [tried_with(q, n, solver, params, clock, helper).plan for q, n in zip(questions, steps, strict=True)]
+        if all(plan is not None for plan in tried):
+            proven = result.status is Status.OPTIMAL and later.status is Status.OPTIMAL
+            return _answer(questions, periods, days, steps, tried, bound, proven)
+    return PurchasesInTime(kind, Status.NO_SOLUTION, bound_usd=bound, message=words)
+
+
+def _program(questions: list[Question], exact_shares: bool) -> tuple[Mip, list[Any], FloatArray]:
+    """(the programs of all periods, in which nothing bought is given back; the columns of steps by period; prices)."""
+    programs = [q.hooks.program(q.problem, q.most_steps, q.ratio, q.tier, exact_shares) for q in questions]
+    mips, none = [one.mip for one in programs], [np.zeros(0, np.int64)] * len(programs)
+    side = extensive(mips, none, [np.zeros(0, np.bool_)] * len(programs))
+    buy = [columns[one.buy] for columns, one in zip(side.columns, programs, strict=True)]
+    mip, price = side.mip, np.array([float(one.usd) for one in questions[0].offers])
+    for before, after in pairwise(buy):
+        rows = len(mip.row_lower) + np.arange(len(before))
+        entries = [(rows, after, 1.0), (rows, before, -1.0)]
+        mip = extended(mip, Extension("kept", rows=len(before), row_lower=0.0, entries=entries))
+    return mip, buy, price
+
+
+def _priced(mip: Mip, columns: list[Any], price: FloatArray) -> Mip:
+    cost = np.zeros(len(mip.cost))
+    for steps in columns:
+        cost[steps] = price
+    return replace(mip, cost=frozen(cost))
+
+
+def _in_turn(
+    questions: list[Question], periods: Sequence[Scenario], days: list[int], solver: str, params: SolveParams
+) -> PurchasesInTime[Any]:
+    """The purchases of a heuristic, period by period; what one period bought is there in the next."""
+    clock, kind = Clock(params.time_limit_s), questions[0].kind.name
+    steps: list[Steps] = []
+    plans, bound = [], 0.0
+    for left, (q, period) in zip(range(len(periods), 0, -1), zip(questions, periods, strict=True), strict=True):
+        least: Steps = steps[-1] if steps else np.zeros(len(q.offers), np.int64)
+        q.problem, q.most_steps = q.hooks.bought(q.problem, least), np.maximum(q.most_steps - least, 0)
+        found = by_heuristic(q, solver, replace(params, time_limit_s=clock.budget_s(1 / left)), None)
+        if found.plan is None:
+            words = f"{period.name}: {found.message}"
+            proven = found.status.is_infeasible and not steps
+            return PurchasesInTime(kind, Status.INFEASIBLE if proven else Status.NO_SOLUTION, message=words)
+        more = {one.offer.name: one.steps for one in found.bought}
+        bound = max(bound, found.bound_usd or 0.0) if not steps else bound
+        steps.append(least + np.array([more.get(one.name, 0) for one in q.offers], np.int64))
+        plans.append(found.plan)
+    return _answer(questions, periods, days, steps, plans, bound, False)
+
+
+def _answer(
+    questions: list[Question],
+    periods: Sequence[Scenario],
+    days: list[int],
+    steps: list[Steps],
+    plans: list[Any],
+    bound: float,
+    proven: bool,
+) -> PurchasesInTime[Any]:
+    found, before = [], np.zeros_like(steps[0])
+    for q, period, day, now, plan in zip(questions, periods, days, steps, plans, strict=True):
+        new = [Purchase(one, int(n)) for one, n in zip(q.offers, now - before, strict=True) if n]
+        after, before = q.hooks.bought(q.stated, now), now
+        found.append(PeriodPurchases(period.name, day, tuple(new), q.hooks.worst(after, plan, q.tier), after, plan))
+    usd = questions[-1].price(steps[-1])
+    status = Status.OPTIMAL if proven else Status.FEASIBLE
+    words = f"{plain(float(usd))} USD for {len(periods)} periods"
+    return PurchasesInTime(questions[0].kind.name, status, tuple(found), usd, min(bound, float(usd)), words)
+
+
+def _out_of_reach(questions: list[Question], periods: Sequence[Scenario]) -> str:
+    """The reason, with the first period in which everything that can be there by then is too little."""
+    for q, period in zip(questions, periods, strict=True):
+        small = q.hooks.relaxation(q.problem, q.most_steps, q.ratio, q.tier)
+        if backends.get("highs").solve(small.mip, SolveParams()).status.is_infeasible:
+            return f"{OUT_OF_REACH} by {period.name}"
+    return f"{OUT_OF_REACH} in time"

@@ -17,7 +17,7 @@ BUDGET = {
     "core": 1819,
     "live/hosts": 2305,
     "live/importers": 505,
-    "live/loop": 4279,
+    "live/loop": 4285,
     "live/policies": 4180,
     "live/reports": 460,
     "live/service": 2795,

@@ -148,6 +148,7 @@ class Inventory:
             raise Unfit(f"there is no server {event.server}")
         if event.server not in self.closed and event.server in self.up:
             self._fleet.cordon(event.server)
+            self._reclaimable.close(event.server)
         self.closed[event.server] = event.stop_ms
 
     def opens(self, event: ev.ServerOpened) -> None:

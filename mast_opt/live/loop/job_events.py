@@ -225,10 +225,10 @@ class PromiseEnded(Event):
 PROMISES_END = (SERVER, QUOTA, DATA, TIER, OVERRUN, ADOPTED, BOUND) = (
     *("server", "quota", "data", "more-important", "overrun", "adopted", "bound"),
 )
-"""Reasons for which promises end: a server of the region went out of service, shrank or is to move; quotas, or what
-tenants use of them, gave jobs other tiers; data of the job is no longer in the region; more important work came; work
-started later or ran longer than its limit said; a host reported work of its own; the job may run in another region
-only."""
+"""Reasons for which promises end: a server of the region went out of service, was closed, shrank or is to move;
+quotas, or what tenants use of them, gave jobs other tiers; data of the job is no longer in the region; more important
+work came; work started later or ran longer than its limit said; a host reported work of its own; the job may run in
+another region only."""
 
 
 @dataclass(frozen=True, slots=True)

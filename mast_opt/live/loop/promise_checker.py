@@ -18,6 +18,7 @@ from mast_opt.live.loop.events import (
     PromiseEnded,
     QuotaSet,
     ReplicaDropped,
+    ServerClosed,
     ServerDown,
     Started,
 )
@@ -135,7 +136,7 @@ class PromiseCheck:
 
     def _changed(self, event: Event) -> None:
         """Take in what may end promises."""
-        if isinstance(event, (ServerDown, CapacitySet, MoveAsked)):
+        if isinstance(event, (ServerDown, ServerClosed, CapacitySet, MoveAsked)):
             server = self._servers.get(event.server)
             self._excuse("server", server.up.region if server is not None else "")
         elif isinstance(event, QuotaSet):

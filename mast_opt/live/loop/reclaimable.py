@@ -114,6 +114,10 @@ class Reclaimable:
         self._free[server] = 0
         self._changed.add(server)
 
+    def close(self, server: str) -> None:
+        """A server takes no new job; what it could give stays a bound from above."""
+        self._changed.add(server)
+
     def take(self, server: str, mgpu: int, stoppable_tier: int | None) -> None:
         """Note that a job holds milli-GPUs; ``stoppable_tier`` is None if it cannot be stopped."""
         self._free[server] -= mgpu

@@ -124,7 +124,7 @@ class FitTimes:
         """Times of a server, where (share, job, end) of another job may be there too."""
         spec, inventory = self._spec, snapshot.inventory
         mgpu = spec.mgpu if spec.gpu_types is None else spec.gpu_types.get(server.gpu_type, -1)
-        closed = inventory.moving.keys() | inventory.shrinking.keys()
+        closed = inventory.moving.keys() | inventory.shrinking.keys() | inventory.closed.keys()
         if mgpu < 0 or server.region != self._region or server.name not in inventory.up or server.name in closed:
             return []
         held = [] if more is None else [(more[2], more[0], more[1])]

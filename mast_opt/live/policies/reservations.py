@@ -22,7 +22,7 @@ MOST_KEPT = 256
 """Sizes by region of which the times are kept up to date."""
 Place = Callable[[frozenset[str]], Bid | None]
 """The best bid that avoids these servers."""
-_SERVERS = (ev.ServerDown, ev.CapacitySet, ev.MoveAsked)
+_SERVERS = (ev.ServerDown, ev.ServerClosed, ev.CapacitySet, ev.MoveAsked)
 _DATA = (ev.ReplicaDropped, ev.DatasetCreated)
 
 

@@ -100,6 +100,27 @@ def test_a_head_that_does_not_come_or_does_not_end_is_not_waited_for(
         assert httpx.get(url + "livez").status_code == 200
 
 
+def test_an_answer_that_takes_long_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time for a head is over when the head is there: streams and slow answers go on."""
+    monkeypatch.setattr(connections, "HEAD_S", 0.1)
+    with listening(tmp_path) as (_, port, live, _), ExitStack() as stack:
+        one = _opened(stack, port, b"GET /v1/fleet HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        stream = _opened(stack, port, b"GET /v1/events/stream HTTP/1.1\r\nHost: localhost\r\nLast-Event-ID: 0\r\n\r\n")
+        with live._lock:
+            time.sleep(0.5)
+        assert b" 200 " in one.recv(4096)
+        time.sleep(0.3)
+        submit(live, "a").result(60)
+        said = b""
+        while b"Submitted" not in said:
+            more = stream.recv(65_536)
+            assert more, said
+            said += more
+        live.problem = "over"
+        submit(live, "b")
+        live.problem = ""
+
+
 def _sent_until_closed(one: socket.socket) -> None:
     for _ in range(1000):
         one.sendall(b"a" * 1024)

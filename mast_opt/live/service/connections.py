@@ -72,7 +72,7 @@ class LimitedConnection(HttpToolsProtocol):
     address = ""
     counted = False
     """Whether the room counts it."""
-    _head, _in_head = 0, True
+    _head, _in_head = 0, False
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -100,15 +100,19 @@ class LimitedConnection(HttpToolsProtocol):
             elif self._timer is None:
                 self._wait()
 
+    def on_message_begin(self) -> None:
+        """Begin a head."""
+        self._in_head, self._head = True, 0
+        super().on_message_begin()
+
     def on_headers_complete(self) -> None:
         """Begin a request."""
         self._go_on()
-        self._in_head, self._head = False, 0
+        self._in_head = False
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         """Note that a request is there whole."""
-        self._in_head = True
         self.room.asks(self)
         super().on_message_complete()
 

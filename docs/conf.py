@@ -54,7 +54,10 @@ MENU: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("How to", ("how-to",)),
     ("Problems", ("problems", "models.md", "instances.md")),
     ("Solvers", ("heuristics", "wrong-answers.md", "benchmarks.md", "benchmarks", "research")),
-    ("Schedulers", ("papers.md", "policies.md", "policies-sizes.md", "policies-queues.md", "policies-in-time.md")),
+    (
+        "Schedulers",
+        ("papers.md", "policies.md", "policies-sizes.md", "policies-queues.md", "policies-in-time.md", "reservations.md"),
+    ),
     ("Reference", ("api.md", "tables.md", "importers.md", "groups.md", "policies-reference.md")),
     ("Decisions", ("decisions/README.md", "decisions")),
 )

@@ -56,7 +56,14 @@ MENU: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Solvers", ("heuristics", "wrong-answers.md", "benchmarks.md", "benchmarks", "research")),
     (
         "Schedulers",
-        ("papers.md", "policies.md", "policies-sizes.md", "policies-queues.md", "policies-in-time.md", "reservations.md"),
+        (
+            "papers.md",
+            "policies.md",
+            "policies-sizes.md",
+            "policies-queues.md",
+            "policies-in-time.md",
+            "reservations.md",
+        ),
     ),
     ("Reference", ("api.md", "tables.md", "importers.md", "groups.md", "policies-reference.md")),
     ("Decisions", ("decisions/README.md", "decisions")),

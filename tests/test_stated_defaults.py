@@ -25,8 +25,8 @@ STATED = re.compile(r"`((?:--|\.)?[a-z][-a-z_.]*)`(?: [a-z]+)? \(([\d.,]+|true|f
 
 def _values() -> Iterator[tuple[str, object]]:
     """Every name that has a default, by the words that pages use for it."""
-    for policy_params, _ in ENGINE_POLICIES.values():
-        yield from _fields(policy_params, "")
+    for policy in ENGINE_POLICIES.values():
+        yield from _fields(policy.params, "")
     yield from _fields(DataRunParams, "slow.data.")
     yield from _fields(ServersRunParams, "slow.servers.")
     for command in COMMANDS:

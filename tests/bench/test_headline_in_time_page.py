@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import median
 
 import matplotlib as mpl
 import pytest
@@ -62,6 +63,15 @@ def test_the_page_has_the_tables_of_the_committed_runs() -> None:
     runs = runs_of(ROOT / "benchmarks" / "data" / "headline-in-time.jsonl")
     assert written(page, runs) == page
     assert all(f"<!-- table: {name} -->" in page for name in (*TABLES, "others"))
+
+
+def test_what_came_of_later_runs_is_stated() -> None:
+    page = (ROOT / "docs" / "benchmarks" / PAGE).read_text()
+    again = runs_of(ROOT / "benchmarks" / "data" / "headline-in-time-again.jsonl")["after"]
+    ratios = sorted(figures["ratio"] or 0.0 for figures in again.values())
+    stated = f"ends at {median(ratios):.3g} ({ratios[0]:.3g} to {ratios[-1]:.3g})"
+    assert len(ratios) == 9
+    assert stated in page
 
 
 def test_pictures_are_the_same_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

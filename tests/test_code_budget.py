@@ -36,7 +36,7 @@ BUDGET = {
     "problems/job_placement": 12634,
     "problems/kind": 1668,
     "problems/mip": 1475,
-    "problems/resource_allocation": 2835,
+    "problems/resource_allocation": 2820,
     "problems/search": 595,
     "problems/server_assignment": 4690,
     "problems/task_reassignment": 3535,

@@ -14,21 +14,12 @@ from mast_opt.problems.search.params import Params, parameter
 class AllocationParams(Params):
     """Parameters of the methods of resource allocation, whichever backend solves their programs."""
 
-    iteration_gap: float = parameter(
-        1e-6,
-        "Gap at which the iteration of nash or harmonic ends, also where a larger gap is asked for: relative to the "
-        "objective and, for nash, of the mean logarithm of the rates (from a tenth of it on where the mean is near 0).",
-        "Set by hand: what the exponential of nash is needed for, the parts that jobs keep, takes as much.",
-        above=0,
-        high=1,
-    )
-    finish_time_gap: float = parameter(
-        1e-9,
-        "The same for finish-time-fairness.",
-        "Set by hand: the iteration converges quadratically.",
-        above=0,
-        high=1,
-    )
+    iteration_gap: ClassVar[float] = 1e-6
+    """Gap at which the iteration of nash or harmonic ends, also where a larger gap is asked for: relative to the
+    objective and, for nash, of the mean logarithm of the rates (from a tenth of it on where the mean is near 0). What
+    the exponential of nash is needed for, the parts that jobs keep, takes as much."""
+    finish_time_gap: ClassVar[float] = 1e-9
+    """The same for finish-time-fairness, whose iteration converges quadratically."""
     most_rounds: int = parameter(
         80,
         "Linear programs of an iteration at most; the gap is then what it is.",

@@ -30,7 +30,7 @@ BUDGET = {
     "planner/importers": 2134,
     "planner/io": 3600,
     "planner/report": 2541,
-    "planner/solving": 2318,
+    "planner/solving": 2321,
     "problems/backends": 1913,
     "problems/data_placement": 14762,
     "problems/job_placement": 12634,

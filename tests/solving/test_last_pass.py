@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import mast_opt
 from mast_opt.core.errors import UnsupportedOption
-from mast_opt.core.solve_result import Status, relative_gap
+from mast_opt.core.solve_result import SolveParams, Status, relative_gap
 from mast_opt.planner.solving import last_pass
-from mast_opt.planner.solving.last_pass import SLACK, most_allowed
+from mast_opt.planner.solving.last_pass import SLACK, most_allowed, settling_of
 from mast_opt.problems.data_placement import DataPlacement, Plan
+from mast_opt.problems.registry import kind_of
 
 FREE = {"moved_work": 0.0, "retyped_work": 0.0, "copy": 0.0}
 """Weights with which any way to place the same work is as good."""
@@ -133,3 +135,20 @@ def test_no_pass_where_there_is_no_time_to_build_the_program(monkeypatch: pytest
     timed = mast_opt.solve(problem, "highs", threads=1, time_limit_s=60.0)
     assert timed.last_pass is None
     assert mast_opt.solve(problem, "highs", threads=1, time_limit_s=60.0, near=timed.plan).last_pass is not None
+
+
+def test_a_plan_that_is_as_good_is_taken_without_a_search() -> None:
+    problem = company()
+    near = mast_opt.solve(problem, "highs", threads=1)
+    other = mast_opt.solve(problem, "highs", weights=FREE | {"storage": 0.0}, threads=1)
+    assert near.plan is not None
+    assert other.plan is not None
+    settling = settling_of(kind_of(problem), problem, near.plan, None)
+    assert settling is not None
+    worth = mast_opt.verify(problem, other.plan)
+    no_solver: Any = None
+    plan, verdict, changed = settling.settled(other.plan, worth, worth.objective, no_solver, SolveParams())
+    assert rows(plan) == rows(near.plan) != rows(other.plan)
+    assert changed.rows == 0 < changed.rows_before
+    assert verdict.objective == pytest.approx(near.objective)
+    assert changed.price <= 0

@@ -59,7 +59,7 @@ class LastPass:
         of = "today" if self.reference == "today" else "the plan to stay near"
         words = f"differs from {of} in {counted(self.rows, 'row')}"
         if self.rows == self.rows_before:
-            return f"{words}; no plan as good with fewer was found"
+            return f"{words}; no plan as good with fewer was found" if self.rows else words
         return f"{words} instead of {self.rows_before:,}, for {self.price:.3g} in the objective"
 
 

@@ -124,7 +124,7 @@ def _moves(p: DataPlacement, plan: Plan) -> Answer:
     gpus = sum(float(row[5] or 0.0) for row in work.rows)
     copied = sum(float(row[5] or 0.0) for row in data.rows)
     value = f"{counted(len(work.rows), 'workload')}, {counted(len(data.rows), 'dataset')}"
-    change = f"{gpus:,.0f} GPUs of work change region; " if gpus else ""
+    change = f"{gpus:,.0f} GPUs of work change region; " if gpus >= 0.5 else ""
     words = f"{change}{copied:,.1f} TB are copied or uploaded. 'solve --goal least-change' finds the least that helps."
     if not len(p.current_runs):
         words = f"The instance does not state where work runs today; {copied:,.1f} TB are copied or uploaded."

@@ -38,6 +38,8 @@ class FitTimes:
         self._groups: dict[Group, list[int]] = {}
         """The times of all servers of a group, ascending."""
         self._seen = -1
+        self.version = 0
+        """Number of times that a server has changed."""
         self.catch_up(snapshot)
 
     def catch_up(self, snapshot: Snapshot) -> None:
@@ -49,6 +51,7 @@ class FitTimes:
         for name in changed:
             server = snapshot.inventory.server_of[name]
             if server.region == self._region or name in self._times:
+                self.version += 1
                 self._update(server, snapshot)
 
     def by(self) -> int:

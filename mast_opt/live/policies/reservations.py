@@ -38,6 +38,8 @@ class Reservation:
     """Time when it fits at the latest; ``FOREVER`` where limits do not say, and ``NOW`` before it is tried."""
     servers: tuple[str, ...] = ()
     """Servers that others leave alone if they do not end before; empty where nobody has to."""
+    version: int = -1
+    """Version of the times to which it was brought."""
     tried: bool = False
     """Whether its holder was searched for in this turn."""
 
@@ -90,7 +92,7 @@ class Reservations:
         least = FOREVER if tier is None else tier
         found = [one for one in self.of_region.values() if not one.tried and one.tier <= least]
         for one in sorted(found, key=lambda one: one.tier):
-            if not one.tried and one.times.by() == NOW:
+            if not one.tried and one.by_ms == NOW:
                 one.tried = True
                 yield one
 
@@ -123,12 +125,15 @@ class Reservations:
         record = snapshot.jobs[one.job]
         one.times.catch_up(snapshot)
         due_ms = None if record.promise is None else record.promise.by_ms
+        if one.version == one.times.version and due_ms == one.by_ms and one.by_ms >= snapshot.now_ms:
+            return
         if due_ms is not None and (due_ms < snapshot.now_ms or not one.times.fits(due_ms)):
             why = _why_late(one, record, news, snapshot)
             if why == OVERRUN:
                 self._times.clear()
                 one.times = self._times_of(record, one.tier, one.region, snapshot)
             actions.end_promise(one.job, why)
+        one.version = one.times.version
         by_ms = one.times.by()
         hold_ms = FOREVER if self._hold_after_ms is None else self._hold_after_ms
         if by_ms == FOREVER and snapshot.now_ms - record.submitted_ms < hold_ms:

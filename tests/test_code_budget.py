@@ -18,7 +18,7 @@ BUDGET = {
     "live/hosts": 2305,
     "live/importers": 505,
     "live/loop": 4285,
-    "live/policies": 4180,
+    "live/policies": 4185,
     "live/reports": 460,
     "live/service": 2795,
     "live/simulation": 5332,

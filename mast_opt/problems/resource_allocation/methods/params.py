@@ -19,7 +19,7 @@ class AllocationParams(Params):
     objective and, for nash, of the mean logarithm of the rates (from a tenth of it on where the mean is near 0). What
     the exponential of nash is needed for, the parts that jobs keep, takes as much."""
     finish_time_gap: ClassVar[float] = 1e-9
-    """The same for finish-time-fairness, whose iteration converges quadratically."""
+    """Gap at which the iteration of finish-time-fairness ends, which converges quadratically."""
     most_rounds: int = parameter(
         80,
         "Linear programs of an iteration at most; the gap is then what it is.",

@@ -6,6 +6,7 @@ import gc
 import ipaddress
 import os
 import socket
+import subprocess
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -122,6 +123,13 @@ def command(
         Parameter(help="Kueue: N,N,…: the least priority of each tier but the last, the most important tier first."),
     ] = None,
     shadow: Annotated[bool, Parameter(help="Kueue: look and decide, and change nothing.", negative=())] = False,
+    keep_days: Annotated[
+        float,
+        Parameter(
+            help="Days after which events that no snapshot needs are deleted; 0 keeps all of them.",
+            validator=Number(gte=0),
+        ),
+    ] = 0.0,
     lease: Annotated[
         float,
         Parameter(
@@ -181,7 +189,8 @@ def command(
     try:
         folder = plans if plans is not None else None if _is_url(state) else Path(state) / PLANS
         web = partial(_web, access, tuple(host_name or ()), log, (tls_cert, tls_key), alone, behind_proxy)
-        _serve(run, store, folder, servers, web, (address, port), tls_cert is not None, over, lease)
+        saves = partial(_snapshot, state, int(keep_days * 86_400_000))
+        _serve(run, store, folder, servers, web, (address, port), tls_cert is not None, over, lease, saves)
     finally:
         store.close()
     run.record.update(kind="service", host=host)
@@ -198,6 +207,7 @@ def _serve(
     has_tls: bool,
     kueue: KueueHost | None,
     lease_s: float,
+    saves: Callable[[int], subprocess.Popen[bytes]],
 ) -> None:
     import uvicorn
 
@@ -221,7 +231,7 @@ def _serve(
         return opening_of(store, begins)
 
     opened()  # an empty log needs a fleet
-    live = Live(store, lambda: opened()(), Mast, host_of, params)
+    live = Live(store, lambda: opened()(), Mast, host_of, params, saves=saves)
     solves, streams = Solves(live, store, plans), Streams()
     listener = listening(where)
     server = uvicorn.Server(web(live, store, solves, streams))
@@ -258,6 +268,13 @@ def _serve(
             live.close()
         if leading.error is not None:
             raise leading.error
+
+
+def _snapshot(state: str, keep_ms: int, epoch: int) -> subprocess.Popen[bytes]:
+    """A process that writes a snapshot."""
+    from mast_opt.live.service.snapshot_child import begin
+
+    return begin(state, epoch, keep_ms)
 
 
 def _say_left_aside(run: Run, found: Iterable[str]) -> None:

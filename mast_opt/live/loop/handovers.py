@@ -30,14 +30,14 @@ class Handovers:
     def wait(self, record: JobRecord, blocker: str) -> None:
         """Let a job that is to start wait for one more."""
         if blocker not in record.blockers:
-            record.blockers.add(blocker)
+            record.blockers |= {blocker}
             self._waiters.setdefault(blocker, []).append(record)
 
     def withdraw(self, record: JobRecord) -> None:
         """Withdraw a job that was to start."""
         for blocker in record.blockers:
             self._waiters[blocker].remove(record)
-        record.blockers.clear()
+        record.blockers = _NOBODY
 
     def stopping(self, record: JobRecord) -> None:
         """Note that a job stops from now on; it holds its servers until it has stopped."""
@@ -53,7 +53,7 @@ class Handovers:
                 del self._stopping_on[share.server]
         ready = []
         for waiter in self._waiters.pop(record.name, ()):
-            waiter.blockers.discard(record.name)
+            waiter.blockers -= {record.name}
             if not waiter.blockers:
                 ready.append(waiter.name)
         return ready

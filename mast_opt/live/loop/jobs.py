@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from mast_opt.live.loop.demand import DemandClass
 from mast_opt.live.loop.events import JobSpec, Promised
@@ -66,16 +66,12 @@ def _class_of(name: str, spec: JobSpec) -> JobClass:
 class JobRecord:
     """State of a job after the events so far. Only ``State.apply`` changes it.
 
-    ``job`` is what the fleet is asked for; ``shares`` are where it runs, starts or stops.
+    ``shares`` are where it runs, starts or stops.
     """
 
     name: str
     spec: JobSpec
-    job: Job
-    asked_mgpu: int
-    """Milli-GPUs that it asks for, on the type on which it takes the fewest."""
-    demand: DemandClass
-    """Class of demand with which it is forecast."""
+    of: JobClass
     number: int
     """Jobs that were submitted later have higher ones."""
     submitted_ms: int
@@ -109,10 +105,25 @@ class JobRecord:
     """The job with which it has its GPUs in common; empty for none."""
     is_guest: bool = False
     """Whether its partner holds the GPUs, so that ``mgpu`` is 0."""
-    blockers: set[str] = field(default_factory=set)
+    blockers: frozenset[str] = frozenset()
     """Jobs that still stop on servers where this one starts."""
     promise: Promised | None = None
     """Reservation that it has while it waits."""
+
+    @property
+    def job(self) -> Job:
+        """What the fleet is asked for."""
+        return self.of.job.named(self.name)
+
+    @property
+    def asked_mgpu(self) -> int:
+        """Milli-GPUs that it asks for, on the type on which it takes the fewest."""
+        return self.of.asked_mgpu
+
+    @property
+    def demand(self) -> DemandClass:
+        """Class of demand with which it is forecast."""
+        return self.of.demand
 
     def ends_by_ms(self, now_ms: int) -> int | None:
         """Latest time at which it gives back the servers that it holds; None if it has no time limit."""

@@ -28,8 +28,8 @@ def digest_of(state: State) -> str:
 
 
 def _fields(record: JobRecord) -> tuple[object, ...]:
-    without = ("job", "spec", "demand", *(() if record.promise else ("promise",)))
-    names = (name for name in JobRecord.__slots__ if name not in without)
+    without = ("spec", *(() if record.promise else ("promise",)))
+    names = ("asked_mgpu" if name == "of" else name for name in JobRecord.__slots__ if name not in without)
     return tuple(_canonical(getattr(record, name)) for name in names)
 
 

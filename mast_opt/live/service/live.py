@@ -6,6 +6,8 @@ leaves, when the turn is in the log. Where the store refuses, everything is as i
 
 from __future__ import annotations
 
+import math
+import subprocess
 import threading
 import time
 from collections import Counter, deque
@@ -36,9 +38,12 @@ from mast_opt.live.store.errors import Fenced, StoreError
 from mast_opt.live.store.records import Answer, Batch, OpenCommand
 from mast_opt.live.store.recovery import snapshot_of
 from mast_opt.live.store.sql_store import SqlStore
+from mast_opt.problems.job_placement.units import WHOLE
 
 MOST_EVENTS = 20_000
 """Most events of requests that one turn takes in."""
+DAY_S, USE_S = 86_400, 300
+"""Seconds of a day, and between two notes of what is in use."""
 RECENT = 500
 """Number of recent events that are kept in memory."""
 
@@ -78,6 +83,7 @@ class Live:
         host_of: the host, given what jobs ask for.
         clock: ms since 1970; it may go back, the loop does not.
         ticks: seconds that never go back.
+        saves: begins a process that writes a snapshot, given the epoch; without it the loop writes it itself.
     """
 
     def __init__(
@@ -89,10 +95,12 @@ class Live:
         params: LiveParams | None = None,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         ticks: Callable[[], float] = time.monotonic,
+        saves: Callable[[int], subprocess.Popen[bytes]] | None = None,
     ) -> None:
         self._store, self._opening, self._policy = store, opening, policy
         self._params = params or LiveParams()
-        self._clock, self._ticks = clock, ticks
+        self._clock, self._ticks, self._saves = clock, ticks, saves
+        self._saving: subprocess.Popen[bytes] | None = None
         self._anchor = clock(), ticks()
         """Time of the clock when it was last ahead, and ticks then."""
         self.host = host_of(lambda job: self._engine.state.jobs[job].spec)
@@ -108,6 +116,8 @@ class Live:
         self.problem = "starting"
         """Reason why nothing is taken in; empty while everything is."""
         self.recent: deque[ev.Stored] = deque(maxlen=RECENT)
+        self.use: deque[tuple[int, float, float]] = deque(maxlen=DAY_S // USE_S)
+        """(time in ms, GPUs in use, GPUs in service) of the last day."""
         self.turn_s: deque[float] = deque(maxlen=1000)
         self._snapshot_seq = 0
         self._in_log = False
@@ -120,6 +130,7 @@ class Live:
         self._renewed = 0.0
         self._cleared = 0.0
         self._looked = 0.0
+        self._noted = -math.inf
         self._reconciliation = Reconciliation()
         self._steps = OpenSteps()
         self._engine: Engine
@@ -151,6 +162,9 @@ class Live:
             self._wake.notify()
         if self._thread.is_alive():
             self._thread.join()
+        if self._saving is not None:
+            self._saving.terminate()
+            self._saving.wait()
         if not self.problem:
             with suppress(StoreError, Unavailable):  # the log has everything
                 self._save_snapshot()
@@ -336,8 +350,17 @@ class Live:
         if now - self._renewed > self._params.ttl_s / 3:
             self._store.renew_lead(self.epoch)
             self._renewed = now
-        if self._engine.state.seq - self._snapshot_seq >= self._params.snapshot_every:
-            self._save_snapshot()
+        if now - self._noted >= USE_S:
+            self._noted, there = now, self._engine.state.inventory
+            used, supply = (sum(mgpu.values()) / WHOLE for mgpu in (there.used_mgpu, there.supply_mgpu))
+            self.use.append((self.now_ms(), used, supply))
+        if self._saving is not None:
+            self._look_at_saving(self._saving)
+        elif self._engine.state.seq - self._snapshot_seq >= self._params.snapshot_every:
+            if self._saves is None:
+                self._save_snapshot()
+            else:
+                self._saving = self._saves(self.epoch)
         if now - self._looked > self._params.observe_s:
             self._looked = now
             self._look()
@@ -351,6 +374,13 @@ class Live:
         found = self._reconciliation.look(self._engine.state, self.host.observe(), self._reports)
         self._reports += found.events
         self._give(self.now_ms(), found.commands)
+
+    def _look_at_saving(self, process: subprocess.Popen[bytes]) -> None:
+        """Note the end of the process that writes a snapshot; one that failed is tried again some events later."""
+        if process.poll() is not None:
+            self._saving = None
+            some_later = self._engine.state.seq - self._params.snapshot_every * 9 // 10
+            self._snapshot_seq = max(self._store.newest_snapshot(), some_later if process.returncode else 0)
 
     def _save_snapshot(self) -> None:
         with self.state() as state:

@@ -87,6 +87,9 @@ def _paths(ref: Mapping[type, dict[str, str]]) -> dict[str, Any]:
         "/v1/servers/{server}": {
             "put": _operation("A server comes, breaks or comes back", ref[ServerRequest], path="server", key=True)
         },
+        "/v1/overview": {
+            "get": _operation("How many jobs wait and hold servers, tenants, and what was in use over the last day")
+        },
         "/v1/drains": {
             "post": _operation(
                 "Servers take no job more, or take jobs again", ref[DrainRequest], errors=(404,), key=True

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from sys import intern
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -231,6 +232,8 @@ def spec_of(asked: Mapping[str, Any]) -> JobSpec:
         found["gpu_types"] = {name: base_units(GPUS_ON_TYPE, gpus) for name, gpus in asked["gpu_types"].items()}
     if found["preemptible"] is None:
         found["preemptible"] = asked["tier"] > 0
+    for name in ("tenant", "workload", "namespace"):
+        found[name] = intern(found[name])  # as many jobs as there are, few of these
     spec = JobSpec(**found, datasets=tuple(dict.fromkeys(asked["datasets"])))
     try:
         as_job(asked["job"], spec)

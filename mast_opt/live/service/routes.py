@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from mast_opt.live.loop import events as ev
-from mast_opt.live.loop.job_states import WAITING, JobState
+from mast_opt.live.loop.job_states import HOLDING, WAITING, JobState
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.state import State
 from mast_opt.live.service import views
@@ -56,6 +56,7 @@ class Api(Handlers):
             Route("/v1/whatif", self.what_if, methods=["POST"]),
             Route("/v1/fleet", self.fleet, methods=["GET"]),
             Route("/v1/servers/{server:path}", self.server, methods=["PUT"]),
+            Route("/v1/overview", self.overview, methods=["GET"]),
             Route("/v1/drains", self.drain, methods=["POST"]),
             Route("/v1/drains", self.drains, methods=["GET"]),
             Route("/v1/quotas/{tenant:path}", self.quota, methods=["PUT"]),
@@ -90,7 +91,8 @@ class Api(Handlers):
         query = asked.query_params
         after, wanted = query.get("after"), query.get("state", "")
         tenant, text = query.get("tenant"), query.get("search", "")
-        states = WAITING if wanted == "waiting" else {one for one in JobState if wanted in ("", one.value)}
+        groups = {"": frozenset(JobState), "waiting": WAITING, "holding": HOLDING}
+        states = groups.get(wanted, frozenset(one for one in JobState if one.value == wanted))
         limit = number_of(asked, "limit", 100, 1, MOST_LIMIT)
         with self.live.state() as state:
             if after is not None and after not in state.jobs:
@@ -186,6 +188,13 @@ class Api(Handlers):
             return (event,), _done({"server": name, "state": one["state"], **({"waits_for": jobs} if jobs else {})})
 
         return await self.submitted(asked, who, body, prepare=prepare)
+
+    def overview(self, asked: Asked) -> Response:
+        """How many jobs wait and hold servers, tenants, and what was in use over the last day."""
+        self.who(asked, "read")
+        with self.live.state() as state:
+            found = views.overview_object(state)
+        return json_of({**found, "open": self.access.open, "use": list(self.live.use)})
 
     async def drain(self, asked: Asked) -> Response:
         """Servers take no job more, or take jobs again."""

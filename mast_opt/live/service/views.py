@@ -7,6 +7,7 @@ from typing import Any
 
 from mast_opt.live.loop.event_log import fields_of
 from mast_opt.live.loop.events import Cancelled, Failed, Finished, Refused, Stored, Submitted
+from mast_opt.live.loop.job_states import WAITING
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.state import State
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
@@ -89,6 +90,27 @@ def fleet_object(state: State) -> dict[str, Any]:
         "quotas": {tenant: mgpu / WHOLE for tenant, mgpu in sorted(state.tenants.quota_mgpu.items())},
         "datasets": {name: sorted(regions) for name, regions in sorted(state.datasets.replicas.items())},
     }
+
+
+def overview_object(state: State) -> dict[str, Any]:
+    """JSON of how many jobs wait and hold servers, in all and of each tenant, with what those use."""
+    tenants: dict[str, list[int]] = {tenant: [0, 0, 0] for tenant in sorted(state.tenants.quota_mgpu)}
+    for record in state.jobs.values():
+        of = tenants.setdefault(record.spec.tenant, [0, 0, 0])
+        of[0] += record.mgpu
+        of[2 if record.state in WAITING else 1] += 1
+    listed = [
+        {"tenant": tenant, "gpus": mgpu / WHOLE, "holding": holding, "waiting": waiting}
+        | {"quota": mgpu_or_none(state.tenants.quota_mgpu.get(tenant))}
+        for tenant, (mgpu, holding, waiting) in tenants.items()
+    ]
+    holding, waiting = (sum(of[at] for of in tenants.values()) for at in (1, 2))
+    return {"at_ms": state.now_ms, "holding": holding, "waiting": waiting, "tenants": listed}
+
+
+def mgpu_or_none(mgpu: int | None) -> float | None:
+    """GPUs of milli-GPUs, None for none."""
+    return None if mgpu is None else mgpu / WHOLE
 
 
 def answer_object(fleet: Fleet, job: Job) -> dict[str, Any]:

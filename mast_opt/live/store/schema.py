@@ -29,7 +29,7 @@ MIGRATIONS: Sequence[Sequence[str]] = (
            instance TEXT NOT NULL, status TEXT NOT NULL, objective TEXT NOT NULL, bound TEXT, at_ms BIGINT NOT NULL,
            digest BYTES NOT NULL)""",
     ),
-    ("ALTER TABLE events ADD COLUMN asked_by TEXT",),
+    ("ALTER TABLE events ADD COLUMN asked_by TEXT", "CREATE TABLE names (job TEXT PRIMARY KEY)"),
 )
 """Statements that lead from each version to the next; BYTES and BIGINT stand for what a database calls them."""
 

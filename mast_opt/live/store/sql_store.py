@@ -297,7 +297,9 @@ class SqlStore:
             places = ", ".join("?" * len(some))
             with self._mutex:
                 rows = self._db.execute(
-                    f"SELECT DISTINCT job FROM events WHERE job IN ({places}) AND job IS NOT NULL", some
+                    f"SELECT job FROM events WHERE job IN ({places}) AND job IS NOT NULL "
+                    f"UNION SELECT job FROM names WHERE job IN ({places})",
+                    [*some, *some],
                 )
             known.update(row[0] for row in rows)
         return known
@@ -372,21 +374,43 @@ class SqlStore:
             kept = self._db.execute(f"SELECT seq FROM snapshots ORDER BY seq DESC LIMIT {SNAPSHOTS}")
             self._db.execute("DELETE FROM snapshots WHERE seq < ?", (kept[-1][0],))
 
-    def snapshots(self) -> list[Snapshot]:
+    def newest_snapshot(self) -> int:
+        """Event after which the newest snapshot was taken; 0 if there is none."""
+        with self._mutex:
+            return int(self._db.execute("SELECT COALESCE(MAX(seq), 0) FROM snapshots")[0][0])
+
+    def oldest_snapshot(self) -> int:
+        """Event after which the oldest snapshot was taken; 0 if there is none."""
+        with self._mutex:
+            return int(self._db.execute("SELECT COALESCE(MIN(seq), 0) FROM snapshots")[0][0])
+
+    def seq_before(self, at_ms: int) -> int:
+        """Number of the last event that is kept and lies before a time; 0 if there is none."""
+        first, last = self.first_seq(), self.last_seq() + 1
+        while first < last:
+            middle = (first + last) // 2
+            with self._mutex:
+                ((found,),) = self._db.execute("SELECT at_ms FROM events WHERE seq = ?", (middle,))
+            first, last = (middle + 1, last) if found < at_ms else (first, middle)
+        return first - 1
+
+    def snapshots(self) -> Iterator[Snapshot]:
         """Snapshots, the newest first; damaged ones are left out."""
         with self._mutex:
-            rows = self._db.execute("SELECT seq, state, blob, chain, digest FROM snapshots ORDER BY seq DESC")
-            last = self.last_seq()
-        found = []
-        for seq, state, blob, chain, digest in rows:
-            blob = bytes(blob)
-            sound = bytes(digest) == digest_of(seq, state, digest_of(blob).hex(), bytes(chain).hex())
-            if sound and seq <= last and self._chain_at(seq) == bytes(chain):
-                found.append(Snapshot(seq, state, blob))
-        return found
+            numbers = self._db.execute("SELECT seq FROM snapshots ORDER BY seq DESC")
+        for number in numbers:
+            with self._mutex:
+                rows = self._db.execute("SELECT seq, state, blob, chain, digest FROM snapshots WHERE seq = ?", number)
+                last = self.last_seq()
+            for seq, state, blob, chain, digest in rows:
+                blob = bytes(blob)
+                sound = bytes(digest) == digest_of(seq, state, digest_of(blob).hex(), bytes(chain).hex())
+                if sound and seq <= last and self._chain_at(seq) == bytes(chain):
+                    yield Snapshot(seq, state, blob)
 
     def retain(self, epoch: int, *, events_from: int, answers_from_ms: int) -> Mapping[str, int]:
-        """Delete events before one of that number, and answers before that time; return how many of each.
+        """Delete events before one of that number, and answers before that time; return how many of each. The names of
+        their jobs stay known.
 
         Raises:
             StoreError: there is no snapshot from which the events that stay would lead to the state.
@@ -395,7 +419,7 @@ class SqlStore:
             self._fence(epoch)
             base, last = self._base()[0], min(events_from - 1, self._last()[0])
             if last > base:
-                snapshots = self.snapshots()
+                snapshots = list(self.snapshots())
                 if not snapshots or min(snapshot.seq for snapshot in snapshots) < last:
                     raise StoreError(
                         f"not every snapshot holds the state after event {last}, or there is none; save one, then "
@@ -403,6 +427,11 @@ class SqlStore:
                     )
                 chain = self._chain_at(last)
                 self._db.execute("UPDATE base SET seq = ?, chain = ? WHERE one = 1", (last, chain))
+                self._db.execute(
+                    "INSERT INTO names (job) SELECT job FROM events WHERE seq <= ? AND job IS NOT NULL "
+                    "EXCEPT SELECT job FROM names",
+                    (last,),
+                )
                 self._db.execute("DELETE FROM events WHERE seq <= ?", (last,))
             old = self._db.execute("SELECT count(*) FROM answers WHERE at_ms < ?", (answers_from_ms,))[0][0]
             self._db.execute("DELETE FROM answers WHERE at_ms < ?", (answers_from_ms,))

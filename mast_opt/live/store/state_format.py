@@ -1,7 +1,8 @@
 """A state of the loop as bytes, of numbers and texts only, and back.
 
-MAGIC, a fingerprint of the classes, a digest of what follows, the content: JSON, compressed. A state that other classes
-wrote is not read: the log leads to the same state.
+MAGIC, a fingerprint of the classes, a digest of what follows, the content: JSON, compressed. It has the jobs as
+columns, which are read several times as fast as the events that led to them, and the rest as a tree. A state that other
+classes wrote is not read: the log leads to the same state.
 """
 
 from __future__ import annotations
@@ -13,9 +14,16 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from itertools import repeat
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
+
+try:
+    import msgspec
+except ImportError:
+    msgspec = None  # type: ignore[assignment]
 
 from mast_opt.core.errors import MastOptError
 from mast_opt.live.loop import (
@@ -32,7 +40,7 @@ from mast_opt.live.loop import (
 )
 from mast_opt.live.loop.events import JobSpec, PlanStep, Promised
 from mast_opt.live.loop.job_states import JobState
-from mast_opt.live.loop.jobs import JobClass, JobClasses, JobRecord
+from mast_opt.live.loop.jobs import JobClasses, JobRecord
 from mast_opt.live.loop.state import State
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
 from mast_opt.problems.job_placement.live_fleet.snapshot_format import VERSION as FLEET_VERSION
@@ -61,13 +69,15 @@ _PARTS = (
 CLASSES: Mapping[str, type] = {
     f"{cls.__module__.rpartition('.')[2]}.{cls.__qualname__}": cls
     for cls in (
-        *(State, JobRecord, JobClass, JobClasses, JobSpec, PlanStep, Promised, Job, Part, Server, Share),
+        *(State, JobSpec, PlanStep, Promised, Job, Part, Server, Share),
         *(cls for part in _PARTS for cls in _own(part)),
     )
 }  # fmt: skip
 """Everything that a state may consist of, in addition to what JSON has, to collections and to arrays."""
 _NAMES = {cls: name for name, cls in CLASSES.items()}
 _PLAIN = (str, int, float, bool, type(None))
+_loads: Callable[[bytes], Any] = json.loads if msgspec is None else msgspec.json.decode
+_STATES = {state.value: state for state in JobState}
 
 
 def _slots(cls: type) -> tuple[str, ...]:
@@ -79,15 +89,26 @@ def _slots(cls: type) -> tuple[str, ...]:
 
 def fingerprint() -> bytes:
     """Fingerprint of the state's classes: equal for versions that read each other's states."""
-    shape = [(name, _slots(cls)) for name, cls in sorted(CLASSES.items())]
+    shape = [(name, _slots(cls)) for name, cls in sorted({**CLASSES, "JobRecord": JobRecord}.items())]
     return hashlib.blake2b(repr((FLEET_VERSION, shape)).encode(), digest_size=DIGEST).digest()
 
 
 def state_bytes(state: State) -> bytes:
     """A state as bytes."""
-    text = json.dumps(_Encoder().encoded(state), separators=(",", ":"), ensure_ascii=False, check_circular=False)
-    content = zlib.compress(text.encode(), 1)
-    return MAGIC + fingerprint() + hashlib.blake2b(content, digest_size=DIGEST).digest() + content
+    encoder, jobs = _Encoder(), list(state.jobs.values())
+    classes = {id(record.of): at for at, record in reversed([*enumerate(jobs)])}
+    numbers = {of: number for number, of in enumerate(classes)}
+    content = {
+        "jobs": len(jobs),
+        "specs": encoder.columns(JobSpec, [record.spec for record in jobs]),
+        "records": encoder.columns(JobRecord, jobs),
+        "classes": list(classes.values()),
+        "of": [numbers[id(record.of)] for record in jobs],
+        "rest": encoder.rest(state),
+    }
+    text = json.dumps(content, separators=(",", ":"), ensure_ascii=False, check_circular=False)
+    packed = zlib.compress(text.encode(), 1)
+    return MAGIC + fingerprint() + hashlib.blake2b(packed, digest_size=DIGEST).digest() + packed
 
 
 def state_from(data: bytes) -> State:
@@ -95,26 +116,76 @@ def state_from(data: bytes) -> State:
     head = len(MAGIC) + DIGEST
     if data[:head] != MAGIC + fingerprint():
         raise OtherState("the snapshot was written by another version of mast-opt; the log leads to the same state")
-    content = data[head + DIGEST :]
-    if hashlib.blake2b(content, digest_size=DIGEST).digest() != data[head : head + DIGEST]:
+    packed = data[head + DIGEST :]
+    if hashlib.blake2b(packed, digest_size=DIGEST).digest() != data[head : head + DIGEST]:
         raise OtherState("the snapshot is damaged")
-    found = _Decoder().decoded(json.loads(zlib.decompress(content)))
-    if not isinstance(found, State):
+    found = _loads(zlib.decompress(packed))
+    decoder, classes = _Decoder(), JobClasses()
+    specs = decoder.filled(JobSpec, found["jobs"], found["specs"])
+    records = decoder.filled(JobRecord, found["jobs"], found["records"])
+    known = [classes.of(records[at].name, specs[at]) for at in found["classes"]]
+    _set(JobRecord, "spec", records, specs)
+    _set(JobRecord, "of", records, map(known.__getitem__, found["of"]))
+    decoder.jobs = dict(zip(map(attrgetter("name"), records), records))
+    state = decoder.decoded(found["rest"])
+    if not isinstance(state, State):
         raise OtherState("the snapshot holds no state")
-    return found
+    state.jobs, state._classes = decoder.jobs, classes
+    return state
+
+
+def _set(cls: Any, name: str, objects: list[Any], values: Iterable[Any]) -> None:  # noqa: ANN401 - any class with slots
+    """Set an attribute of many objects, as fast as Python can."""
+    deque(map(getattr(cls, name).__set__, objects, values), 0)
+
+
+def _columns(cls: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - a dataclass with slots
+    """Name and default of every field that is a column."""
+    return ((one.name, one.default) for one in fields(cls) if one.name not in ("spec", "of"))
 
 
 class _Encoder:
-    """Objects are numbered as they come; one that comes again is its number."""
+    """Objects are numbered as they come; one that comes again is its number. Jobs go by their names."""
 
     def __init__(self) -> None:
         self._numbers: dict[int, int] = {}
         self._alive: list[object] = []
 
+    def columns(self, cls: Any, objects: list[Any]) -> dict[str, Any]:  # noqa: ANN401 - a dataclass with slots
+        """Columns of many objects; one of defaults is left out, and of one with few values each is there once."""
+        found: dict[str, Any] = {}
+        for name, default in _columns(cls):
+            values = [getattr(one, name) for one in objects]
+            if all(value == default for value in values):
+                continue
+            if all(type(value) in _PLAIN for value in values):
+                known = {value: number for number, value in enumerate(dict.fromkeys(values))}
+                few = 4 * len(known) < len(values)
+                found[name] = [list(known), [known[value] for value in values], 0] if few else [values, None, 0]
+            else:
+                texts: dict[str, int] = {}
+                kept, at = list[Any](), list[int]()
+                for value in values:
+                    encoded = self.encoded(value)
+                    number = texts.setdefault(json.dumps(encoded), len(texts))
+                    if number == len(kept):
+                        kept.append(encoded)
+                    at.append(number)
+                found[name] = [kept, at, 1]
+        return found
+
+    def rest(self, state: State) -> Any:  # noqa: ANN401 - JSON
+        """JSON form of a state without its jobs."""
+        bare = State.__new__(State)
+        vars(bare).update({name: value for name, value in vars(state).items() if name not in ("jobs", "_classes")})
+        return self.encoded(bare)
+
     def encoded(self, value: Any) -> Any:  # noqa: ANN401 - any part of a state
         """JSON form of a value of the state."""
         if type(value) in _PLAIN:
             return value
+        if type(value) is JobRecord:
+            return ["j", value.name]
         if type(value) is JobState:
             return ["e", value.value]
         if type(value) is tuple:
@@ -164,9 +235,11 @@ def _attributes(value: object) -> Iterator[tuple[str, Any]]:
 
 class _Decoder:
     def __init__(self) -> None:
+        self.jobs: dict[str, JobRecord] = {}
         self._objects: list[Any] = []
         self._read: Mapping[str, Callable[[list[Any]], Any]] = {
-            "e": lambda found: JobState(found[1]),
+            "e": lambda found: _STATES[found[1]],
+            "j": lambda found: self.jobs[found[1]],
             "t": lambda found: tuple(map(self.decoded, found[1:])),
             "f": lambda found: frozenset(map(self.decoded, found[1:])),
             "r": lambda found: self._objects[found[1]],
@@ -181,6 +254,16 @@ class _Decoder:
             "n": self._named,
             "o": self._object,
         }
+
+    def filled(self, cls: Any, count: int, columns: Mapping[str, Any]) -> list[Any]:  # noqa: ANN401
+        """Objects from their columns."""
+        objects = list(map(object.__new__, repeat(cls, count)))
+        for name, default in _columns(cls):
+            values, at, is_encoded = columns.get(name, (repeat(default), None, 0))
+            if is_encoded:
+                values = [self.decoded(value) for value in values]
+            _set(cls, name, objects, values if at is None else map(values.__getitem__, at))
+        return objects
 
     def decoded(self, found: Any) -> Any:  # noqa: ANN401 - any part of a state
         """Value of the state from its JSON form."""

@@ -1,7 +1,6 @@
 "use strict";
 const REFRESH_MS = 2000;
-const SHOWN = 100;
-const WAITING = ["submitted", "queued", "held"];
+const SHOWN = 50;
 const byId = (id) => document.getElementById(id);
 let token = sessionStorage.getItem("token") || "";
 
@@ -12,15 +11,17 @@ function element(tag, text, className) {
   return made;
 }
 
-async function get(path) {
-  const answer = await fetch(path, { headers: token ? { Authorization: `Bearer ${token}` } : {} });
+async function ask(path, method = "GET", body = undefined) {
+  const headers = token ? { Authorization: `Bearer ${token}` } : {};
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
   if (answer.status === 401) {
     byId("sign-in").hidden = false;
     throw new Error("A token is needed.");
   }
-  const body = await answer.json();
-  if (!answer.ok) throw new Error(body.detail);
-  return body;
+  const found = await answer.json();
+  if (!answer.ok) throw new Error(found.detail);
+  return found;
 }
 
 function span(since, now) {
@@ -30,48 +31,96 @@ function span(since, now) {
   return seconds < 172800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86400)} d`;
 }
 
+async function change(question, path, method, body) {
+  if (!window.confirm(question)) return;
+  try {
+    await ask(path, method, body);
+  } catch (error) {
+    window.alert(error.message);
+  }
+  draw();
+}
+
+function button(text, className, press) {
+  const made = element("button", text, className);
+  made.type = "button";
+  made.addEventListener("click", press);
+  return made;
+}
+
 function showRows(id, list, cellsOf) {
   byId(id).replaceChildren(...list.map((one) => {
     const row = element("tr");
-    for (const cell of cellsOf(one)) row.append(element("td", cell, typeof cell === "number" ? "number" : ""));
+    for (const cell of cellsOf(one)) {
+      const [text, name] = Array.isArray(cell) ? cell : [cell, typeof cell === "number" ? "number" : ""];
+      const made = element("td", text instanceof Node ? undefined : text, name);
+      if (text instanceof Node) made.append(text);
+      row.append(made);
+    }
     return row;
   }));
 }
 
+const drain = (of, name, state) => change(
+  state === "closed" ? `Close ${of} ${name}? It takes no job more; what runs there goes on.` : `Open ${of} ${name}?`,
+  "/v1/drains", "POST", { of, name, state, why: "page" },
+);
+
 function serverCell(server) {
-  const up = server.state === "up";
-  const cell = element("div", undefined, up ? "cell" : "cell down");
-  if (up && server.used) {
+  const other = server.state === "closed" ? "open" : "closed";
+  const cell = button(undefined, `cell ${server.state}`, () => drain("server", server.server, other));
+  if (server.state !== "down" && server.used) {
     cell.style.background = `rgba(var(--used), ${0.25 + (0.75 * server.used) / Math.max(1, server.gpus)})`;
   }
   cell.title = `${server.server}: ${server.used} of ${server.gpus} ${server.gpu_type}, ${server.state}`;
-  cell.setAttribute("role", "img");
   cell.setAttribute("aria-label", cell.title);
   return cell;
 }
 
+let shownFleet = "";
+
 function showFleet(servers) {
-  const regions = new Map();
+  const inService = servers.filter((server) => server.state !== "down");
+  const sum = (list, name) => list.reduce((total, server) => total + server[name], 0);
+  byId("gpus").textContent = `${sum(inService, "used")} of ${sum(inService, "gpus")}`;
+  const now = JSON.stringify(servers);
+  if (now === shownFleet) return;
+  shownFleet = now;
+  const clusters = new Map();
   for (const server of servers) {
-    if (!regions.has(server.region)) regions.set(server.region, []);
-    regions.get(server.region).push(server);
+    const key = `${server.region}: ${server.cluster}`;
+    if (!clusters.has(key)) clusters.set(key, []);
+    clusters.get(key).push(server);
   }
-  let allGpus = 0;
-  let allUsed = 0;
-  const boxes = [...regions].map(([region, list]) => {
-    const up = list.filter((server) => server.state === "up");
-    const gpus = up.reduce((sum, server) => sum + server.gpus, 0);
-    const used = up.reduce((sum, server) => sum + server.used, 0);
-    allGpus += gpus;
-    allUsed += used;
+  byId("fleet").replaceChildren(...[...clusters].map(([name, list]) => {
+    const there = list.filter((server) => server.state !== "down");
+    const other = there.some((server) => server.state === "closed") ? "open" : "closed";
     const box = element("div", undefined, "region");
     const cells = element("div", undefined, "cells");
     cells.append(...list.map(serverCell));
-    box.append(element("div", `${region}: ${used} of ${gpus} GPUs`), cells);
+    const head = button(name, "name", () => drain("cluster", list[0].cluster, other));
+    const words = element("div");
+    words.append(head, `: ${sum(there, "used")} of ${sum(there, "gpus")} GPUs`);
+    box.append(words, cells);
     return box;
-  });
-  byId("fleet").replaceChildren(...boxes);
-  byId("gpus").textContent = `${allUsed} of ${allGpus}`;
+  }));
+}
+
+function showUse(use) {
+  const [width, height] = [1000, 120];
+  const most = Math.max(1, ...use.map(([, , supply]) => supply));
+  const first = use.length ? use[0][0] : 0;
+  const span = Math.max(1, use.length ? use[use.length - 1][0] - first : 1);
+  const line = (at, className) => {
+    const made = document.createElementNS(byId("use").namespaceURI, "polyline");
+    made.setAttribute("class", className);
+    made.setAttribute("points", use.map((one) =>
+      `${(width * (one[0] - first)) / span},${height - (height * 0.96 * one[at]) / most}`).join(" "));
+    return made;
+  };
+  byId("use").replaceChildren(line(2, "supply"), line(1, "used"));
+  byId("use-words").textContent = use.length < 2 ? "Noted every five minutes since this process leads."
+    : `${Math.round(span / 60000)} minutes; at most ${most} GPUs in service (dashed).`;
 }
 
 const WORDS = {
@@ -80,6 +129,8 @@ const WORDS = {
     + (e.victims ? `; ${e.victims.join(", ")} stop for it` : ""),
   Refused: (e) => `${e.job} waits: ${e.reason}`,
   StopAsked: (e) => `${e.job} is asked to stop: ${e.why}`,
+  ServerClosed: (e) => `${e.server} takes no job. ${e.why ?? ""}`,
+  ServerOpened: (e) => `${e.server} takes jobs again`,
   ServerDown: (e) => `${e.server} is out of service. ${e.why ?? ""}`,
   PlanAdopted: (e) => `plan ${e.plan} of ${e.path} is carried out from now on: ${(e.steps ?? []).length} steps`,
   SolveEnded: (e) => `${e.path}: ${e.status}${e.plan ? `, plan ${e.plan}` : ""}`,
@@ -104,33 +155,48 @@ function showSolves(solves, plans) {
   const planOf = new Map(plans.map((plan) => [plan.plan, plan]));
   showRows("solves", solves.slice(0, SHOWN), (solve) => [
     solve.solve, solve.path, solve.error ? `${solve.status}: ${solve.error}` : solve.status,
-    solve.objective === null ? "" : solve.objective.toPrecision(5),
-    solve.gap === null ? "" : `${(100 * solve.gap).toFixed(2)} %`,
+    [solve.objective === null ? "" : solve.objective.toPrecision(5), "number"],
+    [solve.gap === null ? "" : `${(100 * solve.gap).toFixed(2)} %`, "number"],
     carriedOut(planOf.get(solve.plan)),
   ]);
 }
 
+const cancel = (job) => button("cancel", "", () =>
+  change(`Cancel job ${job.job}?`, `/v1/jobs/${job.job}`, "DELETE"));
+
+const listed = (state) => `/v1/jobs?limit=${SHOWN}&state=${state}&search=${encodeURIComponent(byId("text").value)}`
+  + (byId("tenant").value ? `&tenant=${encodeURIComponent(byId("tenant").value)}` : "");
+
 async function draw() {
   try {
-    const [fleet, jobs, log, solves, plans] = await Promise.all([
-      get("/v1/fleet"), get("/v1/jobs?limit=1000"), get("/v1/events?limit=40"), get("/v1/solves"), get("/v1/plans"),
+    const [overview, fleet, waiting, holding, log, solves, plans] = await Promise.all([
+      ask("/v1/overview"), ask("/v1/fleet"), ask(listed("waiting")), ask(listed("holding")), ask("/v1/events?limit=40"),
+      ask("/v1/solves"), ask("/v1/plans"),
     ]);
     const now = Date.now();
-    const waiting = jobs.jobs.filter((job) => WAITING.includes(job.state));
-    const holding = jobs.jobs.filter((job) => !WAITING.includes(job.state));
     showFleet(fleet.servers);
-    byId("waiting-count").textContent = waiting.length;
-    byId("holding-count").textContent = holding.length;
-    byId("last").textContent = log.last;
-    showRows("waiting", waiting.slice(0, SHOWN), (job) => [
-      job.job, job.tier, job.gpus, span(job.since_ms, now), job.why || "no place is free",
+    showUse(overview.use);
+    byId("open").hidden = !overview.open;
+    byId("waiting-count").textContent = overview.waiting.toLocaleString("en");
+    byId("holding-count").textContent = overview.holding.toLocaleString("en");
+    byId("last").textContent = log.last.toLocaleString("en");
+    showRows("tenants", overview.tenants, (one) => [
+      one.tenant || "(none)", one.gpus, [one.quota === null ? "no limit" : one.quota, "number"], one.holding, one.waiting,
     ]);
-    showRows("holding", holding.slice(0, SHOWN), (job) => [
-      job.job, job.state, job.region, Object.keys(job.servers).join(", "), span(job.since_ms, now),
+    for (const [id, found] of [["waiting", waiting], ["holding", holding]]) {
+      const shown = found.jobs.length < found.matching ? `${found.jobs.length} of ` : "";
+      byId(`${id}-shown`).textContent = `${shown}${found.matching.toLocaleString("en")}`;
+    }
+    showRows("waiting", waiting.jobs, (job) => [
+      job.place, job.job, job.tenant, job.tier, job.gpus, span(job.since_ms, now), [job.why, "why"], cancel(job),
+    ]);
+    showRows("holding", holding.jobs, (job) => [
+      job.job, job.tenant, job.state, job.gpus, job.region, Object.keys(job.servers).join(", "),
+      span(job.since_ms, now), cancel(job),
     ]);
     showSolves(solves.solves, plans.plans);
     showRows("events", log.events.reverse(), (event) => [
-      `${span(event.at_ms, now)} ago`, event.event, inWords(event),
+      `${span(event.at_ms, now)} ago`, event.event, inWords(event), event.by ?? "",
     ]);
     byId("problem").textContent = "";
     byId("sign-in").hidden = true;
@@ -139,6 +205,8 @@ async function draw() {
   }
 }
 
+byId("search").addEventListener("submit", (event) => event.preventDefault());
+byId("search").addEventListener("input", () => draw());
 byId("sign-in").addEventListener("submit", (event) => {
   event.preventDefault();
   token = byId("token").value;

@@ -112,7 +112,7 @@ class JobRecord:
 
     @property
     def job(self) -> Job:
-        """What the fleet is asked for."""
+        """The job as the fleet is asked for it."""
         return self.of.job.named(self.name)
 
     @property

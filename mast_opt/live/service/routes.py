@@ -190,7 +190,7 @@ class Api(Handlers):
         return await self.submitted(asked, who, body, prepare=prepare)
 
     def overview(self, asked: Asked) -> Response:
-        """How many jobs wait and hold servers, tenants, and what was in use over the last day."""
+        """Numbers of jobs that wait and hold servers, tenants, and what was in use over the last day."""
         self.who(asked, "read")
         with self.live.state() as state:
             found = views.overview_object(state)

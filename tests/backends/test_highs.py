@@ -62,6 +62,15 @@ def test_its_own_words_explain_a_refusal() -> None:
         Highs().solve(hard(), SolveParams(options=(("mip_heuristic_effort", -1.0),)))
 
 
+def test_our_tolerance_is_no_complaint_about_the_program() -> None:
+    m = MipBuilder("wide")
+    x = m.columns("x", [["a", "b"]], upper=1e8, integral=True)
+    m.rows("least", [["one"]], lower=7).add(np.zeros((1, 2), np.int64), x[None, :], np.array([[2.0, 3.0]]))
+    m.term("cost", x, np.array([3.0, 4.0]))
+    result = Highs().solve(m.build({"cost": 1.0}), SolveParams(gap=0.0))
+    assert (result.status, "WARNING" in result.message) == (Status.OPTIMAL, False)
+
+
 def test_what_a_start_breaks_is_not_in_the_message() -> None:
     m = MipBuilder("cover")
     labels = [str(i) for i in range(6)]

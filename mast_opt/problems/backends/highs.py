@@ -96,8 +96,9 @@ class Highs:
             highspy.Highs.resetGlobalScheduler(True)
 
 
-_ON_VALUES = re.compile(r"WARNING: User-supplied solution with objective .* violations")
-"""How HiGHS speaks of a start that breaks rows, and may."""
+_EXPECTED = re.compile(r"WARNING: (User-supplied .* violations|Problem is badly|Problem has .*excessive|Improve scal)")
+"""Words of HiGHS on a start that breaks rows, and may, and on numbers far above ``TOLERANCE``, which ``supervised``
+judges."""
 
 
 class _SolveError(BackendError):
@@ -239,10 +240,10 @@ class _Run:
         solver.cbIpmInterrupt += self._on_interrupt
 
     def _on_log(self, event: Any) -> None:
-        """Keep warnings and errors, apart from those on values of the start; ``supervised`` checks every answer."""
+        """Keep warnings and errors, apart from those that are expected; ``supervised`` checks every answer."""
         if event.data_out.log_type in (self._highspy.HighsLogType.kWarning, self._highspy.HighsLogType.kError):
             words = " ".join(event.message.split())
-            if self._params.start is None or not _ON_VALUES.match(words):
+            if not _EXPECTED.match(words):
                 self._complaints.append(words)
 
     def _on_solution(self, event: Any) -> None:

@@ -8,6 +8,7 @@ how much beyond its own quota it may use of the parent.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -26,6 +27,8 @@ class Quota:
 
 
 _NONE = Quota(0)
+UNLIMITED = 1 << 62
+"""Amount that may be used where nothing limits it."""
 
 
 class QuotaTree(Generic[KeyT]):
@@ -34,13 +37,20 @@ class QuotaTree(Generic[KeyT]):
     Args:
         parents: every node → the node above it, or None.
         quotas: node → kind of amount → quota.
+        open_roots: a node without a parent may use what is there beyond its quota, up to its borrowing limit.
 
     Raises:
         ValueError: a node is above itself, or a parent is no node.
     """
 
-    def __init__(self, parents: Mapping[str, str | None], quotas: Mapping[str, Mapping[KeyT, Quota]]) -> None:
-        self._parents, self._quotas = dict(parents), quotas
+    def __init__(
+        self,
+        parents: Mapping[str, str | None],
+        quotas: Mapping[str, Mapping[KeyT, Quota]],
+        *,
+        open_roots: bool = False,
+    ) -> None:
+        self._parents, self._quotas, self._open_roots = dict(parents), quotas, open_roots
         self._use: dict[str, dict[KeyT, int]] = {node: {} for node in parents}
         self._subtree: dict[str, dict[KeyT, int]] = {
             node: {key: quota.nominal for key, quota in quotas.get(node, {}).items()} for node in parents
@@ -52,6 +62,12 @@ class QuotaTree(Generic[KeyT]):
                 total = self._subtree[above]
                 for key, amount in self._subtree[node].items():
                     total[key] = total.get(key, 0) + amount - self._kept(node, key)
+
+    def copy(self) -> QuotaTree[KeyT]:
+        """Copy with a use of its own, and the same quotas."""
+        twin = copy(self)
+        twin._use = {node: dict(use) for node, use in self._use.items()}
+        return twin
 
     def path(self, node: str) -> list[str]:
         """The nodes above a node, nearest first. Raises ValueError for a circle."""
@@ -87,10 +103,12 @@ class QuotaTree(Generic[KeyT]):
     def _available(self, node: str, key: KeyT, *, empty: bool) -> int:
         owned, kept, use = self.owned(node, key), self._kept(node, key), 0 if empty else self.use(node, key)
         above = self._parents[node]
+        limit = self.quota(node, key).borrowing
+        if above is None and self._open_roots:
+            return UNLIMITED if limit is None else owned - use + limit
         if above is None:
             return owned - use
         found = self._available(above, key, empty=empty)
-        limit = self.quota(node, key).borrowing
         if limit is not None:
             found = min(found, owned - kept - max(0, use - kept) + limit)
         return max(0, kept - use) + found

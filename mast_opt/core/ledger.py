@@ -1,0 +1,296 @@
+"""The ledger of holdings and rights: amounts that jobs hold, against quotas that form a tree.
+
+Of a tenant's jobs, the least important ones are beyond its quota, of equal ones the newest. They are taken by tier and
+then by age: each job that the quota still covers counts towards it, each that it does not cover counts nothing.
+Whatever changes (work, a quota, the tree), the rights of jobs that run change with it.
+"""
+
+from __future__ import annotations
+
+import bisect
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from mast_opt.core.quota_tree import UNLIMITED, QuotaTree
+from mast_opt.core.quotas import Key, Quotas
+
+Amounts = Mapping[str, int]
+"""GPU type → milli-GPUs."""
+
+
+class Right(enum.IntEnum):
+    """Right by which a job holds its GPUs."""
+
+    WITHIN = 0
+    """Its tenant's own quota covers it."""
+    BORROWED = 1
+    """It takes what others leave unused."""
+    OVER = 2
+    """It takes more than its tenant may borrow. Nothing starts so; what runs so counts as borrowed."""
+
+
+class Reclaim(enum.StrEnum):
+    """Rule for which work within its quota may stop work that borrows, as Kueue's reclaim policies."""
+
+    ANY = "any"
+    LOWER_PRIORITY = "lower-priority"
+    """Only more important work."""
+    NEVER = "never"
+    """None that could not stop the same work within its quota."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """The order in which work gives way: levels, of which 0 is the most important.
+
+    The first ``tiers`` levels are those of work within its quota. Where there are quotas, as many follow for work that
+    borrows, so that this keeps its order.
+    """
+
+    tiers: int
+    quotas: bool = False
+    reclaim: Reclaim = Reclaim.ANY
+
+    @property
+    def levels(self) -> int:
+        """Number of levels."""
+        return 2 * self.tiers if self.quotas else self.tiers
+
+    def level(self, tier: int, right: Right) -> int:
+        """The level of work of a tier, given by its position. What may not start has levels behind all others."""
+        return right * self.tiers + tier
+
+    def limit(self, tier: int, right: Right, *, preemptible: bool) -> int:
+        """Work of levels below this may stop it; 0 if none may."""
+        own = tier if preemptible else 0
+        if right is Right.WITHIN or self.reclaim is Reclaim.NEVER:
+            return own
+        return tier if self.reclaim is Reclaim.LOWER_PRIORITY else self.tiers + tier
+
+
+class _Held(NamedTuple):
+    """Holding of a job."""
+
+    tenant: str
+    tier: int
+    number: int
+    amounts: Amounts
+
+
+def of_key(amounts: Amounts, key: Key) -> int:
+    """Amount of a type, or (None) of all."""
+    return sum(amounts.values()) if key is None else amounts.get(key, 0)
+
+
+@dataclass(slots=True)
+class _Account:
+    """The jobs of a tenant that is limited."""
+
+    nominal: dict[Key, int]
+    order: list[tuple[int, int, str]] = field(default_factory=list)
+    """(tier, number, job), the most important and oldest first."""
+    covered: dict[int, dict[Key, int]] = field(default_factory=dict)
+    """Tier → what its jobs within the quotas hold."""
+    beyond: set[str] = field(default_factory=set)
+    """Jobs that the quotas do not cover."""
+
+    def copy(self) -> _Account:
+        """Copy with jobs of its own."""
+        covered = {tier: dict(held) for tier, held in self.covered.items()}
+        return _Account(self.nominal, list(self.order), covered, set(self.beyond))
+
+    def left(self, tier: int | None = None) -> dict[Key, int]:
+        """Amounts that the quotas leave after jobs of this tier and more important ones, or (None) after all."""
+        found = dict(self.nominal)
+        for other, held in self.covered.items():
+            if tier is None or other <= tier:
+                for key, amount in held.items():
+                    found[key] -= amount
+        return found
+
+    def count(self, held: _Held, sign: int) -> None:
+        """Count a job towards the quotas, or no more."""
+        counted = self.covered.setdefault(held.tier, dict.fromkeys(self.nominal, 0))
+        for key in counted:
+            counted[key] += sign * of_key(held.amounts, key)
+
+
+def _fits(amounts: Amounts, left: Mapping[Key, int]) -> bool:
+    return all(of_key(amounts, key) <= there for key, there in left.items())
+
+
+class Ledger:
+    """Holdings of jobs, and the quotas of tenants."""
+
+    def __init__(self, quotas: Quotas | None = None) -> None:
+        self.quotas = Quotas()
+        self._held: dict[str, _Held] = {}
+        self._use: dict[str, dict[Key, int]] = {}
+        """Tenant → what its jobs hold, by type and of all."""
+        self._accounts: dict[str, _Account] = {}
+        """Accounts of the tenants that are limited."""
+        self._tree: QuotaTree[Key] | None = None
+        """None where nothing but quotas of tenants is stated."""
+        self._changed: dict[str, None] = {}
+        """Jobs that are new or whose right has changed, and perhaps back."""
+        self.set_quotas(quotas or Quotas())
+
+    def copy(self) -> Ledger:
+        """A ledger that can go its own way."""
+        twin = Ledger()
+        twin.quotas, twin._held = self.quotas.copy(), dict(self._held)
+        twin._use = {tenant: dict(use) for tenant, use in self._use.items()}
+        twin._accounts = {tenant: account.copy() for tenant, account in self._accounts.items()}
+        twin._tree = None if self._tree is None else self._tree.copy()
+        return twin
+
+    # --- changes ---
+
+    def add(self, name: str, tenant: str, tier: int, number: int, amounts: Amounts) -> None:
+        """A job holds so much from now on.
+
+        Args:
+            tier: the least is the most important.
+            number: jobs that started later have higher ones.
+        """
+        held = self._held[name] = _Held(tenant, tier, number, amounts)
+        if not tenant:
+            return
+        self._count(held, 1)
+        account = self._accounts.get(tenant)
+        if account is None:
+            return
+        self._changed[name] = None
+        at = bisect.bisect_left(account.order, (tier, number, name))
+        account.order.insert(at, (tier, number, name))
+        if _fits(amounts, account.left()):
+            account.count(held, 1)
+            return
+        account.beyond.add(name)
+        last = at + 1 == len(account.order) or account.order[at + 1][0] > tier
+        if not last or _fits(amounts, account.left(tier)):
+            self._settle(account, at)
+
+    def remove(self, name: str) -> None:
+        """A job holds nothing any more."""
+        held = self._held.pop(name)
+        self._changed.pop(name, None)
+        if not held.tenant:
+            return
+        self._count(held, -1)
+        account = self._accounts.get(held.tenant)
+        if account is None:
+            return
+        at = bisect.bisect_left(account.order, (held.tier, held.number, name))
+        del account.order[at]
+        if name in account.beyond:
+            account.beyond.discard(name)
+            return
+        account.count(held, -1)
+        if account.beyond:
+            self._settle(account, at)
+
+    def set_quotas(self, quotas: Quotas) -> None:
+        """The quotas from now on. Raises UsageError for groups that are above themselves or have no quota."""
+        quotas.check()
+        tenants = list(dict.fromkeys((*self._use, *(row[0] for row in quotas.rows()))))
+        nominal = {tenant: amounts for tenant in tenants if (amounts := quotas.nominal(tenant))}
+        self.quotas, self._tree = quotas, quotas.tree(list(nominal))
+        stays = {tenant for tenant, amounts in nominal.items() if self._is_kept(tenant, amounts)}
+        was = {name for tenant, one in self._accounts.items() if tenant not in stays for name in one.beyond}
+        self._accounts = {
+            tenant: self._accounts[tenant] if tenant in stays else _Account(amounts)
+            for tenant, amounts in nominal.items()
+        }
+        for name, held in self._held.items():
+            if held.tenant in self._accounts and held.tenant not in stays:
+                account = self._accounts[held.tenant]
+                account.order.append((held.tier, held.number, name))
+                account.beyond.add(name)
+        now: set[str] = set()
+        for tenant, account in self._accounts.items():
+            if tenant not in stays:
+                account.order.sort()
+                self._settle(account, 0)
+                now |= account.beyond
+            if self._tree is not None:
+                for key in account.nominal:
+                    self._tree.add(tenant, key, self.use(tenant, key))
+        self._changed.update(dict.fromkeys(sorted(was ^ now)))
+        for name in [one for one in self._changed if one not in self._held]:
+            del self._changed[name]
+
+    def _is_kept(self, tenant: str, nominal: dict[Key, int]) -> bool:
+        account = self._accounts.get(tenant)
+        return account is not None and account.nominal == nominal
+
+    def take_changes(self) -> tuple[str, ...]:
+        """The jobs of limited tenants that are new or whose right may have changed since the last call."""
+        if not self._changed:
+            return ()
+        names, self._changed = self._changed, {}
+        return tuple(names)
+
+    def _count(self, held: _Held, sign: int) -> None:
+        use, total = self._use.setdefault(held.tenant, {}), 0
+        for kind, amount in held.amounts.items():
+            use[kind] = use.get(kind, 0) + sign * amount
+            total += amount
+        use[None] = use.get(None, 0) + sign * total
+        if self._tree is not None and held.tenant in self._accounts:
+            for key in self._accounts[held.tenant].nominal:
+                self._tree.add(held.tenant, key, sign * of_key(held.amounts, key))
+
+    def _settle(self, account: _Account, at: int) -> None:
+        """Work out the rights of a tenant's jobs again, from one in their order on."""
+        order, held_by = account.order, self._held
+        if at >= len(order):
+            return
+        tier = order[at][0]
+        left = account.left(tier - 1)
+        for number in range(bisect.bisect_left(order, (tier,)), len(order)):
+            name = order[number][2]
+            held, was = held_by[name], name not in account.beyond
+            fits = was if number < at else _fits(held.amounts, left)
+            if fits:
+                for key in left:
+                    left[key] -= of_key(held.amounts, key)
+            if fits == was:
+                continue
+            (account.beyond.discard if fits else account.beyond.add)(name)
+            account.count(held, 1 if fits else -1)
+            self._changed[name] = None
+
+    # --- questions ---
+
+    def is_limited(self, tenant: str) -> bool:
+        """Whether a quota, its own or of a group above it, limits a tenant."""
+        return tenant in self._accounts
+
+    def use(self, tenant: str, key: Key = None) -> int:
+        """Amount that the jobs of a tenant hold, of a GPU type or of all."""
+        return self._use.get(tenant, {}).get(key, 0)
+
+    def free(self, tenant: str) -> dict[Key, int]:
+        """Amounts that a tenant may hold in addition of each type, or of all, that is limited for it, borrowed ones
+        included."""
+        account = self._accounts.get(tenant)
+        if account is None or self._tree is None:
+            return {}
+        found = {key: self._tree.available(tenant, key) for key in account.nominal}
+        return {key: amount for key, amount in found.items() if amount < UNLIMITED // 2}
+
+    def right(self, tenant: str, tier: int, amounts: Amounts) -> Right:
+        """Right by which one more job of a tenant would hold these amounts. Its own less important work does not
+        count, as it is beyond the quota before the job is."""
+        account = self._accounts.get(tenant)
+        if account is None or _fits(amounts, account.left(tier)):
+            return Right.WITHIN
+        return Right.BORROWED if _fits(amounts, self.free(tenant)) else Right.OVER
+
+    def standing(self, name: str) -> Right:
+        """Right by which a job holds its GPUs now."""
+        account = self._accounts.get(self._held[name].tenant)
+        return Right.BORROWED if account is not None and name in account.beyond else Right.WITHIN

@@ -48,7 +48,7 @@ def test_the_page_in_a_browser(tmp_path: Path, width: int) -> None:
         service.end(signal.SIGKILL)
     assert "train-1" in shown
     assert "too-large" in shown
-    assert shown.count('class="cell"') > 10
+    assert shown.count('class="cell ') > 10
     assert 'id="problem" class="bad" role="status"></p>' in shown
 
 

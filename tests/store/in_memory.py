@@ -41,6 +41,10 @@ class Unreliable(SqliteDatabase):
         """See ``Database``."""
         return self._seq
 
+    def left_aside(self) -> list[str]:
+        """See ``Database``."""
+        return []
+
     def close(self) -> None:
         """What is in memory outlives a process here."""
 

@@ -24,6 +24,9 @@ def free_port() -> int:
         return int(free.getsockname()[1])
 
 
+pytestmark = pytest.mark.second_tier
+
+
 @needs("signals")
 def test_a_service_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     assert "none lost, none twice" in run(3, 1, tmp_path / "state")

@@ -22,6 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
+from mast_opt.core.quota_tree import Quota
+from mast_opt.core.quotas import Quotas
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.commands import Start
 from mast_opt.live.loop.engine import Engine
@@ -37,7 +39,8 @@ from mast_opt.live.simulation.kernel import POLICIES, replay
 from mast_opt.live.simulation.replay_state import QueueJobs
 from mast_opt.live.simulation.traces.trace import read_trace
 from mast_opt.problems.job_placement.live_fleet.types import Server
-from mast_opt.problems.job_placement.queue_order import Quotas, quota_tiers, rank
+from mast_opt.problems.job_placement.queue_order import rank
+from mast_opt.problems.job_placement.quota_standing import standing_of
 
 TRACES = Path(__file__).parents[1] / "instances" / "traces"
 TIERS = range(4)
@@ -176,14 +179,26 @@ def priorities() -> dict[str, object]:
     total = np.where(rng.random(tenants) < 0.7, rng.integers(10**5, 10**7, size=tenants), -1)
     typed = np.where(rng.random((tenants, types)) < 0.3, rng.integers(10**5, 10**7, size=(tenants, types)), -1)
     used = rng.integers(10**5, size=(tenants, types))
+    quotas = Quotas(
+        {
+            f"t{t}": {
+                None if k == types else str(k): Quota(mgpu)
+                for k, mgpu in enumerate([*typed[t].tolist(), int(total[t])])
+                if mgpu >= 0
+            }
+            for t in range(tenants)
+        }
+    )
+    running = [(f"t{t}", 0) for t in range(tenants)]
     credit, submitted = rng.integers(-1000, 1000, size=tenants)[tenant], rng.integers(10**9, size=count)
     job, kind = np.nonzero(accepts)
     options, first_part = (job.astype(np.int64), kind.astype(np.int64)), np.arange(count)
     began = time.process_time()
     order = rank(tier, credit, submitted)
-    after = quota_tiers(tier, order, tenant, asked, options, used, Quotas(total, typed), 4, first_part)
-    rank(after, credit, submitted)
-    return {"cpu_s": time.process_time() - began, "over": int((after != tier).sum())}
+    jobs, kinds = [(f"t{t}", p) for t, p in zip(tenant.tolist(), tier.tolist())], [str(k) for k in range(types)]
+    found = standing_of(quotas, 5, running, used, jobs, order, first_part, options, asked[options], kinds)
+    rank(found.job_level, credit, submitted)
+    return {"cpu_s": time.process_time() - began, "over": int((found.job_level != tier).sum())}
 
 
 def kernels() -> dict[str, object]:

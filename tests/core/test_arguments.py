@@ -48,7 +48,7 @@ FLEETS = (
     *("place", "bids", "explain", "commit", "release", "set_at_risk", "fail", "cordon", "uncordon", "drain"),
     *("add_servers", "remove_server", "set_replicas", "restore", "shares"),
     *("job", "jobs_on", "place_and_commit", "set_quota", "adopt", "resize", "set_capacity"),
-    *("set_search_limits", "defragment", "apply", "count_arrival"),
+    *("set_search_limits", "defragment", "apply", "count_arrival", "importance_of", "is_over_quota"),
 )
 KINDS = ("data-placement", "job-placement", "server-assignment", "task-reassignment")
 """Those whose problems have heuristics of their own, which take parameters."""

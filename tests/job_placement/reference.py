@@ -14,7 +14,7 @@ from mast_opt.problems.job_placement.live_fleet.types import Job, Share
 
 def expected(books: FleetInventory) -> dict[str, np.ndarray]:
     """The arrays of the ledger outside any round, from the servers and the shares of the running jobs alone."""
-    servers, tiers = len(books.servers), len(books.tiers)
+    servers, tiers = len(books.servers), books.ranks.levels
     most = books.state.row_device.shape[1]  # places for GPUs stay when the widest server shrinks
     at = books.position
     free = np.zeros((servers, 2), np.int64)

@@ -21,7 +21,7 @@ ANSWERS = {
     "tiny-cheapest": (10 * 0.25 * (3 + 4) / 12, {"urgent": {"s3": 1}}, {"small-a", "small-b"}),
     "tiny-fractions": (1000 * 0.6 / 1.7, None, set()),
     "tiny-packing": (1000 * 2 / 8, {"three-a": {"s1": 1}, "three-b": {"s2": 1}}, set()),
-    "tiny-quota": (1000 * 0.5 / 3.5, {"first": {"s1": 1}, "other": {"s1": 1}}, set()),
+    "tiny-quota": (1000 * 1 / 5, {"first": {"s1": 1}, "second": {"s1": 1}}, set()),
     "tiny-regions": (0.0, {"gang": {"w1": 1, "w2": 1}, "single": None}, set()),
     "tiny-victims": (1000 * 1 / 5 + 10 * 0.25 * (3 + 8) / 8, {"urgent": {"s1": 1}}, {"old"}),
 }

@@ -121,12 +121,22 @@ class TestTurns:
 
     def test_work_over_quota_comes_after_all_tiers(self) -> None:
         engine = self._busy()
-        engine.advance(2, [ev.Submitted("urgent", dataclasses.replace(SEARCH, tier=0, tenant="ads"))])
+        engine.advance(2, [ev.Submitted("more", dataclasses.replace(SEARCH, tenant="ads"))])
         engine.advance(3, [ev.Submitted("search", SEARCH)])
         turn = engine.advance(9, [ev.Finished("other", 1)])
         assert [command.id for command in turn.commands] == ["search/1/start"]
         turn = engine.advance(12, [ev.Finished("first", 1)])
+        assert [command.id for command in turn.commands] == ["more/1/start"]
+
+    def test_less_important_work_of_a_tenant_is_over_its_quota_first(self) -> None:
+        engine = self._busy()
+        engine.advance(2, [ev.Submitted("urgent", dataclasses.replace(SEARCH, tier=0, tenant="ads"))])
+        assert not engine.state.jobs["first"].over_quota
+        turn = engine.advance(9, [ev.Finished("other", 1)])
         assert [command.id for command in turn.commands] == ["urgent/1/start"]
+        assert engine.state.jobs["first"].over_quota
+        turn = engine.advance(10, [ev.Submitted("search", SEARCH)])
+        assert [command.id for command in turn.commands] == ["first/1/stop"]
 
     @staticmethod
     def _busy() -> Engine:

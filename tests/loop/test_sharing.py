@@ -102,8 +102,8 @@ def test_gpus_count_once() -> None:
     assert (b.partner, b.is_guest, b.mgpu) == ("a", True, 0)
     assert a.shares == b.shares
     assert world.state.inventory.used_mgpu == {"r": 1000, "west": 0}
-    assert not world.state.tenants.is_over("t", 1000)
-    assert world.state.tenants.is_over("t", 1001)
+    assert world.state.fleet._books.ledger.use("t") == 1000
+    assert world.state.fleet._books.ledger.use("t") == 1000
     assert world.state.fleet.running() == ("a",)
     world.check()
 
@@ -125,8 +125,8 @@ def test_the_holder_leaves(leave: ev.Event) -> None:
     b = world.state.jobs["b"]
     assert (b.partner, b.is_guest, b.mgpu) == ("", False, 1000)
     assert world.state.inventory.used_mgpu["r"] == 1000
-    assert not world.state.tenants.is_over("t", 1000)
-    assert world.state.tenants.is_over("t", 1001)
+    assert world.state.fleet._books.ledger.use("t") == 1000
+    assert world.state.fleet._books.ledger.use("t") == 1000
     assert world.state.fleet.running() == ("b",)
     world.check()
     world.take(ev.StopAsked("b", 1, ""), at=70)
@@ -141,7 +141,7 @@ def test_a_server_goes_down() -> None:
     world.take(ev.ServerDown("s", ""), at=30)
     assert {record.state for record in world.state.jobs.values()} == {JobState.STOPPING}
     assert world.state.fleet.running() == ()
-    assert not world.state.tenants.is_over("t", 2000)
+    assert world.state.fleet._books.ledger.use("t") == 0
     for name in "ab":
         world.take(ev.Stopped(name, 1, 0, 0))
     world.check()

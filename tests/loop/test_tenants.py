@@ -8,34 +8,23 @@ import pytest
 from mast_opt.live.loop.tenants import DAY_MS, DAYS, Tenants
 
 
-def test_over_quota_counts_what_runs() -> None:
-    tenants = Tenants({"ads": 10})
-    assert not tenants.is_over("ads", 10)
-    assert tenants.is_over("ads", 11)
-    tenants.change("ads", 4, 5)
-    assert tenants.is_over("ads", 7)
-    tenants.change("ads", 20, 6, over=True)
-    assert not tenants.is_over("ads", 6)
-    assert not tenants.is_over("search", 10**9)
-
-
 def test_credit_is_what_was_left_of_the_quota() -> None:
-    tenants = Tenants({"ads": 10})
-    assert tenants.credit_milli("search", DAY_MS) == 0
-    assert tenants.credit_milli("ads", DAY_MS) == 1000
+    tenants = Tenants()
+    assert tenants.credit_milli("search", 0, DAY_MS) == 0
+    assert tenants.credit_milli("ads", 10, DAY_MS) == 1000
     tenants.change("ads", 10, 0)
-    assert tenants.credit_milli("ads", DAY_MS) == 0
+    assert tenants.credit_milli("ads", 10, DAY_MS) == 0
     tenants.change("ads", -5, DAY_MS)
-    assert tenants.credit_milli("ads", 2 * DAY_MS) == 250
+    assert tenants.credit_milli("ads", 10, 2 * DAY_MS) == 250
     tenants.change("ads", 25, 2 * DAY_MS)
-    assert tenants.credit_milli("ads", 4 * DAY_MS) < 0
+    assert tenants.credit_milli("ads", 10, 4 * DAY_MS) < 0
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_mean_of_seven_days_up_to_the_day(seed: int) -> None:
     """A window begins at the first change of a day, so that the mean may lack up to one day of the seven."""
     rng = np.random.default_rng(seed)
-    tenants, quota, use = Tenants({"ads": 1000}), 1000, 0
+    tenants, quota, use = Tenants(), 1000, 0
     times = np.sort(rng.integers(0, 30 * DAY_MS, 2000))
     at = np.zeros(len(times), np.int64)
     for number, now in enumerate(times.tolist()):
@@ -46,5 +35,5 @@ def test_mean_of_seven_days_up_to_the_day(seed: int) -> None:
     now = 30 * DAY_MS
     edges = np.append(times, now)
     low, high = (int((np.diff(np.maximum(edges, now - days * DAY_MS)) * at).sum()) for days in (DAYS - 1.1, DAYS))
-    credit, span = tenants.credit_milli("ads", now), quota * DAYS * DAY_MS
+    credit, span = tenants.credit_milli("ads", quota, now), quota * DAYS * DAY_MS
     assert 1000 * (span - high) // span <= credit <= 1000 * (span - low) // span + 1

@@ -187,7 +187,7 @@ class Looking(Mast):
         ends = sorted((at, one.name) for one in held if (at := one.ends_by_ms(snapshot.now_ms)) is not None)
         for record in snapshot.jobs.values():
             for region in snapshot.supply_mgpu if record.waits else ():
-                found = FitTimes(record, snapshot.tier(record), region, snapshot).by()
+                found = FitTimes(record, snapshot.importance(record), region, snapshot).by()
                 if isinstance(state.fleet.place(record.job, regions=(region,), preempt=False), Bid):
                     expected = NOW
                 else:

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from mast_opt.core.quota_tree import Quota
+from mast_opt.core.quotas import Quotas
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.service.access import Access
 from mast_opt.live.service.app import build
@@ -74,7 +76,7 @@ def test_needs_round_up_and_supplies_down(served: tuple[TestClient, Live]) -> No
     put(client, "datasets/d", regions=["west"], size_tb=1e-7)
     with live.state() as state:
         assert state.inventory.server_of["s9"].amounts == (1000, 1999, 1023)
-        assert state.tenants.quota_mgpu == {"team": 1999}
+        assert state.quotas == Quotas({"team": {None: Quota(1999)}})
         assert (state.datasets.storage_mb["west"], state.datasets.size_mb["d"]) == (0, 1)
     assert post(client, "a", gpus=0.5004)["servers"] == {"s9": 1}
     assert post(client, "b", gpus=0.5004)["servers"] == {}

@@ -15,6 +15,8 @@ import xlsxwriter
 
 import mast_opt
 from mast_opt.core.errors import InstanceWarning
+from mast_opt.core.quota_tree import Quota
+from mast_opt.core.quotas import Quotas
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.speeds import Speeds
 from mast_opt.live.simulation.kernel import POLICIES as ORDER_ONLY
@@ -117,7 +119,7 @@ def drawn(seed: int, *, single: bool = False, plain: bool = False) -> JobTrace:
         servers,
         submissions,
         {},
-        {} if plain else {("x", ""): int(rng.integers(0, 9)) * 1000},
+        Quotas({} if plain else {"x": {None: Quota(int(rng.integers(0, 9)) * 1000)}}),
         surroundings=Surroundings(happenings=tuple(fails) if seed % 3 == 0 and not plain else ()),
         speeds=Speeds(speeds, {}),
     )

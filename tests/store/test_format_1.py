@@ -34,8 +34,8 @@ def content(state: State) -> dict[str, Any]:
         "jobs": {record.name: [record.state.value, record.attempt] for record in state.jobs.values()},
         "runs": sorted(state.fleet.running()),
         "up": sorted(state.inventory.up),
-        "quota_mgpu": dict(state.tenants.quota_mgpu),
-        "typed": sorted(state.tenants.typed),
+        "quota_mgpu": {tenant: quota.nominal for tenant, key, quota, _ in state.quotas.rows() if key is None},
+        "typed": sorted(tenant for tenant, key, _, _ in state.quotas.rows() if key is not None),
     }
 
 

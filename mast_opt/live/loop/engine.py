@@ -156,6 +156,7 @@ class Engine:
         news, self._news = self._news, []
         with ExitStack() as stack:
             self.policy.decide(Snapshot(state, news), Actions(state, self.record, stack))
+        state.follow_rights()
         self._due = False
         self._withdraw()
 

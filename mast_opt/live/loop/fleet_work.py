@@ -34,6 +34,10 @@ class FleetWork:
         if self._due.pop(name, None) is None:
             self._fleet.release(name)
 
+    def is_over_quota(self, name: str) -> bool:
+        """Whether a job is beyond the quotas of its tenant. While the fleet lags behind, nobody has any."""
+        return name not in self._due and self._fleet.is_over_quota(name)
+
     def catch_up(self) -> None:
         """Have the fleet hold what it is to hold. Raises UsageError, see ``Fleet.adopt``."""
         due, self._due = self._due, {}

@@ -13,11 +13,7 @@ from mast_opt.problems.job_placement.live_fleet.types import Share
 
 
 class Holdings:
-    """Counts of what jobs hold. Only ``State`` changes it.
-
-    Args:
-        lowest_tier: that of jobs over the quota of their tenant.
-    """
+    """Counts of what jobs hold. Only ``State`` changes it."""
 
     def __init__(
         self,
@@ -26,38 +22,44 @@ class Holdings:
         reclaimable: Reclaimable,
         tenants: Tenants,
         use: ClusterUse,
-        lowest_tier: int,
     ) -> None:
         self._work = work
         self._inventory, self._reclaimable, self._tenants, self._use = inventory, reclaimable, tenants, use
-        self._lowest_tier = lowest_tier
 
-    def take(self, record: JobRecord, now_ms: int, *, over: bool) -> None:
-        """A job holds its shares.
-
-        Args:
-            over: whether they take its tenant over the quota.
-        """
+    def take(self, record: JobRecord, now_ms: int) -> None:
+        """Let a job hold its shares."""
         record.mgpu = mgpu_of(record.shares)
-        record.over_quota = over
+        record.over_quota = self._work.is_over_quota(record.name)
+        record.stoppable_tier = self._stoppable_tier(record)
         self._inventory.used_mgpu[record.region] += record.mgpu
-        tenant = record.spec.tenant
-        if over or record.spec.preemptible or tenant in self._tenants.typed:
-            may_be_over = over or tenant in self._tenants.typed  # the fleet knows; here it is a bound from above
-            record.stoppable_tier = self._lowest_tier if may_be_over else record.spec.tier
         for share in record.shares:
             mgpu = sum(share.gpus.values())
-            self._reclaimable.take(share.server, mgpu, record.stoppable_tier)
+            self._reclaimable.take(share.server, mgpu, record.stoppable_tier, over=record.over_quota)
             self._change_use(share.server, mgpu, now_ms)
-        self._tenants.change(tenant, record.mgpu, now_ms, over=over)
+        self._tenants.change(record.spec.tenant, record.mgpu, now_ms)
+
+    def restand(self, record: JobRecord, *, over: bool) -> None:
+        """Let a job that holds its shares be within or beyond the quotas of its tenant from now on."""
+        if over == record.over_quota:
+            return
+        before = record.stoppable_tier, record.over_quota
+        record.over_quota = over
+        record.stoppable_tier = self._stoppable_tier(record)
+        for share in record.shares:
+            mgpu = sum(share.gpus.values())
+            self._reclaimable.give(share.server, mgpu, before[0], over=before[1])
+            self._reclaimable.take(share.server, mgpu, record.stoppable_tier, over=over)
+
+    def _stoppable_tier(self, record: JobRecord) -> int | None:
+        return record.spec.tier if record.over_quota or record.spec.preemptible else None
 
     def give(self, record: JobRecord, now_ms: int) -> None:
-        """Others may have what a job holds."""
+        """Let others have what a job holds."""
         self._inventory.used_mgpu[record.region] -= record.mgpu
-        self._tenants.change(record.spec.tenant, -record.mgpu, now_ms, over=record.over_quota)
+        self._tenants.change(record.spec.tenant, -record.mgpu, now_ms)
         for share in record.shares:
             mgpu = sum(share.gpus.values())
-            self._reclaimable.give(share.server, mgpu, record.stoppable_tier)
+            self._reclaimable.give(share.server, mgpu, record.stoppable_tier, over=record.over_quota)
             self._change_use(share.server, -mgpu, now_ms)
 
     def part(self, record: JobRecord, other: JobRecord, now_ms: int) -> None:
@@ -68,7 +70,7 @@ class Holdings:
             return
         other.is_guest = False
         self._work.adopt(other.job, other.shares)
-        self.take(other, now_ms, over=self._tenants.is_over(other.spec.tenant, mgpu_of(other.shares)))
+        self.take(other, now_ms)
         if other.state is JobState.RUNNING:  # it holds them from now on
             other.attained_mgpu_ms -= other.mgpu * (now_ms - other.since_ms)
 

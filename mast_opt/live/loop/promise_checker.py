@@ -108,7 +108,11 @@ class PromiseCheck:
         if any(end < now_ms and region == one.promised.region for region, end in self._running()):
             one.excuses.add("overrun")
         holder = self._jobs[event.job].spec
-        if holder.tenant in self._limited:
+        if any(
+            job.spec.tenant in self._limited
+            for job in self._jobs.values()
+            if job.phase != "waiting" or job.spec is holder
+        ):
             one.excuses.add("quota")
         if any(job.phase == "waiting" and job.spec.tier < holder.tier for job in self._jobs.values()):
             one.excuses.add("more-important")

@@ -50,7 +50,7 @@ class Reclaimable:
         self._tiers = tuple(tiers)
         self._free: dict[str, int] = {}
         self._held: dict[str, list[int]] = {}
-        """Server → what stoppable jobs hold, by tier."""
+        """Server → what stoppable jobs hold, by tier, then what jobs over quotas hold, by tier."""
         self._region: dict[str, str] = {}
         self._grown = _Order()
         self._changed = _Order()
@@ -91,8 +91,8 @@ class Reclaimable:
     def tiers_with(self, server: str, mgpu: int) -> int:
         """Number of tiers, counted from the most important one, that could get so many milli-GPUs on a server."""
         most = self._free[server] + sum(self._held[server])
-        for number, held in enumerate(self._held[server]):
-            most -= held
+        for number in range(len(self._tiers)):
+            most -= self._held[server][number]
             if most < mgpu:
                 return number
         return len(self._tiers)
@@ -100,7 +100,7 @@ class Reclaimable:
     def add(self, server: str, region: str, mgpu: int) -> None:
         """Put a server into service, all of it free."""
         self._free[server] = mgpu
-        self._held[server] = [0] * len(self._tiers)
+        self._held[server] = [0] * 2 * len(self._tiers)
         self._region[server] = region
         self._grow(server)
 
@@ -118,18 +118,18 @@ class Reclaimable:
         """A server takes no new job; what it could give stays a bound from above."""
         self._changed.add(server)
 
-    def take(self, server: str, mgpu: int, stoppable_tier: int | None) -> None:
+    def take(self, server: str, mgpu: int, stoppable_tier: int | None, *, over: bool = False) -> None:
         """Note that a job holds milli-GPUs; ``stoppable_tier`` is None if it cannot be stopped."""
         self._free[server] -= mgpu
         if stoppable_tier is not None:
-            self._held[server][self._tiers.index(stoppable_tier)] += mgpu
+            self._held[server][self._tiers.index(stoppable_tier) + over * len(self._tiers)] += mgpu
         self._changed.add(server)
 
-    def give(self, server: str, mgpu: int, stoppable_tier: int | None) -> None:
+    def give(self, server: str, mgpu: int, stoppable_tier: int | None, *, over: bool = False) -> None:
         """Note that a job has given back what it took."""
         self._free[server] += mgpu
         if stoppable_tier is not None:
-            self._held[server][self._tiers.index(stoppable_tier)] -= mgpu
+            self._held[server][self._tiers.index(stoppable_tier) + over * len(self._tiers)] -= mgpu
         self._grow(server)
 
     def _grow(self, server: str) -> None:

@@ -40,24 +40,22 @@ class Snapshot:
         self.reclaimable = state.reclaimable
         """Milli-GPUs that each server could give at most, and where they have grown. Changed quotas and replicas do
         not show there."""
-        self.quotas: Mapping[str, int] = state.tenants.quota_mgpu
-        """Tenant → milli-GPUs that it may use; a tenant that is not listed has no limit."""
-        self.has_quotas = bool(state.tenants.quota_mgpu or state.tenants.typed)
+        self.has_quotas = bool(state.quotas)
         """Whether any tenant has a quota, be it of a GPU type."""
 
     def working_on(self, server: str) -> list[JobRecord]:
         """The jobs that start or run on a server, and were not asked to stop."""
         return [self._state.jobs[name] for name in self._state.fleet.jobs_on(server)]
 
-    def tier(self, record: JobRecord) -> int:
-        """The tier of a job after quotas: the lowest one if the job would take its tenant over the quota."""
-        state = self._state
-        over = state.tenants.is_over(record.spec.tenant, record.asked_mgpu)
-        return state.lowest_tier if over else record.spec.tier
+    def importance(self, record: JobRecord) -> int:
+        """The tier of a job, or a greater number than all tiers if it would take its tenant over the quotas: such work
+        keeps its order by tier, and what its tenant may not borrow comes last."""
+        return self._state.fleet.importance_of(record.job) if self.has_quotas else record.spec.tier
 
     def credit_milli(self, tenant: str) -> int:
         """Thousandths of its quota that a tenant left unused in the mean of the last seven days."""
-        return self._state.tenants.credit_milli(tenant, self.now_ms)
+        quota = self._state.quotas.limits(tenant).get(None)
+        return 0 if quota is None else self._state.tenants.credit_milli(tenant, quota.nominal, self.now_ms)
 
     def admissible(self, record: JobRecord) -> tuple[str, ...]:
         """The regions where a job may run: all of its data is there, and it is bound to no other one."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from mast_opt.core.errors import MastOptError
+from mast_opt.core.quotas import Quotas
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.cluster_use import ClusterUse
 from mast_opt.live.loop.datasets import Datasets
@@ -13,7 +14,7 @@ from mast_opt.live.loop.demand import Demand
 from mast_opt.live.loop.event import CorruptLog, Unfit
 from mast_opt.live.loop.fleet_work import FleetWork
 from mast_opt.live.loop.handovers import Handovers
-from mast_opt.live.loop.holdings import Holdings, mgpu_of
+from mast_opt.live.loop.holdings import Holdings
 from mast_opt.live.loop.inventory import Inventory
 from mast_opt.live.loop.job_events import PROMISES_END
 from mast_opt.live.loop.job_states import HOLDING, WAITING, JobState
@@ -47,7 +48,7 @@ class State:
         *,
         tiers: Iterable[int] = (0, 1, 2, 3),
         replicas: Mapping[str, Collection[str]] | None = None,
-        quotas: Mapping[str, int] | None = None,
+        quotas: Mapping[str, int] | Quotas | None = None,
         placement: str = "fragmentation",
     ) -> None:
         servers, tiers = tuple(servers), tuple(tiers)
@@ -61,15 +62,14 @@ class State:
         self.jobs_of: dict[str, int] = {}
         """Tenant → how many of these it has."""
         self.submitted = 0
-        self.lowest_tier = max(tiers)
-        self.tenants = Tenants(dict(quotas or {}))
+        self.tenants = Tenants()
         self.reclaimable = Reclaimable(sorted(set(tiers)))
         self.inventory = Inventory(self.fleet, self.reclaimable, servers)
         self.datasets = Datasets(replicas or {})
         self.demand = Demand()
         self.use = ClusterUse()
         self.plans = Plans()
-        self._holdings = Holdings(self.work, self.inventory, self.reclaimable, self.tenants, self.use, self.lowest_tier)
+        self._holdings = Holdings(self.work, self.inventory, self.reclaimable, self.tenants, self.use)
         self._classes = JobClasses()
         self.rules = 0
         """Number of times that replicas or quotas have changed."""
@@ -97,8 +97,21 @@ class State:
                 handler(self, event)
             elif isinstance(event, ev.Placed):
                 self._placed(event, bid)
+            self.follow_rights()
         except Unfit as unfit:
             raise CorruptLog(seq, str(unfit)) from None
+
+    @property
+    def quotas(self) -> Quotas:
+        """The quotas of tenants."""
+        return self.fleet.quotas
+
+    def follow_rights(self) -> None:
+        """Take in which running jobs have come within or beyond their tenant's quotas."""
+        for name in self.fleet.take_restood():
+            record = self.jobs.get(name)
+            if record is not None and record.state in (JobState.STARTING, JobState.RUNNING) and not record.is_guest:
+                self._holdings.restand(record, over=self.fleet.is_over_quota(name))
 
     def opening(self) -> tuple[ev.ServerUp, ...]:
         """The events that put the servers of the constructor in service, with which a log begins."""
@@ -180,7 +193,7 @@ class State:
         record.promise = None
 
     def _placed(self, event: ev.Placed, bid: Bid | None) -> None:
-        record, over = self._next_attempt(event)
+        record = self._next_attempt(event)
         if record.partner and event.shares != self.jobs[record.partner].shares:
             raise self._corrupt(f"job {record.name} shares the GPUs of {record.partner}, and is placed elsewhere")
         if record.partner:
@@ -193,34 +206,34 @@ class State:
                 self.work.release(victim)
         for victim in event.victims:
             self._stop(self._in(victim, JobState.STARTING, JobState.RUNNING))
-        self._hold(record, event, over=over)
+        self._hold(record, event)
         if self._handovers.begin(record):
             self._startable.append(record.name)
 
     def _adopted(self, event: ev.Adopted) -> None:
         """Reality wins: it runs, whether there is room for it or not."""
-        record, over = self._next_attempt(event)
+        record = self._next_attempt(event)
         try:
             self.work.adopt(record.job, event.shares)
         except MastOptError as error:
             raise self._corrupt(str(error)) from None
-        self._hold(record, event, over=over)
+        self._hold(record, event)
         record.queued_ms += self.now_ms - record.since_ms
         record.state, record.since_ms = JobState.RUNNING, self.now_ms
 
-    def _next_attempt(self, event: ev.Placed | ev.Adopted) -> tuple[JobRecord, bool]:
-        """The job, which has to wait; and whether it takes its tenant over the quota."""
+    def _next_attempt(self, event: ev.Placed | ev.Adopted) -> JobRecord:
+        """The job, which has to wait."""
         record = self._in(event.job, *WAITING)
         if event.attempt != record.attempt + 1:
             raise self._corrupt(f"attempt {event.attempt} of job {event.job} follows attempt {record.attempt}")
-        return record, self.tenants.is_over(record.spec.tenant, mgpu_of(event.shares))
+        return record
 
-    def _hold(self, record: JobRecord, event: ev.Placed | ev.Adopted, *, over: bool) -> None:
+    def _hold(self, record: JobRecord, event: ev.Placed | ev.Adopted) -> None:
         """A job takes its room."""
         record.state, record.attempt, record.promise = JobState.STARTING, event.attempt, None
         record.region, record.shares = event.region, event.shares
         if not record.is_guest:
-            self._holdings.take(record, self.now_ms, over=over)
+            self._holdings.take(record, self.now_ms)
 
     def _shared(self, event: ev.Shared) -> None:
         """Two jobs are to have the same GPUs: the first holds them, the second is about to be placed there."""
@@ -321,12 +334,6 @@ class State:
     def _quota_set(self, event: ev.QuotaSet) -> None:
         self.rules += 1
         self.fleet.set_quota(event.tenant, event.mgpu, event.gpu_type or None)
-        if event.gpu_type:
-            self.tenants.typed.add(event.tenant)
-        else:
-            self.tenants.quota_mgpu.pop(event.tenant, None)
-            if event.mgpu is not None:
-                self.tenants.quota_mgpu[event.tenant] = event.mgpu
 
     def _dataset_created(self, event: ev.DatasetCreated) -> None:
         self.datasets.created(event)

@@ -23,6 +23,7 @@ def digest_of(state: State) -> str:
         digest.update(repr(sorted(inventory.closed.items())).encode())
     for part in (state.tenants, state.datasets, state.demand, state.use, state.plans):
         digest.update(repr(part.fields()).encode())
+    digest.update(repr(state.quotas.rows()).encode())
     digest.update(repr((state.seq, state.now_ms, state.submitted, sorted(inventory.up), state.rules)).encode())
     return digest.hexdigest()
 

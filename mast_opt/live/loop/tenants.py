@@ -1,4 +1,4 @@
-"""Use of the fleet by tenants, now and in the mean of the last days, against their quotas."""
+"""Use of the fleet by tenants, now and in the mean of the last days."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ DAYS = 7
 @dataclass(slots=True)
 class _Use:
     mgpu: int = 0
-    within_mgpu: int = 0
-    """Part of them that is held by jobs which the quota covers."""
     mgpu_ms: int = 0
     """Integral of ``mgpu`` up to ``at_ms``."""
     at_ms: int = 0
@@ -30,35 +28,23 @@ class _Use:
 
 
 class Tenants:
-    """Quotas of all GPU types together, and what is used of them."""
+    """Use of the fleet by tenants, now and in the mean of the last days."""
 
-    def __init__(self, quotas: dict[str, int]) -> None:
-        self.quota_mgpu = dict(quotas)
-        """Tenant → its quota; one that is not listed has none."""
-        self.typed: set[str] = set()
-        """Tenants with a quota of a GPU type, of which nothing else is known here."""
+    def __init__(self) -> None:
         self._uses: dict[str, _Use] = {}
 
-    def change(self, tenant: str, mgpu: int, now_ms: int, *, over: bool = False) -> None:
-        """Add to the use of a tenant from now on, or take away. ``over``: by a job that its quota does not cover."""
+    def change(self, tenant: str, mgpu: int, now_ms: int) -> None:
+        """Add to the use of a tenant from now on, or take away."""
         use = self._uses.get(tenant)
         if use is None:
             use = self._uses[tenant] = _Use(at_ms=now_ms)
         use.advance(now_ms)
         use.mgpu += mgpu
-        if not over:
-            use.within_mgpu += mgpu
 
-    def is_over(self, tenant: str, asked_mgpu: int) -> bool:
-        """Whether so much more would take a tenant over its quota; jobs over it do not count, as in the fleet."""
-        quota, use = self.quota_mgpu.get(tenant), self._uses.get(tenant)
-        return quota is not None and (0 if use is None else use.within_mgpu) + asked_mgpu > quota
-
-    def credit_milli(self, tenant: str, now_ms: int) -> int:
-        """Thousandths of its quota that a tenant left unused in the mean of the last days; 0 without a quota. It is
-        negative for one that used more."""
-        quota = self.quota_mgpu.get(tenant)
-        if not quota:
+    def credit_milli(self, tenant: str, quota_mgpu: int, now_ms: int) -> int:
+        """Thousandths of its quota that a tenant left unused in the mean of the last days. It is negative for one that
+        used more."""
+        if not quota_mgpu:
             return 0
         use = self._uses.get(tenant)
         if use is None:
@@ -66,11 +52,8 @@ class Tenants:
         first = next(((at, total) for at, total in use.days if now_ms - at <= DAYS * DAY_MS), (use.at_ms, use.mgpu_ms))
         total = use.mgpu_ms + use.mgpu * (now_ms - use.at_ms)
         span = max(1, min(DAYS * DAY_MS, now_ms))
-        return 1000 * (quota * span - (total - first[1])) // (quota * span)
+        return 1000 * (quota_mgpu * span - (total - first[1])) // (quota_mgpu * span)
 
     def fields(self) -> list[tuple[object, ...]]:
         """Every fact about tenants, in a fixed order, to compare states by."""
-        return [
-            (name, use.mgpu, use.within_mgpu, use.mgpu_ms, use.at_ms, tuple(use.days))
-            for name, use in sorted(self._uses.items())
-        ] + sorted(self.quota_mgpu.items())
+        return [(name, use.mgpu, use.mgpu_ms, use.at_ms, tuple(use.days)) for name, use in sorted(self._uses.items())]

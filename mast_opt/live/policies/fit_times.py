@@ -23,12 +23,14 @@ class FitTimes:
     in one rack or server where it has to.
 
     Args:
-        tier: less important work that may be stopped is not waited for; None if nobody is stopped.
+        tier: importance of the job; less important work that may be stopped is not waited for. None if nobody is
+            stopped.
     """
 
     def __init__(self, record: JobRecord, tier: int | None, region: str, snapshot: Snapshot) -> None:
         spec = record.spec
         self._spec, self._tier, self._region = spec, tier, region
+        self._lowest_tier = snapshot.reclaimable.tiers[-1]
         self._together = spec.within == "server"
         self._slots = 1 if self._together else spec.tasks
         """Places that it needs in a group: one for each task, or for all of them."""
@@ -150,9 +152,8 @@ class FitTimes:
         spec = record.spec
         if self._tier is None:
             return False
-        if record.shares:
-            sure = spec.preemptible or record.over_quota
-            return sure and record.stoppable_tier is not None and record.stoppable_tier > self._tier
+        if record.shares and record.over_quota:
+            return self._tier <= self._lowest_tier or spec.tier > self._spec.tier
         return spec.preemptible and spec.tier > self._tier
 
 

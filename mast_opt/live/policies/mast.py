@@ -192,7 +192,6 @@ class Mast:
             fits = self._waiting.may_fit(waiting)
             best, second = self._best(record, waiting.regions, snapshot, actions) if fits else (None, None)
             if best is None:
-                waiting.refused = rank[0]
                 for region in self._reservations.blocked_in(record, snapshot) if self._reservations.active else ():
                     self._kept_out.setdefault(region, {})[key] = waiting
                 continue
@@ -212,7 +211,7 @@ class Mast:
         if self._reservations.active:
             self._reservations.placed(snapshot.jobs[best.job.name], best, snapshot, actions)
             self._follow_promises()
-        if victims:  # what they leave over is for more important work, at once
+        if victims or snapshot.has_quotas:  # what they leave, or what borrows now, is for more important work at once
             self._wake(snapshot)
 
     def _take_in(self, snapshot: Snapshot, actions: Actions) -> None:
@@ -270,18 +269,8 @@ class Mast:
         if not snapshot.has_quotas:
             self._waiting.grow(grown)
             return
-        if grown is None:
-            self._due.update(self._waiting.classes)
-            return
-        # ranks change in the course of a turn, and heads keep that with which they were woken: so who is woken matters
-        self._due.update((waiting.key, waiting) for waiting in self._waiting.with_a_task_that_fits(grown, snapshot))
-        if not grown:
-            return
-        for key, waiting in self._waiting.classes.items():  # a tenant that uses less may have a better tier than before
-            if waiting.refused is not None and waiting.tenant in snapshot.quotas:
-                name = self._waiting.head(waiting, snapshot)
-                if name is not None and snapshot.tier(snapshot.jobs[name]) < waiting.refused:
-                    self._due[key] = waiting
+        # what a tenant uses changes by which right its jobs may start, and on which types: any class may fit now
+        self._due.update(self._waiting.classes)
 
     def _offer_due(self, snapshot: Snapshot, actions: Actions, heads: list[_Head]) -> None:
         due, self._due = self._due, {}
@@ -291,7 +280,6 @@ class Mast:
 
     def _offer(self, waiting: WaitingClass, snapshot: Snapshot, actions: Actions, heads: list[_Head]) -> None:
         """Let the head of a class take its turn."""
-        waiting.refused = None
         name = self._waiting.head(waiting, snapshot)
         if name is not None and waiting.regions:
             heapq.heappush(heads, (self._rank(snapshot.jobs[name], snapshot), name, waiting.key))
@@ -363,7 +351,7 @@ class Mast:
             record, holder = snapshot.jobs[name], held.get(region)
             if before is not None and self._order(before, snapshot) <= self._order(record, snapshot):
                 return
-            if holder is not None and snapshot.tier(record) >= holder.tier:
+            if holder is not None and snapshot.importance(record) >= holder.tier:
                 return
             given = self._reservations.give(record, region, snapshot, actions)
             self._follow_promises()
@@ -399,7 +387,7 @@ class Mast:
     def _order(self, record: JobRecord, snapshot: Snapshot) -> _Rank:
         """Rank by which reservations are given."""
         credit = snapshot.credit_milli(record.spec.tenant) if snapshot.has_quotas else 0
-        return snapshot.tier(record), -credit, record.submitted_ms, record.number
+        return snapshot.importance(record), -credit, record.submitted_ms, record.number
 
     def _best(
         self, record: JobRecord, regions: tuple[str, ...], snapshot: Snapshot, actions: Actions

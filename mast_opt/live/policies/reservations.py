@@ -70,7 +70,7 @@ class Reservations:
         for record in snapshot.jobs.values():
             self.active = self.active or record.spec.limit_ms is not None
             if record.promise is not None and record.waits and record.promise.region in snapshot.supply_mgpu:
-                tier = tiers.get(record.name, snapshot.tier(record))
+                tier = tiers.get(record.name, snapshot.importance(record))
                 one = self._reserve(record, tier, record.promise.region, snapshot)
                 one.by_ms = FOREVER if record.promise.by_ms is None else record.promise.by_ms
                 one.servers = record.promise.servers
@@ -83,7 +83,7 @@ class Reservations:
         full = len(held) == len(snapshot.supply_mgpu) and not snapshot.has_quotas
         if not self.active or (full and all(tier >= one.tier for one in held.values())):
             return []
-        tier = snapshot.tier(record)
+        tier = snapshot.importance(record)
         return [region for region in snapshot.admissible(record) if region not in held or tier < held[region].tier]
 
     def due(self, tier: int | None) -> Iterator[Reservation]:
@@ -118,7 +118,7 @@ class Reservations:
             return BOUND
         if record.held or (not kinds.isdisjoint(_DATA) and one.region not in snapshot.admissible(record)):
             return DATA
-        return QUOTA if snapshot.tier(record) != one.tier else None
+        return QUOTA if snapshot.importance(record) != one.tier else None
 
     def _renew(self, one: Reservation, snapshot: Snapshot, actions: Actions, news: Iterable[ev.Event]) -> None:
         """Bring a reservation to now: earlier if it can be, and later if it must be."""
@@ -159,7 +159,7 @@ class Reservations:
     def give(self, record: JobRecord, region: str, snapshot: Snapshot, actions: Actions) -> Reservation | None:
         """Give a job that waits and does not fit a reservation: in a region, in place of a less important one, or where
         it fits first. None if it never fits in that region."""
-        tier = snapshot.tier(record)
+        tier = snapshot.importance(record)
         if not self._times_of(record, tier, region, snapshot).ever:
             return None
         before = self.of_region.get(region)
@@ -220,7 +220,7 @@ class Reservations:
         return one.times.fits_beside(record, bid, one.by_ms, end_ms, snapshot)
 
     def _binds(self, one: Reservation, record: JobRecord, snapshot: Snapshot) -> bool:
-        return one.job != record.name and snapshot.tier(record) >= one.tier
+        return one.job != record.name and snapshot.importance(record) >= one.tier
 
     def _ends_before(self, one: Reservation, record: JobRecord, snapshot: Snapshot) -> bool:
         limit_ms = record.spec.limit_ms
@@ -254,7 +254,9 @@ def _servers(bid: Bid) -> list[str]:
 
 def _why_late(one: Reservation, record: JobRecord, news: Iterable[ev.Event], snapshot: Snapshot) -> str:
     """Reason for which a job does not fit at its promised time: what has happened since it was promised."""
-    why = SERVER if any(name not in snapshot.inventory.up for name in one.servers) else OVERRUN
+    why = OVERRUN if not snapshot.has_quotas or _overran(one.region, snapshot) else QUOTA
+    if any(name not in snapshot.inventory.up for name in one.servers):
+        why = SERVER
     for event in news:
         if isinstance(event, ev.Promised) and event.job == one.job:
             why = OVERRUN
@@ -268,3 +270,9 @@ def _why_late(one: Reservation, record: JobRecord, news: Iterable[ev.Event], sna
             elif one.tier != record.spec.tier:
                 why = QUOTA
     return why
+
+
+def _overran(region: str, snapshot: Snapshot) -> bool:
+    """Whether a job in a region runs beyond its limit."""
+    ends = (job.ends_by_ms(snapshot.now_ms) for job in snapshot.jobs.values() if job.shares and job.region == region)
+    return any(end_ms is not None and end_ms < snapshot.now_ms for end_ms in ends)

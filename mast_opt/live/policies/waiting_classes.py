@@ -37,8 +37,6 @@ class WaitingClass:
     """Whether its head has a place in the order of this turn."""
     queue: list[tuple[int, int, str]] = field(default_factory=list)
     """(submission, number, name), a heap; jobs that have gone to another class, or do not wait, are still there."""
-    refused: int | None = None
-    """The tier after quotas with which its head was refused; None if it has not been since something became free."""
 
 
 class SizeOrder:
@@ -291,15 +289,6 @@ class WaitingClasses:
             there |= self._room.group_of(server)
         for order in self._orders:
             order.grow(EVERYWHERE if grown is None else there)
-
-    def with_a_task_that_fits(self, grown: Iterable[tuple[str, str]], snapshot: Snapshot) -> list[WaitingClass]:
-        """The classes of which one of these (region, server) could hold a task, were it of a type that they accept."""
-        found: dict[Key, WaitingClass] = {}
-        for region, server in grown:
-            for key, waiting in self._in_region[region].items():
-                if key not in found and snapshot.reclaimable.most(server, waiting.tier) >= waiting.task_mgpu:
-                    found[key] = waiting
-        return list(found.values())
 
     def _rank(self, waiting: WaitingClass) -> None:
         """Put a class where its head belongs."""

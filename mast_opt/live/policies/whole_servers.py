@@ -6,6 +6,7 @@ not stop keep it waiting, however small they are, when they are spread over all 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 
 from mast_opt.live.loop.actions import Actions
@@ -44,7 +45,7 @@ class WholeServers:
     ) -> frozenset[str]:
         """The servers in these regions and of these GPU types (None: of all) that such a task would break."""
         self._follow(snapshot)
-        able, regions = snapshot.reclaimable.tiers.index(tier) + 1, frozenset(regions)
+        able, regions = bisect_right(snapshot.reclaimable.tiers, tier), frozenset(regions)
         return frozenset[str]().union(
             *(
                 servers
@@ -86,7 +87,7 @@ def packed_bid(
     bid = _bid(actions, record, regions, avoid)
     if bid is None or packing == NEVER:
         return bid
-    task_mgpu, tier = record.asked_mgpu // record.spec.tasks, snapshot.tier(record)
+    task_mgpu, tier = record.asked_mgpu // record.spec.tasks, snapshot.importance(record)
     if not whole.breaks(task_mgpu, tier, (share.server for share in bid.shares), snapshot):
         return bid
     asked = snapshot.admissible(record) if regions is None else regions

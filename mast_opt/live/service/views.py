@@ -87,21 +87,22 @@ def fleet_object(state: State) -> dict[str, Any]:
         "seq": state.seq,
         "at_ms": state.now_ms,
         "servers": servers,
-        "quotas": {tenant: mgpu / WHOLE for tenant, mgpu in sorted(state.tenants.quota_mgpu.items())},
+        "quotas": {tenant: one.nominal / WHOLE for tenant, key, one, _ in state.quotas.rows() if key is None},
         "datasets": {name: sorted(regions) for name, regions in sorted(state.datasets.replicas.items())},
     }
 
 
 def overview_object(state: State) -> dict[str, Any]:
     """JSON of how many jobs wait and hold servers, in all and of each tenant, with what those use."""
-    tenants: dict[str, list[int]] = {tenant: [0, 0, 0] for tenant in sorted(state.tenants.quota_mgpu)}
+    quotas = {tenant: quota.nominal for tenant, key, quota, _ in state.quotas.rows() if key is None}
+    tenants: dict[str, list[int]] = {tenant: [0, 0, 0] for tenant in quotas}
     for record in state.jobs.values():
         of = tenants.setdefault(record.spec.tenant, [0, 0, 0])
         of[0] += record.mgpu
         of[2 if record.state in WAITING else 1] += 1
     listed = [
         {"tenant": tenant, "gpus": mgpu / WHOLE, "holding": holding, "waiting": waiting}
-        | {"quota": mgpu_or_none(state.tenants.quota_mgpu.get(tenant))}
+        | {"quota": mgpu_or_none(quotas.get(tenant))}
         for tenant, (mgpu, holding, waiting) in tenants.items()
     ]
     holding, waiting = (sum(of[at] for of in tenants.values()) for at in (1, 2))

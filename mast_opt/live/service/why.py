@@ -30,7 +30,7 @@ class Why:
         self._state = state
         self._within_mgpu: Counter[str] = Counter()
         """Tenant → what its jobs hold within its quota."""
-        if state.tenants.quota_mgpu:
+        if state.quotas:
             for record in state.jobs.values():
                 self._within_mgpu[record.spec.tenant] += 0 if record.over_quota else record.mgpu
         self._known: dict[tuple[object, ...], tuple[str, bool]] = {}
@@ -71,8 +71,8 @@ class Why:
     def _over_quota(self, record: JobRecord) -> str:
         """Words on a job that its tenant's quota does not cover; empty for another one."""
         tenant = record.spec.tenant
-        quota = self._state.tenants.quota_mgpu.get(tenant)
-        over = 0 if quota is None else self._within_mgpu[tenant] + record.asked_mgpu - quota
+        quota = self._state.quotas.limits(tenant).get(None)
+        over = 0 if quota is None else self._within_mgpu[tenant] + record.asked_mgpu - quota.nominal
         if over <= 0:
             return ""
         return f"over the quota of {tenant} by {over / WHOLE:g} GPUs, so it comes after all work within quotas"

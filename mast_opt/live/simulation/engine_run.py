@@ -93,7 +93,7 @@ def opening_state(trace: JobTrace, placement: str) -> State:
         trace.servers,
         tiers=sorted(set(trace.submissions.tier.tolist())),
         replicas={name: regions for name, regions in trace.replicas.items() if name not in sized},
-        quotas={tenant: mgpu for (tenant, _), mgpu in trace.quotas.items()},
+        quotas=trace.quotas,
         placement=placement,
     )
 
@@ -116,13 +116,6 @@ def _check(trace: JobTrace) -> None:
     faults = [
         Fault("submissions", f"how long the job runs (job {trace.submissions.labels[job]})", column="duration_s")
         for job in (trace.submissions.duration_ms < 0).nonzero()[0][:20].tolist()
-    ]
-    faults += [
-        Fault(
-            "quotas", f"no GPU type: quotas are of all types together (tenant {tenant})", column="gpu_type", value=kind
-        )
-        for tenant, kind in trace.quotas
-        if kind
     ]
     if faults:
         raise InstanceError(faults, "the simulation cannot run this trace")

@@ -72,7 +72,7 @@ def digest_of(trace: JobTrace) -> str:
     found = hashlib.blake2b(digest_size=16)
     jobs = trace.submissions
     found.update(repr((trace.regions, trace.servers)).encode())
-    found.update(repr((sorted(trace.replicas.items()), sorted(trace.quotas.items()))).encode())
+    found.update(repr((sorted(trace.replicas.items()), trace.quotas.rows())).encode())
     found.update(repr((trace.surroundings, sorted(trace.speeds.alone.items()))).encode())
     for item in fields(jobs):
         value = getattr(jobs, item.name)

@@ -77,12 +77,10 @@ def replay(state: State, log: Iterable[ev.Stored]) -> None:
     Raises:
         CorruptLog: an event does not fit, or what jobs hold does not; the state is then of no further use.
     """
-    work, inventory, tenants = state.work, state.inventory, state.tenants
+    work, inventory = state.work, state.inventory
     try:
         for stored in log:
-            work.defers = type(stored.event) in _WORK and not (
-                inventory.shrinking or tenants.quota_mgpu or tenants.typed
-            )
+            work.defers = type(stored.event) in _WORK and not (inventory.shrinking or state.quotas)
             if not work.defers:
                 work.catch_up()
             state.apply(stored.seq, stored.at_ms, stored.event)

@@ -192,7 +192,8 @@ class JobPlacementBuilder(ProblemBuilder):
         return self._add([("move_limits", {"limit": limit, "most": most})])
 
     def add_quota(self, tenant: str, *, gpus: Number, gpu_type: str | None = None) -> Self:
-        """Add the GPUs of a tenant before its work drops to the lowest tier; of all types unless one is given."""
+        """Add the GPUs that a tenant may hold before its work counts less than all work within quotas; of all types
+        unless one is given."""
         return self._add([("quotas", {"tenant": tenant, "gpus": gpus, "gpu_type": gpu_type})])
 
     def build(self) -> JobPlacement:

@@ -12,7 +12,6 @@ from typing import TypeVar
 
 import numpy as np
 
-from mast_opt.problems.job_placement.entities import TenantQuotas
 from mast_opt.problems.job_placement.plan import Plan
 from mast_opt.problems.job_placement.problem import NO_MOVE_LIMITS, NOTHING_MOVES, JobPlacement
 from mast_opt.problems.job_placement.units import CLUSTER, GPU, RACK, SERVER, Bools, Ints
@@ -77,7 +76,7 @@ def without_moves(problem: JobPlacement) -> JobPlacement:
 
 def movable_jobs(problem: JobPlacement) -> MovableJobs:
     """The movable jobs of a problem."""
-    p, movable = problem, problem.movable
+    p, movable = problem.standing, problem.movable
     if not len(movable):
         return MovableJobs(p, p, movable.running, movable.restart_mgpu_hours)
     count, first = len(movable), len(p.jobs)
@@ -92,7 +91,7 @@ def movable_jobs(problem: JobPlacement) -> MovableJobs:
     jobs = replace(
         p.jobs,
         labels=(*p.jobs.labels, *(p.running.labels[v] for v in movable.running.tolist())),
-        tier=np.concatenate([p.queue_tier, zero + len(p.tiers) - 1]),
+        tier=np.concatenate([p.jobs.tier, zero + len(p.tiers) - 1]),
         value_milli=np.concatenate([p.jobs.value_milli, zero]),
         tasks=np.concatenate([p.jobs.tasks, tasks[movable.running].astype(np.int64)]),
         cpu_mcores=np.concatenate([p.jobs.cpu_mcores, need[:, 1]]),
@@ -109,14 +108,12 @@ def movable_jobs(problem: JobPlacement) -> MovableJobs:
         stored=np.concatenate([p.datasets.stored, at_home]),
         residency=np.concatenate([p.datasets.residency, at_home]),
     )
-    none = np.zeros(0, np.int64)
     extended = replace(
         p,
         jobs=jobs,
         datasets=datasets,
         options=_longer(p.options, job=new, gpu_type=kind, mgpu=need[:, GPU]),
         reads=_longer(p.reads, job=new, dataset=len(p.datasets) + home, mb_per_day=zero),
-        quotas=TenantQuotas(none, none, np.zeros(0, np.bool_), none),
         movable=NOTHING_MOVES,
         move_limits=NO_MOVE_LIMITS,
     )

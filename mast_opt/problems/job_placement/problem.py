@@ -7,7 +7,7 @@ type, p tier, d device (one physical GPU of a server).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.arrays import Arrays
+from mast_opt.core.quota_tree import Quota
+from mast_opt.core.quotas import Quotas
 from mast_opt.problems.job_placement.entities import (
     IN_ALL,
     Allocations,
@@ -35,7 +37,8 @@ from mast_opt.problems.job_placement.entities import (
     TenantQuotas,
 )
 from mast_opt.problems.job_placement.gpu_assignment import Devices, read_devices
-from mast_opt.problems.job_placement.queue_order import Quotas, quota_tiers, rank
+from mast_opt.problems.job_placement.queue_order import rank
+from mast_opt.problems.job_placement.quota_standing import Standing, standing_of
 from mast_opt.problems.job_placement.units import GPU, LARGEST, WHOLE, Bools, Ints
 from mast_opt.problems.kind.header import Objective
 from mast_opt.problems.kind.problem_data import GroupedProblem
@@ -289,30 +292,68 @@ class JobPlacement(GroupedProblem["Plan"]):
         return int(self.servers.supply[:, GPU].sum())
 
     @cached_property
-    def queue_tier(self) -> Ints:
-        """[J] the tier that counts, a position in ``tiers``: a job over its tenant's quota has the lowest."""
-        shape = (len(self.tenants), len(self.gpu_types))
-        used = np.zeros(shape, np.int64)
-        at = (self.running.tenant[self.allocations.running], self.servers.gpu_type[self.allocations.server])
-        np.add.at(used, at, self.held[:, GPU])
-        return _read_only(
-            quota_tiers(
-                self.jobs.tier,
-                rank(self.jobs.tier, self.jobs.credit_milli, self.jobs.submitted_ms),
-                self.jobs.tenant,
-                self.need_mgpu * self.jobs.tasks[:, None],
-                (self.options.job, self.options.gpu_type),
-                used,
-                Quotas.of(*shape, self.quotas.tenant, self.quotas.gpu_type, self.quotas.typed, self.quotas.mgpu),
-                len(self.tiers) - 1,
-                self.first_part,
-            )
+    def rights(self) -> Quotas:
+        """The quotas of tenants."""
+        found = Quotas()
+        for row, tenant in enumerate(self.quotas.tenant.tolist()):
+            kind = self.gpu_types[self.quotas.gpu_type[row]] if self.quotas.typed[row] else None
+            found.set(self.tenants[tenant], kind, Quota(int(self.quotas.mgpu[row])))
+        return found
+
+    @cached_property
+    def standing(self) -> JobPlacement:
+        """Statement without quotas, in which tiers say what quotas do: work that borrows has tiers of its own
+        behind all others, and more important work may stop it. A job that is within its tenant's quotas on some of its
+        types runs on these only."""
+        if not self.rights:
+            return self
+        found, tiers = self._stands, len(self.tiers)
+        levels = np.union1d(np.arange(tiers), np.concatenate([found.job_level, found.running_level]))
+        beyond = self.tiers[-1] + 1 - tiers
+        labels = tuple(self.tiers[level] if level < tiers else beyond + level for level in levels.tolist())
+        weights = self.tier_weight[np.minimum(levels, tiers - 1)]
+        none = np.zeros(0, np.int64)
+        return replace(
+            self,
+            tiers=labels,
+            objective=replace(self.objective, tier_weights=dict(zip(labels, weights.tolist()))),
+            jobs=replace(self.jobs, tier=np.searchsorted(levels, found.job_level)),
+            options=self.options.rows(found.kept),
+            running=replace(
+                self.running,
+                tier=np.searchsorted(levels, found.running_level),
+                preemptible=self.running.preemptible | (found.running_level >= tiers),
+            ),
+            quotas=TenantQuotas(none, none, np.zeros(0, np.bool_), none),
         )
 
     @cached_property
+    def _stands(self) -> Standing:
+        amounts = np.zeros((len(self.running), len(self.gpu_types)), np.int64)
+        at = self.allocations.running, self.servers.gpu_type[self.allocations.server]
+        np.add.at(amounts, at, self.held[:, GPU])
+        return standing_of(
+            self.rights,
+            len(self.tiers),
+            [(self.tenants[t], tier) for t, tier in zip(self.running.tenant.tolist(), self.running.tier.tolist())],
+            amounts,
+            [(self.tenants[t], tier) for t, tier in zip(self.jobs.tenant.tolist(), self.jobs.tier.tolist())],
+            rank(self.jobs.tier, self.jobs.credit_milli, self.jobs.submitted_ms),
+            self.first_part,
+            (self.options.job, self.options.gpu_type),
+            self.options.mgpu * self.jobs.tasks[self.options.job],
+            self.gpu_types,
+        )
+
+    @cached_property
+    def queue_tier(self) -> Ints:
+        """[J] the tier that counts, a position in ``tiers``: a job over its tenant's quota has the lowest."""
+        return _read_only(np.minimum(self._stands.job_level, len(self.tiers) - 1) if self.rights else self.jobs.tier)
+
+    @cached_property
     def order(self) -> Ints:
-        """[J] the queue: ``queue_tier``, then credit, then age, then place in the table."""
-        return _read_only(rank(self.queue_tier, self.jobs.credit_milli, self.jobs.submitted_ms))
+        """[J] the queue: tier, then credit, then age, then place in the table; work over its quota comes last."""
+        return _read_only(rank(self.standing.jobs.tier, self.jobs.credit_milli, self.jobs.submitted_ms))
 
 
 def one_gang(running: int, job: Ints, rows: Ints) -> Bools:

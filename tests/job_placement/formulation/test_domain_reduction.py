@@ -32,7 +32,7 @@ def test_options_are_where_some_server_has_room(problem: JobPlacement) -> None:
 
 
 def test_an_option_is_possible_where_one_place_holds_all_tasks(problem: JobPlacement) -> None:
-    p, options = problem, options_of(problem)
+    p, options = problem.standing, options_of(problem.standing)
     room = room_by_tier(movable_jobs(p))
     true = []
     for job, cluster, kind in zip(options.job.tolist(), options.cluster.tolist(), options.type.tolist()):

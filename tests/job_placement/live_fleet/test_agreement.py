@@ -58,8 +58,14 @@ def agree(problem: JobPlacement) -> str:
     if isinstance(answer, Refused):
         assert not len(plan.job), answer.reason
         return "refused"
+    p = problem
+    if answer.over_quota and p.standing.jobs.tier[0] < len(p.tiers):
+        # a batch takes a job on types of which its tenant's quotas cover it; a fleet lets it borrow rather than wait
+        assert not answer.victims
+        assert not len(plan.job) or plan.preempt.any()
+        return "borrows rather than waits"
     assert len(plan.job)
-    p, (s, *_) = problem, plan.server.tolist()
+    s = int(plan.server[0])
     assert answer.tier == p.tiers[p.queue_tier[0]]
     assert (answer.region, answer.cluster) == (p.regions[p.server_region[s]], p.clusters.labels[p.server_cluster[s]])
     assert answer.gpu_type == p.gpu_types[p.servers.gpu_type[s]]

@@ -223,7 +223,8 @@ def test_a_quota_holds_all_parts_or_none() -> None:
     small = replace(TRAIN, tenant="lab", parts=(Part("a", 1, 4000), Part("b", 1, 3000)))
     assert not bid_for(fleet, small).over_quota
     fleet.place_and_commit(small)
-    assert bid_for(fleet, Job("one", 0, mgpu=500, tenant="lab")).over_quota
+    assert bid_for(fleet, Job("one", TRAIN.tier, mgpu=500, tenant="lab")).over_quota
+    assert not bid_for(fleet, Job("one", 0, mgpu=500, tenant="lab")).over_quota
 
 
 def test_what_hosts_report_of_parts() -> None:

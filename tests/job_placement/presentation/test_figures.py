@@ -43,7 +43,7 @@ ROWS = (("j0", "s0", 1, None), ("j1", "s0", 1, None), ("j1", "s3", 2, None))
 def test_sections(fleet: JobPlacement) -> None:
     admitted, clusters, stopped, waiting = sections(fleet, plan(fleet, *ROWS, stop=("r1", "r2")))
     assert admitted.rows == ((0, 2, 1, 7 + 9, 7), (2, 2, 1, 3 + 2, 3))
-    assert admitted.note == "2 of 4 jobs are admitted. 1 job over its tenant's quota counts in the lowest tier."
+    assert admitted.note == "2 of 4 jobs are admitted. 1 job over its tenant's quota counts behind all other work."
     assert clusters.rows == (
         ("c0", "west", 8, 1 / 8, 6 / 8, 2),
         ("c2", "west", 0, None, None, 0),
@@ -57,12 +57,11 @@ def test_sections(fleet: JobPlacement) -> None:
 
 
 def test_one_waits_and_several_are_over_quota(fleet: JobPlacement) -> None:
-    """j1 is in the lowest tier anyway."""
     rows = (*ROWS, ("j2", "s1", 1, None))
     assert sections(fleet, plan(fleet, *rows))[-1].note == "1 job waits."
     crowded = fleet.with_columns({"jobs.tenant": np.zeros(4, np.int64)})
     note = sections(crowded, plan(crowded, *rows))[0].note
-    assert note == "3 of 4 jobs are admitted. 3 jobs over tenants' quotas count in the lowest tier."
+    assert note == "3 of 4 jobs are admitted. 4 jobs over tenants' quotas count behind all other work."
 
 
 def test_charts(fleet: JobPlacement) -> None:

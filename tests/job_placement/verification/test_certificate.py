@@ -28,7 +28,7 @@ REAL = Path(__file__).parents[3] / "instances" / "job_placement" / "alibaba-phil
 
 
 def shape(problem: JobPlacement) -> tuple[int, int, int]:
-    return len(problem.servers), len(problem.tiers), 3
+    return len(problem.servers), len(problem.standing.tiers), 3
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -237,6 +237,8 @@ def test_a_victim_frees_its_gpu_only_for_more_important_fractions() -> None:
 
 def test_over_quota_work_has_the_lowest_tier() -> None:
     problem = read(FOLDER / "tiny-quota.json")
+    assert [problem.tiers[t] for t in problem.queue_tier] == [0, 0, 1]  # what its tenant runs is less important
+    problem = replace(problem, running=replace(problem.running, tier=np.array([0])))
     assert [problem.tiers[t] for t in problem.queue_tier] == [0, 1, 1]
     assert [problem.jobs.labels[j] for j in problem.order] == ["first", "other", "second"]
 

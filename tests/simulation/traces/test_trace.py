@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import InputError, InstanceError, SourceError, UsageError
+from mast_opt.core.quota_tree import Quota
+from mast_opt.core.quotas import Quotas
 from mast_opt.live.loop.events import JobSpec
 from mast_opt.live.simulation.traces.philly import PHILLY
 from mast_opt.live.simulation.traces.surroundings import Dataset, Happening, Surroundings
@@ -47,7 +49,7 @@ def test_a_trace(tmp_path: Path) -> None:
     assert jobs.spec(1) == JobSpec(tier=2, preemptible=True, checkpoint_ms=3_600_000, restart_ms=60_000)
     assert (jobs.gpu_types[2], jobs.datasets) == ({"h100": 250}, {2: ("e", "f")})
     assert trace.replicas == {"e": ("a", "b"), "f": ("a",)}
-    assert trace.quotas == {("team", ""): 4000, ("team", "h100"): 2000}
+    assert trace.quotas == Quotas({"team": {None: Quota(4000), "h100": Quota(2000)}})
     assert [(server.name, server.region, server.rack, server.gpu_type) for server in trace.servers] == [
         ("s", "a", "c/k", "h100"),
         ("t", "b", "d/k", "none"),
@@ -58,7 +60,8 @@ def test_a_trace(tmp_path: Path) -> None:
 def test_optional_tables(tmp_path: Path) -> None:
     missing = dict.fromkeys(("job_gpu_types", "job_datasets", "replicas", "quotas"), "")
     trace = read_trace(written(tmp_path, **missing))
-    assert (trace.replicas, trace.quotas, trace.submissions.gpu_types, trace.submissions.datasets) == ({}, {}, {}, {})
+    assert not trace.quotas
+    assert (trace.replicas, trace.submissions.gpu_types, trace.submissions.datasets) == ({}, {}, {})
 
 
 SURROUNDINGS = {

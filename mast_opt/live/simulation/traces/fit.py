@@ -118,7 +118,7 @@ def _ignored(trace: JobTrace, policy: str, reads: Collection[str]) -> Iterator[I
             value = _text(column, getattr(jobs, column.attribute)[stated[0]])
             yield InputWarning("submissions", message, None, column.name, value, count=len(stated))
     if trace.quotas and TENANT not in reads:
-        yield InputWarning("quotas", message, count=len(trace.quotas))
+        yield InputWarning("quotas", message, count=len(trace.quotas.rows()))
 
 
 def _stated(jobs: Submissions, column: Column) -> Bools:

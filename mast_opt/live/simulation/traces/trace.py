@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.errors import Fault, InstanceError
+from mast_opt.core.quota_tree import Quota
+from mast_opt.core.quotas import Quotas
 from mast_opt.live.loop.events import JobSpec
 from mast_opt.live.loop.speeds import Speeds
 from mast_opt.live.simulation.traces.models import check_models, durations_of, speeds_of, types_of
@@ -111,8 +113,7 @@ class JobTrace:
     submissions: Submissions
     replicas: Mapping[str, tuple[str, ...]]
     """Dataset → regions that hold it."""
-    quotas: Mapping[tuple[str, str], int]
-    """Tenant and GPU type (empty: of all types together) → milli-GPUs."""
+    quotas: Quotas
     provenance: str = ""
     surroundings: Surroundings = field(default_factory=Surroundings)
     speeds: Speeds = field(default_factory=Speeds)
@@ -155,6 +156,14 @@ def write_trace(
     write_folder(Path(path), KIND, name, provenance, SCHEMA, tables, format=format, force=force)
 
 
+def _quotas(tables: Tables) -> Quotas:
+    tenants, types = _texts(tables, "quotas", "tenant", "tenant"), _texts(tables, "quotas", "gpu_type", "gpu_type")
+    found = Quotas()
+    for tenant, kind, mgpu in zip(tenants, types, tables.get("quotas", "gpus").tolist(), strict=True):
+        found.set(tenant, kind or None, Quota(mgpu))
+    return found
+
+
 def trace_from_tables(name: str, provenance: str, tables: Tables) -> JobTrace:
     """The trace that checked tables hold; jobs that were submitted at the same time keep the order of their rows.
 
@@ -167,9 +176,6 @@ def trace_from_tables(name: str, provenance: str, tables: Tables) -> JobTrace:
     replicas: dict[str, list[str]] = {}
     for dataset, region in _pairs(tables, "replicas", "dataset", "region"):
         replicas.setdefault(dataset, []).append(region)
-    rows = range(tables.rows("quotas"))
-    tenants, types = _texts(tables, "quotas", "tenant", "tenant"), _texts(tables, "quotas", "gpu_type", "gpu_type")
-    amounts = tables.get("quotas", "gpus").tolist()
     speeds = speeds_of(tables)
     return JobTrace(
         name=name,
@@ -177,7 +183,7 @@ def trace_from_tables(name: str, provenance: str, tables: Tables) -> JobTrace:
         servers=_servers(tables),
         submissions=_submissions(tables, speeds),
         replicas={dataset: tuple(regions) for dataset, regions in replicas.items()},
-        quotas={(tenants[row], types[row]): amounts[row] for row in rows},
+        quotas=_quotas(tables),
         provenance=provenance,
         surroundings=surroundings_of(tables),
         speeds=speeds,

@@ -25,6 +25,7 @@ def capacity_prices(
     problem: JobPlacement, bound: CapacityBound, solver: MipSolver, params: SolveParams
 ) -> CapacityPrices | None:
     """The duals of the capacity rows at the optimum of the relaxation; None where the solver found none."""
+    problem = problem.standing
     cells = _cells(problem, bound)
     if not len(cells.server):
         return None

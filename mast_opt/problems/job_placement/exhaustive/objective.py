@@ -50,7 +50,7 @@ class TermPrices(NamedTuple):
 
 def term_prices_of(problem: JobPlacement, layout: Layout) -> TermPrices:
     """The prices of a problem, for servers in the order of the layout."""
-    p = problem
+    p = problem.standing
     weights = p.objective.weights
     worth = p.tier_weight[p.queue_tier] * p.jobs.value_milli
     held = np.bincount(p.allocations.running, weights=p.held[:, GPU], minlength=len(p.running))

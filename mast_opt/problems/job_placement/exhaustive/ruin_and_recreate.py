@@ -51,7 +51,7 @@ def exhaustive_repair(
     problem: JobPlacement, tools: SearchContext, start: Plan | None, params: ExhaustiveRepairParams
 ) -> SearchResult[Plan]:
     """Improve the batch of ``exhaustive``, or the start if that is better, until the watch says stop."""
-    return _RuinAndRecreate(problem, tools, params).run(start)
+    return _RuinAndRecreate(problem.standing, tools, params).run(start)
 
 
 class _RuinAndRecreate:

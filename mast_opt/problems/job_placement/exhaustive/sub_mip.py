@@ -28,7 +28,7 @@ class FixAndOptimise:
     """Fix-and-optimise over the base formulation of a problem, which is built when it is first used."""
 
     def __init__(self, problem: JobPlacement, tools: SearchContext, params: ExhaustiveRepairParams) -> None:
-        self._problem = problem
+        self._problem = problem.standing
         self._tools = tools
         self._params = params
         self.sub_mip = SubMip(tools, params.sub_mip)

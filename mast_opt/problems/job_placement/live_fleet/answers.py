@@ -27,7 +27,8 @@ class Bid:
     tier: int
     """Tier of the job after quotas."""
     over_quota: bool
-    """The job would take its tenant over the quota: it has the lowest tier and may be stopped."""
+    """The job would take its tenant over the quota: it counts less than all work within its quota, and such work may
+    stop it."""
     region: str
     cluster: str
     """Cluster of the job, or of its first part; the GPU type is that of the same part."""
@@ -38,7 +39,7 @@ class Bid:
     victims: tuple[str, ...]
     """Running jobs that have to be stopped first, in the order in which they started."""
     victim_tier: int | None
-    """The most important tier among them."""
+    """The most important tier among them; work over its quota has the lowest one."""
     gpu_hours_lost: float
     price: float
     """The job's cost in the cluster, and what it reads from other regions at the fleet's price."""
@@ -53,13 +54,15 @@ class Bid:
     """Name of the fleet that made it; no other one takes the bid."""
     parts: tuple[PartPlace, ...] = ()
     """Place of each part; empty where the job has none."""
+    victim_rank: int | None = None
+    """Importance of that job: its tier, or a number beyond the lowest tier where it is over its quota."""
 
     @property
     def key(self) -> tuple[float, float, int, int, float, float]:
         """Key by which bids for the same job compare; the least is the best: importance of the most important
         victim, GPU-hours lost, victims, levels beyond what the job prefers (of all parts), price, load of the region.
         Of equal ones the best is the one whose region and type of servers are listed first."""
-        importance = float("-inf") if self.victim_tier is None else -float(self.victim_tier)
+        importance = float("-inf") if self.victim_rank is None else -float(self.victim_rank)
         levels = [part.level for part in self.parts] or [self.level]
         level = sum(max(0, LEVELS.index(level) - LEVELS.index(self.job.prefer)) for level in levels)
         lost, stopped = self.gpu_hours_lost, len(self.victims)
@@ -77,7 +80,8 @@ class Refused:
     of its datasets), ``lost`` (no region holds one of them, where remote reads are allowed), ``regions`` (none of those
     that were asked), ``data-and-type``, ``size`` (larger than any cluster), ``task`` (no empty server holds one of its
     tasks), ``in-use``, ``no-room`` (for more tasks, see ``Fleet.resize``), ``together`` (each part fits somewhere, but
-    no place was found for all of them). Only ``in-use``, ``no-room`` and ``together`` may pass when other work ends.
+    no place was found for all of them), ``quota`` (its tenant may not borrow so much). Only ``in-use``, ``no-room``,
+    ``together`` and ``quota`` may pass when other work ends.
     ``Fleet.explain`` has a code for each cluster."""
     remembered: bool = False
     """True if it was not searched for, because it asks for no less than one that fitted nowhere."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.core.ledger import Right
 from mast_opt.core.units import MILLI
 from mast_opt.problems.job_placement.capacity import remote_mb_price
 from mast_opt.problems.job_placement.engine.arrival_mix import ArrivalMix
@@ -15,7 +15,6 @@ from mast_opt.problems.job_placement.engine.best_bid import BestBid
 from mast_opt.problems.job_placement.engine.state import J_COST, VICTIM
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory
-from mast_opt.problems.job_placement.live_fleet.part_gangs import gangs_of
 from mast_opt.problems.job_placement.live_fleet.running_job import Holding, Running
 from mast_opt.problems.job_placement.live_fleet.types import Job, Server, Share
 from mast_opt.problems.job_placement.problem import JobPlacement
@@ -49,7 +48,8 @@ def books_of(problem: JobPlacement, tiers: Iterable[int] = (), mix: ArrivalMix |
         for i in np.flatnonzero(p.datasets.residency.any(axis=1)).tolist()
     }
     price = remote_mb_price(p) if p.remote_reads else None
-    books = FleetInventory(servers, tuple(sorted({*p.tiers, *tiers})), replicas, residency, price, mix)
+    every_tier = tuple(sorted({*p.tiers, *tiers}))
+    books = FleetInventory(servers, every_tier, replicas, residency, price, mix, quotas=p.rights)
     held = allocations_of(p)
     running: dict[str, Running] = {}
     holdings: dict[str, tuple[Holding, ...]] = {}
@@ -76,84 +76,24 @@ def books_of(problem: JobPlacement, tiers: Iterable[int] = (), mix: ArrivalMix |
     return books
 
 
-def quotas_of(problem: JobPlacement) -> Limits:
-    """The quotas of an instance."""
-    p, limits = problem, Limits({}, {})
-    for row, tenant in enumerate(p.quotas.tenant.tolist()):
-        name, mgpu = p.tenants[tenant], int(p.quotas.mgpu[row])
-        if p.quotas.typed[row]:
-            limits.typed.setdefault(name, {})[p.gpu_types[p.quotas.gpu_type[row]]] = mgpu
-        else:
-            limits.total[name] = mgpu
-    return limits
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Quotas of tenants, in milli-GPUs."""
-
-    total: dict[str, int]
-    """Tenant → limit for all types together."""
-    typed: dict[str, dict[str, int]]
-    """Tenant → GPU type → limit for that type."""
-
-    def copy(self) -> Limits:
-        """Quotas that can go their own way."""
-        return Limits(dict(self.total), {tenant: dict(typed) for tenant, typed in self.typed.items()})
-
-    def set(self, tenant: str, gpu_type: str | None, mgpu: int | None) -> None:
-        """A new limit, or (None) no limit, for one type or all together."""
-        limits = self.total if gpu_type is None else self.typed.setdefault(tenant, {})
-        key = tenant if gpu_type is None else gpu_type
-        if mgpu is None:
-            limits.pop(key, None)
-        else:
-            limits[key] = mgpu
-
-
-def over_quota(job: Job, books: FleetInventory, quotas: Limits, old: Running | None = None) -> bool:
-    """Whether the job would take its tenant over its quotas on every type of the fleet that it accepts; one of several
-    parts if one of them would, where those before it count on the first type that holds them. ``old``: what runs in
-    its place so far."""
-    total, typed = quotas.total.get(job.tenant), quotas.typed.get(job.tenant)
-    if total is None and typed is None:
-        return False
-    used = {kind: books.used_by(job.tenant, kind) for kind in books.types}
-    for share in () if old is None or old.over_quota else old.shares:
-        used[books.servers[share.server].gpu_type] -= sum(share.gpus.values())
-    for gang in gangs_of(job):
-        needs = dict.fromkeys(used, gang.mgpu) if gang.gpu_types is None else gang.gpu_types
-        asked = {kind: gang.tasks * mgpu for kind, mgpu in needs.items() if kind in used}
-        if not asked:
-            continue
-        for kind, mgpu in asked.items():
-            within_typed = not typed or kind not in typed or used[kind] + mgpu <= typed[kind]
-            if within_typed and (total is None or sum(used.values()) + mgpu <= total):
-                used[kind] += mgpu
-                break
-        else:
-            return True
-    return False
-
-
 def bid_of(
     offer: BestBid,
     job: Job,
-    over: bool,
+    right: Right,
     price: NDArray[np.float64] | None,
     books: FleetInventory,
     version: int,
     fleet: str,
 ) -> Bid:
-    """An offer in names. ``over``: the job is over its tenant's quota. ``price`` [G]: see ``price_of``."""
+    """An offer in names. ``right``: by which the job would hold it. ``price`` [G]: see ``price_of``."""
     layout = books.layout
     region = int(layout.group_region[offer.group])
     cost = sum(int(books.state.job[J_COST, at]) // VICTIM for at in offer.victims.tolist())
     rows = zip(offer.placed.server.tolist(), offer.placed.tasks.tolist(), offer.placed.device.tolist())
     return Bid(
         job=job,
-        tier=books.tiers[-1] if over else job.tier,
-        over_quota=over,
+        tier=job.tier if right is Right.WITHIN else books.tiers[-1],
+        over_quota=right is not Right.WITHIN,
         region=books.region_names[region],
         cluster=books.cluster_names[int(layout.group_cluster[offer.group])],
         gpu_type=books.type_names[int(layout.group_type[offer.group])],
@@ -163,7 +103,8 @@ def bid_of(
         ),
         level=LEVELS[offer.level],
         victims=books.names_of(offer.victims),
-        victim_tier=None if offer.threshold is None else books.tiers[offer.threshold],
+        victim_tier=None if offer.threshold is None else books.tier_of(offer.threshold),
+        victim_rank=None if offer.threshold is None else books.importance_of(offer.threshold),
         gpu_hours_lost=cost / MILLI,
         price=0.0 if price is None else float(price[offer.group]),
         load=books.load_of(region),

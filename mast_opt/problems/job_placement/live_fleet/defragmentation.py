@@ -28,7 +28,7 @@ from mast_opt.problems.job_placement.engine.relocation import MGPU, homes, let_g
 from mast_opt.problems.job_placement.engine.server_selection import LEAST_LOSS, TIGHT, Placement
 from mast_opt.problems.job_placement.engine.state import G_TYPE, S_GROUP
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
-from mast_opt.problems.job_placement.live_fleet.conversion import Limits, bid_of, over_quota
+from mast_opt.problems.job_placement.live_fleet.conversion import bid_of
 from mast_opt.problems.job_placement.live_fleet.exchanges import Exchanges
 from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.problems.job_placement.live_fleet.movable_work import MovableWork, has_room, moved_holdings
@@ -50,8 +50,8 @@ class _Stuck:
 class Defragmentation:
     """The search on books of its own, which it changes as its plan does."""
 
-    def __init__(self, books: FleetInventory, quotas: Limits, work: MovableWork, budget: MoveBudget) -> None:
-        self.books, self.quotas, self.work, self.budget = books, quotas, work, budget
+    def __init__(self, books: FleetInventory, work: MovableWork, budget: MoveBudget) -> None:
+        self.books, self.work, self.budget = books, work, budget
         self.style = TIGHT if books.mix is None else LEAST_LOSS
         self.cost = work.costs(budget)
         self.number = np.full(books.state.job.shape[1], -1)
@@ -80,17 +80,17 @@ class Defragmentation:
 
     def _admit(self, job: Job, version: int, fleet: str) -> Bid | None:
         books = self.books
-        over = over_quota(job, books, self.quotas)
-        tier = len(books.tiers) - 1 if over else books.tiers.index(job.tier)
-        request, price = books.request(job, tier), books.price_of(job)
-        offer = place_free(books.state, request, books.everywhere, self.style, price)
-        if offer is None and self.left > 0:
-            offer = self._room_for(job, request, price) or self._by_exchange(request, price)
-        if offer is None:
-            return None
-        bid = bid_of(offer, job, over, price, books, version, fleet)
-        books.hold(Running(job, tier, bid.shares, over, books.started), self._held(request, offer.placed))
-        return bid
+        price = books.price_of(job)
+        for option in books.options(job):
+            (request,) = option.requests
+            offer = place_free(books.state, request, books.everywhere, self.style, price)
+            if offer is None and self.left > 0:
+                offer = self._room_for(job, request, price) or self._by_exchange(request, price)
+            if offer is not None:
+                bid = bid_of(offer, job, option.right, price, books, version, fleet)
+                books.hold(books.starting(job, bid.shares), self._held(request, offer.placed))
+                return bid
+        return None
 
     def _room_for(self, job: Job, request: Request, price: Prices) -> BestBid | None:
         """Make the moves that let a job in; None, and none is made, if there are none."""
@@ -101,7 +101,7 @@ class Defragmentation:
             if not may.any():
                 return None
             let_go(books.state, self.work.place, may, self.cost)
-            found = cheapest(books.state, request, groups, len(books.tiers), books.limits)
+            found = cheapest(books.state, request, groups, books.ranks.levels, books.limits)
             if found is None:
                 return None
             offer = best_bid_of(books.state, request, TIGHT, found)
@@ -162,7 +162,7 @@ class Defragmentation:
             for m in movers:
                 books.end(work.name[m])
             taken = self._held(request, offer.placed)
-            books.hold(Running(job, request.tier, self._shares(offer.placed), False, books.started), taken)
+            books.hold(books.starting(job, self._shares(offer.placed)), taken)
             for m in sorted(movers, key=lambda m: (-self._size(m), m)):
                 target = self._target(m, running[m])
                 if target is None:

@@ -15,6 +15,9 @@ from dataclasses import replace
 
 from mast_opt.core.arguments import a, a_flag, a_text, anything, checked, mapping_of, optional, prices
 from mast_opt.core.errors import UnsupportedOption, UsageError
+from mast_opt.core.ledger import Right
+from mast_opt.core.quota_tree import Quota
+from mast_opt.core.quotas import Quotas
 from mast_opt.problems.job_placement.engine.arrival_mix import ArrivalMix
 from mast_opt.problems.job_placement.engine.limits import DEFAULT_SAMPLING, FillSampling, SearchLimits
 from mast_opt.problems.job_placement.engine.negative_cache import NegativeCache
@@ -27,16 +30,10 @@ from mast_opt.problems.job_placement.live_fleet.adoption import (
     shares_of,
 )
 from mast_opt.problems.job_placement.live_fleet.answers import Drained, Refused
-from mast_opt.problems.job_placement.live_fleet.conversion import (
-    Limits,
-    books_of,
-    over_quota,
-    quotas_of,
-)
+from mast_opt.problems.job_placement.live_fleet.conversion import books_of
 from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory
-from mast_opt.problems.job_placement.live_fleet.placing_fleet import PlacingFleet
+from mast_opt.problems.job_placement.live_fleet.placing_fleet import BORROWS_TOO_MUCH, PlacingFleet
 from mast_opt.problems.job_placement.live_fleet.resizing import enlarged, need_of, shrunk
-from mast_opt.problems.job_placement.live_fleet.running_job import Running
 from mast_opt.problems.job_placement.live_fleet.settings import by_loss, sound_limits, sound_sampling
 from mast_opt.problems.job_placement.live_fleet.snapshot_format import decoded
 from mast_opt.problems.job_placement.live_fleet.types import (
@@ -70,7 +67,7 @@ class Fleet(PlacingFleet):
         tiers: Iterable[int] = (0, 1, 2, 3),
         replicas: Mapping[str, Collection[str]] | None = None,
         residency: Mapping[str, Collection[str]] | None = None,
-        quotas: Mapping[str, int] | None = None,
+        quotas: Mapping[str, int] | Quotas | None = None,
         type_quotas: Mapping[str, Mapping[str, int]] | None = None,
         remote_mb_price: float | None = None,
         placement: str = "fragmentation",
@@ -84,7 +81,7 @@ class Fleet(PlacingFleet):
             replicas: dataset → regions that hold it.
             residency: dataset → the only regions where jobs that read it may run, whatever ``replicas`` says; a
                 dataset that is not listed may be read anywhere.
-            quotas: tenant → milli-GPUs; work beyond that has the lowest tier and may be stopped.
+            quotas: tenant → milli-GPUs; work beyond that counts less than all work within quotas, which may stop it.
             type_quotas: tenant → GPU type → milli-GPUs, likewise; a job is within its quotas if it is on any type that
                 it accepts.
             remote_mb_price: price of a MB a day that a job reads from another region, in the unit of ``Job.costs``;
@@ -99,22 +96,22 @@ class Fleet(PlacingFleet):
             UsageError: servers that contradict one another, a quota that is no number of milli-GPUs, another
                 placement, or a sampling with a number out of range.
         """
-        for name, value in (("replicas", replicas), ("residency", residency), ("quotas", quotas)):
+        flat = None if isinstance(quotas, Quotas) else quotas
+        for name, value in (("replicas", replicas), ("residency", residency), ("quotas", flat)):
             optional(mapping_of(anything))(name, value)
         optional(mapping_of(mapping_of(anything)))("type_quotas", type_quotas)
         servers = servers_in(servers)
-        limits = Limits(
-            {tenant: whole(f"tenant {tenant}", "quota", mgpu) for tenant, mgpu in (quotas or {}).items()},
-            {
-                tenant: {kind: whole(f"tenant {tenant}", f"quota of {kind}", mgpu) for kind, mgpu in typed.items()}
-                for tenant, typed in (type_quotas or {}).items()
-            },
-        )
+        rights = quotas.copy() if isinstance(quotas, Quotas) else Quotas()
+        for tenant, mgpu in (flat or {}).items():
+            rights.set(tenant, None, Quota(whole(f"tenant {tenant}", "quota", mgpu)))
+        for tenant, typed in (type_quotas or {}).items():
+            for kind, mgpu in typed.items():
+                rights.set(tenant, kind, Quota(whole(f"tenant {tenant}", f"quota of {kind}", mgpu)))
         price = None if remote_mb_price is None else amount("the fleet", "remote_mb_price", remote_mb_price)
         mix = ArrivalMix(sound_sampling(sampling)) if by_loss(placement) else None
-        books = FleetInventory(servers, tiers_in(tiers), replicas or {}, residency or {}, price, mix)
+        books = FleetInventory(servers, tiers_in(tiers), replicas or {}, residency or {}, price, mix, quotas=rights)
         books.expect(jobs_in(expected))
-        self._begin(books, limits)
+        self._begin(books)
 
     @classmethod
     @checked(problem=a(JobPlacement))
@@ -135,7 +132,7 @@ class Fleet(PlacingFleet):
         """
         fleet = cls.__new__(cls)
         mix = mix_of(problem, sound_sampling(sampling)) if by_loss(placement) else None
-        fleet._begin(books_of(problem, tiers_in(tiers), mix), quotas_of(problem))
+        fleet._begin(books_of(problem, tiers_in(tiers), mix))
         return fleet
 
     @classmethod
@@ -145,7 +142,7 @@ class Fleet(PlacingFleet):
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise UsageError(f"from_bytes takes bytes, not a {type(data).__name__}")
         fleet = cls.__new__(cls)
-        fleet._begin(*decoded(bytes(data)))
+        fleet._begin(decoded(bytes(data)))
         return fleet
 
     @checked(job=a(Job), arrives=a_flag)
@@ -171,19 +168,17 @@ class Fleet(PlacingFleet):
         with self._lock:
             self._outside_round("a job is adopted")
             books, old = self._books, self._books.running.get(job.name)
-            tier = self._tier_of(job)
+            self._tier_of(job)
             held = holdings_of(job, shares, books)
-            shares = shares_of(job, shares, held)
-            over = over_quota(job, books, self._quotas, old)
-            running = Running(job, len(books.tiers) - 1 if over else tier, shares, over, books.started)
+            running = books.starting(job, shares_of(job, shares, held))
             if old is None or replace(running, number=old.number) != old or need_is_unknown(old, books):
                 if old is not None:
                     books.end(job.name)
                 books.hold(running, merged(held))
                 if old is None and arrives:
                     books.count_arrival(job)
-                touched = (*shares, *(() if old is None else old.shares))
-                self._versions.servers_changed(share.server for share in touched)
+                touched = (*running.shares, *(() if old is None else old.shares))
+                self._changed(share.server for share in touched)
             return tuple(server for server in running.servers if server in books.over_booked)
 
     @checked(job=a(Job))
@@ -220,19 +215,21 @@ class Fleet(PlacingFleet):
                 return old.shares
             mgpu = need_of(old, books)
             kind = books.servers[old.shares[0].server].gpu_type
-            over = over_quota(replace(job, gpu_types={kind: mgpu}), books, self._quotas, old)
-            tier = len(books.tiers) - 1 if over else books.tiers.index(job.tier)
+            right = books.right_of(job, {kind: job.tasks * mgpu})
+            if right is Right.OVER and job.tasks > old.job.tasks:
+                return Refused(job, BORROWS_TOO_MUCH, code="quota")
+            level = books.level_of(job, right)
             leaving = books.blocked | books.over_booked
             shares = (
                 shrunk(old, job.tasks, mgpu, leaving)
                 if job.tasks < old.job.tasks
-                else enlarged(replace(old, tier=max(tier, old.tier)), job.tasks, mgpu, books)
+                else enlarged(replace(old, tier=max(level, old.tier)), job.tasks, mgpu, books)
             )
             if shares is None:
                 words = f"the servers near it have no room for {job.tasks - old.job.tasks} further tasks"
                 return Refused(job, words, code="no-room")
-            books.swap(Running(job, tier, shares, over, old.number), holdings_of(job, shares, books), self._in_round)
-            self._versions.servers_changed({share.server: None for share in (*old.shares, *shares)})
+            books.swap(books.starting(job, shares, old.number), holdings_of(job, shares, books), self._in_round)
+            self._changed({share.server: None for share in (*old.shares, *shares)})
             return shares
 
     @checked(name=a_text)
@@ -241,7 +238,7 @@ class Fleet(PlacingFleet):
         with self._lock:
             servers = [share.server for share in self._shares_of(name)]
             self._books.end(name)
-            self._versions.servers_changed(servers)
+            self._changed(servers)
 
     @checked(gpu_hours=prices)
     def set_at_risk(self, gpu_hours: Mapping[str, float]) -> None:
@@ -257,7 +254,7 @@ class Fleet(PlacingFleet):
         with self._lock:
             servers = [share.server for name in gpu_hours for share in self._shares_of(name)]
             self._books.set_at_risk(gpu_hours)
-            self._versions.servers_changed(servers)
+            self._changed(servers)
 
     @checked(server=a_text)
     def fail(self, server: str) -> tuple[str, ...]:
@@ -281,7 +278,7 @@ class Fleet(PlacingFleet):
         with self._lock:
             self._jobs_on(server)
             self._books.take_again(server)
-            self._versions.servers_changed((server,))
+            self._changed((server,))
 
     @checked(server=a_text)
     def drain(self, server: str) -> Drained:
@@ -327,7 +324,7 @@ class Fleet(PlacingFleet):
                 self._versions.all_changed()
                 self._failures = NegativeCache(self._freed)
             else:
-                self._versions.servers_changed((server,))
+                self._changed((server,))
 
     @checked(server=a_text)
     def remove_server(self, server: str) -> None:
@@ -359,11 +356,18 @@ class Fleet(PlacingFleet):
     @checked(tenant=a_text, gpu_type=optional(a_text))
     def set_quota(self, tenant: str, mgpu: int | None, gpu_type: str | None = None) -> None:
         """The milli-GPUs that a tenant may use from now on, of one GPU type or (None) of all together; ``mgpu`` None
-        for no limit. Jobs that run keep their tier. Raises UsageError for what is no number of milli-GPUs."""
-        amount = None if mgpu is None else whole(f"tenant {tenant}", "quota", mgpu)
+        for no limit. Jobs that run come within or beyond it at once.
+
+        Raises:
+            UsageError: it is no number of milli-GPUs, or a round has not ended yet.
+        """
+        amount = None if mgpu is None else Quota(whole(f"tenant {tenant}", "quota", mgpu))
         with self._lock:
-            self._quotas.set(tenant, gpu_type, amount)
-            self._versions.rules_changed()
+            self._outside_round("a quota is changed")
+            quotas = self._books.ledger.quotas.copy()
+            quotas.set(tenant, gpu_type, amount)
+            self._books.set_quotas(quotas)
+            self._changed(())
 
     def _stop_taking(self, server: str, ended: tuple[str, ...]) -> None:
         """End these jobs and let the server take no more."""
@@ -371,4 +375,4 @@ class Fleet(PlacingFleet):
         for name in ended:
             self._books.end(name)
         self._books.stop_taking(server)
-        self._versions.servers_changed({server, *touched})
+        self._changed({server, *touched})

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from mast_opt.core.arguments import a_text, checked
+from mast_opt.core.arguments import a, a_text, checked
 from mast_opt.core.errors import NotRunning, UsageError
+from mast_opt.core.ledger import Right
+from mast_opt.core.quotas import Quotas
 from mast_opt.problems.job_placement.engine.feasibility import Request
 from mast_opt.problems.job_placement.engine.negative_cache import NegativeCache
 from mast_opt.problems.job_placement.engine.server_selection import LEAST_LOSS, TIGHT, Placement
@@ -17,11 +19,10 @@ from mast_opt.problems.job_placement.live_fleet.adoption import merged
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 from mast_opt.problems.job_placement.live_fleet.bid_versions import BidVersions
 from mast_opt.problems.job_placement.live_fleet.booking import booking_of
-from mast_opt.problems.job_placement.live_fleet.conversion import Limits, over_quota
 from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.problems.job_placement.live_fleet.multipart_bid import holdings_in
-from mast_opt.problems.job_placement.live_fleet.part_gangs import gangs_of
 from mast_opt.problems.job_placement.live_fleet.running_job import Running
+from mast_opt.problems.job_placement.live_fleet.running_jobs import Option
 from mast_opt.problems.job_placement.live_fleet.snapshot_format import decoded, difference, encoded
 from mast_opt.problems.job_placement.live_fleet.types import Job, Share
 
@@ -31,23 +32,21 @@ class Snapshot:
     """The state of a fleet at some time; opaque."""
 
     _books: FleetInventory
-    _quotas: Limits
     _fleet: object
 
 
 class FleetState:
     """State of a fleet, under one lock."""
 
-    def _begin(self, books: FleetInventory, quotas: Limits) -> None:
+    def _begin(self, books: FleetInventory) -> None:
         self._books = books
-        self._quotas = quotas
         self._failures = NegativeCache(self._freed)
         self._lock = threading.RLock()
         self._versions = BidVersions()
         self._origin = object()
         """Snapshots of this fleet have it too."""
         self._in_round = False
-        self._asked: tuple[Job, int, bool, tuple[Request, ...]] | None = None
+        self._asked: tuple[Job, int, tuple[Option, ...]] | None = None
         self._offered: tuple[Bid | None, Sequence[Placement] | None] = None, None
         """The last bid of ``place``, and where it is in positions: it is often committed next."""
 
@@ -89,21 +88,21 @@ class FleetState:
         afterwards.
         """
         with self._lock:
-            before = self._books, self._quotas, self._failures, self._versions, self._in_round
-            self._quotas, self._failures = self._quotas.copy(), NegativeCache(self._freed)
+            before = self._books, self._failures, self._versions, self._in_round
+            self._failures = NegativeCache(self._freed)
             self._versions = self._versions.trial()
             try:
                 with self._books.undoing():
                     yield
             finally:
-                self._books, self._quotas, self._failures, self._versions, self._in_round = before
+                self._books, self._failures, self._versions, self._in_round = before
                 self._asked = None
 
     def snapshot(self) -> Snapshot:
         """The state of the fleet, to come back to with ``restore``."""
         with self._lock:
             self._outside_round("a snapshot is taken")
-            return Snapshot(self._books.copy(), self._quotas.copy(), self._origin)
+            return Snapshot(self._books.copy(), self._origin)
 
     def snapshot_bytes(self) -> bytes:
         """The state of the fleet, to be stored: servers with their capacities, running jobs and what they hold, quotas,
@@ -113,7 +112,7 @@ class FleetState:
         with the version of its format and a digest, and holds numbers and texts only, no code.
         """
         snapshot = self.snapshot()
-        return encoded(snapshot._books, snapshot._quotas)
+        return encoded(snapshot._books)
 
     def restore(self, snapshot: Snapshot | bytes, *, other_fleet: bool = False) -> None:
         """Go back to a snapshot, quotas included; bids made before are stale.
@@ -128,7 +127,7 @@ class FleetState:
                 has changed then.
         """
         if isinstance(snapshot, (bytes, bytearray, memoryview)):
-            snapshot = Snapshot(*decoded(bytes(snapshot)), None)
+            snapshot = Snapshot(decoded(bytes(snapshot)), None)
         if not isinstance(snapshot, Snapshot):
             raise UsageError(f"restore takes a snapshot, not a {type(snapshot).__name__}")
         with self._lock:
@@ -137,7 +136,7 @@ class FleetState:
                 words = difference(self._books, snapshot._books)
                 if words:
                     raise UsageError(f"the snapshot is another fleet's: {words}; other_fleet=True takes it anyway")
-            self._books, self._quotas = snapshot._books.copy(), snapshot._quotas.copy()
+            self._books = snapshot._books.copy()
             self._failures = NegativeCache(self._freed)
             self._versions.all_changed()
 
@@ -195,19 +194,43 @@ class FleetState:
         if self._in_round:
             raise UsageError(f"{what} only between rounds; this one has not ended")
 
-    def _requests(self, job: Job) -> tuple[bool, tuple[Request, ...]]:
-        """Whether the job is over its tenant's quota, and the job, or each of its parts, as the kernels see it. The
-        last answer is kept: a bid is often committed next."""
+    def _options(self, job: Job) -> tuple[Option, ...]:
+        """Options of a job, see ``FleetInventory.options``. The last answer is kept: a bid is often committed next."""
         if self._asked is not None and self._asked[0] is job and self._asked[1] == self._versions.now:
-            return self._asked[2:]
-        tier = self._tier_of(job)
+            return self._asked[2]
+        self._tier_of(job)
         if job.name in self._books.place:
             raise UsageError(f"a job called {job.name} runs already; release it first, or choose another name")
-        over = over_quota(job, self._books, self._quotas)
-        tier = len(self._books.tiers) - 1 if over else tier
-        requests = tuple([self._books.request(gang, tier) for gang in gangs_of(job)])
-        self._asked = job, self._versions.now, over, requests
-        return over, requests
+        options = self._books.options(job)
+        self._asked = job, self._versions.now, options
+        return options
+
+    def _changed(self, servers: Iterable[str]) -> None:
+        """Count a change of these servers, and of those of jobs whose right has changed with it."""
+        self._versions.servers_changed((*servers, *self._books.take_touched()))
+
+    @property
+    def quotas(self) -> Quotas:
+        """The quotas of tenants, to be changed by ``set_quota`` only."""
+        return self._books.ledger.quotas
+
+    @checked(name=a_text)
+    def is_over_quota(self, name: str) -> bool:
+        """Whether a running job is beyond the quotas of its tenant now."""
+        return self._books.is_over_quota(name)
+
+    @checked(job=a(Job))
+    def importance_of(self, job: Job) -> int:
+        """The tier of a waiting job, or a number beyond all tiers if it would take its tenant over the quotas."""
+        return self._books.importance_of(self._books.level_of(job, self._books.best_right(job)))
+
+    def take_restood(self) -> tuple[str, ...]:
+        """The running jobs that have come within or beyond their tenant's quotas since the last call."""
+        if not self._books.restood:
+            return ()
+        with self._lock:
+            names, self._books.restood = self._books.restood, {}
+            return tuple(names)
 
     def _freed(self, request: Request) -> int:
         """Number of times that capacity has appeared that the request could use."""
@@ -220,13 +243,17 @@ class FleetState:
 
     def _commit(self, bid: Bid, placed: Sequence[Placement] | None = None) -> tuple[str, ...]:
         """``placed``: the bid in positions, by part; None where it comes from outside and has to be checked."""
-        over, requests = self._requests(bid.job)
-        tier = requests[0].tier
-        if (bid.over_quota, bid.tier) != (over, self._books.tiers[tier]):
-            raise UsageError(f"the bid for {bid.job.name} does not have the job's tier; ask for a new bid")
+        books, claimed = self._books, Right.BORROWED if bid.over_quota else Right.WITHIN
+        option = next((one for one in self._options(bid.job) if one.right is claimed), None)
+        other_tier = UsageError(f"the bid for {bid.job.name} does not have the job's tier; ask for a new bid")
+        if option is None or bid.tier != (books.tiers[-1] if bid.over_quota else bid.job.tier):
+            raise other_tier
+        requests = option.requests
         if placed is None:
-            placed = booking_of(bid, requests, self._books)
-        running = Running(bid.job, tier, bid.shares, over, self._books.started)
+            placed = booking_of(bid, requests, books)
+        running = books.starting(bid.job, bid.shares)
+        if running.over_quota != bid.over_quota:
+            raise other_tier
         touched = [share.server for share in bid.shares]
         touched += [share.server for name in bid.victims for share in self._shares_of(name)]
         if bid.job.parts:
@@ -234,5 +261,5 @@ class FleetState:
             self._books.start_parts(running, held, bid.victims, self._in_round)
         else:
             self._books.start(running, requests[0], placed[0], bid.victims, self._in_round)
-        self._versions.servers_changed(touched)
+        self._changed(touched)
         return bid.victims

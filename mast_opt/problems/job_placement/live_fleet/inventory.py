@@ -88,11 +88,11 @@ class FleetInventory(RunningJobs):
         rows: Sequence[Share] | Sequence[Holding],
     ) -> None:
         job, places = running.job, np.array([self.place[name] for name in victims], np.int64)
-        limit = running.tier if running.stoppable else 0
+        limit = self.limit_of(running)
         stopped: list[Stopped] = []
         if self._undo is not None:
             for place in places.tolist():
-                last = last_tier_of_victim(self.state, place) if fresh else len(self.tiers) - 1
+                last = last_tier_of_victim(self.state, place) if fresh else self.ranks.levels - 1
                 stopped.append(Stopped.of(self.state, place, last))
         at = booked(places, limit, cost_of(job))
         if at < 0:
@@ -106,6 +106,7 @@ class FleetInventory(RunningJobs):
         for name in victims:
             self._forget(name)
         self._enter(running, at)
+        self._follow_rights()
         self.started += 1
         if self._count_arrival(job):
             self.draw()
@@ -118,6 +119,7 @@ class FleetInventory(RunningJobs):
             for one, held in zip(reversed(ended), reversed(stopped)):
                 self._enter(one, held.place)
                 self._in_order = False
+            self._follow_rights()
 
         return undo
 
@@ -126,6 +128,7 @@ class FleetInventory(RunningJobs):
         at = self.place[name]
         self._stop(at)
         self._forget(name)
+        self._follow_rights()
 
     def _stop(self, at: int) -> None:
         last = last_tier_of(self.state, at)
@@ -135,6 +138,7 @@ class FleetInventory(RunningJobs):
             def undo() -> None:
                 held.resume(self.state)
                 self._enter(running, at)
+                self._follow_rights()
                 self._in_order = False
 
             self._undo.append(undo)
@@ -145,6 +149,7 @@ class FleetInventory(RunningJobs):
         at = self._hold(running, held, False)
         self._undoing(self._unstarted(running, at, [], []))
         self._enter(running, at)
+        self._follow_rights()
         self.started += 1
         self._check_booking(one.server for one in held)
 
@@ -154,7 +159,7 @@ class FleetInventory(RunningJobs):
         at = int(new_job(self.state, tier, limit, cost, fresh))
         for one in held:
             new_row(self.state, at, self.position[one.server], one.cpu_mcores, one.memory_mib, one.device)
-        start(self.state, at, tier if fresh else len(self.tiers) - 1)
+        start(self.state, at, tier if fresh else self.ranks.levels - 1)
         return at
 
     def swap(self, running: Running, held: tuple[Holding, ...], fresh: bool) -> None:
@@ -166,6 +171,7 @@ class FleetInventory(RunningJobs):
         stop(self.state, at, last)
         self._put(old, running)
         self._hold(running, held, fresh)
+        self._follow_rights()
         if before is not None:
             self._undo_swap(old, running, before)
         servers = {one.server: None for one in (*old.shares, *running.shares)}
@@ -174,15 +180,16 @@ class FleetInventory(RunningJobs):
         self._check_booking(servers)
 
     def _put(self, old: Running, new: Running) -> None:
-        self._count(old, -1)
-        self._count(new, 1)
+        self.ledger.remove(old.job.name)
         self._running[new.job.name] = new
+        self._hold_in_ledger(new)
 
     def _undo_swap(self, old: Running, new: Running, before: Stopped) -> None:
         def undo() -> None:
             stop(self.state, before.place, last_tier_of(self.state, before.place))
             before.resume(self.state)
             self._put(new, old)
+            self._follow_rights()
 
         self._undoing(undo)
 
@@ -196,12 +203,15 @@ class FleetInventory(RunningJobs):
 
     def _enter(self, running: Running, at: int) -> None:
         name = running.job.name
-        self._count(running, 1)
         self._running[name], self.place[name], self.name[at] = running, at, name
+        self._hold_in_ledger(running)
 
     def _strike(self, name: str) -> None:
         self._late_risks.pop(name, None)
-        self._count(self._running.pop(name), -1)
+        self._late_rights.pop(name, None)
+        self.restood.pop(name, None)
+        del self._running[name]
+        self.ledger.remove(name)
         del self.name[self.place.pop(name)]
 
     def _forget(self, name: str) -> None:
@@ -241,6 +251,11 @@ class FleetInventory(RunningJobs):
         self.state.free_places[N_ROUND] = 0
         settle(self.state)
         self.freed += 1
+        names, self._late_rights = self._late_rights, {}
+        before = {name: was for name in names if (was := self._restand(name)) is not None}
+        if before:
+            self._undoing(lambda: self._late_rights.update(names))
+            self._undoing(lambda: self._running.update(before))
 
     def set_replicas(self, dataset: str, regions: Collection[str]) -> None:
         """The regions that hold a dataset from now on."""

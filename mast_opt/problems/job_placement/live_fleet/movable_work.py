@@ -59,7 +59,7 @@ class MovableWork:
         need = self.need[m].tolist()
         mgpu, region = np.full(len(books.types), -1, np.int64), np.zeros(len(books.regions), np.bool_)
         mgpu[need[TYPE]], region[need[REGION]] = need[MGPU], True
-        last = len(books.tiers) - 1
+        last = books.ranks.levels - 1
         return Request(mgpu, region, need[CORES], need[MIB], need[TASKS], int(self.level[m]), SERVER, last)
 
     def costs(self, budget: MoveBudget) -> Ints:

@@ -53,9 +53,9 @@ class MovingFleet(FleetState):
                     raise UsageError(f"a job called {job.name} runs already; it cannot wait as well")
             if len({job.name for job in jobs}) < len(jobs):
                 raise UsageError("waiting: expected each job once")
-            books, quotas, versions = self._books.copy(), self._quotas.copy(), self._versions
+            books, versions = self._books.copy(), self._versions
             version, fleet = versions.now, versions.name
-        return Defragmentation(books, quotas, movable_work(books, movable), budget).plan(jobs, version, fleet)
+        return Defragmentation(books, movable_work(books, movable), budget).plan(jobs, version, fleet)
 
     @checked(plan=a(MovePlan))
     def apply(self, plan: MovePlan) -> None:
@@ -118,4 +118,4 @@ class MovingFleet(FleetState):
         if any(share.server in books.blocked for share in move.target):
             raise UsageError(f"{owner}: its target takes no work")
         books.swap(replace(running, shares=move.target), held, False)
-        self._versions.servers_changed(share.server for share in (*move.source, *move.target))
+        self._changed(share.server for share in (*move.source, *move.target))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mast_opt.core.ledger import Right
 from mast_opt.core.units import MILLI
 from mast_opt.problems.job_placement.engine.best_bid import BestBid
 from mast_opt.problems.job_placement.engine.feasibility import Request
@@ -42,24 +43,27 @@ def best_bid_for_parts(
     return PartSearch(books.state, books.layout, requests, within, price, offer, fresh).best()
 
 
-def multipart_bid(found: PartsBid, job: Job, over: bool, books: FleetInventory, version: int, fleet: str) -> Bid:
+def multipart_bid(found: PartsBid, job: Job, books: FleetInventory, version: int, fleet: str) -> Bid:
     """A bid in names; ``conversion.bid_of`` for a job of several parts."""
     layout, offers = books.layout, found.by_part
     tiers = [offer.threshold for offer in offers if offer.threshold is not None]
     group = offers[0].group
     region = int(layout.group_region[group])
     placed = list(zip(job.parts, offers))
+    shares = tuple(share for part, offer in placed for share in shares_in(books, offer.placed, part.name))
+    right = books.right_of(job, books.amounts(shares))
     return Bid(
         job=job,
-        tier=books.tiers[-1] if over else job.tier,
-        over_quota=over,
+        tier=job.tier if right is Right.WITHIN else books.tiers[-1],
+        over_quota=right is not Right.WITHIN,
         region=books.region_names[region],
         cluster=books.cluster_names[int(layout.group_cluster[group])],
         gpu_type=books.type_names[int(layout.group_type[group])],
-        shares=tuple(share for part, offer in placed for share in shares_in(books, offer.placed, part.name)),
+        shares=shares,
         level=WHOLE_JOB_LEVELS[level_of(np.concatenate([offer.placed.server for offer in offers]), layout)],
         victims=books.names_of(found.victims),
-        victim_tier=books.tiers[min(tiers)] if tiers else None,
+        victim_tier=books.tier_of(min(tiers)) if tiers else None,
+        victim_rank=books.importance_of(min(tiers)) if tiers else None,
         gpu_hours_lost=found.cost // VICTIM / MILLI,
         price=found.price,
         load=load_of(books.state, region),

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mast_opt.core.arguments import a, a_flag, checked, texts
 from mast_opt.core.errors import StaleBid, UsageError
+from mast_opt.core.ledger import Right
 from mast_opt.problems.job_placement.engine.best_bid import BestBid
 from mast_opt.problems.job_placement.engine.feasibility import Request
 from mast_opt.problems.job_placement.engine.part_search import close_servers
@@ -27,7 +28,11 @@ from mast_opt.problems.job_placement.live_fleet.multipart_bid import (
     multipart_bid,
     why_no_part,
 )
+from mast_opt.problems.job_placement.live_fleet.running_jobs import Option
 from mast_opt.problems.job_placement.live_fleet.types import Job
+from mast_opt.problems.job_placement.units import Bools
+
+BORROWS_TOO_MUCH = "its tenant may not borrow so much beyond its quota"
 
 
 class PlacingFleet(MovingFleet):
@@ -80,14 +85,29 @@ class PlacingFleet(MovingFleet):
         Args:
             some: not every place is asked, so that a refusal says nothing about the next call.
         """
-        over, requests = self._requests(job)
-        if regions is not None:
-            asked = requests[0].open & self._books.regions_in(regions)
+        options = self._options(job)
+        open_to = None if regions is None else self._books.regions_in(regions)
+        best: tuple[Bid | Refused, Sequence[Placement] | None] = Refused(job, BORROWS_TOO_MUCH, code="quota"), None
+        for number, option in enumerate(options):
+            found = self._answer_by(option, job, open_to, some=some, preempt=preempt)
+            if isinstance(found[0], Bid) and not found[0].victims:  # nobody stops for work that could start without
+                return found
+            if number == 0 or (isinstance(found[0], Bid) and isinstance(best[0], Refused)):
+                best = found
+        return best
+
+    def _answer_by(
+        self, option: Option, job: Job, open_to: Bools | None, *, some: bool, preempt: bool
+    ) -> tuple[Bid | Refused, Sequence[Placement] | None]:
+        """The answer by one of the rights by which a job could start. ``open_to`` [R]: the only regions asked."""
+        requests = option.requests
+        if open_to is not None:
+            asked = requests[0].open & open_to
             if requests[0].open.any() and not asked.any():
                 return Refused(job, "none of the regions that are asked holds all of its data", code="regions"), None
             requests = tuple(request._replace(open=asked) for request in requests)
         if job.parts:
-            return self._place_parts(job, over, requests, some=some, preempt=preempt), None
+            return self._place_parts(job, option.right, requests, some=some, preempt=preempt), None
         (request,) = requests
         if self._failures.known(request):
             return Refused(job, *why_not(self._books, job, request), remembered=True), None
@@ -97,7 +117,7 @@ class PlacingFleet(MovingFleet):
             if not some:
                 self._failures.remember(request)
             return Refused(job, *_without_stops(why_not(self._books, job, request), preempt=preempt)), None
-        bid = bid_of(offer, job, over, price, self._books, self._versions.now, self._versions.name)
+        bid = bid_of(offer, job, option.right, price, self._books, self._versions.now, self._versions.name)
         return bid, (offer.placed,)
 
     @checked(job=a(Job))
@@ -115,19 +135,12 @@ class PlacingFleet(MovingFleet):
         """The best bid of every region that has one: first the one that ``place`` gives, then the others by
         ``Bid.key``, in which the loss of value does not count."""
         with self._lock:
-            over, requests = self._requests(job)
-            found, price = list[Bid](), self._books.price_of(job)
-            for region in np.flatnonzero(requests[0].open).tolist():
-                only = np.zeros_like(requests[0].open)
+            found, options = list[Bid](), self._options(job)
+            for region in np.flatnonzero(options[0].requests[0].open if options else ()).tolist():
+                only = np.zeros(len(self._books.regions), np.bool_)
                 only[region] = True
-                here = tuple(request._replace(open=only) for request in requests)
-                if job.parts:
-                    bid = self._bid_for_parts(job, over, here)
-                    found += [] if bid is None else [bid]
-                    continue
-                offer = self._search(here[0], price)
-                if offer is not None:
-                    found.append(bid_of(offer, job, over, price, self._books, self._versions.now, self._versions.name))
+                here = [bid for option in options if (bid := self._bid_by(option, job, only)) is not None]
+                found += [next((bid for bid in here if not bid.victims), here[0])] if here else []
             if len(found) > 1:
                 best, _ = self._answer(job, None)
                 found.sort(key=lambda bid: (bid != best, bid.key))
@@ -159,16 +172,36 @@ class PlacingFleet(MovingFleet):
     def explain(self, job: Job) -> tuple[ClusterReport, ...]:
         """Explain, for each cluster, the first constraint that rules a job out, or what admitting it there takes."""
         with self._lock:
-            _, requests = self._requests(job)
-            return explain_parts(self._books, job, requests) if job.parts else explain(self._books, job, requests[0])
+            books = self._books
+            reports = [
+                explain_parts(books, job, option.requests) if job.parts else explain(books, job, option.requests[0])
+                for option in self._options(job)
+            ]
+            if not reports:
+                return tuple(ClusterReport(name, False, BORROWS_TOO_MUCH, "quota") for name in books.cluster_names)
+            return tuple(
+                min(same, key=lambda one: (not one.fits, one.code == "victims", one.code == "gpu-type"))
+                for same in zip(*reports, strict=True)
+            )
+
+    def _bid_by(self, option: Option, job: Job, only: Bools) -> Bid | None:
+        """The best bid in the regions ``only`` [R] by one of the rights by which a job could start."""
+        here = tuple(request._replace(open=only) for request in option.requests)
+        if job.parts:
+            return self._bid_for_parts(job, option.right, here)
+        price = self._books.price_of(job)
+        offer = self._search(here[0], price)
+        if offer is None:
+            return None
+        return bid_of(offer, job, option.right, price, self._books, self._versions.now, self._versions.name)
 
     def _place_parts(
-        self, job: Job, over: bool, requests: tuple[Request, ...], *, some: bool, preempt: bool
+        self, job: Job, right: Right, requests: tuple[Request, ...], *, some: bool, preempt: bool
     ) -> Bid | Refused:
         alone = [not self._failures.known(request) for request in requests]
         remembered = not all(alone)
         if not remembered:
-            bid = self._bid_for_parts(job, over, requests, preempt=preempt)
+            bid = self._bid_for_parts(job, right, requests, preempt=preempt)
             if bid is not None:
                 return bid
             for at, request in enumerate(requests):
@@ -180,11 +213,15 @@ class PlacingFleet(MovingFleet):
         return Refused(job, *reason, remembered=remembered, part=part)
 
     def _bid_for_parts(
-        self, job: Job, over: bool, requests: tuple[Request, ...], *, preempt: bool = True
+        self, job: Job, right: Right, requests: tuple[Request, ...], *, preempt: bool = True
     ) -> Bid | None:
+        """The best bid that holds what it takes by this right, or by a better one."""
         books, versions = self._books, self._versions
         found = best_bid_for_parts(books, job, requests, self._style, self._in_round, preempt=preempt)
-        return None if found is None else multipart_bid(found, job, over, books, versions.now, versions.name)
+        if found is None:
+            return None
+        bid = multipart_bid(found, job, books, versions.now, versions.name)
+        return bid if books.right_of(job, books.amounts(bid.shares)) <= right else None
 
     def _search(self, request: Request, price: NDArray[np.float64] | None, *, preempt: bool = True) -> BestBid | None:
         books = self._books

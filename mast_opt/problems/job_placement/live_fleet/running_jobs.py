@@ -5,19 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
-from typing import Self
+from dataclasses import replace
+from typing import NamedTuple, Self
 
 import numpy as np
 
+from mast_opt.core.ledger import Ledger, Ranks, Reclaim, Right
+from mast_opt.core.quotas import Quotas
 from mast_opt.problems.job_placement.engine.arrival_mix import ArrivalMix, Arrivals
 from mast_opt.problems.job_placement.engine.capacity_ledger import (
     block,
     load,
+    set_price,
 )
+from mast_opt.problems.job_placement.engine.feasibility import Request
 from mast_opt.problems.job_placement.engine.limits import DEFAULT_LIMITS, SearchLimits
 from mast_opt.problems.job_placement.engine.state import (
+    J_COST,
+    J_FRESH,
     J_ROW,
     J_STACK,
+    J_TIER,
     L_AFTER,
     L_CPU,
     L_JOB,
@@ -37,10 +45,23 @@ from mast_opt.problems.job_placement.engine.state import (
 )
 from mast_opt.problems.job_placement.engine.state_allocation import copied, empty_state, grown, valued
 from mast_opt.problems.job_placement.engine.stopped_job import restore_values
+from mast_opt.problems.job_placement.live_fleet.part_gangs import gangs_of
 from mast_opt.problems.job_placement.live_fleet.running_job import Holding, Places, Running, cost_of
 from mast_opt.problems.job_placement.live_fleet.server_inventory import ServerInventory, changed
-from mast_opt.problems.job_placement.live_fleet.types import Server, Share
+from mast_opt.problems.job_placement.live_fleet.types import Job, Server, Share
+from mast_opt.problems.job_placement.quota_standing import best_right
 from mast_opt.problems.job_placement.units import GPU, WHOLE, Bools
+
+ALLOWED = (Right.WITHIN, Right.BORROWED)
+"""The rights by which work may start, the best first."""
+
+
+class Option(NamedTuple):
+    """A right by which a job could start."""
+
+    right: Right
+    requests: tuple[Request, ...]
+    """The job, or each of its parts."""
 
 
 class RunningJobs(ServerInventory):
@@ -55,9 +76,20 @@ class RunningJobs(ServerInventory):
         remote_mb_price: float | None = None,
         mix: ArrivalMix | None = None,
         limits: SearchLimits = DEFAULT_LIMITS,
+        quotas: Quotas | None = None,
+        reclaim: Reclaim = Reclaim.ANY,
     ) -> None:
         super().__init__(servers, replicas, residency, remote_mb_price)
         self.tiers = tiers
+        self.ledger = Ledger(quotas)
+        """Holdings of the jobs of tenants, and their rights."""
+        self.ranks = Ranks(len(tiers), bool(quotas), reclaim)
+        self.restood: dict[str, None] = {}
+        """Running jobs whose right has changed since somebody looked."""
+        self._touched: list[str] = []
+        """The servers of those whose right has changed since the last operation."""
+        self._late_rights: dict[str, None] = {}
+        """Jobs that began in this round, whose right has changed since."""
         self.mix = mix
         """Mix of the arrivals so far; None where loss of value does not decide between servers."""
         self.limits = limits
@@ -76,7 +108,6 @@ class RunningJobs(ServerInventory):
         self.over_booked: set[str] = set()
         """Servers on which more runs than they have; they take no work either, lest negative room enter the totals."""
         self.state: EngineState
-        self._used: dict[tuple[str, str | None], int] = {}
         self._in_order = True
         """Whether ``running`` and ``place`` are in the order in which jobs started."""
         self._undo: list[Callable[[], None]] | None = None
@@ -123,14 +154,16 @@ class RunningJobs(ServerInventory):
         self._running = dict(running)
         self.started = 1 + max((one.number for one in running.values()), default=-1)
         for one in running.values():
-            self._count(one, 1)
+            self._hold_in_ledger(one)
+        self._follow_rights()
+        self.restood, self._touched = {}, []
         self._load(held, places)
         self.draw()
 
     def _load(self, held: Mapping[str, tuple[Holding, ...]], places: Places | None) -> None:
         size = 2 * len(held) + 64 if places is None else len(places.job) + len(places.free)
         supply = self.supply[self.layout.position]
-        self.state = empty_state(self.layout, supply, len(self.tiers), size, 4 * len(held) + 256)
+        self.state = empty_state(self.layout, supply, self.ranks.levels, size, 4 * len(held) + 256)
         if places is not None:
             self.state.job[J_STACK, :size] = [*places.free, *reversed(places.job)]
         jobs = [self._job_row(self.running[name]) for name in held]
@@ -172,15 +205,20 @@ class RunningJobs(ServerInventory):
         return Places(tuple(self.place[name] for name in names), tuple(free), rows)
 
     def _job_row(self, running: Running) -> tuple[int, int, int]:
-        tier = running.tier
-        return tier, tier if running.stoppable else 0, cost_of(running.job)
+        return running.tier, self.limit_of(running), cost_of(running.job)
+
+    def limit_of(self, running: Running) -> int:
+        """Work of levels below this may stop a running job; 0 if none may."""
+        tier, right = self.tiers.index(running.job.tier), Right.BORROWED if running.over_quota else Right.WITHIN
+        return self.ranks.limit(tier, right, preemptible=running.job.preemptible)
 
     def copy(self) -> Self:
         """Books that can go their own way."""
         twin = copy(self)
         twin._running, twin.place, twin.name = dict(self.running), dict(self.place), dict(self.name)
         twin._late_risks = {}
-        twin._used, twin._open, twin._asked = dict(self._used), dict(self._open), {}
+        twin.ledger, twin._open, twin._asked = self.ledger.copy(), dict(self._open), {}
+        twin.restood, twin._touched, twin._late_rights = {}, [], {}
         twin.blocked, twin.over_booked, twin.replicas = set(self.blocked), set(self.over_booked), dict(self.replicas)
         twin.mix = None if self.mix is None else self.mix.copy()
         twin.state, twin.freed, twin._undo = copied(self.state), self.freed.copy(), None
@@ -198,22 +236,146 @@ class RunningJobs(ServerInventory):
             self._in_order = True
         return tuple(self._running)
 
-    def used_by(self, tenant: str, gpu_type: str | None = None) -> int:
-        """Milli-GPUs of one type (None: of all) that the tenant's running jobs hold, less those over its quota."""
-        return self._used.get((tenant, gpu_type), 0)
-
     def load_of(self, region: int) -> float:
         """Share of the region's GPUs in use."""
         every = int(self.state.region[R_MGPU, region])
         return int(self.state.region[R_USED, region]) / every if every else 0.0
 
-    def _count(self, running: Running, sign: int) -> None:
+    # --- quotas ---
+
+    def amounts(self, shares: Iterable[Share]) -> dict[str, int]:
+        """Milli-GPUs of each type that shares hold."""
+        found: dict[str, int] = {}
+        for share in shares:
+            kind = self.servers[share.server].gpu_type
+            found[kind] = found.get(kind, 0) + sum(share.gpus.values())
+        return found
+
+    def right_of(self, job: Job, amounts: Mapping[str, int]) -> Right:
+        """Right by which a job would hold so much of each type, in the place of what runs under its name."""
+        old, tier = self._running.get(job.name), self.tiers.index(job.tier)
+        if old is None or not self.ledger.is_limited(job.tenant):
+            return self.ledger.right(job.tenant, tier, amounts)
+        self.ledger.remove(job.name)
+        right = self.ledger.right(job.tenant, tier, amounts)
+        self._hold_in_ledger(old)
+        self.ledger.take_changes()
+        return right
+
+    def level_of(self, job: Job, right: Right) -> int:
+        """The level at which a job stands by some right."""
+        return self.ranks.level(self.tiers.index(job.tier), right)
+
+    def starting(self, job: Job, shares: tuple[Share, ...], number: int | None = None) -> Running:
+        """A job as it runs there, in the place of what runs under its name. ``number``: None for the next one."""
+        right = Right.WITHIN
+        if self.ledger.is_limited(job.tenant):
+            right = self.right_of(job, self.amounts(shares))
+        number = self.started if number is None else number
+        return Running(job, self.level_of(job, right), shares, right is not Right.WITHIN, number)
+
+    def is_over_quota(self, name: str) -> bool:
+        """Whether a running job is beyond the quotas of its tenant."""
+        return self._running[name].over_quota
+
+    def best_right(self, job: Job) -> Right:
+        """Best right by which a job that does not run could start."""
+        if not self.ledger.is_limited(job.tenant):
+            return Right.WITHIN
+        asked = [self._asked_by_type(gang) for gang in gangs_of(job)]
+        return best_right(self.ledger, job.tenant, self.tiers.index(job.tier), asked)[0]
+
+    def options(self, job: Job) -> tuple[Option, ...]:
+        """The rights by which a job could start, the best first, with the job, or each of its parts, as the kernels see
+        it on the types where it has that right. None if its tenant may not hold so much."""
+        gangs = gangs_of(job)
+        if not self.ledger.is_limited(job.tenant):
+            return (self._option(job, Right.WITHIN, gangs),)
+        if len(gangs) > 1:
+            best = self.best_right(job)
+            return tuple(self._option(job, right, gangs) for right in ALLOWED if right >= best)
+        by_type = {kind: self.right_of(job, {kind: mgpu}) for kind, mgpu in self._asked_by_type(gangs[0]).items()}
+        rights = set(by_type.values()) or {Right.WITHIN}
+        return tuple(
+            self._option(job, right, gangs, [kind for kind, other in by_type.items() if other is not right])
+            for right in ALLOWED
+            if right in rights
+        )
+
+    def _option(self, job: Job, right: Right, gangs: tuple[Job, ...], closed: Iterable[str] = ()) -> Option:
+        level, requests = self.level_of(job, right), []
+        for gang in gangs:
+            request = self.request(gang, level)
+            if closed:
+                mgpu = request.mgpu.copy()
+                mgpu[[self.types[kind] for kind in closed]] = -1
+                request = request._replace(mgpu=mgpu)
+            requests.append(request)
+        return Option(right, tuple(requests))
+
+    def _asked_by_type(self, gang: Job) -> dict[str, int]:
+        """Milli-GPUs that all tasks take on each type of the fleet that they accept."""
+        needs = dict.fromkeys(self.types, gang.mgpu) if gang.gpu_types is None else gang.gpu_types
+        return {kind: gang.tasks * mgpu for kind, mgpu in needs.items() if kind in self.types}
+
+    def _hold_in_ledger(self, running: Running) -> None:
         job = running.job
-        if job.tenant and not running.over_quota:
-            for share in running.shares:
-                mgpu = sign * sum(share.gpus.values())
-                for key in ((job.tenant, None), (job.tenant, self.servers[share.server].gpu_type)):
-                    self._used[key] = self._used.get(key, 0) + mgpu
+        tier, amounts = self.tiers.index(job.tier), self.amounts(running.shares) if job.tenant else {}
+        self.ledger.add(job.name, job.tenant, tier, running.number, amounts)
+
+    def _follow_rights(self) -> None:
+        """Let running jobs stand where the ledger has them. Those that began in this round do when it ends."""
+        for name in self.ledger.take_changes():
+            if name in self.place and self.state.job[J_FRESH, self.place[name]]:
+                self._late_rights[name] = None
+            else:
+                self._restand(name)
+
+    def _restand(self, name: str) -> Running | None:
+        """Let a job stand where the ledger has it; returns what it was before, None if it stood there already."""
+        old, right = self._running[name], self.ledger.standing(name)
+        over = right is not Right.WITHIN
+        if over == old.over_quota:
+            return None
+        level = self.ranks.level(self.tiers.index(old.job.tier), right)
+        new = self._running[name] = replace(old, tier=level, over_quota=over)
+        self.restood[name] = None
+        self._touched += old.servers
+        if name in self.place:
+            self._set_rank(new)
+            for position in self.positions_of(name):
+                self.capacity_appeared(position)
+        return old
+
+    def take_touched(self) -> list[str]:
+        """The servers of jobs whose right has changed since the last call."""
+        touched, self._touched = self._touched, []
+        return touched
+
+    def tier_of(self, level: int) -> int:
+        """The tier that counts at a level: of work that borrows, the lowest one."""
+        return self.tiers[min(level, len(self.tiers) - 1)]
+
+    def importance_of(self, level: int) -> int:
+        """A number like that of a tier, which goes on beyond the lowest tier for levels of work that borrows."""
+        return self.tiers[level] if level < len(self.tiers) else self.tiers[-1] + 1 + level - len(self.tiers)
+
+    def _set_rank(self, running: Running) -> None:
+        at = self.place[running.job.name]
+        self.state.job[J_TIER, at] = running.tier
+        places = np.array([at], np.int64)
+        set_price(self.state, places, self.limit_of(running), self.state.job[J_COST, places])
+
+    def set_quotas(self, quotas: Quotas) -> None:
+        """The quotas from now on; outside rounds. Raises UsageError, with nothing changed, for quotas that contradict
+        one another."""
+        old = self.ledger.quotas
+        self.ledger.set_quotas(quotas)
+        self._undoing(self._follow_rights)
+        self._undoing(lambda: self.ledger.set_quotas(old))
+        if quotas and not self.ranks.quotas:
+            self._lay_out_again(lambda: setattr(self, "ranks", replace(self.ranks, quotas=True)))
+        self._follow_rights()
 
     def positions_of(self, name: str) -> list[int]:
         """The servers that a running job holds something on."""
@@ -273,14 +435,18 @@ class RunningJobs(ServerInventory):
             self._undoing(lambda: block(self.state, at, blocked))
             self._undoing(lambda: self._set_supply_of(old))
             return False
+        self._lay_out_again(lambda: self._lay_out({**self.servers, server.name: server}))
+        return True
+
+    def _lay_out_again(self, change: Callable[[], None]) -> None:
+        """Make a change to which the arrays have to be fitted, with the running jobs where they were."""
         places = self.places()
         held = {name: self.holdings(name) for name in self.names()}
         arrivals = Arrivals(self.state.sample, self.state.demand)
         self._undoing_attributes()
-        self._lay_out({**self.servers, server.name: server})
+        change()
         self._load(held, places)
         self.value_by(arrivals)
-        return True
 
     def _set_supply_of(self, server: Server) -> None:
         old, at, state = self.servers[server.name], self.position[server.name], self.state
@@ -353,11 +519,12 @@ class RunningJobs(ServerInventory):
         """All that changes within is undone at the end, last changes first, at a cost in proportion to what changed."""
         saved = {
             name: getattr(self, name)
-            for name in ("mix", "freed", "blocked", "over_booked", "started", "limits", "_undo")
+            for name in ("mix", "freed", "blocked", "over_booked", "started", "limits", "_late_rights", "_undo")
         }
         log: list[Callable[[], None]] = []
         self._undo, self.freed = log, self.freed.copy()
         self.blocked, self.over_booked = set(self.blocked), set(self.over_booked)
+        self._late_rights = dict(self._late_rights)
         self.mix = None if self.mix is None else self.mix.copy()
         try:
             yield

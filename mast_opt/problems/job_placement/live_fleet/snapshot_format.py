@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from mast_opt.core.errors import UsageError
+from mast_opt.core.ledger import Reclaim
+from mast_opt.core.quota_tree import Quota
+from mast_opt.core.quotas import Quotas
 from mast_opt.problems.job_placement.engine.arrival_mix import ArrivalMix, Arrivals, Shape
 from mast_opt.problems.job_placement.engine.limits import FillSampling, SearchLimits
 from mast_opt.problems.job_placement.live_fleet.adoption import merged
 from mast_opt.problems.job_placement.live_fleet.booking import devices_of
-from mast_opt.problems.job_placement.live_fleet.conversion import Limits
 from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.problems.job_placement.live_fleet.part_gangs import amounts_of
 from mast_opt.problems.job_placement.live_fleet.running_job import Holding, Places, Running
@@ -27,7 +29,10 @@ from mast_opt.problems.job_placement.live_fleet.settings import sound_limits, so
 from mast_opt.problems.job_placement.live_fleet.types import Job, Part, Server, Share, whole
 
 MAGIC = b"mast-opt fleet\n"
-VERSION = 3
+VERSION = 4
+READ = (3, VERSION)
+"""Versions that are read. Up to 3, quotas were flat, and jobs had their rights from when they started."""
+FLAT = 3
 HEAD, DIGEST = len(MAGIC) + 4, 32
 """Bytes of magic and version, and of the digest."""
 SERVER_FIELDS = ("name", "region", "cluster", "rack", "gpu_type", "gpus", "cpu_mcores", "memory_mib")
@@ -40,9 +45,9 @@ JOB_FIELDS = (
 PART_FIELDS = ("name", "tasks", "mgpu", "cpu_mcores", "memory_mib", "gpu_types", "within")
 
 
-def encoded(books: FleetInventory, quotas: Limits) -> bytes:
+def encoded(books: FleetInventory) -> bytes:
     """The state of a fleet outside rounds as bytes."""
-    text = json.dumps(_content(books, quotas), separators=(",", ":"), ensure_ascii=False, default=_plain)
+    text = json.dumps(_content(books), separators=(",", ":"), ensure_ascii=False, default=_plain)
     content, head = zlib.compress(text.encode(), 6), MAGIC + VERSION.to_bytes(4, "big")
     return head + _digest(head + content) + content
 
@@ -58,7 +63,7 @@ def _plain(value: object) -> object:
     return dict(value) if isinstance(value, Mapping) else index(value)  # type: ignore[arg-type]
 
 
-def _content(books: FleetInventory, quotas: Limits) -> dict[str, Any]:
+def _content(books: FleetInventory) -> dict[str, Any]:
     places, names = books.places(), books.names()
     number = {name: at for at, name in enumerate(books.servers)}
     mix = books.mix
@@ -70,8 +75,11 @@ def _content(books: FleetInventory, quotas: Limits) -> dict[str, Any]:
         "remote_mb_price": books.remote_mb_price,
         "search_limits": books.limits,
         "blocked": books.blocked,
-        "quotas": quotas.total,
-        "type_quotas": quotas.typed,
+        "quotas": [
+            [name, key, one.nominal, one.borrowing, one.lending, parent]
+            for name, key, one, parent in books.ledger.quotas.rows()
+        ],
+        "reclaim": books.ranks.reclaim,
         "mix": None
         if mix is None
         else {
@@ -83,7 +91,7 @@ def _content(books: FleetInventory, quotas: Limits) -> dict[str, Any]:
             "demand": books.state.demand.tolist(),
         },
         "jobs": [_fields(books.running[name].job) for name in names],
-        "runs": [[one.tier, one.over_quota, one.number] for one in map(books.running.__getitem__, names)],
+        "numbers": [books.running[name].number for name in names],
         "shares": [
             [
                 [number[share.server], share.tasks, *amounts, list(share.gpus.items()), share.part]
@@ -115,24 +123,26 @@ def _amounts(books: FleetInventory, name: str) -> list[tuple[int, int]]:
     return [(held.cpu_mcores, held.memory_mib) for held in books.holdings_by_share(name)]
 
 
-def decoded(data: bytes) -> tuple[FleetInventory, Limits]:
+def decoded(data: bytes) -> FleetInventory:
     """The state that the bytes hold. Raises UsageError if they are no snapshot, of another version, or damaged."""
     if not data.startswith(MAGIC):
         raise UsageError("this is no snapshot of a live fleet")
     version = int.from_bytes(data[len(MAGIC) : HEAD], "big")
-    if len(data) >= HEAD and version != VERSION:
-        raise UsageError(f"the snapshot has version {version} of the format; expected version {VERSION}")
+    if len(data) >= HEAD and version not in READ:
+        expected = " or ".join(map(str, READ))
+        raise UsageError(f"the snapshot has version {version} of the format; expected version {expected}")
     digest, content = data[HEAD : HEAD + DIGEST], data[HEAD + DIGEST :]
     if digest != _digest(data[:HEAD] + content):
         raise UsageError("the snapshot is damaged: its digest is not that of its content")
     try:
-        return _state(json.loads(zlib.decompress(content)))
+        return _state(json.loads(zlib.decompress(content)), version)
     except (UsageError, KeyError, ValueError, TypeError, IndexError, OverflowError, zlib.error) as error:
         raise UsageError(f"the snapshot is damaged: {error}") from error
 
 
-def _state(content: dict[str, Any]) -> tuple[FleetInventory, Limits]:
+def _state(content: dict[str, Any], version: int) -> FleetInventory:
     mix = _mix(content["mix"])
+    quotas, reclaim = _rights(content, version)
     books = FleetInventory(
         [Server(*row) for row in content["servers"]],
         tuple(content["tiers"]),
@@ -141,10 +151,13 @@ def _state(content: dict[str, Any]) -> tuple[FleetInventory, Limits]:
         content["remote_mb_price"],
         mix,
         sound_limits(SearchLimits(*content["search_limits"])),
+        quotas,
+        reclaim,
     )
     books.blocked = set(content["blocked"])
     running, held = {}, {}
-    for fields, (tier, over, number), shares in zip(content["jobs"], content["runs"], content["shares"], strict=True):
+    numbers = content["numbers"] if version > FLAT else [number for _, _, number in content["runs"]]
+    for fields, number, shares in zip(content["jobs"], numbers, content["shares"], strict=True):
         job = _job(fields)
         by_share = [_holding(job, row, books) for row in shares]
         shown = tuple(
@@ -152,7 +165,7 @@ def _state(content: dict[str, Any]) -> tuple[FleetInventory, Limits]:
             for row, one in zip(shares, by_share)
         )
         held[job.name] = merged(by_share)
-        running[job.name] = Running(job, whole(job.name, "tier", tier, most=len(books.tiers) - 1), shown, over, number)
+        running[job.name] = Running(job, books.tiers.index(job.tier), shown, False, number)
     job_places, free, rows = content["places"]
     if sorted([*job_places, *free]) != list(range(len(job_places) + len(free))) or len(job_places) != len(running):
         raise ValueError("places of jobs")
@@ -166,7 +179,24 @@ def _state(content: dict[str, Any]) -> tuple[FleetInventory, Limits]:
         sample = np.array(content["mix"]["sample"], np.int64).reshape(-1, mix.sampling.draws, len(books.types) + 3)
         demand = np.array(content["mix"]["demand"], np.int64).reshape(-1, len(books.types) + 4)
         books.value_by(Arrivals(sample, demand))
-    return books, Limits(content["quotas"], content["type_quotas"])
+    return books
+
+
+def _rights(content: dict[str, Any], version: int) -> tuple[Quotas, Reclaim]:
+    """The quotas, and who may stop work that borrows."""
+    quotas = Quotas()
+    if version <= FLAT:
+        flat = [(tenant, None, mgpu) for tenant, mgpu in content["quotas"].items()]
+        flat += [
+            (tenant, kind, mgpu) for tenant, typed in content["type_quotas"].items() for kind, mgpu in typed.items()
+        ]
+        for tenant, key, mgpu in flat:
+            quotas.set(tenant, key, Quota(mgpu))
+        return quotas, Reclaim.ANY
+    for tenant, key, nominal, borrowing, lending, parent in content["quotas"]:
+        quotas.set(tenant, key, Quota(nominal, borrowing, lending))
+        quotas.put_below(tenant, parent)
+    return quotas, Reclaim(content["reclaim"])
 
 
 def _holding(job: Job, row: list[Any], books: FleetInventory) -> Holding:
@@ -194,6 +224,7 @@ def difference(ours: FleetInventory, theirs: FleetInventory) -> str:
         ("tiers", ours.tiers, theirs.tiers),
         ("residency", ours.residency, theirs.residency),
         ("remote_mb_price", ours.remote_mb_price, theirs.remote_mb_price),
+        ("reclaim", ours.ranks.reclaim, theirs.ranks.reclaim),
         ("search_limits", ours.limits, theirs.limits),
         ("sampling", ours.mix and ours.mix.sampling, theirs.mix and theirs.mix.sampling),
     ):

@@ -42,11 +42,11 @@ def _admission(problem: JobPlacement, admitted: Bools) -> Section:
             once = of_tier & p.counts_once
             rows.append((tier, int(once.sum()), int((once & admitted).sum()), value, got))
     heads = (*Form.COUNT.heads("tier", "jobs", "admitted"), *Form.AMOUNT.heads("value", "value admitted"))
-    dropped = int(((p.queue_tier != p.jobs.tier) & p.counts_once).sum())
+    dropped = int(((p.standing.jobs.tier >= len(p.tiers)) & p.counts_once).sum())
     quota = ""
     if dropped:
         over = "1 job over its tenant's quota counts" if dropped == 1 else f"{dropped} jobs over tenants' quotas count"
-        quota = f" {over} in the lowest tier."
+        quota = f" {over} behind all other work."
     jobs = int(p.counts_once.sum())
     note = f"{int((admitted & p.counts_once).sum())} of {jobs} jobs are admitted.{quota}"
     return Section("Jobs admitted", heads, tuple(rows), note)

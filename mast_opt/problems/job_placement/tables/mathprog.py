@@ -34,6 +34,7 @@ def write_dat(problem: JobPlacement, path: Path) -> None:
 
 def _sections(p: JobPlacement) -> Iterator[Iterator[str]]:
     """The fleet, the jobs that wait, those that run, rules and objective, as the .mod declares them."""
+    p = p.standing
     yield from _fleet(p)
     yield from _jobs(movable_jobs(p).problem)
     yield from _parts(p)

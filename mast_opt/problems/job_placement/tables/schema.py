@@ -140,7 +140,7 @@ SCHEMA = Schema(
             "quotas",
             (
                 label("tenant", "tenant"),
-                supply("gpus", MILLI, help="GPUs before its work drops to the lowest tier"),
+                supply("gpus", MILLI, help="GPUs before its work counts less than all work within quotas"),
                 label("gpu_type", "gpu_type", required=False, help="empty = all types together"),
             ),
             key=("tenant", "gpu_type"),

@@ -54,7 +54,7 @@ def certified_bound(problem: JobPlacement, arrays: Mapping[str, NDArray[Any]]) -
     Raises:
         PlanError: the arrays are no certificate, or a price is negative.
     """
-    shape = (len(problem.servers), len(problem.tiers), 3)
+    shape = (len(problem.servers), len(problem.standing.tiers), 3)
     found = array_faults(arrays, {"capacity": price(*shape)})
     if found:
         raise PlanError(found)
@@ -81,7 +81,7 @@ class CapacityBound:
     """Bound of one problem at any prices: the facts that it is computed from."""
 
     def __init__(self, problem: JobPlacement) -> None:
-        self._p = p = problem
+        self._p = p = problem.standing
         weights = dict(p.objective.weights)
         if p.objective.lexicographic:
             weights = dict.fromkeys(weights, 0.0) | {p.objective.order[0]: 1.0}

@@ -80,7 +80,7 @@ def row_needs(problem: JobPlacement, plan: Plan) -> Ints:
 
 def _rejected(problem: JobPlacement, admitted: Bools) -> float:
     """Σ tier_weight · value not admitted / Σ tier_weight · value."""
-    p = problem
+    p = problem.standing
     lost = asked = 0.0
     for tier, weight in enumerate(p.tier_weight.tolist()):
         of_tier = p.queue_tier == tier
@@ -92,7 +92,7 @@ def _rejected(problem: JobPlacement, admitted: Bools) -> float:
 def _preemption(problem: JobPlacement, plan: Plan, held_mgpu: Ints) -> float:
     """Σ tier_weight[v] · (GPU-hours at risk + GPUs held) over victims + Σ tier_weight[v] · GPU-hours to restart over
     moved jobs, / all GPUs."""
-    p = problem
+    p = problem.standing
     price = 0.0
     moving = np.isin(p.movable.running, plan.moved)
     for tier, weight in enumerate(p.tier_weight.tolist()):

@@ -54,7 +54,7 @@ class _Check:
     """
 
     def __init__(self, problem: JobPlacement, plan: Plan) -> None:
-        self.p = problem
+        self.p = problem.standing
         self.plan = plan
         self.violations: list[Violation] = []
 

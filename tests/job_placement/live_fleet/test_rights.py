@@ -1,0 +1,82 @@
+"""Rights of running work in a live fleet: they follow what tenants use, and their quotas."""
+
+from __future__ import annotations
+
+from mast_opt.problems.job_placement.live_fleet.answers import Bid
+from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
+from mast_opt.problems.job_placement.live_fleet.types import Job, Server, Share
+from tests.job_placement.fleets import bid_for, refused_for
+from tests.job_placement.reference import assert_exact
+
+A, C = Job("a", 0, mgpu=2000, tenant="t"), Job("c", 0, mgpu=2000, tenant="t")
+FILL, NEXT = Job("fill", 0, mgpu=4000), Job("next", 1, mgpu=4000)
+
+
+def fleet_of(mgpu: int = 2000) -> Fleet:
+    return Fleet([Server("s", "r", "c", "b", "A", 8, 99, 99)], tiers=(0, 1, 2), quotas={"t": mgpu})
+
+
+def test_a_job_is_within_the_quota_again_when_another_one_ends() -> None:
+    fleet = fleet_of()
+    assert [fleet.place_and_commit(job).over_quota for job in (A, C, FILL)] == [False, True, False]  # type: ignore[union-attr]
+    fleet.release("a")
+    assert not fleet.is_over_quota("c")
+    assert refused_for(fleet, NEXT).code == "in-use"
+    assert_exact(fleet._books)
+
+
+def test_a_quota_that_changes_under_running_work() -> None:
+    fleet = fleet_of(4000)
+    for job in (A, C, FILL):
+        fleet.place_and_commit(job)
+    fleet.set_quota("t", 2000)
+    assert (fleet.is_over_quota("a"), fleet.is_over_quota("c")) == (False, True)
+    assert bid_for(fleet, Job("next", 1, mgpu=2000)).victims == ("c",)
+    fleet.set_quota("t", 10_000)
+    assert refused_for(fleet, Job("next", 1, mgpu=2000)).code == "in-use"
+    assert_exact(fleet._books)
+
+
+def test_a_first_quota_and_a_trial_of_one() -> None:
+    fleet = Fleet([Server("s", "r", "c", "b", "A", 8, 99, 99)], tiers=(0, 1, 2))
+    for job in (A, FILL, C):
+        fleet.place_and_commit(job)
+    before = fleet.snapshot_bytes()
+    with fleet.trial():
+        fleet.set_quota("t", 2000, "A")
+        assert bid_for(fleet, Job("next", 2, mgpu=1000)).victims == ("c",)
+    assert fleet.snapshot_bytes() == before
+    assert_exact(fleet._books)
+    fleet.set_quota("t", 2000, "A")
+    assert fleet.is_over_quota("c")
+    assert_exact(fleet._books)
+
+
+def test_work_over_quota_keeps_its_order() -> None:
+    fleet = fleet_of(0)
+    for tier in (2, 0, 1):
+        fleet.place_and_commit(Job(f"of {tier}", tier, mgpu=2000, tenant="t", gpu_hours_at_risk=9 * tier))
+    fleet.place_and_commit(Job("fill", 0, mgpu=2000))
+    assert bid_for(fleet, Job("within", 2, mgpu=2000)).victims == ("of 2",)
+    borrower = bid_for(fleet, Job("more", 1, mgpu=2000, tenant="t"))
+    assert (borrower.over_quota, borrower.victims) == (True, ("of 2",))
+    assert refused_for(fleet, Job("more", 2, mgpu=2000, tenant="t")).code == "in-use"
+
+
+def test_what_runs_over_quota_is_so_however_the_fleet_learned_of_it() -> None:
+    fleet = Fleet([Server("s", "r", "c", "b", "A", 4, 99, 99)], tiers=(0, 1, 3), quotas={"t": 0})
+    fleet.adopt(Job("v", 0, mgpu=4000, tenant="t"), (Share("s", 1, dict.fromkeys(range(4), 1000)),))
+    assert bid_for(fleet, Job("n", 1, mgpu=4000, tenant="u")).victims == ("v",)
+
+
+def test_the_type_on_which_a_job_is_put_decides() -> None:
+    servers = [Server(kind, "r", kind, "b", kind, 4, 99, 99) for kind in "AB"]
+    fleet = Fleet(servers, tiers=(0, 1), type_quotas={"t": {"A": 2000}})
+    job = Job("j", 0, mgpu=4000, tenant="t", gpu_types={"A": 4000, "B": 4000})
+    bid = bid_for(fleet, job)
+    assert (bid.gpu_type, bid.over_quota) == ("B", False)
+    fleet.place_and_commit(Job("low", 1, mgpu=4000, preemptible=True, gpu_types={"B": 4000}))
+    bid = bid_for(fleet, job)  # nobody stops for work that could start without
+    assert (bid.gpu_type, bid.over_quota, bid.victims) == ("A", True, ())
+    assert isinstance(fleet.place_and_commit(job), Bid)
+    assert fleet.is_over_quota("j")

@@ -21,6 +21,8 @@ from sybil.evaluators.python import PythonEvaluator
 from sybil.parsers.markdown import CodeBlockParser, SkipParser
 
 pytest_plugins = ["tests.tiers"]
+collect_ignore = ["docs/examples"]
+"""Packages to copy, with tests for where they are installed; ``tests/cli/test_plug_ins.py`` runs those."""
 
 PRINTED = "what the last block printed"
 """Its key in the namespace of a file's examples."""

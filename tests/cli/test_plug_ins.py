@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -54,6 +55,12 @@ class TestHeuristic(heuristics.Conformance):
 
 class TestPolicy(policies.Conformance):
     policy = "smallest-first"
+
+
+def test_the_tests_of_the_example_pass(tmp_path: Path) -> None:
+    tests = runpy.run_path(str(EXAMPLE / "tests/test_demo.py"))
+    tests["test_hill_climb_improves_today"]()
+    tests["test_smallest_first_places_the_smallest_first"](tmp_path)
 
 
 @pytest.fixture

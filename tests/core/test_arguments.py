@@ -172,6 +172,11 @@ def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
             mast_opt.plan_periods_jointly,
             {"problem": problem(), "periods": [scenario], "gap": 0.9, **work},
         ),
+        "buy_in_time": (
+            mast_opt.buy_in_time,
+            {"problem": replace(problem(), candidates=disks()), "periods": [scenario], **work},
+        ),
+        "solve_goals": (mast_opt.solve_goals, {"problem": problem(), "gap": 0.9, **work}),
         "plan_periods": (mast_opt.plan_periods, {"problem": problem(), "periods": [scenario], "gap": 0.9, **work}),
         "read_periods": (mast_opt.read_periods, {"path": folder / "periods.toml"}),
         "plot_frontier": (mast_opt.plot_frontier, {"frontier": frontier()}),
@@ -233,7 +238,7 @@ PLAIN = {
     "WhatIf",
     "Solution",
 }
-PLAIN |= {"Reading", "SolverInfo", "SolveLimits", "SolveRun"}
+PLAIN |= {"Goals", "PurchasesInTime", "Reading", "SolverInfo", "SolveLimits", "SolveRun"}
 PLAIN |= {"Stage", "Event", "Order", "Verdict", "Violation", "Conflict", "Bid", "Refused", "Limit", "Status"}
 PLAIN |= {"JobMove", "MovePlan", "JobTrace", "Metrics", "Simulation", "Figure", "JointPeriods", "CrossCheck"}
 """What mast_opt makes and callers only read."""
@@ -258,6 +263,8 @@ NAMES = [
         "Part",
         "Scenario",
         "buy",
+        "buy_in_time",
+        "solve_goals",
         "plan_periods",
         "plan_periods_jointly",
         "read_periods",
@@ -437,8 +444,9 @@ def test_every_function_that_takes_limits_takes_those_of_their_class() -> None:
         name: names & set(SolveControl.__annotations__) for name, names in found.items() if "time_limit_s" in names
     }
     assert taken.pop("solve") == set(SolveControl.__annotations__)
+    assert taken.pop("solve_goals") == set(SolveControl.__annotations__)
     assert taken.pop("explain") == set(TimeLimits.__annotations__)
-    assert len(taken) == 6
+    assert len(taken) == 7
     assert all(names == set(SolveLimits.__annotations__) for names in taken.values())
 
 

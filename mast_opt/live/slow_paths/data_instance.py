@@ -152,7 +152,7 @@ def data_instance(
         options=_options(work, types),
         reads=Reads(
             workload=np.repeat(np.arange(len(work)), [len(one.datasets) for one in work]),
-            dataset=np.array([position[name] for one in work for name in one.datasets], np.int64),
+            dataset=np.array([at for one in work for at in sorted(position[name] for name in one.datasets)], np.int64),
             mb_per_day=np.zeros(sum(len(one.datasets) for one in work), np.int64),
         ),
         current_runs=CurrentRuns(workload=none, region=none, gpu_type=none, share=none),

@@ -17,7 +17,7 @@ DATABASE, HEAD, LOCK = "mast-opt.sqlite", "head", "leader.lock"
 """Files of a folder: the log; how far it was confirmed; and what the leading process locks."""
 BUSY_S = 10.0
 """Seconds that a transaction waits for that of another process."""
-_DAMAGE = ("malformed", "not a database", "disk image", "corrupt")
+_DAMAGE = ("malformed", "not a database", "disk image", "corrupt", "could not decode")
 
 
 def open_sqlite(folder: Path) -> SqlStore:
@@ -156,7 +156,7 @@ def _explained(what: str) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         words = str(error)
-        if any(word in words for word in _DAMAGE):
+        if any(word in words.lower() for word in _DAMAGE):
             raise CorruptStore(f"the database is damaged ({words}); restore a backup") from error
         raise StoreError(f"{what}: {words}") from error
     except (UnicodeDecodeError, OverflowError) as error:

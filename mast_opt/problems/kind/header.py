@@ -143,5 +143,5 @@ class Header:
     provenance: str = ""
     limits: Mapping[str, Fraction] = field(default_factory=dict)
     """The most that a whole plan may have of something, by name; what is not named has no limit."""
-    unstated: frozenset[str] = frozenset()
+    unstated: frozenset[str] = field(default=frozenset(), compare=False)
     """Terms for which it states no weight."""

@@ -217,6 +217,7 @@ class FleetState:
     @checked(name=a_text)
     def is_over_quota(self, name: str) -> bool:
         """Whether a running job is beyond the quotas of its tenant now."""
+        self._shares_of(name)
         return self._books.is_over_quota(name)
 
     @checked(job=a(Job))

@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from mast_opt.core.solve_result import Sense
+from mast_opt.core.sense import Sense
 from mast_opt.planner.bench.results.metrics import bound, contestant, feasible, instance, objective, sense
 from mast_opt.planner.bench.results.store import Result, load
 

@@ -38,6 +38,7 @@ GIVEN: dict[str, tuple[str, dict[str, int]]] = {
 ELSEWHERE = {
     "dispatch": "goes on until it is stopped, and needs clusters; the tests of hosts/ run it",
     "serve": "goes on until it is stopped; the tests of service/ run it",
+    "drain": "asks a service that runs; tests/service/test_drains.py does",
     "bench": "starts a process for each run",
     "import": "reads files of other tools; the tests of importers/ run it",
     "import_instance": "the same",
@@ -160,6 +161,8 @@ def functions_of(calls: Calls, kind: str, folder: Path) -> None:
     scenarios = (mast_opt.Scenario("same"),)
     ask(mast_opt.whatif, problem, scenarios, plan)
     ask(mast_opt.plan_periods, problem, scenarios)
+    ask(mast_opt.buy_in_time, problem, scenarios, time_limit_s=10)
+    ask(mast_opt.solve_goals, problem, solver="highs", time_limit_s=9)
     ask(mast_opt.plan_periods_jointly, problem, scenarios)
     ask(mast_opt.start, problem, time_limit_s=3).result()
     ask(mast_opt.write, problem, folder / "instance")

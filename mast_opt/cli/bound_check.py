@@ -10,7 +10,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from mast_opt.core.errors import Fault, PlanError
-from mast_opt.core.solve_result import AGREEMENT, Sense, Status
+from mast_opt.core.sense import Sense
+from mast_opt.core.solve_result import AGREEMENT, Status
 from mast_opt.core.verdict import Verdict, Violation
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.problem import Problem

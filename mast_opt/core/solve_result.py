@@ -1,4 +1,4 @@
-"""Parameters and results of solvers, and the sense of an objective."""
+"""Parameters and results of solvers."""
 
 from __future__ import annotations
 
@@ -7,41 +7,11 @@ import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-
-class Sense(enum.Enum):
-    """Whether an objective is minimised or maximised; a bound lies on the other side of it."""
-
-    MIN = "min"
-    MAX = "max"
-
-    @overload
-    def minimised(self, value: float) -> float: ...
-    @overload
-    def minimised(self, value: None) -> None: ...
-    @overload
-    def minimised(self, value: float | None) -> float | None: ...
-    def minimised(self, value: float | None) -> float | None:
-        """The value of an objective or bound as one that is minimised; applied twice, the value itself."""
-        return value if value is None or self is Sense.MIN else -value
-
-    @property
-    def opposite(self) -> Sense:
-        """The other one, which is the sense in which bounds are tighter."""
-        return Sense.MAX if self is Sense.MIN else Sense.MIN
-
-    def best(self, *values: float) -> float:
-        """Best of some objective values."""
-        return min(values) if self is Sense.MIN else max(values)
-
-    def within(self, bound: float, objective: float) -> float:
-        """The bound, or the objective where rounding has put the bound on its wrong side."""
-        return self.best(bound, objective)
-
+from mast_opt.core.sense import Sense
 
 AGREEMENT = 1e-6
 """Relative difference allowed between a stated figure, such as a solver's objective, and the verifier's."""

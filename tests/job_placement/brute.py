@@ -1,7 +1,7 @@
 """Job placement by enumeration, straight from the statement of the problem and the raw fields of an instance.
 
 Plain Python throughout: this is the oracle that formulation, solvers and verifier are held against, and it shares
-no code with any of them but the reading of the queue's tiers and of the devices that running jobs hold.
+no code with any of them but the reading of what quotas do to tiers and of the devices that running jobs hold.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ Gang = tuple[tuple[int, int], ...] | None
 
 class Brute:
     def __init__(self, problem: JobPlacement) -> None:
-        p = self.p = problem
+        p = self.p = problem.standing
         self.J, self.S, self.V, self.P = len(p.jobs), len(p.servers), len(p.running), len(p.tiers)
         self.cluster = [int(p.racks.cluster[b]) for b in p.servers.rack.tolist()]
         self.region = [int(p.clusters.region[c]) for c in self.cluster]
         self.kind = p.servers.gpu_type.tolist()
         self.rack = p.servers.rack.tolist()
         self.supply = p.servers.supply.tolist()
-        self.tier = p.queue_tier.tolist()
+        self.tier = p.jobs.tier.tolist()
         self.tasks = p.jobs.tasks.tolist()
         self.need = {}
         for j, k, mgpu in zip(p.options.job.tolist(), p.options.gpu_type.tolist(), p.options.mgpu.tolist()):

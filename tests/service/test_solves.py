@@ -126,7 +126,7 @@ def test_a_plan_from_the_question_to_its_last_step(tmp_path: Path) -> None:
         assert json.loads(lines[-2].removeprefix("data: ")) == found
         plan = client.get("/v1/plans").json()["plans"][0]
         assert (plan["plan"], plan["adopted"], plan["objective"]) == (found["plan"], False, found["objective"])
-        adopted = client.post(f"/v1/plans/{plan['plan']}/adopt").json()
+        adopted = client.post(f"/v1/plans/{plan['plan']}/adopt", json={}).json()
         copy = {"does": "copy", "name": "logs", "source": "west", "target": "east", "first_wave": 0, "by": "people"}
         assert adopted == {"plan": plan["plan"], "steps": [copy], "dropped": []}
         shown = client.get(f"/v1/plans/{plan['plan']}").json()
@@ -145,10 +145,10 @@ def test_a_plan_from_the_question_to_its_last_step(tmp_path: Path) -> None:
         assert client.get("/v1/plans").json()["plans"][0]["adopted"]
         files = solves.folder_of(solves.one(found["solve"]))
         (files / PLAN / "plan.toml").write_text("changed")
-        answer = client.post(f"/v1/plans/{found['plan']}/adopt")
+        answer = client.post(f"/v1/plans/{found['plan']}/adopt", json={})
         assert (answer.status_code, answer.json()["type"]) == (409, "urn:mast-opt:plan-changed")
         (files / PLAN).rename(tmp_path / "gone")
-        answer = client.post(f"/v1/plans/{found['plan']}/adopt")
+        answer = client.post(f"/v1/plans/{found['plan']}/adopt", json={})
         assert (answer.status_code, answer.json()["type"]) == (409, "urn:mast-opt:plan-lost")
         live.submit(
             Request((ev.SolveAsked("data", solves.one(found["solve"]).checksum),), lambda verdicts: (200, ""))
@@ -239,7 +239,7 @@ def test_what_is_not_allowed(client: TestClient) -> None:
         assert (answer.status_code, words in answer.json()["detail"]) == (422, True), answer.text
     for path in ("/v1/solves/x", "/v1/plans/x", "/v1/solves/x/events"):
         assert client.get(path).status_code == 404
-    assert client.delete("/v1/solves/x").status_code == client.post("/v1/plans/x/adopt").status_code == 404
+    assert client.delete("/v1/solves/x").status_code == client.post("/v1/plans/x/adopt", json={}).status_code == 404
     assert client.put("/v1/regions/x", json={"storage_tb": 1}).status_code == 404
 
 

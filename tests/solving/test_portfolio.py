@@ -179,7 +179,7 @@ def test_the_exact_solver_is_given_the_plans_of_the_heuristic(monkeypatch: pytes
 
 
 def test_an_exchange_keeps_the_best_plan_and_gives_it_once() -> None:
-    from mast_opt.core.solve_result import Sense
+    from mast_opt.core.sense import Sense
     from mast_opt.planner.solving.exchange import PlanExchange
 
     board = PlanExchange(Sense.MAX)

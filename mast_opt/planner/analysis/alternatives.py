@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mast_opt.core.solve_result import Sense
+from mast_opt.core.sense import Sense
 from mast_opt.core.verdict import Verdict, Violation
 from mast_opt.problems.kind.analysis_hooks import Alternative, Decisions
 from mast_opt.problems.kind.header import Objective

@@ -14,8 +14,9 @@ import numpy as np
 from mast_opt.core.arguments import a_text, a_whole, checked, texts
 from mast_opt.core.errors import BackendError, Interrupted, UsageError
 from mast_opt.core.parallel import in_parallel
+from mast_opt.core.sense import Sense
 from mast_opt.core.solve_limits import SolveLimits, keywords_of, params_of
-from mast_opt.core.solve_result import Sense, SolveParams, Status
+from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.wording import plain
 from mast_opt.planner.analysis.common import asked, exact_solver, solve_from

@@ -9,7 +9,8 @@ from itertools import permutations
 from typing import Any
 
 from mast_opt.core.errors import Contradiction, MastOptError, UsageError
-from mast_opt.core.solve_result import Limit, Sense, Status, within_gap
+from mast_opt.core.sense import Sense
+from mast_opt.core.solve_result import Limit, Status, within_gap
 from mast_opt.planner.solving.auto_strategy import AutoParams
 from mast_opt.planner.solving.request import Request
 from mast_opt.planner.solving.solution import CrossCheck, Solution

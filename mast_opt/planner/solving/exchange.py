@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from mast_opt.core.solve_result import Sense
+from mast_opt.core.sense import Sense
 
 
 class PlanExchange:

@@ -11,7 +11,8 @@ from functools import partial
 from typing import Any
 
 from mast_opt.core.errors import UnsupportedOption, UsageError
-from mast_opt.core.solve_result import Event, Sense, Status, within_gap
+from mast_opt.core.sense import Sense
+from mast_opt.core.solve_result import Event, Status, within_gap
 from mast_opt.planner.solving.auto_strategy import AUTO, AutoParams, Portfolio, choose_strategy
 from mast_opt.planner.solving.exchange import PlanExchange
 from mast_opt.planner.solving.fixed_parts import frozen

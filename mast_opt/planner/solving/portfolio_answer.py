@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mast_opt.core.errors import MastOptError, UsageError, VerificationError
-from mast_opt.core.solve_result import AGREEMENT, ROUND_OFF, Event, Limit, Sense, Status
+from mast_opt.core.sense import Sense
+from mast_opt.core.solve_result import AGREEMENT, ROUND_OFF, Event, Limit, Status
 from mast_opt.core.verdict import Verdict
 from mast_opt.planner.solving.auto_strategy import AUTO, AutoParams, Portfolio
 from mast_opt.planner.solving.cross_check import contradiction

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from mast_opt.core.errors import UnsupportedOption, VerificationError
-from mast_opt.core.solve_result import Limit, Sense, SolveParams, SolveResult, Status, within_gap
+from mast_opt.core.sense import Sense
+from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status, within_gap
 from mast_opt.planner.solving.clock import Clock
 from mast_opt.planner.solving.exchange import PlanExchange
 from mast_opt.planner.solving.mip_route import Answer

@@ -11,7 +11,8 @@ from typing import Any, Generic
 from mast_opt.core.arguments import refuse
 from mast_opt.core.arrays import OTHER_INSTANCE, labels_of
 from mast_opt.core.errors import Fault, PlanError, UsageError
-from mast_opt.core.solve_result import AGREEMENT, Event, Limit, Sense, Status, relative_gap
+from mast_opt.core.sense import Sense
+from mast_opt.core.solve_result import AGREEMENT, Event, Limit, Status, relative_gap
 from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Conflict, Verdict
 from mast_opt.core.wording import counted, of_term, percent, plain, seconds

@@ -8,7 +8,7 @@ from fractions import Fraction
 from numbers import Real
 
 from mast_opt.core.errors import Fault, UsageError
-from mast_opt.core.solve_result import Sense
+from mast_opt.core.sense import Sense
 
 MOST_WEIGHT = 1e18
 """Largest weight of a term or a tier. Products with amounts stay finite; solvers lose precision long before."""

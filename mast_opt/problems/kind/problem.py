@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from mast_opt.core.errors import UsageError
-from mast_opt.core.solve_result import Sense
+from mast_opt.core.sense import Sense
 from mast_opt.core.wording import did_you_mean
 from mast_opt.problems.kind.header import Objective
 

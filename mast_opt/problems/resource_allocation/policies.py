@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mast_opt.core.solve_result import Sense
+from mast_opt.core.sense import Sense
 from mast_opt.problems.kind.header import Policy
 
 TOTAL_RATE, MAX_MIN, MAKESPAN, FINISH_TIME = "total-rate", "max-min", "makespan", "finish-time-fairness"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from mast_opt.core.arrays import Arrays
-from mast_opt.core.solve_result import Sense
+from mast_opt.core.sense import Sense
 from mast_opt.problems.kind.header import Objective, policy_faults
 from mast_opt.problems.kind.problem_data import Floats, GroupedProblem
 from mast_opt.problems.resource_allocation.arrays import Columns, groups_of

@@ -11,7 +11,8 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.core.solve_result import Event, Limit, Sense, SolveParams, SolveResult, Status, relative_gap, within_gap
+from mast_opt.core.sense import Sense
+from mast_opt.core.solve_result import Event, Limit, SolveParams, SolveResult, Status, relative_gap, within_gap
 from mast_opt.problems.mip import Mip
 from mast_opt.problems.search.params import Params
 from mast_opt.problems.search.strategy import Strategy

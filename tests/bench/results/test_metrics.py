@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from mast_opt.core.solve_result import Sense
+from mast_opt.core.sense import Sense
 from mast_opt.planner.bench.results import metrics as figures
 from tests.bench.conftest import result
 

@@ -10,7 +10,7 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import UsageError
-from mast_opt.core.solve_result import Sense
+from mast_opt.core.sense import Sense
 from mast_opt.problems.resource_allocation import Plan, ResourceAllocation
 from mast_opt.problems.resource_allocation.formulation.formulation import base
 from mast_opt.problems.resource_allocation.tables.mathprog import STATED, printable, write_dat

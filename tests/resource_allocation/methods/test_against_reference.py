@@ -10,7 +10,8 @@ import pytest
 from scipy.optimize import minimize
 
 import mast_opt
-from mast_opt.core.solve_result import Sense, Status
+from mast_opt.core.sense import Sense
+from mast_opt.core.solve_result import Status
 from mast_opt.problems.resource_allocation.formulation.program import LEXIMIN
 from mast_opt.problems.resource_allocation.policies import EVERY_JOB_RUNS, POLICIES
 from mast_opt.problems.resource_allocation.verification.price_bound import certified_bound

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt.core.solve_result import Limit, Sense, SolveParams, SolveResult, Status
+from mast_opt.core.sense import Sense
+from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
 from mast_opt.problems import backends
 from mast_opt.problems.mip import Mip
 from mast_opt.problems.resource_allocation import Plan, ResourceAllocation

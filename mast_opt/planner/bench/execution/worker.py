@@ -41,7 +41,8 @@ from mast_opt.core.errors import (
     SizeLimitExceeded,
     VerificationError,
 )
-from mast_opt.core.solve_result import Event, Sense, Status
+from mast_opt.core.sense import Sense
+from mast_opt.core.solve_result import Event, Status
 from mast_opt.planner.bench.results.store import Ended
 from mast_opt.planner.bench.suites.instances import Program
 from mast_opt.planner.bench.suites.suite import Trial

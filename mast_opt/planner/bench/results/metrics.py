@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.core.solve_result import Sense, Status
+from mast_opt.core.sense import Sense
+from mast_opt.core.solve_result import Status
 
 Result = Mapping[str, Any]
 Floats = NDArray[np.float64]

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mast_opt.core.solve_result import Event, Sense, relative_gap
+from mast_opt.core.sense import Sense
+from mast_opt.core.solve_result import Event, relative_gap
 from mast_opt.core.verdict import Verdict
 from mast_opt.planner.analysis.goals import PLAN, figures_of
 from mast_opt.planner.report.html.answers import story

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mast_opt.core.solve_result import ROUND_OFF, Sense
+from mast_opt.core.sense import Sense
+from mast_opt.core.solve_result import ROUND_OFF
 from mast_opt.problems.kind.problem_data import Floats
 from mast_opt.problems.resource_allocation.formulation.feasibility import within_limits
 from mast_opt.problems.resource_allocation.methods.prices import Prices

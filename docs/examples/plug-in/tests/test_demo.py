@@ -11,7 +11,8 @@ TRACE = {
     "regions.csv": "region\na\n",
     "clusters.csv": "cluster,region\nc,a\n",
     "servers.csv": "server,cluster,rack,gpu_type,gpus,cpu_cores,memory_gb\ns,c,r,h100,8,0,0\n",
-    "submissions.csv": "job,submitted_s,tier,tasks,gpus,duration_s\nlarge,0,0,8,1,60\nmiddle,0,0,4,1,60\nsmall,0,0,2,1,60\n",
+    "submissions.csv": "job,submitted_s,tier,tasks,gpus,duration_s\n"
+    "large,0,0,8,1,60\nmiddle,0,0,4,1,60\nsmall,0,0,2,1,60\n",
 }
 
 

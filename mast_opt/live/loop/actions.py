@@ -29,7 +29,7 @@ class Actions:
         self._stack = stack
         self._in_round = False
         self._at_risk_known: set[str] = set()
-        """Regions whose running jobs have told the fleet what they would lose now."""
+        """Regions of whose running jobs the fleet knows what they would lose now."""
 
     def place(
         self,

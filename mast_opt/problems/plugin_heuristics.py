@@ -1,4 +1,4 @@
-"""Heuristics of other packages: entry points called ``KIND.NAME``, beside the heuristics of a kind."""
+"""Heuristics of other packages: entry points called ``KIND.NAME``, in addition to those of a kind."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ MOVES = ("process_move", "service_move", "machine_move")
 
 def dearer_at_home() -> DataPlacement:
     """Three jobs of 4 GPUs in a region that has 10, while an empty one with a copy of the data costs half."""
-    builder = mast_opt.DataPlacementBuilder("dearer-at-home")
+    builder = mast_opt.DataPlacementBuilder("expensive-at-home")
     builder.add_region("home", storage_tb=10, cpu_cores=100, gpus={"a100": 10}, usd_per_gpu_hour={"a100": 4})
     builder.add_region("away", storage_tb=10, cpu_cores=100, gpus={"a100": 12}, usd_per_gpu_hour={"a100": 2})
     builder.add_dataset("logs", size_tb=1, replicas=["home", "away"])

@@ -25,7 +25,7 @@ TRACE = ROOT / "instances/traces/tiresias-60"
 
 
 def install(example: Path, place: Path) -> None:
-    """Do to a folder of packages what an installer does: a reference to the code, and the metadata beside it."""
+    """Do to a folder of packages what an installer does: a reference to the code, and its metadata."""
     stated = tomllib.loads((example / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     metadata = place / f"{stated['name'].replace('-', '_')}-{stated['version']}.dist-info"
     metadata.mkdir()

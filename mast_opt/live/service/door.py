@@ -28,7 +28,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 """Names of this machine for itself."""
 MOST_HEADERS, MOST_HEADER_BYTES = 64, 16 * 2**10
 MOST_LOG_BYTES = 64 * 2**20
-"""Size of an access log; the one before it is kept beside it."""
+"""Size of an access log; the one before it is kept too."""
 _CHANGES_NOTHING = ("GET", "HEAD", "OPTIONS")
 _ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 

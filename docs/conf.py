@@ -20,6 +20,7 @@ version = release = version_of("mast-opt")
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb"}
+exclude_patterns = ["examples/**"]  # packages of their own, with pages for who copies them
 nb_execution_mode = "off"  # the tests run the notebooks; the site shows what they kept
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4

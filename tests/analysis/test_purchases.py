@@ -262,3 +262,24 @@ def test_what_cannot_be_asked() -> None:
         replace(PROBLEM, candidates=offered(("x", LINK, 2, NOT, 0, 1000, 1, 1, 0)))
     with pytest.raises(InstanceError, match="more than 0"):
         offered(("x", STORAGE, 0, NOT, 3, 0, 1, 1, 0))
+
+
+@pytest.mark.parametrize("solver", ["auto", "highs"])
+def test_a_share_that_rounds_past_the_target_buys_nothing(solver: str) -> None:
+    """At both ends of what fits, shares round past a supply; 334 and 666 thousandths of the work fit."""
+    problem = mast_opt.from_tables(
+        "data-placement",
+        {
+            "regions": {"region": ["a", "b"], "storage_tb": [10, 10], "cpu_cores": [1000, 1000]},
+            "gpu_supply": {"region": ["a", "b"], "gpu_type": ["h100", "h100"], "gpus": [10.041, 20.001]},
+            "datasets": {"dataset": ["logs"], "size_tb": [1]},
+            "replicas": {"dataset": ["logs"], "region": ["a"]},
+            "workloads": {"workload": ["train"], "tier": [0], "cpu_cores": [30], "splittable": [True]},
+            "gpu_demand": {"workload": ["train"], "gpu_type": ["h100"], "gpus": [30]},
+            "reads": {"workload": ["train"], "dataset": ["logs"], "tb_per_day": [1]},
+        },
+    )
+    problem = replace(problem, candidates=offered(("h100 in a", GPUS, 0, 0, 1, 4000, 5, 100, 30)))
+    answer = mast_opt.buy(problem, solver=solver, threads=1)
+    _check(problem, answer, Fraction(1))
+    assert answer.usd == 0

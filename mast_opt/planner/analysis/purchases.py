@@ -148,7 +148,10 @@ def tried_with(question: Question, steps: Steps, solver: str, params: SolveParam
     after = q.hooks.bought(q.problem, steps)
     timed = Clock(clock.budget_s(q.params.first_share))
     route = ExactSolve(q.kind, after, backends.get(solver), params, timed)
-    found = route.within(q.hooks.within(after, q.ratio, q.tier), {}, {}, None)
+    formulation = q.hooks.within(after, q.ratio, q.tier)
+    found = route.within(formulation, {}, {}, None)
+    if found.plan is not None and not _at_target(q, after, found.plan) and formulation.exact is not None:
+        found = route.within(formulation.exact(), {}, {}, None)  # a rounded share passed the target
     if found.plan is not None and _at_target(q, after, found.plan):
         return _Tried(False, found.plan)
     if found.status.is_infeasible or not helper:
@@ -216,16 +219,21 @@ def by_heuristic(question: Question, solver: str, params: SolveParams, start: ob
 def _given_back(
     question: Question, solver: str, params: SolveParams, best: tuple[Steps, Any], clock: Clock
 ) -> tuple[Steps, Any]:
-    """The best purchase less the steps, the most expensive offers first, that a plan at the target does without."""
+    """The best purchase less the steps that a plan at the target does without.
+
+    The most expensive offers come first; each is left out, or cut in half until what is left is needed.
+    """
     q = question
-    for at in sorted(range(len(q.offers)), key=lambda one: -q.offers[one].usd):
-        while best[0][at] > 0 and not params.cancel.is_set() and clock.remaining_s > 0:
+    for at in sorted(range(len(q.offers)), key=lambda one: -q.offers[one].usd * int(best[0][one])):
+        enough = 0
+        while best[0][at] > enough and not params.cancel.is_set() and clock.remaining_s > 0:
             fewer = best[0].copy()
-            fewer[at] -= 1
+            fewer[at] = (enough + fewer[at]) // 2 if enough else 0
             plan = _searched(q, fewer, solver, params, best[1], clock.budget_s(1 / q.params.rounds))
             if plan is None:
-                break
-            best = (fewer, plan)
+                enough = int(fewer[at]) + 1
+            else:
+                best = (fewer, plan)
     return best
 
 

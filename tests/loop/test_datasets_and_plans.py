@@ -10,7 +10,7 @@ from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.cluster_use import INTERVAL_MS, ClusterUse
 from mast_opt.live.loop.demand import DAY_MS, KEPT_DAYS, Demand, DemandClass
 from mast_opt.live.loop.engine import Engine
-from mast_opt.live.loop.event import CorruptLog
+from mast_opt.live.loop.events import CorruptLog
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.loop.plan_steps import misfit
 from mast_opt.live.loop.snapshot import Snapshot

@@ -12,7 +12,7 @@ from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.commands import Start, Stop
 from mast_opt.live.loop.engine import Engine, Turn
-from mast_opt.live.loop.event import CorruptLog
+from mast_opt.live.loop.events import CorruptLog
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State

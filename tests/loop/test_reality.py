@@ -8,7 +8,7 @@ import pytest
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.commands import Start
 from mast_opt.live.loop.engine import Engine, Turn
-from mast_opt.live.loop.event import CorruptLog
+from mast_opt.live.loop.events import CorruptLog
 from mast_opt.live.loop.job_states import JobState
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.loop.state import State

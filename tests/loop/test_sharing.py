@@ -13,7 +13,7 @@ import pytest
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.actions import Actions
-from mast_opt.live.loop.event import CorruptLog
+from mast_opt.live.loop.events import CorruptLog
 from mast_opt.live.loop.history import history
 from mast_opt.live.loop.job_log import job_log
 from mast_opt.live.loop.job_states import JobState

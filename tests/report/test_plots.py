@@ -12,7 +12,7 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import InputError, UsageError
-from mast_opt.live.loop.job_events import Placed, Submitted
+from mast_opt.live.loop.events import Placed, Submitted
 from mast_opt.problems.registry import kind_of
 
 TRACE = Path(__file__).parents[2] / "instances" / "traces" / "philly-small"

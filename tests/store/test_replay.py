@@ -12,7 +12,7 @@ import pytest
 
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.engine import Engine
-from mast_opt.live.loop.event import CorruptLog
+from mast_opt.live.loop.events import CorruptLog
 from mast_opt.live.loop.job_states import HOLDING, JobState
 from mast_opt.live.loop.state import State
 from mast_opt.live.policies.mast import Mast

@@ -142,7 +142,7 @@ class Actions:
         self._take(ev.Promised(name, region, by_ms, servers))
 
     def end_promise(self, name: str, why: str) -> None:
-        """End the reservation of a waiting job for one of ``job_events.PROMISES_END``."""
+        """End the reservation of a waiting job for one of ``events.PROMISES_END``."""
         self._take(ev.PromiseEnded(name, why))
 
     def mark_inadmissible(self, name: str, why: str, code: str) -> None:

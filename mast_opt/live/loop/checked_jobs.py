@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from mast_opt.live.loop.events import JobSpec, Placed, Shared
+from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.server_checker import GPU_MILLI, CheckedServer, need_of
 
 CLAIMING = ("placed", "running")
@@ -16,11 +16,11 @@ CLAIMING = ("placed", "running")
 class CheckedJob:
     """A job as the events so far leave it."""
 
-    spec: JobSpec
+    spec: ev.JobSpec
     phase: str = "waiting"
     """``waiting``, ``placed``, ``running``, ``stopping``, ``ended``."""
     attempt: int = 0
-    placed: Placed | None = None
+    placed: ev.Placed | None = None
     began_ms: int = 0
     bound: str = ""
     cancelled: bool = False
@@ -30,7 +30,7 @@ class CheckedJob:
     """The job with which it claims the same GPUs; empty for none."""
     mate: str = ""
     """The job that runs on the same GPUs; empty for none."""
-    others: list[tuple[int, JobSpec | None]] = field(default_factory=list)
+    others: list[tuple[int, ev.JobSpec | None]] = field(default_factory=list)
     """(time, who runs on the same GPUs from then on) of the attempt."""
 
 
@@ -51,7 +51,7 @@ class ShareCheck:
     ) -> None:
         self._wrong, self._jobs, self._servers = wrong, jobs, servers
 
-    def shared(self, event: Shared) -> None:
+    def shared(self, event: ev.Shared) -> None:
         """Two jobs are to have the same GPUs."""
         holder, guest = (self._jobs.get(name) for name in event.jobs)
         if holder is None or guest is None:
@@ -62,7 +62,7 @@ class ShareCheck:
         else:
             holder.partner, guest.partner = event.jobs[1], event.jobs[0]
 
-    def check_guest(self, event: Placed, guest: CheckedJob) -> None:
+    def check_guest(self, event: ev.Placed, guest: CheckedJob) -> None:
         """A job is placed on the GPUs of another."""
         holder = self._jobs[guest.partner]
         where = holder.placed

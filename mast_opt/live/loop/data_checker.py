@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from mast_opt.live.loop.events import (
-    DROP,
-    CopyAsked,
-    CopyEnded,
-    DatasetCreated,
-    PlanAdopted,
-    ReplicaDropped,
-    SolveAsked,
-    SolveEnded,
-    StorageSet,
-)
+from mast_opt.live.loop import events as ev
 
 
 class DataCheck:
@@ -41,11 +31,11 @@ class DataCheck:
         """Whether a region holds a dataset whole."""
         return region in self.replicas.get(dataset, ())
 
-    def storage_set(self, event: StorageSet) -> None:
+    def storage_set(self, event: ev.StorageSet) -> None:
         """Check the storage of a region."""
         self._storage[event.region] = event.storage_mb
 
-    def created(self, event: DatasetCreated) -> None:
+    def created(self, event: ev.DatasetCreated) -> None:
         """There is a dataset, or one that there was has another size or owner."""
         if event.dataset in self._size and self.replicas[event.dataset] != set(event.regions):
             self._wrong("data", f"dataset {event.dataset} was created before, and is elsewhere")
@@ -55,7 +45,7 @@ class DataCheck:
         self._size[event.dataset] = event.size_mb
         self.replicas[event.dataset] = set(event.regions)
 
-    def copy_asked(self, event: CopyAsked) -> None:
+    def copy_asked(self, event: ev.CopyAsked) -> None:
         """Check the begin of a copy, which takes its whole room at once."""
         if not self.holds(event.dataset, event.source):
             self._wrong("data", f"{event.dataset} is copied from {event.source}, which does not hold it whole")
@@ -70,13 +60,13 @@ class DataCheck:
         if most is not None and stored > most:
             self._wrong("storage", f"with {event.dataset}, {event.region} stores {stored:,} MB; it has {most:,}")
 
-    def copy_ended(self, event: CopyEnded) -> None:
+    def copy_ended(self, event: ev.CopyEnded) -> None:
         """A copy ends; only a whole one is a replica."""
         self._copying.pop((event.dataset, event.region), None)
         if event.whole:
             self.replicas.setdefault(event.dataset, set()).add(event.region)
 
-    def dropped(self, event: ReplicaDropped) -> None:
+    def dropped(self, event: ev.ReplicaDropped) -> None:
         """Check the deletion of a replica."""
         if not self.holds(event.dataset, event.region):
             self._wrong("data", f"{event.dataset} is deleted in {event.region}, which does not hold it")
@@ -87,23 +77,23 @@ class DataCheck:
         if left < keep:
             self._wrong("data", f"{left} whole replicas of {event.dataset} are left, not {keep}")
 
-    def solve_asked(self, event: SolveAsked) -> None:
+    def solve_asked(self, event: ev.SolveAsked) -> None:
         """A solve begins."""
         if event.path in self._asked:
             self._wrong("plan", f"path {event.path} asks for a plan while it waits for another")
         self._asked[event.path] = event.checksum
 
-    def solve_ended(self, event: SolveEnded) -> None:
+    def solve_ended(self, event: ev.SolveEnded) -> None:
         """A solve ends."""
         if self._asked.pop(event.path, None) != event.checksum:
             self._wrong("plan", f"path {event.path} has not asked for the plan of {event.checksum}")
         if event.plan:
             self._plans.add((event.path, event.plan))
 
-    def adopted(self, event: PlanAdopted) -> None:
+    def adopted(self, event: ev.PlanAdopted) -> None:
         """Check the adoption of a plan of data."""
         if (event.path, event.plan) not in self._plans:
             self._wrong("plan", f"path {event.path} adopts {event.plan}, which no solve has brought")
         for step in event.steps:
-            if step.does == DROP:
+            if step.does == ev.DROP:
                 self._keep[step.name, step.target] = step.keep

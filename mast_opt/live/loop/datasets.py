@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import astuple, dataclass
 
 from mast_opt.live.loop import events as ev
-from mast_opt.live.loop.event import Unfit
 
 NOWHERE: frozenset[str] = frozenset()
 
@@ -51,7 +50,7 @@ class Datasets:
     def created(self, event: ev.DatasetCreated) -> None:
         """Add a dataset, or change its size or owner; its replicas stay where they were."""
         if not self.is_news(event):
-            raise Unfit(f"dataset {event.dataset} is there already")
+            raise ev.Unfit(f"dataset {event.dataset} is there already")
         old_mb = self.size_mb.get(event.dataset, 0)
         self.size_mb[event.dataset], self.namespace[event.dataset] = event.size_mb, event.namespace
         self.replicas[event.dataset] = frozenset(event.regions)
@@ -72,9 +71,9 @@ class Datasets:
     def copy_asked(self, event: ev.CopyAsked) -> None:
         """Begin the copy of a replica, which takes its whole room at once."""
         if event.source not in self.whole_in(event.dataset):
-            raise Unfit(f"dataset {event.dataset} is copied from {event.source}, which does not hold it")
+            raise ev.Unfit(f"dataset {event.dataset} is copied from {event.source}, which does not hold it")
         if event.region in self.whole_in(event.dataset) or (event.dataset, event.region) in self.copying:
-            raise Unfit(f"dataset {event.dataset} is in {event.region} already, or on its way")
+            raise ev.Unfit(f"dataset {event.dataset} is in {event.region} already, or on its way")
         self.copying[event.dataset, event.region] = Copying(event.source, event.size_mb)
         self._store(event.region, event.size_mb)
 
@@ -82,7 +81,7 @@ class Datasets:
         """Note how much of a replica is there."""
         copying = self.copying.get((event.dataset, event.region))
         if copying is None:
-            raise Unfit(f"dataset {event.dataset} is not being copied to {event.region}")
+            raise ev.Unfit(f"dataset {event.dataset} is not being copied to {event.region}")
         copying.copied_mb = event.copied_mb
 
     def copy_ended(self, event: ev.CopyEnded) -> bool:
@@ -100,7 +99,7 @@ class Datasets:
     def dropped(self, event: ev.ReplicaDropped) -> None:
         """Delete a replica of a dataset."""
         if event.region not in self.whole_in(event.dataset):
-            raise Unfit(f"dataset {event.dataset} is dropped in {event.region}, which does not hold it")
+            raise ev.Unfit(f"dataset {event.dataset} is dropped in {event.region}, which does not hold it")
         self.replicas[event.dataset] -= {event.region}
         self._store(event.region, -self.size_mb.get(event.dataset, 0))
 

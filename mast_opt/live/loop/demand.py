@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from mast_opt.live.loop.job_events import JobSpec
+from mast_opt.live.loop.events import JobSpec
 
 DAY_MS = 86_400_000
 DAYS = 7

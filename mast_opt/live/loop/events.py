@@ -6,111 +6,499 @@ named as in the live fleet. Times and durations are in ms; amounts in base units
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from mast_opt.live.loop.event import Event
-from mast_opt.live.loop.fleet_events import (
-    CapacitySet,
-    CopyAsked,
-    CopyEnded,
-    CopyProgress,
-    DatasetCreated,
-    LeadTaken,
-    MoveAsked,
-    QuotaSet,
-    ReplicaDropped,
-    ServerClosed,
-    ServerDown,
-    ServerMoved,
-    ServerOpened,
-    ServerUp,
-    StorageSet,
-    Timer,
-)
-from mast_opt.live.loop.job_events import (
-    Adopted,
-    Bound,
-    Cancelled,
-    Failed,
-    Finished,
-    JobSpec,
-    Key,
-    Placed,
-    Promised,
-    PromiseEnded,
-    Queued,
-    Refused,
-    Resized,
-    Shared,
-    Started,
-    StopAsked,
-    Stopped,
-    Submitted,
-    bid_key,
-)
-from mast_opt.live.loop.plan_events import (
-    COPY,
-    DROP,
-    MOVE,
-    PlanAdopted,
-    PlanStep,
-    SolveAsked,
-    SolveEnded,
-    StepDropped,
-)
+from mast_opt.core.errors import MastOptError
+from mast_opt.problems.job_placement.live_fleet.types import Share
+from mast_opt.problems.job_placement.units import WHOLE
 
-__all__ = [
-    "COPY",
-    "DROP",
-    "EVENTS",
-    "FORMAT",
-    "JOB_EVENTS",
-    "MOVE",
-    "Adopted",
-    "Asked",
-    "Bound",
-    "Cancelled",
-    "CapacitySet",
-    "CopyAsked",
-    "CopyEnded",
-    "CopyProgress",
-    "DatasetCreated",
-    "Event",
-    "Failed",
-    "Finished",
-    "JobSpec",
-    "Key",
-    "LeadTaken",
-    "MoveAsked",
-    "Placed",
-    "PlanAdopted",
-    "PlanStep",
-    "PromiseEnded",
-    "Promised",
-    "Queued",
-    "QuotaSet",
-    "Refused",
-    "ReplicaDropped",
-    "Resized",
-    "ServerClosed",
-    "ServerDown",
-    "ServerMoved",
-    "ServerOpened",
-    "ServerUp",
-    "Shared",
-    "SolveAsked",
-    "SolveEnded",
-    "Started",
-    "StepDropped",
-    "StopAsked",
-    "Stopped",
-    "StorageSet",
-    "Stored",
-    "Submitted",
-    "Timer",
-    "bid_key",
-]
+
+class Event:
+    """Base of all events."""
+
+    __slots__ = ()
+
+
+class Unfit(Exception):
+    """An event does not fit the events before it; the argument says why. ``State.apply`` adds which event it is."""
+
+
+class CorruptLog(MastOptError):
+    """An event that does not fit the events before it.
+
+    Args:
+        seq: number of the event in its log.
+    """
+
+    code = "corrupt-log"
+
+    def __init__(self, seq: int, why: str) -> None:
+        super().__init__(f"event {seq} of the log does not fit: {why}")
+        self.seq = seq
+
+
+# --- jobs: what clients hand in, what is decided, and what hosts report ---
+
+Key: TypeAlias = tuple[float | str | None, ...]
+"""Key by which bids compare (``Bid.key``), with None for an infinite number: there are no victims."""
+
+
+def bid_key(parts: Iterable[float | str]) -> Key:
+    """The key of a bid as an event keeps it."""
+    return tuple(None if isinstance(part, float) and math.isinf(part) else part for part in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    """Specification of a job as a client submits it. Needs are those of one task."""
+
+    tier: int = 0
+    """Importance; the lowest number is the most important."""
+    tasks: int = 1
+    mgpu: int = WHOLE
+    cpu_mcores: int = 0
+    memory_mib: int = 0
+    gpu_types: Mapping[str, int] | None = None
+    """GPU types that it accepts, and milli-GPUs of a task on each; None for any type and ``mgpu``."""
+    datasets: tuple[str, ...] = ()
+    within: str = "cluster"
+    prefer: str = "server"
+    tenant: str = ""
+    preemptible: bool = False
+    checkpoint_ms: int = 0
+    """Time between two checkpoints; 0: its work is saved whenever it is stopped."""
+    restart_ms: int = 0
+    """Milliseconds that an attempt after the first one takes to get going again."""
+    duration_ms: int | None = None
+    """Expected duration on its reference type; None where nobody knows."""
+    limit_ms: int | None = None
+    """Time after each start at which the host ends it if it still runs; None for no limit."""
+    workload: str = ""
+    """Workload that it is a run of, where work recurs."""
+    namespace: str = ""
+    home_region: str = ""
+    min_tasks: int | None = None
+    """The fewest tasks that it may be resized to; None if it may not be."""
+    max_tasks: int | None = None
+    model: str = ""
+    """Model, or other kind of work, where the speeds of kinds of work are known."""
+
+    @property
+    def shape(self) -> tuple[object, ...]:
+        """Needs of a job: jobs of one shape fit in the same places of a region."""
+        kinds = None if self.gpu_types is None else tuple(sorted(self.gpu_types.items()))
+        return self.tasks, self.mgpu, kinds, self.cpu_mcores, self.memory_mib, self.within, self.prefer
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted(Event):
+    """A client has handed in a job."""
+
+    job: str
+    spec: JobSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled(Event):
+    """A job's owner wants it no more. One that waits has ended; one that holds servers ends when it has stopped."""
+
+    job: str
+
+
+@dataclass(frozen=True, slots=True)
+class Queued(Event):
+    """A job waits for a place."""
+
+    job: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused(Event):
+    """A job is held back: it fits nowhere, or a policy keeps it."""
+
+    job: str
+    reason: str
+    """Reason in words."""
+    code: str = ""
+    """Reason as a code for programs; as in ``job_placement.Refused``."""
+    until_ms: int | None = None
+    """Time when it is looked at again at the latest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound(Event):
+    """Event that binds a job to a region: it may run in no other from now on."""
+
+    job: str
+    region: str
+
+
+@dataclass(frozen=True, slots=True)
+class Placed(Event):
+    """A job gets servers. It holds them until it has stopped or ended."""
+
+    job: str
+    attempt: int
+    """Counted from 1."""
+    region: str
+    cluster: str
+    shares: tuple[Share, ...]
+    victims: tuple[str, ...] = ()
+    """Jobs that are asked to stop for it."""
+    key: Key | None = None
+    """Key by which the bid was compared; None where there was no choice."""
+    runner_up: Key | None = None
+    """Key of the second-best bid; None if there was none."""
+    at_once: bool = False
+    """Whether it runs from this moment on, so that no ``Started`` follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class StopAsked(Event):
+    """A job is asked to save its work and stop."""
+
+    job: str
+    attempt: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Started(Event):
+    """The host runs all tasks of a job."""
+
+    job: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped(Event):
+    """An attempt has ended and holds nothing any more; the job is not finished."""
+
+    job: str
+    attempt: int
+    work_ms: int
+    """Work of this attempt that is kept, at reference speed."""
+    lost_ms: int
+    """Work of this attempt that has to be done again, at reference speed."""
+    work_time_ms: int | None = None
+    """The time that the kept work took; None: as long as at the reference speed."""
+    lost_time_ms: int | None = None
+    """The time that the lost work took; None: as long as at the reference speed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished(Event):
+    """A job has done all its work, and holds nothing any more."""
+
+    job: str
+    attempt: int
+    work_time_ms: int | None = None
+    """The time that the work of this attempt took; None: as long as at the reference speed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed(Event):
+    """A job has ended with an error of its own, and holds nothing any more."""
+
+    job: str
+    attempt: int
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted(Event):
+    """A host reports a job that runs already."""
+
+    job: str
+    attempt: int
+    region: str
+    cluster: str
+    shares: tuple[Share, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Resized(Event):
+    """A running job has another number of tasks."""
+
+    job: str
+    attempt: int
+    tasks: int
+    shares: tuple[Share, ...]
+    """All of them, not only those that came or went."""
+
+
+@dataclass(frozen=True, slots=True)
+class Promised(Event):
+    """A waiting job has a reservation in a region, or a better one than before. Other jobs start there only if they
+    leave it that, so it is placed at ``by_ms`` at the latest, there or elsewhere, unless ``PromiseEnded`` says why
+    not."""
+
+    job: str
+    region: str
+    by_ms: int | None
+    """Time when it fits if all work that it waits for ends at its limit; None where limits do not say."""
+    servers: tuple[str, ...]
+    """Servers where it fits then."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromiseEnded(Event):
+    """A waiting job has its reservation no longer."""
+
+    job: str
+    why: str
+    """One of ``PROMISES_END``."""
+
+
+PROMISES_END = (SERVER, QUOTA, DATA, TIER, OVERRUN, ADOPTED, BOUND) = (
+    *("server", "quota", "data", "more-important", "overrun", "adopted", "bound"),
+)
+"""Reasons for which promises end: a server of the region went out of service, was closed, shrank or is to move;
+quotas, or what tenants use of them, gave jobs other tiers; data of the job is no longer in the region; more important
+work came; work started later or ran longer than its limit said; a host reported work of its own; the job may run in
+another region only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shared(Event):
+    """Two jobs are to run on the same GPUs: the first one holds them, and goes on; the second one is placed there by
+    the ``Placed`` that follows. When one of them has gone, the other has the GPUs for itself."""
+
+    jobs: tuple[str, ...]
+    """Holder and guest."""
+    region: str
+    cluster: str
+    shares: tuple[Share, ...]
+
+
+# --- what jobs run on and read: servers, quotas, datasets, and the hosts of regions ---
+
+
+@dataclass(frozen=True, slots=True)
+class ServerUp(Event):
+    """A server is in service; one that was out of service may come back with other amounts, or elsewhere."""
+
+    server: str
+    region: str
+    cluster: str
+    rack: str
+    gpu_type: str
+    gpus: int
+    cpu_mcores: int = 0
+    memory_mib: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ServerDown(Event):
+    """A server is out of service. What ran there is reported stopped."""
+
+    server: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerClosed(Event):
+    """A server takes no new job until it is opened, also when it breaks and comes back meanwhile."""
+
+    server: str
+    stop_ms: int | None = None
+    """Time at which what still runs there is asked to stop; None for never."""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOpened(Event):
+    """A server that was closed takes jobs again."""
+
+    server: str
+
+
+@dataclass(frozen=True, slots=True)
+class CapacitySet(Event):
+    """A server or pool has another capacity."""
+
+    server: str
+    gpus: int
+    cpu_mcores: int = 0
+    memory_mib: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaSet(Event):
+    """A tenant has another quota."""
+
+    tenant: str
+    mgpu: int | None
+    """None: there is no limit any more."""
+    gpu_type: str = ""
+    """Empty: of all types together."""
+
+
+@dataclass(frozen=True, slots=True)
+class MoveAsked(Event):
+    """A server is to become part of another cluster of its region. It takes no job until it has moved."""
+
+    server: str
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServerMoved(Event):
+    """Event of a server that is part of another cluster from now on."""
+
+    server: str
+    region: str
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
+class StorageSet(Event):
+    """Event of a region's storage."""
+
+    region: str
+    storage_mb: int
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetCreated(Event):
+    """Event of a dataset that exists from now on, whole in these regions; of a known dataset, its size and owner
+    change, and the regions are those where it is."""
+
+    dataset: str
+    size_mb: int
+    regions: tuple[str, ...]
+    namespace: str = ""
+    """Namespace that owns the data."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyAsked(Event):
+    """A replica is to be made."""
+
+    dataset: str
+    source: str
+    region: str
+    size_mb: int
+
+
+@dataclass(frozen=True, slots=True)
+class CopyProgress(Event):
+    """Event of a copy under way: so much of the replica is there."""
+
+    dataset: str
+    region: str
+    copied_mb: int
+
+
+@dataclass(frozen=True, slots=True)
+class CopyEnded(Event):
+    """A copy has ended; only a whole one is a replica."""
+
+    dataset: str
+    region: str
+    whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaDropped(Event):
+    """A replica is deleted."""
+
+    dataset: str
+    region: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeadTaken(Event):
+    """Event of a process that leads from now on."""
+
+    holder: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Timer(Event):
+    """A time that something waited for."""
+
+    name: str
+
+
+# --- plans of slow paths ---
+
+COPY, DROP, MOVE = "copy", "drop", "move"
+"""Kinds of steps of a plan: make a replica, delete one, or move a server to another cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStep:
+    """A step of an adopted plan."""
+
+    does: str
+    """``copy``, ``drop`` or ``move``."""
+    name: str
+    """The dataset or server."""
+    target: str
+    """The region of the replica, or the cluster that the server becomes part of."""
+    source: str = ""
+    """Region from which a replica is copied."""
+    first_wave: int = 0
+    """It begins when every step whose last wave lies before has been taken."""
+    last_wave: int = 0
+    keep: int = 1
+    """Number of whole replicas that a deletion has to leave."""
+
+
+@dataclass(frozen=True, slots=True)
+class SolveAsked(Event):
+    """A slow path has asked for a plan."""
+
+    path: str
+    checksum: str
+    """Checksum of the instance as it was then."""
+
+
+@dataclass(frozen=True, slots=True)
+class SolveEnded(Event):
+    """A solve has come to an end."""
+
+    path: str
+    checksum: str
+    status: str
+    plan: str = ""
+    """Place of the plan; empty if there is none."""
+    bound: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanAdopted(Event):
+    """Event of a plan that is carried out from now on."""
+
+    path: str
+    plan: str
+    dropped: tuple[str, ...] = ()
+    """Parts that no longer fit, in words."""
+    steps: tuple[PlanStep, ...] = ()
+    """Steps to be taken, wave by wave."""
+    ratios: Mapping[int, float] | None = None
+    """Ratios of a plan of data: tier → the largest demand over supply of a region and GPU type that is planned for work
+    of this tier and more important ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepDropped(Event):
+    """A step of an adopted plan is not taken, as it no longer fits."""
+
+    path: str
+    does: str
+    name: str
+    target: str
+    why: str
+    """Reason in words."""
+
+
+# --- the log ---
 
 FORMAT = "mast-opt-log/1"
 """First line of a log."""

@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.live.loop import events as ev
-from mast_opt.live.loop.event import Event
-from mast_opt.live.loop.events import JobSpec, Stored
 from mast_opt.problems.job_placement.units import WHOLE
 
 Ints = NDArray[np.int64]
@@ -70,7 +68,7 @@ class History:
 
     first_ms: int
     last_ms: int
-    jobs: Mapping[str, tuple[JobSpec, int]]
+    jobs: Mapping[str, tuple[ev.JobSpec, int]]
     """Job → what it asked for, and when it was submitted."""
     waits: tuple[Wait, ...]
     """Waits in order of their ends; those still open last."""
@@ -94,7 +92,7 @@ _Series: TypeAlias = list[tuple[int, int]]
 """(time, change)"""
 
 
-def history(log: Iterable[Stored]) -> History:
+def history(log: Iterable[ev.Stored]) -> History:
     """Compute the history of a log."""
     builder = _Builder()
     for stored in log:
@@ -112,7 +110,7 @@ def _steps(changes: _Series) -> Steps:
 
 @dataclass
 class _Job:
-    spec: JobSpec
+    spec: ev.JobSpec
     submitted_ms: int
     mgpu: int
     waiting_since: int | None
@@ -146,7 +144,7 @@ class _Builder:
     ratios: dict[int, _Series] = field(default_factory=dict)
     last_ratio: dict[int, int] = field(default_factory=dict)
 
-    def take(self, at: int, event: Event) -> None:
+    def take(self, at: int, event: ev.Event) -> None:
         """Take in the next event of the log."""
         self.first_ms = at if self.first_ms is None else self.first_ms
         self.last_ms = at
@@ -253,7 +251,7 @@ class _Builder:
         if now != before:
             self.supply.setdefault(region, []).append((at, now - before))
 
-    def _plans(self, at: int, event: Event) -> None:
+    def _plans(self, at: int, event: ev.Event) -> None:
         """Take in an event of data, moves or plans."""
         if isinstance(event, ev.DatasetCreated):
             more_mb = event.size_mb - self.sizes.get(event.dataset, 0)

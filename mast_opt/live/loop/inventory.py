@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
-from mast_opt.live.loop.event import Unfit
 from mast_opt.live.loop.reclaimable import Reclaimable
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
 from mast_opt.problems.job_placement.live_fleet.types import Server
@@ -55,7 +54,7 @@ class Inventory:
     def arrives(self, event: ev.ServerUp) -> None:
         """Put a server into service."""
         if event.server in self.up:
-            raise Unfit(f"server {event.server} is in service already")
+            raise ev.Unfit(f"server {event.server} is in service already")
         place = event.region, event.cluster, event.rack, event.gpu_type
         server = Server(event.server, *place, event.gpus, event.cpu_mcores, event.memory_mib)
         known = self.server_of.get(event.server)
@@ -75,7 +74,7 @@ class Inventory:
     def resized(self, event: ev.CapacitySet) -> None:
         """A server is to have other amounts; where more is held there, as soon as that has ended."""
         if event.server not in self.up or event.server in self.moving:
-            raise Unfit(f"server {event.server} cannot be resized: it moves, or is not in service")
+            raise ev.Unfit(f"server {event.server} cannot be resized: it moves, or is not in service")
         if not self.resizes(event):
             return
         if self.shrinking.pop(event.server, None) is None:
@@ -111,7 +110,7 @@ class Inventory:
     def breaks(self, event: ev.ServerDown) -> tuple[str, ...]:
         """A server is out of service; returns the jobs that it takes along."""
         if event.server not in self.up:
-            raise Unfit(f"server {event.server} is not in service")
+            raise ev.Unfit(f"server {event.server} is not in service")
         self.up.discard(event.server)
         self._was_down.add(event.server)
         self.moving.pop(event.server, None)
@@ -123,7 +122,7 @@ class Inventory:
     def move_asked(self, event: ev.MoveAsked) -> None:
         """Close a server to new jobs."""
         if event.server not in self.up or event.server in self.moving:
-            raise Unfit(f"server {event.server} cannot be moved: it moves already, or is not in service")
+            raise ev.Unfit(f"server {event.server} cannot be moved: it moves already, or is not in service")
         self.moving[event.server] = event.cluster
         self._fleet.cordon(event.server)
         self._reclaimable.remove(event.server)
@@ -132,7 +131,7 @@ class Inventory:
         """A server is part of another cluster, and takes jobs."""
         server = self.server_of[event.server]
         if self.moving.pop(event.server, None) != event.cluster or server.region != event.region:
-            raise Unfit(f"server {event.server} was not to move to cluster {event.cluster} of {event.region}")
+            raise ev.Unfit(f"server {event.server} was not to move to cluster {event.cluster} of {event.region}")
         self._fleet.remove_server(event.server)
         moved = replace(server, cluster=event.cluster)
         self._fleet.add_servers((moved,))
@@ -145,7 +144,7 @@ class Inventory:
     def closes(self, event: ev.ServerClosed) -> None:
         """Close a server to new jobs, or set another time for what runs there."""
         if event.server not in self.server_of:
-            raise Unfit(f"there is no server {event.server}")
+            raise ev.Unfit(f"there is no server {event.server}")
         if event.server not in self.closed and event.server in self.up:
             self._fleet.cordon(event.server)
             self._reclaimable.close(event.server)
@@ -154,7 +153,7 @@ class Inventory:
     def opens(self, event: ev.ServerOpened) -> None:
         """Open a server again; one that moves, gets other amounts or is out of service takes jobs after that."""
         if event.server not in self.closed:
-            raise Unfit(f"server {event.server} is not closed")
+            raise ev.Unfit(f"server {event.server} is not closed")
         del self.closed[event.server]
         if event.server in self.up and event.server not in self.moving and event.server not in self.shrinking:
             self._fleet.uncordon(event.server)

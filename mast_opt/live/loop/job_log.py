@@ -8,23 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.live.loop.events import (
-    Adopted,
-    Cancelled,
-    CapacitySet,
-    Failed,
-    Finished,
-    JobSpec,
-    Placed,
-    Resized,
-    ServerDown,
-    ServerUp,
-    Shared,
-    Started,
-    Stopped,
-    Stored,
-    Submitted,
-)
+from mast_opt.live.loop import events as ev
 from mast_opt.problems.job_placement.units import WHOLE
 
 Ints = NDArray[np.int64]
@@ -76,10 +60,10 @@ class JobLog:
         return np.greater_equal(self.kind, FINISHED)
 
 
-_KINDS = {Placed: PLACED, Started: STARTED, Stopped: STOPPED, Finished: FINISHED, Failed: FAILED}
+_KINDS = {ev.Placed: PLACED, ev.Started: STARTED, ev.Stopped: STOPPED, ev.Finished: FINISHED, ev.Failed: FAILED}
 
 
-def job_log(log: Iterable[Stored]) -> JobLog:
+def job_log(log: Iterable[ev.Stored]) -> JobLog:
     """The rows of a log of events.
 
     A job that is cancelled while it holds servers is CANCELLED when it has stopped.
@@ -97,7 +81,7 @@ class _Rows:
     """Rows so far."""
 
     def __init__(self) -> None:
-        self.specs: dict[str, JobSpec] = {}
+        self.specs: dict[str, ev.JobSpec] = {}
         self.numbers: dict[str, int] = {}
         self.rows: list[tuple[int, int, int]] = []
         self.stops: list[tuple[int, int]] = []
@@ -111,47 +95,47 @@ class _Rows:
         self.shared: list[tuple[int, int]] = []
         self.cancelled: set[str] = set()
 
-    def take(self, stored: Stored) -> None:
+    def take(self, stored: ev.Stored) -> None:
         """Take in the next event of the log."""
         event, at = stored.event, stored.at_ms
-        if isinstance(event, Submitted):
+        if isinstance(event, ev.Submitted):
             self.numbers[event.job] = len(self.numbers)
             self.specs[event.job] = event.spec
             self.row(at, SUBMITTED, event.job)
-        elif isinstance(event, Cancelled):
+        elif isinstance(event, ev.Cancelled):
             self.cancelled.add(event.job)
             if event.job not in self.holding:
                 self.row(at, CANCELLED, event.job)
-        elif isinstance(event, Shared):
+        elif isinstance(event, ev.Shared):
             self.hosts[event.jobs[1]] = event.jobs[0]
-        elif isinstance(event, (Placed, Started, Stopped, Finished, Failed)):
+        elif isinstance(event, (ev.Placed, ev.Started, ev.Stopped, ev.Finished, ev.Failed)):
             self.attempt(at, event)
-        elif isinstance(event, (ServerUp, CapacitySet, ServerDown)):
-            now = 0 if isinstance(event, ServerDown) else event.gpus * WHOLE
+        elif isinstance(event, (ev.ServerUp, ev.CapacitySet, ev.ServerDown)):
+            now = 0 if isinstance(event, ev.ServerDown) else event.gpus * WHOLE
             self.in_service += now - self.gpus.get(event.server, 0)
             self.gpus[event.server] = now
             self.supply.append((at, self.in_service))
-        elif isinstance(event, (Resized, Adopted)):
+        elif isinstance(event, (ev.Resized, ev.Adopted)):
             raise ValueError(f"event {stored.seq} is {type(event).__name__}, whose GPUs rows do not tell")
 
-    def attempt(self, at: int, event: Placed | Started | Stopped | Finished | Failed) -> None:
+    def attempt(self, at: int, event: ev.Placed | ev.Started | ev.Stopped | ev.Finished | ev.Failed) -> None:
         """Take in an event of an attempt."""
         self.row(at, _KINDS[type(event)], event.job)
-        if isinstance(event, Placed):
+        if isinstance(event, ev.Placed):
             self.holding.add(event.job)
             if host := self.hosts.pop(event.job, None):
                 self.shared.append((len(self.rows) - 1, self.numbers[host]))
             if event.at_once:
                 self.row(at, STARTED, event.job)
-        elif not isinstance(event, Started):
+        elif not isinstance(event, ev.Started):
             self.holding.discard(event.job)
-        if isinstance(event, Stopped):
+        if isinstance(event, ev.Stopped):
             kept = event.work_ms if event.work_time_ms is None else event.work_time_ms
             self.stops.append((kept, event.lost_ms if event.lost_time_ms is None else event.lost_time_ms))
             if event.job in self.cancelled:
                 self.row(at, CANCELLED, event.job)
 
-        elif isinstance(event, Finished):
+        elif isinstance(event, ev.Finished):
             self.finishes.append(-1 if event.work_time_ms is None else event.work_time_ms)
 
     def row(self, at: int, kind: int, job: str) -> None:

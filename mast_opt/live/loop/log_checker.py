@@ -10,40 +10,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.checked_jobs import CheckedJob, ShareCheck
 from mast_opt.live.loop.data_checker import DataCheck
-from mast_opt.live.loop.events import (
-    Adopted,
-    Bound,
-    Cancelled,
-    CapacitySet,
-    CopyAsked,
-    CopyEnded,
-    DatasetCreated,
-    Event,
-    Failed,
-    Finished,
-    JobSpec,
-    MoveAsked,
-    Placed,
-    PlanAdopted,
-    QuotaSet,
-    ReplicaDropped,
-    ServerClosed,
-    ServerDown,
-    ServerMoved,
-    ServerOpened,
-    ServerUp,
-    Shared,
-    SolveAsked,
-    SolveEnded,
-    Started,
-    StopAsked,
-    Stopped,
-    StorageSet,
-    Stored,
-    Submitted,
-)
 from mast_opt.live.loop.promise_checker import PromiseCheck
 from mast_opt.live.loop.server_checker import ServerCheck, need_of
 from mast_opt.live.loop.work_checker import Hold, WorkChecker
@@ -66,7 +35,7 @@ class Violation:
 
 
 def check_log(
-    log: Iterable[Stored],
+    log: Iterable[ev.Stored],
     *,
     replicas: Mapping[str, Collection[str]] | None = None,
     residency: Mapping[str, Collection[str]] | None = None,
@@ -126,7 +95,7 @@ class _Checker:
         """Note a fault of the log."""
         self.found.append(Violation(self.seq, what, words))
 
-    def take(self, stored: Stored) -> None:
+    def take(self, stored: ev.Stored) -> None:
         """Check the next event of the log."""
         before, was = self.seq, self.now
         self.seq = stored.seq
@@ -146,25 +115,25 @@ class _Checker:
 
     # --- data, quotas ---
 
-    def _dropped(self, event: ReplicaDropped) -> None:
+    def _dropped(self, event: ev.ReplicaDropped) -> None:
         """Check that no job's data is deleted under it."""
         for name, job in self.jobs.items():
             if job.placed is not None and job.placed.region == event.region and event.dataset in job.spec.datasets:
                 self.wrong("data", f"{event.dataset} is deleted in {event.region}, where job {name} reads it")
 
-    def _quota_set(self, event: QuotaSet) -> None:
+    def _quota_set(self, event: ev.QuotaSet) -> None:
         self.limited.add(event.tenant)
 
     # --- jobs ---
 
-    def _submitted(self, event: Submitted) -> None:
+    def _submitted(self, event: ev.Submitted) -> None:
         """Check the submission of a job."""
         if event.job in self.jobs:
             self.wrong("job", f"job {event.job} was submitted before")
         else:
             self.jobs[event.job] = CheckedJob(event.spec)
 
-    def _bound(self, event: Bound) -> None:
+    def _bound(self, event: ev.Bound) -> None:
         """Check the binding of a job to a region."""
         job = self._job(event.job)
         if job is not None:
@@ -172,7 +141,7 @@ class _Checker:
                 self.wrong("job", f"job {event.job} is bound and is {job.phase}")
             job.bound = event.region
 
-    def _cancelled(self, event: Cancelled) -> None:
+    def _cancelled(self, event: ev.Cancelled) -> None:
         """Check the cancellation of a job."""
         job = self._job(event.job)
         if job is not None:
@@ -191,7 +160,7 @@ class _Checker:
 
     # --- attempts ---
 
-    def _placed(self, event: Placed) -> None:
+    def _placed(self, event: ev.Placed) -> None:
         """Check the placement of a job, with its victims."""
         job = self._job(event.job)
         if job is None:
@@ -215,7 +184,7 @@ class _Checker:
         if event.at_once:
             self._start(job, event)
 
-    def _adopted(self, event: Adopted) -> None:
+    def _adopted(self, event: ev.Adopted) -> None:
         """Its host says that it runs there, whether there is room or not."""
         job = self._job(event.job)
         if job is None:
@@ -223,7 +192,7 @@ class _Checker:
         if job.phase != "waiting" or event.attempt != job.attempt + 1:
             self.wrong("attempt", f"attempt {event.attempt} of job {event.job} is adopted after attempt {job.attempt}")
             return
-        placed = Placed(event.job, event.attempt, event.region, event.cluster, event.shares, at_once=True)
+        placed = ev.Placed(event.job, event.attempt, event.region, event.cluster, event.shares, at_once=True)
         if sum(share.tasks for share in event.shares) != job.spec.tasks:
             self.wrong("gang", f"not all {job.spec.tasks} tasks of job {event.job} are adopted")
         job.phase, job.attempt, job.placed, job.ran, job.began_ms = "running", event.attempt, placed, True, self.now
@@ -236,7 +205,7 @@ class _Checker:
         for share in event.shares:
             self.places.excuse(share.server)
 
-    def _victim(self, name: str, event: Placed, by: CheckedJob) -> None:
+    def _victim(self, name: str, event: ev.Placed, by: CheckedJob) -> None:
         """Check that a placement may stop this victim."""
         victim = self._job(name)
         if victim is None:
@@ -255,7 +224,7 @@ class _Checker:
                 self.places.count(job.spec, job.placed, "claimed", -1)
             job.phase = "stopping"
 
-    def _attempt(self, event: Started | Stopped | Finished | Failed | StopAsked) -> None:
+    def _attempt(self, event: ev.Started | ev.Stopped | ev.Finished | ev.Failed | ev.StopAsked) -> None:
         """Check an event of a job's present attempt."""
         job = self._job(event.job)
         if job is None:
@@ -268,9 +237,9 @@ class _Checker:
                 "attempt", f"{type(event).__name__} of attempt {event.attempt}; job {event.job} has {job.attempt}"
             )
             return
-        if isinstance(event, StopAsked):
+        if isinstance(event, ev.StopAsked):
             self._release(job)
-        elif isinstance(event, Started):
+        elif isinstance(event, ev.Started):
             if job.ran:
                 self.wrong("job", f"job {event.job} runs already")
             else:
@@ -278,7 +247,7 @@ class _Checker:
         else:
             self._end(job, event)
 
-    def _start(self, job: CheckedJob, placed: Placed) -> None:
+    def _start(self, job: CheckedJob, placed: ev.Placed) -> None:
         """Check the start of an attempt: its servers are up and free."""
         job.ran, job.began_ms = True, self.now
         job.phase = "running" if job.phase == "placed" else job.phase
@@ -291,7 +260,7 @@ class _Checker:
             self.places.count(job.spec, placed, "used", 1)
             self.places.check_capacity(placed, "used")
 
-    def _end(self, job: CheckedJob, event: Stopped | Finished | Failed) -> None:
+    def _end(self, job: CheckedJob, event: ev.Stopped | ev.Finished | ev.Failed) -> None:
         """Check the end of an attempt, and free its servers."""
         placed = job.placed
         assert placed is not None
@@ -302,9 +271,9 @@ class _Checker:
         held = Hold(job.began_ms if job.ran else self.now, self.now, types, tuple(job.others))
         job.others.clear()
         faults: Iterable[str] = ()
-        if isinstance(event, Stopped):
+        if isinstance(event, ev.Stopped):
             faults = self.work.stopped(job.spec, event, held)
-        elif isinstance(event, Finished):
+        elif isinstance(event, ev.Finished):
             without = f"job {event.job} has finished without a start"
             faults = self.work.finished(job.spec, event, held) if job.ran else iter([without])
         faults = (*faults, *self.work.within_limit(job.spec, event.job, held))
@@ -312,17 +281,17 @@ class _Checker:
             self.wrong("work", words)
         for share in placed.shares:
             self.holders[share.server].discard(event.job)
-        again = isinstance(event, Stopped) and not job.cancelled
+        again = isinstance(event, ev.Stopped) and not job.cancelled
         job.phase, job.placed, job.ran = "waiting" if again else "ended", None, False
 
-    def _server_down(self, event: ServerDown) -> None:
+    def _server_down(self, event: ev.ServerDown) -> None:
         """End what ran on a server that went down, though its host may say so later."""
         for name in self.holders.get(event.server, ()):
             self._release(self.jobs[name])
 
     # --- places ---
 
-    def _check_place(self, event: Placed, job: CheckedJob) -> None:
+    def _check_place(self, event: ev.Placed, job: CheckedJob) -> None:
         spec = job.spec
         if sum(share.tasks for share in event.shares) != spec.tasks or any(share.tasks < 1 for share in event.shares):
             tasks = [share.tasks for share in event.shares]
@@ -348,7 +317,7 @@ class _Checker:
             self.wrong("level", f"job {event.job} has to stay within a {spec.within}")
         self._check_data(event, spec)
 
-    def _check_data(self, event: Placed, spec: JobSpec) -> None:
+    def _check_data(self, event: ev.Placed, spec: ev.JobSpec) -> None:
         for name in spec.datasets if self.with_data else ():
             if not self.data.holds(name, event.region):
                 self.wrong("data", f"job {event.job} reads {name}, which is not in {event.region}")
@@ -363,38 +332,38 @@ class _Checker:
                 self.wrong("lost", f"job {name} has not ended; it is {job.phase}")
 
 
-_HANDLERS: Mapping[type[Event], Callable[[_Checker, Any], None]] = {
-    ReplicaDropped: _Checker._dropped,
-    ServerDown: _Checker._server_down,
-    QuotaSet: _Checker._quota_set,
-    Submitted: _Checker._submitted,
-    Bound: _Checker._bound,
-    Cancelled: _Checker._cancelled,
-    Placed: _Checker._placed,
-    Adopted: _Checker._adopted,
-    Shared: lambda checker, event: checker.pairs.shared(event),
-    StopAsked: _Checker._attempt,
-    Started: _Checker._attempt,
-    Stopped: _Checker._attempt,
-    Finished: _Checker._attempt,
-    Failed: _Checker._attempt,
+_HANDLERS: Mapping[type[ev.Event], Callable[[_Checker, Any], None]] = {
+    ev.ReplicaDropped: _Checker._dropped,
+    ev.ServerDown: _Checker._server_down,
+    ev.QuotaSet: _Checker._quota_set,
+    ev.Submitted: _Checker._submitted,
+    ev.Bound: _Checker._bound,
+    ev.Cancelled: _Checker._cancelled,
+    ev.Placed: _Checker._placed,
+    ev.Adopted: _Checker._adopted,
+    ev.Shared: lambda checker, event: checker.pairs.shared(event),
+    ev.StopAsked: _Checker._attempt,
+    ev.Started: _Checker._attempt,
+    ev.Stopped: _Checker._attempt,
+    ev.Finished: _Checker._attempt,
+    ev.Failed: _Checker._attempt,
 }
-_SERVERS: Mapping[type[Event], Callable[[ServerCheck, Any], None]] = {
-    ServerUp: ServerCheck.server_up,
-    ServerDown: ServerCheck.server_down,
-    CapacitySet: ServerCheck.capacity_set,
-    MoveAsked: ServerCheck.move_asked,
-    ServerClosed: ServerCheck.set_closed,
-    ServerOpened: ServerCheck.set_closed,
-    ServerMoved: ServerCheck.server_moved,
+_SERVERS: Mapping[type[ev.Event], Callable[[ServerCheck, Any], None]] = {
+    ev.ServerUp: ServerCheck.server_up,
+    ev.ServerDown: ServerCheck.server_down,
+    ev.CapacitySet: ServerCheck.capacity_set,
+    ev.MoveAsked: ServerCheck.move_asked,
+    ev.ServerClosed: ServerCheck.set_closed,
+    ev.ServerOpened: ServerCheck.set_closed,
+    ev.ServerMoved: ServerCheck.server_moved,
 }
-_DATA: Mapping[type[Event], Callable[[DataCheck, Any], None]] = {
-    StorageSet: DataCheck.storage_set,
-    DatasetCreated: DataCheck.created,
-    CopyAsked: DataCheck.copy_asked,
-    CopyEnded: DataCheck.copy_ended,
-    ReplicaDropped: DataCheck.dropped,
-    SolveAsked: DataCheck.solve_asked,
-    SolveEnded: DataCheck.solve_ended,
-    PlanAdopted: DataCheck.adopted,
+_DATA: Mapping[type[ev.Event], Callable[[DataCheck, Any], None]] = {
+    ev.StorageSet: DataCheck.storage_set,
+    ev.DatasetCreated: DataCheck.created,
+    ev.CopyAsked: DataCheck.copy_asked,
+    ev.CopyEnded: DataCheck.copy_ended,
+    ev.ReplicaDropped: DataCheck.dropped,
+    ev.SolveAsked: DataCheck.solve_asked,
+    ev.SolveEnded: DataCheck.solve_ended,
+    ev.PlanAdopted: DataCheck.adopted,
 }

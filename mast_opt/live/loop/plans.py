@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass, field
 
 from mast_opt.live.loop import events as ev
-from mast_opt.live.loop.event import Unfit
 
 Key = tuple[str, str, str]
 """Key of a step: its kind, its object and its place."""
@@ -107,14 +106,14 @@ class Plans:
         """Note that a solve has begun for a path."""
         known = self._paths.setdefault(event.path, _Path())
         if known.asked:
-            raise Unfit(f"path {event.path} asks for a plan while it waits for another")
+            raise ev.Unfit(f"path {event.path} asks for a plan while it waits for another")
         known.asked = event.checksum
 
     def ended(self, event: ev.SolveEnded) -> None:
         """Note that a solve has ended for a path."""
         known = self._paths.get(event.path)
         if known is None or known.asked != event.checksum:
-            raise Unfit(f"path {event.path} has not asked for this plan")
+            raise ev.Unfit(f"path {event.path} has not asked for this plan")
         known.asked, known.solved, known.failed = "", event.checksum, not event.plan
 
     def adopted(self, event: ev.PlanAdopted) -> None:
@@ -128,7 +127,7 @@ class Plans:
         """Drop a step of a plan."""
         known = self._paths.get(event.path)
         if known is None or known.pending.pop((event.does, event.name, event.target), None) is None:
-            raise Unfit(f"no plan of path {event.path} has this step")
+            raise ev.Unfit(f"no plan of path {event.path} has this step")
         known.dropped += 1
         known.ready = None
 

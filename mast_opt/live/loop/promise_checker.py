@@ -5,29 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
+from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.checked_jobs import CheckedJob
-from mast_opt.live.loop.events import (
-    Adopted,
-    Bound,
-    CapacitySet,
-    DatasetCreated,
-    Event,
-    MoveAsked,
-    Placed,
-    Promised,
-    PromiseEnded,
-    QuotaSet,
-    ReplicaDropped,
-    ServerClosed,
-    ServerDown,
-    Started,
-)
 from mast_opt.live.loop.server_checker import CheckedServer
 
 
 @dataclass(slots=True)
 class _Open:
-    promised: Promised
+    promised: ev.Promised
     excuses: set[str] = field(default_factory=set)
     """Reasons that have occurred since it was promised."""
 
@@ -54,15 +39,15 @@ class PromiseCheck:
         self._ends: dict[str, tuple[str, int]] = {}
         """Job with a limit that is placed → its region, and the end of its limit had it started at once."""
 
-    def take(self, event: Event, now_ms: int) -> None:
+    def take(self, event: ev.Event, now_ms: int) -> None:
         """Check the next event, before it counts for jobs and servers."""
-        if isinstance(event, Promised):
+        if isinstance(event, ev.Promised):
             self._promised(event, now_ms)
-        elif isinstance(event, PromiseEnded):
+        elif isinstance(event, ev.PromiseEnded):
             self._ended(event, now_ms)
-        elif isinstance(event, (Placed, Adopted)):
+        elif isinstance(event, (ev.Placed, ev.Adopted)):
             self._placed(event, now_ms)
-        elif isinstance(event, Started):
+        elif isinstance(event, ev.Started):
             job = self._jobs.get(event.job)
             region, end_ms = self._ends.get(event.job, ("", now_ms))
             if job is not None and job.spec.limit_ms is not None and now_ms + job.spec.limit_ms > end_ms:
@@ -77,7 +62,7 @@ class PromiseCheck:
             if job is not None and job.phase == "waiting":
                 self._check_time(name, one.promised, now_ms)
 
-    def _promised(self, event: Promised, now_ms: int) -> None:
+    def _promised(self, event: ev.Promised, now_ms: int) -> None:
         job = self._jobs.get(event.job)
         if job is None or job.phase != "waiting":
             self._wrong("promise", f"job {event.job} does not wait; nothing can be promised to it")
@@ -100,7 +85,7 @@ class PromiseCheck:
                 self._wrong("promise", f"job {event.job} is promised a later time or another region, and no reason why")
         self._open[event.job] = _Open(event, set() if before is None else before.excuses)
 
-    def _ended(self, event: PromiseEnded, now_ms: int) -> None:
+    def _ended(self, event: ev.PromiseEnded, now_ms: int) -> None:
         one = self._open.pop(event.job, None)
         if one is None:
             self._wrong("promise", f"job {event.job} has no promise that could end")
@@ -124,7 +109,7 @@ class PromiseCheck:
             del self._ends[name]
         return list(self._ends.values())
 
-    def _placed(self, event: Placed | Adopted, now_ms: int) -> None:
+    def _placed(self, event: ev.Placed | ev.Adopted, now_ms: int) -> None:
         job, one = self._jobs.get(event.job), self._open.pop(event.job, None)
         if one is not None:
             self._check_time(event.job, one.promised, now_ms)
@@ -132,25 +117,25 @@ class PromiseCheck:
             return
         if job.spec.limit_ms is not None:
             self._ends[event.job] = event.region, now_ms + job.spec.limit_ms
-        if isinstance(event, Adopted):
+        if isinstance(event, ev.Adopted):
             self._excuse("adopted", event.region)
         for name, other in self._open.items():
             if other.promised.region == event.region and job.spec.tier < self._jobs[name].spec.tier:
                 other.excuses.add("more-important")
 
-    def _changed(self, event: Event) -> None:
+    def _changed(self, event: ev.Event) -> None:
         """Take in what may end promises."""
-        if isinstance(event, (ServerDown, ServerClosed, CapacitySet, MoveAsked)):
+        if isinstance(event, (ev.ServerDown, ev.ServerClosed, ev.CapacitySet, ev.MoveAsked)):
             server = self._servers.get(event.server)
             self._excuse("server", server.up.region if server is not None else "")
-        elif isinstance(event, QuotaSet):
+        elif isinstance(event, ev.QuotaSet):
             for one in self._open.values():
                 one.excuses.add("quota")
-        elif isinstance(event, (ReplicaDropped, DatasetCreated)):
+        elif isinstance(event, (ev.ReplicaDropped, ev.DatasetCreated)):
             for name, one in self._open.items():
                 if event.dataset in self._jobs[name].spec.datasets:
                     one.excuses.add("data")
-        elif isinstance(event, Bound) and event.job in self._open:
+        elif isinstance(event, ev.Bound) and event.job in self._open:
             self._open[event.job].excuses.add("bound")
 
     def _excuse(self, why: str, region: str) -> None:
@@ -158,6 +143,6 @@ class PromiseCheck:
             if one.promised.region == region:
                 one.excuses.add(why)
 
-    def _check_time(self, name: str, promised: Promised, now_ms: int) -> None:
+    def _check_time(self, name: str, promised: ev.Promised, now_ms: int) -> None:
         if promised.by_ms is not None and now_ms > promised.by_ms:
             self._wrong("promise", f"job {name} waits at {now_ms} ms; it was promised a place by {promised.by_ms} ms")

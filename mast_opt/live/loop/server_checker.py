@@ -6,17 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from mast_opt.live.loop.events import (
-    CapacitySet,
-    JobSpec,
-    MoveAsked,
-    Placed,
-    ServerClosed,
-    ServerDown,
-    ServerMoved,
-    ServerOpened,
-    ServerUp,
-)
+from mast_opt.live.loop import events as ev
 
 GPU_MILLI = 1000
 MOST_NUMBERED = 4096
@@ -28,7 +18,7 @@ UNITS = ("milli-GPUs", "millicores", "MiB")
 class CheckedServer:
     """A server as the events so far leave it."""
 
-    up: ServerUp
+    up: ev.ServerUp
     in_service: bool = True
     closed: bool = False
     """Whether it takes no job."""
@@ -63,7 +53,7 @@ class ServerCheck:
         self._wrong = wrong
         self.servers: dict[str, CheckedServer] = {}
 
-    def server_up(self, event: ServerUp) -> None:
+    def server_up(self, event: ev.ServerUp) -> None:
         """A server is in service."""
         known = self.servers.get(event.server)
         if known is not None and known.in_service:
@@ -74,7 +64,7 @@ class ServerCheck:
         if changed:
             self.excuse(event.server)  # what ran there may still stop
 
-    def server_down(self, event: ServerDown) -> None:
+    def server_down(self, event: ev.ServerDown) -> None:
         """A server is out of service."""
         server = self.servers.get(event.server)
         if server is None or not server.in_service:
@@ -82,15 +72,15 @@ class ServerCheck:
         else:
             server.in_service, server.moves_to = False, ""
 
-    def set_closed(self, event: ServerClosed | ServerOpened) -> None:
+    def set_closed(self, event: ev.ServerClosed | ev.ServerOpened) -> None:
         """A server takes no job from now on, or takes jobs again."""
         server = self.servers.get(event.server)
         if server is None:
             self._wrong("server", f"there is no server {event.server}")
         else:
-            server.closed = isinstance(event, ServerClosed)
+            server.closed = isinstance(event, ev.ServerClosed)
 
-    def capacity_set(self, event: CapacitySet) -> None:
+    def capacity_set(self, event: ev.CapacitySet) -> None:
         """A server has other amounts."""
         server = self.servers.get(event.server)
         if server is None or not server.in_service or server.moves_to:
@@ -116,7 +106,7 @@ class ServerCheck:
                 return True
         return False
 
-    def move_asked(self, event: MoveAsked) -> None:
+    def move_asked(self, event: ev.MoveAsked) -> None:
         """Note that a server takes no job from now on."""
         server = self.servers.get(event.server)
         if server is None or not server.in_service or server.moves_to:
@@ -125,7 +115,7 @@ class ServerCheck:
         self._check_empty(event.server, server)
         server.moves_to = event.cluster
 
-    def server_moved(self, event: ServerMoved) -> None:
+    def server_moved(self, event: ev.ServerMoved) -> None:
         """A server is part of another cluster."""
         server = self.servers.get(event.server)
         if server is None or server.moves_to != event.cluster or server.up.region != event.region:
@@ -138,7 +128,7 @@ class ServerCheck:
         if any(server.claimed) or any(server.used):
             self._wrong("server", f"server {name} moves, and a job is on it")
 
-    def count(self, spec: JobSpec, placed: Placed, what: str, sign: int) -> None:
+    def count(self, spec: ev.JobSpec, placed: ev.Placed, what: str, sign: int) -> None:
         """Add what a job holds to ``claimed`` or ``used`` of its servers, or (sign −1) take it off."""
         for share in placed.shares:
             server = self.servers.get(share.server)
@@ -153,7 +143,7 @@ class ServerCheck:
             if server.beyond:
                 server.beyond = self._is_beyond(server)
 
-    def check_capacity(self, placed: Placed, what: str) -> None:
+    def check_capacity(self, placed: ev.Placed, what: str) -> None:
         """Whether the servers of a job have what is ``claimed`` or ``used``."""
         for share in placed.shares:
             server = self.servers.get(share.server)
@@ -172,7 +162,7 @@ class ServerCheck:
                         self._wrong("gpu", f"GPU {gpu} of {share.server}: {server.gpus[gpu]} milli-GPUs are held")
 
 
-def need_of(spec: JobSpec, gpu_type: str) -> tuple[int, int, int]:
+def need_of(spec: ev.JobSpec, gpu_type: str) -> tuple[int, int, int]:
     """Milli-GPUs, millicores and MiB of a task on this type."""
     mgpu = spec.mgpu if spec.gpu_types is None else spec.gpu_types.get(gpu_type, spec.mgpu)
     return mgpu, spec.cpu_mcores, spec.memory_mib

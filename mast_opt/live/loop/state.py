@@ -11,12 +11,10 @@ from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.cluster_use import ClusterUse
 from mast_opt.live.loop.datasets import Datasets
 from mast_opt.live.loop.demand import Demand
-from mast_opt.live.loop.event import CorruptLog, Unfit
 from mast_opt.live.loop.fleet_work import FleetWork
 from mast_opt.live.loop.handovers import Handovers
 from mast_opt.live.loop.holdings import Holdings
 from mast_opt.live.loop.inventory import Inventory
-from mast_opt.live.loop.job_events import PROMISES_END
 from mast_opt.live.loop.job_states import HOLDING, WAITING, JobState
 from mast_opt.live.loop.jobs import JobClasses, JobRecord
 from mast_opt.live.loop.plans import Plans
@@ -87,9 +85,9 @@ class State:
             CorruptLog: the event does not fit; the state is then of no further use.
         """
         if seq != self.seq + 1:
-            raise CorruptLog(seq, f"it follows event {self.seq}")
+            raise ev.CorruptLog(seq, f"it follows event {self.seq}")
         if at_ms < self.now_ms:
-            raise CorruptLog(seq, f"its time {at_ms} ms lies before {self.now_ms} ms")
+            raise ev.CorruptLog(seq, f"its time {at_ms} ms lies before {self.now_ms} ms")
         self.seq, self.now_ms = seq, at_ms
         handler = _HANDLERS.get(type(event))
         try:
@@ -98,8 +96,8 @@ class State:
             elif isinstance(event, ev.Placed):
                 self._placed(event, bid)
             self.follow_rights()
-        except Unfit as unfit:
-            raise CorruptLog(seq, str(unfit)) from None
+        except ev.Unfit as unfit:
+            raise ev.CorruptLog(seq, str(unfit)) from None
 
     @property
     def quotas(self) -> Quotas:
@@ -188,7 +186,7 @@ class State:
 
     def _promise_ended(self, event: ev.PromiseEnded) -> None:
         record = self._in(event.job, *WAITING)
-        if record.promise is None or event.why not in PROMISES_END:
+        if record.promise is None or event.why not in ev.PROMISES_END:
             raise self._corrupt(f"job {event.job} has no promise that ends by {event.why!r}")
         record.promise = None
 
@@ -379,8 +377,8 @@ class State:
             raise self._corrupt(f"job {name} is in attempt {record.attempt}, not {attempt}")
         return record
 
-    def _corrupt(self, why: str) -> CorruptLog:
-        return CorruptLog(self.seq, why)
+    def _corrupt(self, why: str) -> ev.CorruptLog:
+        return ev.CorruptLog(self.seq, why)
 
 
 _HANDLERS: Mapping[type, Callable[[State, Any], None]] = {

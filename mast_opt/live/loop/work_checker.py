@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mast_opt.live.loop.events import Finished, JobSpec, Stopped
+from mast_opt.live.loop import events as ev
 
 MICRO = 1_000_000
 """Work is counted in ms × millionths of the reference speed."""
@@ -21,7 +21,7 @@ class Hold:
     begin_ms: int
     end_ms: int
     gpu_types: Collection[str]
-    others: Sequence[tuple[int, JobSpec | None]] = ()
+    others: Sequence[tuple[int, ev.JobSpec | None]] = ()
     """(time, partner on the same GPUs from then on), ascending; none before the first."""
 
     @property
@@ -53,7 +53,7 @@ class WorkChecker:
             self._fastest[model, tasks] = max(speed, self._fastest.get((model, tasks), 0))
         self._kept: dict[str, int] = {}
 
-    def rate(self, spec: JobSpec, gpu_types: Collection[str], other: JobSpec | None = None) -> int:
+    def rate(self, spec: ev.JobSpec, gpu_types: Collection[str], other: ev.JobSpec | None = None) -> int:
         """Millionths of its reference speed at which a job can work on servers of these types, where the other has the
         same GPUs."""
         fastest = self._fastest.get((spec.model, spec.tasks), 0)
@@ -67,7 +67,7 @@ class WorkChecker:
         share, rest = divmod(speed * MICRO, fastest)
         return share + (2 * rest >= fastest) or (1 if speed else 0)
 
-    def stopped(self, spec: JobSpec, event: Stopped, held: Hold) -> Iterator[str]:
+    def stopped(self, spec: ev.JobSpec, event: ev.Stopped, held: Hold) -> Iterator[str]:
         """Check the work of an attempt that was stopped."""
         held_ms = held.end_ms - held.begin_ms
         work, lost = event.work_ms, event.lost_ms
@@ -84,7 +84,7 @@ class WorkChecker:
                 yield f"job {event.job} worked for {kept_ms} ms on {held.where}; it cannot have kept {work} ms"
         self._kept[event.job] = before + done
 
-    def finished(self, spec: JobSpec, event: Finished, held: Hold) -> Iterator[str]:
+    def finished(self, spec: ev.JobSpec, event: ev.Finished, held: Hold) -> Iterator[str]:
         """Check the work of a job that has finished."""
         held_ms = held.end_ms - held.begin_ms
         worked_ms = held_ms if event.work_time_ms is None else event.work_time_ms
@@ -94,13 +94,13 @@ class WorkChecker:
         if self._durations and spec.duration_ms is not None and done < spec.duration_ms * MICRO:
             yield f"job {event.job} has finished after {done // MICRO} of {spec.duration_ms} ms of work"
 
-    def within_limit(self, spec: JobSpec, name: str, held: Hold) -> Iterator[str]:
+    def within_limit(self, spec: ev.JobSpec, name: str, held: Hold) -> Iterator[str]:
         """Check how long an attempt ran: a simulated host ends jobs at their limits."""
         held_ms = held.end_ms - held.begin_ms
         if self._durations and spec.limit_ms is not None and held_ms > spec.limit_ms:
             yield f"job {name} ran for {held_ms} ms; its limit is {spec.limit_ms}"
 
-    def _done(self, spec: JobSpec, attempt: int, held: Hold, worked_ms: int) -> int:
+    def _done(self, spec: ev.JobSpec, attempt: int, held: Hold, worked_ms: int) -> int:
         """Work of an attempt in so much time, in ms × millionths of the reference speed."""
         first = held.begin_ms + (spec.restart_ms if attempt > 1 and held.others else 0)
         last = first + worked_ms

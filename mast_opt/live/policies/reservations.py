@@ -2,7 +2,7 @@
 
 Whoever is not more important starts in the region only if the holder still fits at its promised time: because it ends
 before, by its limit, or because it leaves the holder enough. What has been promised then never moves later, but for the
-reasons of ``job_events.PROMISES_END``.
+reasons of ``events.PROMISES_END``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.actions import Actions
-from mast_opt.live.loop.job_events import ADOPTED, BOUND, DATA, OVERRUN, QUOTA, SERVER, TIER
+from mast_opt.live.loop.events import ADOPTED, BOUND, DATA, OVERRUN, QUOTA, SERVER, TIER
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.policies.fit_times import FOREVER, NOW, FitTimes

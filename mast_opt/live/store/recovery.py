@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mast_opt.core.errors import MastOptError
 from mast_opt.live.loop import events as ev
-from mast_opt.live.loop.event import CorruptLog
+from mast_opt.live.loop.events import CorruptLog
 from mast_opt.live.loop.state import State
 from mast_opt.live.store.errors import CorruptStore, StoreError
 from mast_opt.live.store.records import Snapshot

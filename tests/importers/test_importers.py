@@ -384,6 +384,8 @@ def test_a_wrong_setting_is_refused(sources: list[Path], settings: dict[str, str
 def test_the_inputs_are_counted(sources: list[Path]) -> None:
     with pytest.raises(UsageError, match=r"2 inputs are given; expected 3: georegions \(folder with"):
         CLOUD_REGIONS.run(sources[:2], {}, 0)
+    with pytest.raises(UsageError, match="there is no setting 'out'"):  # an option of other commands
+        CLOUD_REGIONS.run(sources[:2], {"out": "my-instance"}, 0)
 
 
 def test_importers_are_found_by_name() -> None:

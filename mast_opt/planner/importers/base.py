@@ -82,14 +82,14 @@ class Importer(Generic[SettingsT]):
             SourceError: a file is missing or not what it should be; lists every fault.
         """
         use_tables("import an instance")
-        if len(paths) != len(self.inputs):
-            wanted = ", ".join(f"{item.name} ({item.help})" for item in self.inputs)
-            raise UsageError(f"{len(paths)} inputs are given; expected {len(self.inputs)}: {wanted}")
         known = {item.name: item for item in self.settings}
         for name in given:
             if name not in known:
                 hint = did_you_mean(name, known) or f"; the settings are: {', '.join(known)}"
                 raise UsageError(f"there is no setting {name!r}{hint}")
+        if len(paths) != len(self.inputs):
+            wanted = ", ".join(f"{item.name} ({item.help})" for item in self.inputs)
+            raise UsageError(f"{len(paths)} inputs are given; expected {len(self.inputs)}: {wanted}")
         values = {name: _value(known[name], text) for name, text in given.items()}
         return self.build(paths, self.settings_type(**values), np.random.default_rng(seed))
 

@@ -47,6 +47,10 @@ def test_nobody_is_stopped_where_the_queue_does_not_preempt() -> None:
     assert found.words.startswith("fits nowhere now; full: pod set main: ")
 
 
+def test_why_a_workload_without_pods_waits() -> None:
+    assert only((cluster("a", gpus=8),), workload("w", pods(0, 1))).words == "fits nowhere now; it asks for no pods"
+
+
 def test_equal_priority_is_not_stopped() -> None:
     low = queue(gpus=16, preemption={"withinClusterQueue": "LowerPriority"})
     full = cluster("full", low, running("old", pods(8, 2), priority=5))

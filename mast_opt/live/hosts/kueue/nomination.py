@@ -62,7 +62,7 @@ class Advice:
         """All of it in one line, the best cluster first."""
         rest = [name for name in self.reasons if name not in self.clusters]
         parts = [f"{name}: {self.reasons[name]}" for name in (*self.clusters, *rest)]
-        return ("" if self.clusters else "fits nowhere now; ") + "; ".join(parts)
+        return ("" if self.clusters else "fits nowhere now; ") + ("; ".join(parts) or "it asks for no pods")
 
 
 def advise(

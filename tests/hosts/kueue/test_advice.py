@@ -48,7 +48,7 @@ def test_nobody_is_stopped_where_the_queue_does_not_preempt() -> None:
 
 
 def test_why_a_workload_without_pods_waits() -> None:
-    assert only((cluster("a", gpus=8),), workload("w", pods(0, 1))).words == "fits nowhere now; it asks for no pods"
+    assert only((cluster("a", gpus=8),), workload("w", pods(1, 0))).words == "fits nowhere now; it asks for no pods"
 
 
 def test_equal_priority_is_not_stopped() -> None:

@@ -1,23 +1,23 @@
-"""Late against early binding on the Philly trace: every virtual cluster a region, no data, no preemption.
+"""Late against early binding on the committed Philly trace: every virtual cluster a region, no data, no preemption.
 
-    python -m benchmarks.late_binding PHILLY_CSV VIRTUAL_CLUSTERS_CSV --speed 5 --policies home random free share fifo
+    python -m benchmarks.late_binding --speeds 4 5 6 --out benchmarks/data/late-binding.jsonl
+    python -m benchmarks.late_binding --page benchmarks/data/late-binding.jsonl docs/benchmarks/late-binding.md
 
-``PHILLY_CSV`` has the columns timestamp, duration, num_gpus, cluster; ``VIRTUAL_CLUSTERS_CSV`` vc and node num. Times
-of arrival are divided by ``--speed``. A job of more than 8 GPUs takes whole servers, or halves of them where its GPUs
-are no multiple of 8.
+Times of arrival are divided by the speed. A run that is in the file is not run again.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
-from datetime import datetime
+import json
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import polars as pl
 
+from benchmarks.study_pages import with_tables
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.engine import Engine, Turn
 from mast_opt.live.loop.state import State
@@ -25,34 +25,31 @@ from mast_opt.live.policies.early_binding import RULES, EarlyBinding, EarlyBindi
 from mast_opt.live.policies.head_of_line import HeadOfLine
 from mast_opt.live.simulation.driver import Happening, simulate
 from mast_opt.live.simulation.host import SimulatedHost, Work
-from mast_opt.problems.job_placement.live_fleet.types import Server
+from mast_opt.live.simulation.traces.trace import JobTrace, read_trace
 
-FIRST, LAST = datetime(2017, 10, 1), datetime(2017, 11, 30, 23, 59)
-GPUS = 8
-"""Of a server."""
+TRACE = Path(__file__).parents[1] / "instances" / "traces" / "philly"
+LATE = "fifo"
+WAITS = {
+    "home": "in its home region",
+    "random": "in a random region, in proportion to size",
+    "free": "where most GPUs are free, less those that wait there",
+    "share": "where the largest share is free",
+    LATE: "in one global queue (late binding)",
+}
+"""Rule → where a job waits, in words."""
 
 
-def spec(gpus: int, home: str, duration_ms: int) -> ev.JobSpec:
-    """The gang that asks for so many GPUs."""
-    tasks, each = (1, gpus) if gpus <= GPUS else (gpus // GPUS, GPUS) if gpus % GPUS == 0 else (gpus // 4, 4)
-    within, prefer = ("server", "server") if tasks == 1 else ("cluster", "cluster")
-    return ev.JobSpec(1, tasks, each * 1000, within=within, prefer=prefer, duration_ms=duration_ms, home_region=home)
-
-
-def run(policy: str, jobs: pl.DataFrame, nodes: dict[str, int], speed: float, seed: int, age_s: int) -> None:
-    """One replay; prints its figures."""
-    servers = [
-        Server(f"{name}-{at}", name, f"{name}-c", f"{name}-r{at // 2}", "P100", GPUS, 0, 0)
-        for name, count in nodes.items()
-        for at in range(count)
-    ]
-    make = HeadOfLine if policy == "fifo" else partial(EarlyBinding, EarlyBindingParams(policy, age_s * 1000, seed))
-    engine = Engine(State(servers, tiers=(0, 1), placement="best-fit"), make())
-    trace: list[Happening] = []
+def run(trace: JobTrace, policy: str, speed: float, seed: int = 1) -> dict[str, Any]:
+    """One replay; the loads that the rules see are exact and of now."""
+    make = HeadOfLine if policy == LATE else partial(EarlyBinding, EarlyBindingParams(policy, 0, seed))
+    engine = Engine(State(trace.servers, tiers=(0, 1), placement="best-fit"), make())
+    happenings: list[Happening] = []
     work: dict[str, Work] = {}
-    for number, (after_s, duration_s, gpus, home) in enumerate(jobs.iter_rows()):
-        name, duration_ms = str(number), int(duration_s) * 1000
-        trace.append((int(after_s / speed) * 1000, ev.Submitted(name, spec(int(gpus), home, duration_ms))))
+    jobs = trace.submissions
+    for j, (name, at_ms, duration_ms) in enumerate(
+        zip(jobs.labels, jobs.submitted_ms.tolist(), jobs.duration_ms.tolist())
+    ):
+        happenings.append((int(at_ms / 1000 / speed) * 1000, ev.Submitted(name, jobs.spec(j))))
         work[name] = Work(duration_ms, 0)
     waiting: dict[str, int] = {}
     waits = []
@@ -64,32 +61,47 @@ def run(policy: str, jobs: pl.DataFrame, nodes: dict[str, int], speed: float, se
             elif isinstance(stored.event, ev.Started):
                 waits.append((stored.at_ms - waiting.pop(stored.event.job)) / 1000)
 
-    began = time.process_time()
-    simulate(engine, SimulatedHost(work), trace, on_turn=count)
-    took = time.process_time() - began
-    mean, (middle, late) = np.mean(waits), np.percentile(waits, [50, 95])
-    print(f"{policy:8} mean queue {mean:10.1f} s, P50 {middle:8.0f}, P95 {late:8.0f}; {took:5.1f} s CPU", flush=True)
+    simulate(engine, SimulatedHost(work), happenings, on_turn=count)
+    mean, late = float(np.mean(waits)), float(np.percentile(waits, 95))
+    return {"trace": trace.name, "policy": policy, "speed": speed, "jobs": len(waits), "mean_s": mean, "p95_s": late}
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The runs as a table of Markdown, a row for each rule."""
+    found = {(row["policy"], row["speed"]): row for row in rows}
+    speeds = sorted({speed for _, speed in found})
+    heads = [words for speed in speeds for words in (f"mean wait, s, at {speed:g} ×", "P95, s")]
+    lines = [f"| a job waits | {' | '.join(heads)} |", "|---|" + "--:|" * len(heads)]
+    for policy, words in WAITS.items():
+        cells = [f"{found[policy, speed][name]:,.0f}" for speed in speeds for name in ("mean_s", "p95_s")]
+        lines.append(f"| {words} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def read(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("philly", type=Path)
-    parser.add_argument("clusters", type=Path)
-    parser.add_argument("--speed", type=float, default=5.0)
-    parser.add_argument("--seed", type=int, default=1, help="of the rule 'random'")
-    parser.add_argument("--age-s", type=int, default=0, help="how old the loads are that the rules see")
-    parser.add_argument("--policies", nargs="+", choices=[*RULES, "fifo"], default=[*RULES, "fifo"])
+    parser.add_argument("--speeds", type=float, nargs="+", default=[4.0, 5.0, 6.0])
+    parser.add_argument("--policies", nargs="+", choices=[*RULES, LATE], default=list(WAITS))
+    parser.add_argument("--out", type=Path, default=Path("late-binding.jsonl"))
+    parser.add_argument("--page", type=Path, nargs=2, metavar=("RUNS", "PAGE"), help="write the table of a page")
     given = parser.parse_args()
-    table = pl.read_csv(given.clusters)
-    nodes = dict(zip(table["vc"].to_list(), table["node num"].to_list(), strict=True))
-    jobs = (
-        pl.read_csv(given.philly, try_parse_dates=True)
-        .filter(pl.col("timestamp").is_between(FIRST, LAST) & pl.col("cluster").is_in(list(nodes)))
-        .sort("timestamp", maintain_order=True)
-        .select((pl.col("timestamp") - FIRST).dt.total_seconds(), "duration", "num_gpus", "cluster")
-    )
-    for policy in given.policies:
-        run(policy, jobs, nodes, given.speed, given.seed, given.age_s)
+    if given.page:
+        runs, page = given.page
+        page.write_text(with_tables(page.read_text(), {"waits": lambda: table(read(runs))}))
+        return
+    trace = read_trace(TRACE)
+    done = {(row["policy"], row["speed"]) for row in read(given.out)}
+    for speed in given.speeds:
+        for policy in given.policies:
+            if (policy, speed) not in done:
+                row = run(trace, policy, speed)
+                print(row, flush=True)
+                with given.out.open("a") as out:
+                    out.write(json.dumps(row) + "\n")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from types import FrameType, TracebackType
+from types import FrameType
 
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Run
@@ -41,9 +41,7 @@ class Interrupt:
                 self._previous[number] = signal.signal(number, self._handle)  # type: ignore[assignment]
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for number, handler in self._previous.items():
             signal.signal(number, handler)
 

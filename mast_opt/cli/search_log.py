@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import TextIO
 
 from mast_opt.core.errors import InputError
@@ -37,9 +36,7 @@ class SearchLog(logging.Handler):
             LOG.setLevel(logging.INFO)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         LOG.removeHandler(self)
         LOG.setLevel(self._level)
 
@@ -74,9 +71,7 @@ class EventLog:
             self._file = self._path.open("w", encoding="utf-8", buffering=1)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._file is not None:
             try:
                 self._file.close()

@@ -6,7 +6,6 @@ import codecs
 import os
 import sys
 from collections.abc import Callable, Iterator
-from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
 from mast_opt.core.wording import UNSAFE, shown_lines
@@ -71,9 +70,7 @@ class OnlyResults:
             self.release()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
     def release(self) -> None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from mast_opt.cli.invocation import Run
+from mast_opt.cli.exit_codes import Exit
+from mast_opt.cli.invocation import Answer, Run
 from mast_opt.cli.options import check_force
 from mast_opt.problems.kind.presentation import Section
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 TableOut = Annotated[
     Path | None, Parameter(help="Write the answer to this .xlsx, .csv, .json or .md file; CSV has its main table.")
@@ -33,17 +37,33 @@ def is_table_file(out: Path) -> bool:
     return out.suffix.lower() in SUFFIXES
 
 
-AnswerT = TypeVar("AnswerT")
+def answered(
+    run: Run,
+    title: str,
+    sections: Sequence[Section],
+    out: Path | None,
+    show: Callable[[Console], None],
+    ending: tuple[Exit, str] = (Exit.OK, ""),
+    where: Sequence[str] = (),
+) -> Answer:
+    """Write an answer as tables, if it is to be written, and end the command.
 
+    After ``show`` follow the words of the ending, which are the error of the record where the exit code is one, and
+    the sentences that say where things are.
+    """
+    code, words = ending
+    if words and code is not Exit.OK:
+        run.record["error"] = words
+    run.record.setdefault("out", None if out is None else str(out))
+    if out is not None:
+        from mast_opt.planner.report.table_files import write_tables
 
-def write_answer(
-    run: Run, title: str, sections: Callable[[AnswerT], Sequence[Section]], answer: AnswerT, out: Path | None
-) -> str:
-    """Write an answer, if it is to be written; returns the sentence that says where it is."""
-    run.record["out"] = None if out is None else str(out)
-    if out is None:
-        return ""
-    from mast_opt.planner.report.table_files import write_tables
+        write_tables(title, sections, run.record, out)
+        where = (*where, f"The tables are in {out}.")
 
-    write_tables(title, sections(answer), run.record, out)
-    return f"The tables are in {out}."
+    def shown(console: Console) -> None:
+        show(console)
+        for one in filter(None, (words, *where)):
+            console.print(one, soft_wrap=True, markup=False)
+
+    return Answer(code, shown)

@@ -16,7 +16,7 @@ from mast_opt.cli.invocation import Answer, Run
 from mast_opt.cli.json_record import order_date_keys, purchase_keys
 from mast_opt.cli.options import Force, Instance, Json, TheRun
 from mast_opt.cli.solve_options import SolveOptions, gap_of, seconds_for
-from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
+from mast_opt.cli.table_output import TableOut, answered, check_table_output
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
 from mast_opt.planner.analysis.purchase_question import BuyParams, Purchases
@@ -122,22 +122,15 @@ def command(
             )
     run.record.update(purchase_keys(answer))
     where = _write(run, answer, instance_out, plan_out, {"solver": solver, "seed": limits.seed})
-    code, words = _ending(answer, interrupted=interrupt.happened)
-    if code is not Exit.OK:
-        run.record["error"] = words
-
     from mast_opt.planner.report.result_sections import purchase_sections
-
-    where.append(write_answer(run, f"{problem.name}: what to buy", purchase_sections, answer, out))
 
     def show(console: Console) -> None:
         from mast_opt.planner.report.terminal.purchases import show_purchases
 
         show_purchases(console, problem.name, answer)
-        for one in filter(None, (words, *where)):
-            console.print(one, soft_wrap=True, markup=False)
 
-    return Answer(code, show)
+    ending = _ending(answer, interrupted=interrupt.happened)
+    return answered(run, f"{problem.name}: what to buy", purchase_sections(answer), out, show, ending, where)
 
 
 def _in_time(
@@ -155,20 +148,16 @@ def _in_time(
         with run.phase("solve", f"choosing purchases for {len(periods)} periods"):
             answer = buy_in_time(problem, periods, **asked, **limits.keywords(interrupt.cancel))
     run.record.update(order_date_keys(answer))
-    where = write_answer(run, f"{problem.name}: what to order when", order_date_sections, answer, out)
     code = Exit.OK if answer.periods else exit_for(answer.status)
     least = "" if answer.bound_usd is None else f"; proven: none are cheaper than {answer.bound_usd:,.0f} USD"
     words = f"{answer.status.value}: {answer.message}{least}."
-    if code is not Exit.OK:
-        run.record["error"] = words
+    sections = order_date_sections(answer)
 
     def show(console: Console) -> None:
-        for section in order_date_sections(answer):
+        for section in sections:
             show_section(console, section, None)
-        for one in filter(None, (words, where)):
-            console.print(one, soft_wrap=True, markup=False)
 
-    return Answer(code, show)
+    return answered(run, f"{problem.name}: what to order when", sections, out, show, (code, words))
 
 
 def _write(

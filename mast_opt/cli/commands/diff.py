@@ -13,7 +13,7 @@ from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer, Run
 from mast_opt.cli.json_record import today_keys
 from mast_opt.cli.options import Force, Full, Json, TheRun
-from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
+from mast_opt.cli.table_output import TableOut, answered, check_table_output
 from mast_opt.core.errors import UsageError
 from mast_opt.planner.analysis.plan_diff import Change, TableDiff, diff
 from mast_opt.planner.io import read, read_plan
@@ -87,16 +87,12 @@ def command(
 
     from mast_opt.planner.report.result_sections import diff_sections
 
-    where = write_answer(run, f"{problem.name}: what changed", diff_sections, found, out)
-
     def show(console: Console) -> None:
         from mast_opt.planner.report.terminal.diff_and_migration import show_diff
 
         show_diff(console, found, None if full else TOP_ROWS)
-        if where:
-            console.print(where, soft_wrap=True, markup=False)
 
-    return Answer(Exit.OK, show)
+    return answered(run, f"{problem.name}: what changed", diff_sections(found), out, show)
 
 
 def _change(change: Change) -> dict[str, float | None]:

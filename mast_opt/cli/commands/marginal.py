@@ -15,7 +15,7 @@ from mast_opt.cli.invocation import Answer
 from mast_opt.cli.json_record import marginal_keys
 from mast_opt.cli.options import Force, Full, Instance, Json, TheRun, flag
 from mast_opt.cli.solve_options import SolveOptions, Threads, gap_of
-from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
+from mast_opt.cli.table_output import TableOut, answered, check_table_output
 from mast_opt.core.solve_result import Status
 from mast_opt.planner.analysis.marginal_values import DEFAULT_GAP, Marginals, marginal_values
 from mast_opt.planner.io import read, read_plan
@@ -82,22 +82,15 @@ def command(
                 **limits.keywords(interrupt.cancel),
             )
     run.record.update(marginal_keys(answer))
-    code, words = _ending(answer, interrupted=interrupt.happened)
-    if code is not Exit.OK:
-        run.record["error"] = words
-
     from mast_opt.planner.report.result_sections import marginal_sections
-
-    where = write_answer(run, f"{problem.name}: marginal values", marginal_sections, answer, out)
 
     def show(console: Console) -> None:
         from mast_opt.planner.report.terminal.analysis import show_marginals
 
         show_marginals(console, problem.name, answer, full=full)
-        for one in filter(None, (words, where)):
-            console.print(one, soft_wrap=True, markup=False)
 
-    return Answer(code, show)
+    ending = _ending(answer, interrupted=interrupt.happened)
+    return answered(run, f"{problem.name}: marginal values", marginal_sections(answer), out, show, ending)
 
 
 def _ending(answer: Marginals, *, interrupted: bool) -> tuple[Exit, str]:

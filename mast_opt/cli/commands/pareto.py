@@ -28,7 +28,7 @@ from mast_opt.cli.options import (
     params_given,
 )
 from mast_opt.cli.solve_options import SolveOptions, gap_of, seconds_for
-from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
+from mast_opt.cli.table_output import TableOut, answered, check_table_output
 from mast_opt.core.solve_result import Status
 from mast_opt.planner.analysis.pareto import Frontier, pareto
 from mast_opt.planner.io import read
@@ -109,23 +109,16 @@ def command(
                 **limits.keywords(interrupt.cancel),
             )
     run.record.update(frontier_keys(answer))
-    code, words = _ending(answer, interrupted=interrupt.happened)
-    if code is not Exit.OK:
-        run.record["error"] = words
-
     from mast_opt.planner.report.result_sections import frontier_sections
-
-    title = f"{problem.name}: {terms.replace(',', ' against ')}"
-    where = write_answer(run, title, frontier_sections, answer, out if answer.points else None)
 
     def show(console: Console) -> None:
         from mast_opt.planner.report.terminal.analysis import show_frontier
 
         show_frontier(console, problem.name, answer)
-        for one in filter(None, (words, where)):
-            console.print(one, soft_wrap=True, markup=False)
 
-    return Answer(code, show)
+    title = f"{problem.name}: {terms.replace(',', ' against ')}"
+    ending = _ending(answer, interrupted=interrupt.happened)
+    return answered(run, title, frontier_sections(answer), out if answer.points else None, show, ending)
 
 
 def _ending(answer: Frontier[Any], *, interrupted: bool) -> tuple[Exit, str]:

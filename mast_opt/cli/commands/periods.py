@@ -15,7 +15,7 @@ from mast_opt.cli.invocation import Answer
 from mast_opt.cli.json_record import period_keys
 from mast_opt.cli.options import Force, Instance, Json, Strict, TheRun, flag
 from mast_opt.cli.solve_options import SolveOptions
-from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
+from mast_opt.cli.table_output import TableOut, answered, check_table_output
 from mast_opt.core.errors import UsageError
 from mast_opt.planner.analysis.common import exact_solver
 from mast_opt.planner.analysis.joint_periods import JointPeriods, plan_periods_jointly
@@ -26,8 +26,6 @@ from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from mast_opt.problems.kind.presentation import Section
 
 
 def command(
@@ -100,26 +98,18 @@ def command(
     found = answer.periods if together is None or not together.periods else together.periods
     where = _write(found, plans, {"solver": solver, "seed": limits.seed})
     run.record["plans"] = None if plans is None else str(plans)
-    code, words = _ending(answer, together, interrupted=interrupt.happened)
-    if code is not Exit.OK:
-        run.record["error"] = words
-
     from mast_opt.planner.report.result_sections import joint_sections, period_sections
 
-    def sections(answer: Periods[Any]) -> tuple[Section, ...]:
-        return (*period_sections(answer), *(() if together is None else joint_sections(answer, together)))
-
-    where.append(write_answer(run, f"{problem.name}: periods", sections, answer, out))
+    sections = (*period_sections(answer), *(() if together is None else joint_sections(answer, together)))
 
     def show(console: Console) -> None:
         from mast_opt.planner.report.terminal.sections import show_section
 
-        for section in sections(answer):
+        for section in sections:
             show_section(console, section)
-        for one in filter(None, (words, *where)):
-            console.print(one, soft_wrap=True, markup=False)
 
-    return Answer(code, show)
+    ending = _ending(answer, together, interrupted=interrupt.happened)
+    return answered(run, f"{problem.name}: periods", sections, out, show, ending, where)
 
 
 def _write(periods: Sequence[Period[Any]], plans: Path | None, fields: dict[str, Any]) -> list[str]:

@@ -12,7 +12,7 @@ from cyclopts.validators import Number
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer
 from mast_opt.cli.options import Force, Full, Instance, Json, TheRun
-from mast_opt.cli.table_output import TableOut, check_table_output, write_answer
+from mast_opt.cli.table_output import TableOut, answered, check_table_output
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
 from mast_opt.planner.analysis.migration_plan import steps
@@ -90,14 +90,11 @@ def command(
 
     from mast_opt.planner.report.result_sections import order_sections
 
-    where = write_answer(run, f"{problem.name}: steps", order_sections, order, out)
-
     def show(console: Console) -> None:
         from mast_opt.planner.report.terminal.diff_and_migration import show_order
         from mast_opt.planner.report.terminal.sections import TOP_ROWS
 
         show_order(console, order, None if full else TOP_ROWS)
-        if where:
-            console.print(where, soft_wrap=True, markup=False)
 
-    return Answer((Exit.INFEASIBLE if order.proven else Exit.NO_PLAN) if order.stuck else Exit.OK, show)
+    code = (Exit.INFEASIBLE if order.proven else Exit.NO_PLAN) if order.stuck else Exit.OK
+    return answered(run, f"{problem.name}: steps", order_sections(order), out, show, (code, ""))

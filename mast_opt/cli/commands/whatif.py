@@ -32,7 +32,7 @@ from mast_opt.cli.options import (
     params_given,
 )
 from mast_opt.cli.solve_options import SolveOptions, seconds_for
-from mast_opt.cli.table_output import check_table_output, is_table_file, write_answer
+from mast_opt.cli.table_output import answered, check_table_output, is_table_file
 from mast_opt.core.errors import UsageError
 from mast_opt.core.verdict import Violation
 from mast_opt.core.wording import counted
@@ -151,7 +151,7 @@ def command(
             )
     runtime_s = run.record["runtime_s"]
     run.record.update(whatif_keys(answer), runtime_s=runtime_s)
-    run.record["out"], where = None, ""
+    where = ""
     if answer.robust is not None:
         broken = () if answer.robust.plan is None else verify(stated, answer.robust.plan).violations
         run.record["robust"]["violations"] = [violation_keys(violation) for violation in broken]
@@ -165,23 +165,15 @@ def command(
             }
             write_plan(problem, answer.robust.plan, fields, out)
             run.record["out"], where = str(out), _where(out, broken)
-    code, words = _ending(answer, interrupted=interrupt.happened)
-    if code is not Exit.OK:
-        run.record["error"] = words
-
-    if tables is not None:
-        from mast_opt.planner.report.result_sections import whatif_sections
-
-        where = write_answer(run, f"{problem.name}: scenarios", whatif_sections, answer, tables)
+    from mast_opt.planner.report.result_sections import whatif_sections
 
     def show(console: Console) -> None:
         from mast_opt.planner.report.terminal.analysis import show_whatif
 
         show_whatif(console, problem.name, answer)
-        for one in filter(None, (words, where)):
-            console.print(one, soft_wrap=True, markup=False)
 
-    return Answer(code, show)
+    ending = _ending(answer, interrupted=interrupt.happened)
+    return answered(run, f"{problem.name}: scenarios", whatif_sections(answer), tables, show, ending, [where])
 
 
 def _where(out: Path, broken: Sequence[Violation]) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer, Run
+from mast_opt.cli.options import named_values
 from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import counted, shown
 
@@ -20,12 +21,9 @@ if TYPE_CHECKING:
 
 def contexts_of(worker: Sequence[str]) -> dict[str, str]:
     """Cluster → context, from NAME=CONTEXT. Raises UsageError."""
-    contexts: dict[str, str] = {}
-    for text in worker:
-        name, _, context = text.partition("=")
-        if not name or not context or name in contexts:
-            raise UsageError(f"--worker {text!r}; expected NAME=CONTEXT, each name once")
-        contexts[name] = context
+    contexts = named_values("--worker", worker, "east=admin@east", "NAME=CONTEXT")
+    if not all(contexts.values()):
+        raise UsageError("--worker: expected NAME=CONTEXT, with a context for each name")
     return contexts
 
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import os
-import tomllib
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from mast_opt.cli.invocation import Run
-from mast_opt.core.errors import InputError, UsageError
+from mast_opt.core.errors import UsageError
 from mast_opt.core.executor import EXECUTORS, RAY, check_address
-from mast_opt.core.limits import MOST_FREEZE_BYTES, MOST_HEADER_BYTES, read_regular
-from mast_opt.planner.io.readers.folder import check_keys
+from mast_opt.core.limits import MOST_FREEZE_BYTES, read_regular
+from mast_opt.planner.io.readers.folder import read_toml
 from mast_opt.planner.solving.solver_params import params_class
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.overrides import Overrides, stated_limit
@@ -89,20 +88,29 @@ def check_force(force: bool, out: Path | None) -> None:
         raise UsageError("--force is about what is at --out; leave it out, or say where to write")
 
 
-def numbers_by_name(option: str, texts: Sequence[str] | None, example: str) -> dict[str, float]:
-    """Numbers by name from a repeatable NAME=NUMBER option. Raises UsageError for anything else, or a name twice."""
-    found: dict[str, float] = {}
+def named_values(option: str, texts: Sequence[str] | None, example: str, form: str = "NAME=VALUE") -> dict[str, str]:
+    """Values of a repeated option by their names. Raises UsageError for a text of another form, or a name twice."""
+    found: dict[str, str] = {}
     for text in texts or ():
-        name, equals, number = text.partition("=")
-        try:
-            value = float(number)
-        except ValueError:
-            value = float("nan")
-        if not name or not equals or value != value:
-            raise UsageError(f"{option} {text}: expected NAME=NUMBER, as in {option} {example}")
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise UsageError(f"{option} {text}: expected {form}, as in {option} {example}")
         if name in found:
             raise UsageError(f"{option} {text}: {name} is given twice")
         found[name] = value
+    return found
+
+
+def numbers_by_name(option: str, texts: Sequence[str] | None, example: str) -> dict[str, float]:
+    """Numbers by name from a repeatable NAME=NUMBER option. Raises UsageError for anything else, or a name twice."""
+    found: dict[str, float] = {}
+    for name, text in named_values(option, texts, example, "NAME=NUMBER").items():
+        try:
+            found[name] = float(text)
+        except ValueError:
+            found[name] = math.nan
+        if math.isnan(found[name]):
+            raise UsageError(f"{option} {name}={text}: expected NAME=NUMBER, as in {option} {example}")
     return found
 
 
@@ -115,7 +123,7 @@ def params_given(kind: Kind[Any, Any], solver: str, texts: Sequence[str] | None,
     """
     if not texts and file is None:
         return None
-    cls, table = params_class(kind, solver), {} if file is None else _toml(file)
+    cls, table = params_class(kind, solver), {} if file is None else read_toml(file, "parameters")
     try:
         return cls.parse(texts or (), table)
     except UsageError as error:
@@ -145,39 +153,17 @@ def block_params(kind: Kind[Any, Any], solver: str, workers: str | None, ray: st
     return [f"{BLOCK_WORKERS}={RAY}", f"{BLOCK_RAY}={ray}"]
 
 
-def _toml(file: Path) -> dict[str, Any]:
-    try:
-        text = read_regular(file, MOST_HEADER_BYTES).decode("utf-8-sig")
-        check_keys(text)
-        return tomllib.loads(text)
-    except OSError as error:
-        raise InputError(f"{file}: {error.strerror}; expected a TOML file of parameters") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{file} is not TOML: {error}") from error
-
-
 def overrides_given(
     weights: Sequence[str] | None, order: str | None = None, limits: Sequence[str] | None = None
 ) -> Overrides:
     """Overrides from --weight, --order and --limit. Raises UsageError for anything that is not of their form."""
     names = None if order is None else tuple(name.strip() for name in order.split(","))
+    most = named_values("--limit", limits, "copied_tb=12")
     return Overrides(
         weights=numbers_by_name("--weight", weights, "remote=500"),
         order=() if names == (WEIGHTED,) else names,
-        limits=_limits_by_name(limits or ()),
+        limits={name: stated_limit(name, value) for name, value in most.items()},
     )
-
-
-def _limits_by_name(texts: Sequence[str]) -> dict[str, Fraction | None]:
-    found: dict[str, Fraction | None] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not name or not equals:
-            raise UsageError(f"--limit {text}: expected NAME=VALUE, as in --limit copied_tb=12")
-        if name in found:
-            raise UsageError(f"--limit {text}: {name} is given twice")
-        found[name] = stated_limit(name, value)
-    return found
 
 
 HEAD = ["what", "name"]

@@ -15,7 +15,7 @@ from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Run
 from mast_opt.cli.kueue import advise_folder
-from mast_opt.cli.options import Force, Json, TheRun, check_force
+from mast_opt.cli.options import Force, Json, TheRun, check_force, named_values
 from mast_opt.cli.sweep import compile_for, grid_of, sweep
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Event
@@ -94,7 +94,8 @@ def command(
         raise UsageError("expected a trace and its --policy, or --kueue with a folder of YAML")
     check_force(force, out)
     grid, paths = grid_of(policy, load, seed), () if slow is None else tuple(slow.split(","))
-    cells = cells_of(grid.policies, grid.loads, grid.seeds, _given(param), paths, Window(warm_up, until))
+    params = named_values("--param", param, "rule=share")
+    cells = cells_of(grid.policies, grid.loads, grid.seeds, params, paths, Window(warm_up, until))
     if len(cells) > 1:
         return sweep(run, trace, cells, out, ray=ray, processes=processes, force=force)
     if ray is not None or processes is not None:
@@ -145,18 +146,6 @@ def command(
         write_run(done, facts, found, out, places=places, force=force)
     ended = Exit.OK if done.complete else Exit.INTERRUPTED
     return Answer(ended, lambda console: _show(console, jobs.name, done, found, places, out))
-
-
-def _given(texts: list[str] | None) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for text in texts or ():
-        name, equals, value = text.partition("=")
-        if not name or not equals:
-            raise UsageError(f"--param {text}: expected NAME=VALUE, as in --param rule=share")
-        if name in found:
-            raise UsageError(f"--param {text}: {name} is given twice")
-        found[name] = value
-    return found
 
 
 def _watched(run: Run, work: Callable[[Callable[[float], None]], SimulatedRun], policy: str) -> SimulatedRun:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -31,6 +32,7 @@ from mast_opt.cli.options import (
     Weight,
     block_params,
     flag,
+    named_values,
     overrides_given,
     params_given,
     parts_to_freeze,
@@ -304,28 +306,18 @@ def exit_for(status: Status) -> Exit:
 
 
 def _options(texts: Sequence[str]) -> tuple[tuple[str, OptionValue], ...]:
-    options: dict[str, OptionValue] = {}
-    for text in texts:
-        name, value = _option(text)
-        if name in options:
-            raise UsageError(f"--option {text}: {name} is given twice")
-        options[name] = value
-    return tuple(options.items())
+    given = named_values("--option", texts, "mip_heuristic_effort=0.2")
+    return tuple((name, _typed(value)) for name, value in given.items())
 
 
-def _option(text: str) -> tuple[str, OptionValue]:
-    """NAME=VALUE, the value as a truth value or a number where it looks like one."""
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise UsageError(f"--option {text}: expected NAME=VALUE, as in --option mip_heuristic_effort=0.2")
-    if value in ("true", "false"):
-        return name, value == "true"
+def _typed(text: str) -> OptionValue:
+    """The value that is meant: solvers differ in the types that they take."""
+    if text in ("true", "false"):
+        return text == "true"
     for number in (int, float):
-        try:
-            return name, number(value)
-        except ValueError:
-            continue
-    return name, value
+        with suppress(ValueError):
+            return number(text)
+    return text
 
 
 def _time_left(run: Run, time_limit: float | None, *, writes: bool) -> float | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -13,9 +12,8 @@ from typing import Any
 from mast_opt.core.arguments import a_number, a_path, a_text, anything, checked, mapping_of, refuse
 from mast_opt.core.errors import InputError, UsageError
 from mast_opt.core.input_warning import InputWarning
-from mast_opt.core.limits import MOST_HEADER_BYTES, read_regular
 from mast_opt.core.wording import UNSAFE, did_you_mean, shown
-from mast_opt.planner.io.readers.folder import check_keys
+from mast_opt.planner.io.readers.folder import read_toml
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.problem import ProblemT
 from mast_opt.problems.kind.scenario_values import LARGEST
@@ -65,14 +63,7 @@ def read_periods(path: str | PathLike[str]) -> tuple[Scenario, ...]:
 
 def _read(path: str | PathLike[str], noun: str) -> tuple[Scenario, ...]:
     """The tables of a file that are headed ``[[noun]]``."""
-    try:
-        text = read_regular(Path(path), MOST_HEADER_BYTES).decode("utf-8")
-        check_keys(text)
-        content = tomllib.loads(text)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; expected a file of {noun}s") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not TOML: {error}") from error
+    content = read_toml(Path(path), f"{noun}s")
     tables = content.get(noun)
     if set(content) != {noun} or not isinstance(tables, list) or not tables:
         found = shown(", ".join(content)) or "nothing"

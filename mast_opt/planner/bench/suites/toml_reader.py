@@ -19,8 +19,7 @@ from __future__ import annotations
 
 import csv
 import io
-import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +28,11 @@ from mast_opt.core.limits import MOST_DOCUMENT_BYTES, MOST_HEADER_BYTES, read_re
 from mast_opt.core.wording import did_you_mean
 from mast_opt.planner.bench.suites.instances import Generated, Imported, Instance, Program, Source, Stored
 from mast_opt.planner.bench.suites.suite import Contestant, KnownIssue, Suite, Trial
-from mast_opt.planner.bench.suites.toml_schema import CONTESTANT, ENTRY, ISSUE, REFERENCE, TOP, check_shapes
+from mast_opt.planner.bench.suites.toml_schema import check_shapes
 from mast_opt.planner.io import kind_of_file
 from mast_opt.planner.io.faults import Faults
 from mast_opt.planner.io.header import FORMAT, from_fields
-from mast_opt.planner.io.readers.folder import check_keys
+from mast_opt.planner.io.readers.folder import parse_toml
 from mast_opt.planner.solving import solver_names
 from mast_opt.planner.solving.solver_params import solver_params
 from mast_opt.problems.registry import kind_named
@@ -82,9 +81,7 @@ def read_suite(path: Path, data: Path | None = None) -> Suite:
     """
     faults = Faults()
     try:
-        text = read_regular(path, MOST_HEADER_BYTES).decode("utf-8")
-        check_keys(text)
-        stated = tomllib.loads(text)
+        stated = parse_toml(read_regular(path, MOST_HEADER_BYTES))
     except (OSError, ValueError, RecursionError) as error:
         faults.add(path.name, f"a TOML file that can be read ({error})")
         raise SuiteError(faults.found) from error
@@ -110,13 +107,11 @@ class _Reader:
 
     def suite(self) -> Suite:
         """Suite that the file states."""
-        self._known("", self._stated, TOP)
         contestants = {name: self._contestant(name, given) for name, given in self._table("contestants").items()}
         references = self._references()
         trials: list[Trial] = []
         for position, entry in enumerate(self._stated.get("entry", [])):
             place = f"entry {entry.get('name', position + 1)!r}"
-            self._known(place, entry, ENTRY)
             try:
                 sources = list(self._sources(place, entry))
             except (MastOptError, OSError, ValueError) as error:
@@ -282,7 +277,6 @@ class _Reader:
                 yield Imported(entry["importer"], (path,), settings)
 
     def _contestant(self, name: str, given: Mapping[str, Any]) -> Contestant:
-        self._known(f"contestants.{name}", given, CONTESTANT)
         peer = self._found(given["peer"], name) if "peer" in given else None
         if peer is not None and not _is_file(peer):
             self._faults.add(f"{self._path.name}, contestants.{name}: peer", "a script that is there", value=peer)
@@ -307,7 +301,6 @@ class _Reader:
         stated = self._table("reference")
         if not stated:
             return {}
-        self._known("reference", stated, REFERENCE)
         place = f"{self._path.name}, reference"
         if not {"file", "column"} <= stated.keys():
             self._faults.add(place, "a file and the column of its labels")
@@ -340,7 +333,6 @@ class _Reader:
     def _issues(self) -> Iterator[KnownIssue]:
         for position, issue in enumerate(self._stated.get("known_issue", []), 1):
             place = f"known_issue {position}"
-            self._known(place, issue, ISSUE)
             if "words" not in issue:
                 self._faults.add(f"{self._path.name}, {place}", "words")
             yield KnownIssue(issue.get("words", ""), issue.get("contestant"), issue.get("entry"))
@@ -348,10 +340,3 @@ class _Reader:
     def _table(self, name: str) -> Mapping[str, Any]:
         table: Mapping[str, Any] = self._stated.get(name, {})
         return table
-
-    def _known(self, place: str, given: Mapping[str, Any], known: Collection[str]) -> None:
-        for name in given:
-            if name not in known:
-                hint = did_you_mean(name, known) or f"; the keys are: {', '.join(sorted(known))}"
-                where = f"{self._path.name}, {place}" if place else self._path.name
-                self._faults.add(where, f"a key that suites have{hint}", value=name)

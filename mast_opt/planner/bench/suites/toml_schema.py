@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePath
 from typing import Any, TypeAlias
 
+from mast_opt.core.wording import did_you_mean
 from mast_opt.planner.bench.reporting.plots import PLOTS
 from mast_opt.planner.io.faults import Faults
 
@@ -92,15 +93,17 @@ REFERENCE = dict.fromkeys(("file", "column", "best", "bound"), TEXT)
 
 
 def check_shapes(file: str, stated: Mapping[str, Any], faults: Faults) -> None:
-    """Note every value that is not of the shape that its key asks for; unknown keys are passed over."""
+    """Note every key that suites do not have, and every value that is not of the shape that its key asks for."""
     for where, given, shapes in _parts(file, stated):
         if not isinstance(given, Mapping):
             faults.add(where, "a table", value=given)
             continue
         for key, value in given.items():
-            is_one, words = shapes.get(key, (None, ""))
-            if is_one is not None and not is_one(value):
-                faults.add(f"{where}: {key}", words, value=value)
+            if key not in shapes:
+                hint = did_you_mean(key, shapes) or f"; the keys are: {', '.join(sorted(shapes))}"
+                faults.add(where, f"a key that suites have{hint}", value=key)
+            elif not shapes[key][0](value):
+                faults.add(f"{where}: {key}", shapes[key][1], value=value)
 
 
 def _parts(file: str, stated: Mapping[str, Any]) -> Iterator[tuple[str, Any, Mapping[str, Shape]]]:

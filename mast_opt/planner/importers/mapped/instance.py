@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +18,7 @@ from mast_opt.planner.importers.mapped.formats import FORMATS
 from mast_opt.planner.importers.mapped.sources import KEYS, Sources
 from mast_opt.planner.importers.notices import issue
 from mast_opt.planner.io.faults import Faults
-from mast_opt.planner.io.readers.folder import check_keys
+from mast_opt.planner.io.readers.folder import parse_toml
 from mast_opt.planner.io.tables import from_tables_with_warnings
 from mast_opt.problems.kind.schema import Schema
 from mast_opt.problems.registry import kind_named, kind_names
@@ -75,9 +74,7 @@ class MappingFile:
 def read_mapping(path: Path, faults: Faults) -> MappingFile | None:
     """The mapping; None, and faults that say why, where it is none."""
     try:
-        text = read_regular(path, MOST_HEADER_BYTES).decode("utf-8")
-        check_keys(text)
-        content = tomllib.loads(text)
+        content = parse_toml(read_regular(path, MOST_HEADER_BYTES))
     except OSError as error:
         faults.add(str(path), f"a mapping file ({error.strerror})")
         return None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from mast_opt.core.limits import MOST_HEADER_BYTES, MOST_KEY_PARTS
+from mast_opt.core.errors import InputError
+from mast_opt.core.limits import MOST_HEADER_BYTES, MOST_KEY_PARTS, read_regular
 from mast_opt.planner.io.faults import Faults
 from mast_opt.planner.io.raw_table import RawTable, is_note
 from mast_opt.planner.io.readers.base import read_bytes
@@ -54,9 +55,7 @@ class FolderSource:
         if data is None:
             return None
         try:
-            text = data.decode("utf-8-sig")
-            check_keys(text)
-            return tomllib.loads(text, parse_float=Decimal)
+            return parse_toml(data, parse_float=Decimal)
         except UnicodeDecodeError as error:
             row = data[: error.start].count(b"\n") + 1
             self._faults.add(self.header_file, f"text in UTF-8 (line {row} is not)")
@@ -92,7 +91,24 @@ class FolderSource:
                 self._faults.add(entry.name, f"{name}.csv or {name}.parquet; other formats are not read")
 
 
-def check_keys(text: str) -> None:
-    """Raises ValueError for a dotted key of more parts than TOML is read with: its reader takes quadratic time."""
+def parse_toml(data: bytes, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
+    """The content of a TOML file.
+
+    Raises:
+        ValueError, ArithmeticError, RecursionError: it is no TOML, or a dotted key has more parts than TOML is read
+            with: its reader takes quadratic time.
+    """
+    text = data.decode("utf-8-sig")
     if _LONG_KEY.search(text):
         raise ValueError(f"a key of more than {MOST_KEY_PARTS} parts")
+    return tomllib.loads(text, parse_float=parse_float)
+
+
+def read_toml(path: Path, what: str) -> dict[str, Any]:
+    """The content of a TOML file of ``what``. Raises InputError where there is none."""
+    try:
+        return parse_toml(read_regular(path, MOST_HEADER_BYTES))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; expected a TOML file of {what}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not TOML: {error}") from error

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 import mast_opt
-from mast_opt.planner.report.html.answers import CALENDAR, SINGLE, story
+from mast_opt.planner.report.html.answers import CALENDAR, story
 from mast_opt.planner.report.html.content import report, table_of
 from mast_opt.planner.report.html.page import page, slug
 from mast_opt.planner.report.html.render import draw
+from mast_opt.planner.report.result_sections import SINGLE_COPIES
 from mast_opt.problems.kind.presentation import Spans
 from tests.data_placement.workshop import PLAN, PROBLEM
 
@@ -31,7 +32,7 @@ def test_eight_answers_in_order_with_links_that_lead_somewhere() -> None:
     links = re.findall(r'<a href="#([^"]+)">', text)
     assert len(links) >= 5
     assert set(links) <= targets
-    assert slug(SINGLE) in targets
+    assert slug(SINGLE_COPIES) in targets
 
 
 def test_the_calendar_has_every_step() -> None:

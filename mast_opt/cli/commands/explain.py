@@ -170,7 +170,7 @@ def _risk(run: Run, problem: Problem[PlanT], plan: PlanT | None, *, full: bool) 
     run.record.update(solver=None, **risk_keys(answer))
 
     def show(console: Console) -> None:
-        from mast_opt.planner.report.terminal.risk import show_risk
+        from mast_opt.planner.report.terminal.analysis import show_risk
 
         show_risk(console, problem.name, answer, full=full)
 

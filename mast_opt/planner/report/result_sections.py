@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mast_opt.core.wording import UNKNOWN, percent, plain
+from mast_opt.core.wording import UNKNOWN, counted, percent, plain
 from mast_opt.planner.analysis.explain import Explanation
 from mast_opt.planner.analysis.goals import NOTHING, PLAN, Figures
 from mast_opt.planner.analysis.joint_periods import JointPeriods
@@ -17,6 +17,7 @@ from mast_opt.planner.analysis.purchase_question import Purchases
 from mast_opt.planner.analysis.purchases_in_time import PurchasesInTime
 from mast_opt.planner.analysis.whatif import WhatIf
 from mast_opt.planner.solving import Solution
+from mast_opt.problems.kind.analysis_hooks import Risk
 from mast_opt.problems.kind.migration_plan import Order
 from mast_opt.problems.kind.presentation import Form, Head, Section
 from mast_opt.problems.kind.problem import Problem
@@ -25,6 +26,7 @@ from mast_opt.problems.registry import kind_of
 NOTICED, MANY = 0.1, 1000.0
 """Amounts below the first round to nothing; those above the second have no decimals."""
 Cell = str | float | int | None
+REGION_RISK, SINGLE_COPIES = "What depends on each region", "Data with a single copy"
 PROOF = (Head("status"), Head("objective", Form.AMOUNT), Head("bound", Form.AMOUNT), Head("gap (%)", Form.AMOUNT))
 """Heads of what every table says of a plan that was solved for."""
 
@@ -391,3 +393,46 @@ def order_date_sections(answer: PurchasesInTime[Any]) -> tuple[Section, ...]:
     note = "" if rows else "Nothing has to be bought."
     found = (Section("What to order when", heads, tuple(sorted(rows)), note), Section("Periods", columns, ratios))
     return found if answer.periods else ()
+
+
+def region_risk_section(answer: Risk) -> Section:
+    """What is lost with each region."""
+    heads = (
+        Head("region"),
+        Head("workloads running", Form.COUNT),
+        Head("GPUs running", Form.AMOUNT),
+        Head("lost datasets", Form.COUNT),
+        Head("lost TB", Form.AMOUNT),
+        Head("lost workloads", Form.COUNT),
+        Head("their GPUs", Form.AMOUNT),
+        Head("of all GPUs", Form.FILL),
+    )
+    rows = tuple(
+        (
+            one.region,
+            None if one.running is None else len(one.running),
+            one.running_gpus,
+            len(one.loss.datasets),
+            one.loss.tb,
+            len(one.loss.work),
+            one.lost_gpus,
+            one.lost_gpus / answer.gpus if answer.gpus else 0.0,
+        )
+        for one in answer.regions
+    )
+    note = "Lost: data of which no replica is elsewhere, and the workloads that read it."
+    if not answer.complete:
+        note += " Where work runs today is known in part only; the columns of running work count that part."
+    return Section(REGION_RISK, heads, rows, note)
+
+
+def single_copy_section(answer: Risk) -> Section:
+    """Data of which only one region has a replica."""
+    heads = (
+        *Form.TEXT.heads("dataset", "region"),
+        Head("TB", Form.AMOUNT),
+        Head("workloads", Form.COUNT),
+        Head("their GPUs", Form.AMOUNT),
+    )
+    rows = tuple((one.dataset, one.region, one.tb, len(one.work), one.gpus) for one in answer.single_copies)
+    return Section(SINGLE_COPIES, heads, rows, f"{counted(len(rows), 'dataset')}.")

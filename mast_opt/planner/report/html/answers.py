@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import counted
 from mast_opt.planner.analysis.migration_plan import steps
+from mast_opt.planner.report.result_sections import (
+    REGION_RISK,
+    SINGLE_COPIES,
+    region_risk_section,
+    single_copy_section,
+)
 from mast_opt.problems.kind.analysis_hooks import Risk
 from mast_opt.problems.kind.migration_plan import Move, Order
-from mast_opt.problems.kind.presentation import Answer, Form, Head, Section, Spans
+from mast_opt.problems.kind.presentation import Answer, Section, Spans
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import kind_of
 
 CALENDAR = "Migration day by day"
-SINGLE = "Datasets with a single copy"
-REGIONS = "What is lost with each region"
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ def story(problem: Problem[PlanT], plan: PlanT) -> Story:
     if answers and hooks.risk is not None:
         risk = hooks.risk(problem, plan)
         answers.insert(3, _at_risk(risk))
-        sections += _risk_sections(risk)
+        sections += [single_copy_section(risk), region_risk_section(risk)]
     return Story(tuple(answers), calendar, tuple(section for section in sections if section.rows))
 
 
@@ -96,37 +99,11 @@ def _at_risk(risk: Risk) -> Answer:
     worst = max(risk.regions, key=lambda one: (one.lost_gpus, len(one.loss.datasets)), default=None)
     value = counted(len(risk.single_copies), "dataset") + " with one copy"
     if worst is None or not worst.loss.datasets:
-        return Answer("What can go wrong", value, "No region takes data with it that no other region holds.", SINGLE)
+        return Answer(
+            "What can go wrong", value, "No region takes data with it that no other region holds.", SINGLE_COPIES
+        )
     words = (
         f"Losing {worst.region} would cost most: {counted(len(worst.loss.datasets), 'dataset')} and "
         f"{counted(len(worst.loss.work), 'workload')}{f' ({worst.lost_gpus:,.0f} GPUs)' if worst.lost_gpus else ''}."
     )
-    return Answer("What can go wrong", value, words, SINGLE if risk.single_copies else REGIONS)
-
-
-def _risk_sections(risk: Risk) -> list[Section]:
-    copies: list[tuple[Any, ...]] = [
-        (one.dataset, one.region, one.tb, len(one.work), one.gpus) for one in risk.single_copies
-    ]
-    heads = (
-        *Form.TEXT.heads("dataset", "only in"),
-        Head("TB", Form.AMOUNT),
-        Head("readers", Form.COUNT),
-        Head("GPUs of readers", Form.AMOUNT),
-    )
-    lost: list[tuple[Any, ...]] = [
-        (one.region, one.running_gpus, len(one.loss.datasets), one.loss.tb, len(one.loss.work), one.lost_gpus)
-        for one in risk.regions
-    ]
-    columns = (
-        Head("region"),
-        Head("GPUs in use", Form.AMOUNT),
-        Head("datasets lost", Form.COUNT),
-        Head("TB lost", Form.AMOUNT),
-        Head("workloads lost", Form.COUNT),
-        Head("their GPUs", Form.AMOUNT),
-    )
-    return [
-        Section(SINGLE, heads, tuple(copies), "Those whose readers need most GPUs first."),
-        Section(REGIONS, columns, tuple(lost), "Data of which no other region has a copy, and the work that reads it."),
-    ]
+    return Answer("What can go wrong", value, words, SINGLE_COPIES if risk.single_copies else REGION_RISK)

@@ -16,8 +16,10 @@ from mast_opt.planner.analysis.marginal_values import Marginals
 from mast_opt.planner.analysis.pareto import Frontier
 from mast_opt.planner.analysis.two_stage import Robust
 from mast_opt.planner.analysis.whatif import Outcome, WhatIf
+from mast_opt.planner.report.result_sections import region_risk_section, single_copy_section
 from mast_opt.planner.report.terminal.layout import light_table, print_table, print_words
-from mast_opt.problems.kind.analysis_hooks import Loss
+from mast_opt.planner.report.terminal.sections import TOP_ROWS, show_section
+from mast_opt.problems.kind.analysis_hooks import Loss, Risk
 
 CONTINUED = ", continued"
 FIGURE = 7
@@ -261,3 +263,11 @@ def show_frontier(console: Console, name: str, answer: Frontier[Any]) -> None:
     ):
         if count:
             console.print(f"{counted(count, 'point')} {words}", style="dim")
+
+
+def show_risk(console: Console, name: str, answer: Risk, *, full: bool = False) -> None:
+    """Print what depends on each region, then the data with a single copy."""
+    of = "the plan" if answer.of == "plan" else "today"
+    console.print(Text.assemble((name, "bold"), f"  risk of {of}"))
+    for section in (region_risk_section(answer), single_copy_section(answer)):
+        show_section(console, section, None if full else TOP_ROWS)

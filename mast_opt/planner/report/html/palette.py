@@ -7,6 +7,11 @@ from collections.abc import Mapping
 
 from mast_opt.problems.kind.presentation import Scale
 
+
+def _numbered(name: str, *colours: str) -> dict[str, str]:
+    return {f"{name}-{at}": colour for at, colour in enumerate(colours)}
+
+
 LIGHT: Mapping[str, str] = {
     "paper": "#f6f7f9",
     "card": "#ffffff",
@@ -16,26 +21,9 @@ LIGHT: Mapping[str, str] = {
     "accent": "#0b62c4",
     "good": "#147a3d",
     "bad": "#b3261e",
-    "series-0": "#9aa8b8",
-    "series-1": "#0b62c4",
-    "series-2": "#e08600",
-    "series-3": "#7a4bc2",
-    "series-4": "#12806a",
-    "series-5": "#c2185b",
-    "heat-0": "#e3f0fb",
-    "heat-1": "#bcdcf5",
-    "heat-2": "#8fc4ea",
-    "heat-3": "#fdf0c4",
-    "heat-4": "#fbc98a",
-    "heat-5": "#ef8354",
-    "heat-6": "#c8372d",
-    "heat-ink-0": "#1b2430",
-    "heat-ink-1": "#1b2430",
-    "heat-ink-2": "#1b2430",
-    "heat-ink-3": "#1b2430",
-    "heat-ink-4": "#1b2430",
-    "heat-ink-5": "#1b2430",
-    "heat-ink-6": "#ffffff",
+    **_numbered("series", "#9aa8b8", "#0b62c4", "#e08600", "#7a4bc2", "#12806a", "#c2185b"),
+    **_numbered("heat", "#e3f0fb", "#bcdcf5", "#8fc4ea", "#fdf0c4", "#fbc98a", "#ef8354", "#c8372d"),
+    **_numbered("heat-ink", "#1b2430", "#1b2430", "#1b2430", "#1b2430", "#1b2430", "#1b2430", "#ffffff"),
     "empty": "#f0f2f5",
 }
 DARK: Mapping[str, str] = {
@@ -47,26 +35,9 @@ DARK: Mapping[str, str] = {
     "accent": "#6db3ff",
     "good": "#5fd08a",
     "bad": "#ff8a80",
-    "series-0": "#66758a",
-    "series-1": "#5aa9ff",
-    "series-2": "#ffb454",
-    "series-3": "#b795f0",
-    "series-4": "#4cc9a8",
-    "series-5": "#ff7eb0",
-    "heat-0": "#1b2c3d",
-    "heat-1": "#20476a",
-    "heat-2": "#2a6496",
-    "heat-3": "#6b5d20",
-    "heat-4": "#96601f",
-    "heat-5": "#b84f2c",
-    "heat-6": "#e5564a",
-    "heat-ink-0": "#c9d6e4",
-    "heat-ink-1": "#e8edf3",
-    "heat-ink-2": "#ffffff",
-    "heat-ink-3": "#ffffff",
-    "heat-ink-4": "#ffffff",
-    "heat-ink-5": "#ffffff",
-    "heat-ink-6": "#ffffff",
+    **_numbered("series", "#66758a", "#5aa9ff", "#ffb454", "#b795f0", "#4cc9a8", "#ff7eb0"),
+    **_numbered("heat", "#1b2c3d", "#20476a", "#2a6496", "#6b5d20", "#96601f", "#b84f2c", "#e5564a"),
+    **_numbered("heat-ink", "#c9d6e4", "#e8edf3", "#ffffff", "#ffffff", "#ffffff", "#ffffff", "#ffffff"),
     "empty": "#141b24",
 }
 

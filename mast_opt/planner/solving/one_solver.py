@@ -74,21 +74,13 @@ def solved(request: Request[PlanT], clock: Clock | None = None) -> Solution[Plan
     return Solution(
         kind=kind.name,
         solver=solver,
-        status=answer.status,
-        plan=answer.plan,
-        verdict=answer.verdict,
-        objective=answer.objective,
-        bound=answer.bound,
-        limit=answer.limit,
-        message=message,
+        **{**vars(answer), "message": message},
         unimproved=unimproved,
         seed=asked.seed,
         runtime_s=dict(clock.spent_s),
         versions={"mast-opt": _own_version(), "python": platform.python_version(), **run.versions},
         params=changed,
         strategy={} if ended.strategy is None else ended.strategy.facts,
-        stages=answer.stages,
-        term=answer.term,
         conflicts=ended.conflicts,
         events=tuple(events),
         certificate=ended.certificate,
@@ -161,18 +153,8 @@ class _Run(Generic[PlanT]):
 
     def _searched(self, search: Heuristic) -> _Ended:
         """The end of a search, by a heuristic alone or by a method that has the backend solve its programs."""
-        request = self._request
-        tools = search_context(
-            request.asked,
-            request.iterations,
-            self._clock,
-            self._inside,
-            request.params,
-            request.problem,
-            self._backend,
-            self._kind.solvers.grid_limits,
-            request.offers,
-        )
+        request, limits = self._request, self._kind.solvers.grid_limits
+        tools = search_context(request, self._clock, self._inside, self._backend, limits)
         answer, certificate = by_search(
             self._kind, search, self._stated, request.solver, tools, self.begin, self._clock
         )

@@ -13,8 +13,8 @@ from mast_opt.core.errors import UnsupportedOption, VerificationError
 from mast_opt.core.sense import Sense
 from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status, within_gap
 from mast_opt.planner.solving.clock import Clock
-from mast_opt.planner.solving.exchange import PlanExchange
 from mast_opt.planner.solving.mip_route import Answer
+from mast_opt.planner.solving.request import Request
 from mast_opt.planner.solving.solution import Stage
 from mast_opt.planner.solving.solver_params import SubSolvers
 from mast_opt.problems import backends
@@ -31,7 +31,6 @@ from mast_opt.problems.search.interface import (
     StageBound,
     StoppingCriteria,
 )
-from mast_opt.problems.search.params import Params
 from mast_opt.problems.search.strategy import LOG
 
 LARGE_LINEAR = 4_000
@@ -39,46 +38,32 @@ LARGE_LINEAR = 4_000
 
 
 def search_context(
-    asked: SolveParams,
-    iterations: int | None,
-    clock: Clock,
-    inside: SubSolvers,
-    params: Params | None,
-    problem: Problem[Any],
-    backend: Backend | None,
-    grid_limits: str = "",
-    offers: PlanExchange | None = None,
+    request: Request[Any], clock: Clock, inside: SubSolvers, backend: Backend | None, grid_limits: str
 ) -> SearchContext:
     """Context for a search.
 
     Args:
         backend: that of a kind's own method, None for a heuristic.
         grid_limits: see ``SolverInterface``.
-        offers: where the plans of a heuristic are left for others.
     """
-    mip_solver = None if backend is None else _AsAsked(backend, asked.options, asked.threads, asked.seed, grid_limits)
-    stop = StoppingCriteria(clock.budget_s(), asked.gap, iterations, asked.cancel)
+    asked, problem = request.asked, request.problem
+    stop = StoppingCriteria(clock.budget_s(), asked.gap, request.iterations, asked.cancel)
     said = partial(LOG.info, "strategy: %s")
+    mip_solver = None if backend is None else _AsAsked(backend, asked.options, asked.threads, asked.seed, grid_limits)
+    offer = None if request.offers is None else request.offers.offer
     return SearchContext(
         rng=np.random.default_rng(asked.seed),
-        watch=SearchMonitor(
-            stop,
-            asked.on_event,
-            said,
-            problem.sense,
-            problem.gap_scale,
-            None if offers is None else offers.offer,
-        ),
+        watch=SearchMonitor(stop, asked.on_event, said, problem.sense, problem.gap_scale, offer),
         threads=asked.threads if asked.threads is not None else os.cpu_count() or 1,
         backends=inside,
-        params=params,
+        params=request.params,
         mip_solver=mip_solver,
     )
 
 
 def by_search(
     kind: Kind[Any, PlanT],
-    search: Heuristic | None,
+    search: Heuristic,
     problem: Problem[PlanT],
     solver: str,
     tools: SearchContext,
@@ -90,7 +75,6 @@ def by_search(
     Raises:
         VerificationError: the plan breaks a limit.
     """
-    assert search is not None
     stop, sense = tools.watch.stop, tools.watch.sense
     with clock.phase("solve"):
         if tools.mip_solver is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from typing import Any, Self
+from typing import Any, Generic, Self
 
 import numpy as np
 import polars as pl
@@ -18,6 +18,7 @@ from mast_opt.planner.io.raw_table import RawTable
 from mast_opt.planner.io.readers.memory import EXPECTED_CELL, cell_text
 from mast_opt.planner.io.validation.cells import convert
 from mast_opt.planner.io.validation.quantities import LARGEST
+from mast_opt.problems.kind.problem import ProblemT
 from mast_opt.problems.kind.schema import Column, ColumnType, Table
 from mast_opt.problems.registry import kind_named
 
@@ -34,7 +35,7 @@ Row = tuple[str, Mapping[str, Any]]
 """A table's name and the cells of one row; None is an empty cell."""
 
 
-class ProblemBuilder:
+class ProblemBuilder(Generic[ProblemT]):
     """The rows added so far, and the header of the instance that they become.
 
     What one call adds is taken whole or, where it has a fault, not at all. Labels must have been added before they are
@@ -91,21 +92,23 @@ class ProblemBuilder:
         checked.keep()
         return self
 
-    def build(self) -> Any:  # noqa: ANN401 - each builder names the type of its own
+    def build(self) -> ProblemT:
         """The problem. Further entities may be added afterwards; the problem does not change.
 
         Raises:
-            InstanceError: an entity that every instance needs is missing, or entities contradict one another.
+            InstanceError: an entity that every instance needs is missing, such as a region or a
+                job, or entities contradict one another.
         """
         required = {table.name for table in self._kind.tables.schema.tables if table.required}
         rows = {name: rows for name, rows in self._rows.items() if rows or name in required}
-        return from_tables(self._kind.name, rows, **self._header)
+        problem: ProblemT = from_tables(self._kind.name, rows, **self._header)
+        return problem
 
 
 class _Pending:
     """Rows of one call, checked one after another and not yet taken."""
 
-    def __init__(self, builder: ProblemBuilder, faults: Faults) -> None:
+    def __init__(self, builder: ProblemBuilder[Any], faults: Faults) -> None:
         self._builder, self._faults = builder, faults
         self._axes = {axis.name: axis.table for axis in builder._kind.tables.schema.axes}
         self._rows: list[tuple[str, Mapping[str, Any], tuple[str | None, ...], dict[str, str]]] = []

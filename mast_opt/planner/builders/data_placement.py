@@ -10,7 +10,7 @@ from mast_opt.planner.builders.base import Cell, Number, ProblemBuilder, Row, na
 from mast_opt.problems.data_placement.problem import DataPlacement
 
 
-class DataPlacementBuilder(ProblemBuilder):
+class DataPlacementBuilder(ProblemBuilder[DataPlacement]):
     """A data placement instance, one region, dataset and workload after another.
 
     Example::
@@ -162,12 +162,3 @@ class DataPlacementBuilder(ProblemBuilder):
     def add_link(self, src: str, dst: str, *, tb_per_day: Number, usd_per_tb: Number | None = None) -> Self:
         """Add a network link; without any link each region reaches each other one freely."""
         return self._add([("links", {"src": src, "dst": dst, "tb_per_day": tb_per_day, "usd_per_tb": usd_per_tb})])
-
-    def build(self) -> DataPlacement:
-        """The problem. Further entities may be added afterwards; the problem does not change.
-
-        Raises:
-            InstanceError: there is no region, dataset or workload, or entities contradict one another.
-        """
-        problem: DataPlacement = super().build()
-        return problem

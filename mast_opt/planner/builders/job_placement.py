@@ -9,7 +9,7 @@ from mast_opt.planner.builders.base import Cell, Number, ProblemBuilder, Row, na
 from mast_opt.problems.job_placement.problem import JobPlacement
 
 
-class JobPlacementBuilder(ProblemBuilder):
+class JobPlacementBuilder(ProblemBuilder[JobPlacement]):
     """A job placement instance, one cluster, server and job after another.
 
     Example::
@@ -195,15 +195,6 @@ class JobPlacementBuilder(ProblemBuilder):
         """Add the GPUs that a tenant may hold before its work counts less than all work within quotas; of all types
         unless one is given."""
         return self._add([("quotas", {"tenant": tenant, "gpus": gpus, "gpu_type": gpu_type})])
-
-    def build(self) -> JobPlacement:
-        """The problem. Further entities may be added afterwards; the problem does not change.
-
-        Raises:
-            InstanceError: there is no cluster, server or job, or entities contradict one another.
-        """
-        problem: JobPlacement = super().build()
-        return problem
 
 
 def _accepted(gpu_types: Iterable[str] | Mapping[str, Number], named: Mapping[str, str]) -> list[Row]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Self
 
-from mast_opt.planner.builders.base import Number, ProblemBuilder, Row, pairs
+from mast_opt.planner.builders.base import Cell, Number, ProblemBuilder, Row, pairs
 from mast_opt.problems.resource_allocation.problem import ResourceAllocation
 
 
-class ResourceAllocationBuilder(ProblemBuilder):
+class ResourceAllocationBuilder(ProblemBuilder[ResourceAllocation]):
     """A resource allocation instance, one resource, group, job and configuration after another.
 
     Example::
@@ -69,44 +69,23 @@ class ResourceAllocationBuilder(ProblemBuilder):
         """
         return self._add([("groups", {"group": group, "weight": weight, "min_rate": min_rate})])
 
-    def add_job(
-        self,
-        job: str,
-        *,
-        weight: Number | None = None,
-        group: str | None = None,
-        required: bool = False,
-        min_rate: Number | None = None,
-        fair_rate: Number | None = None,
-        steps: Number | None = None,
-        elapsed_s: Number | None = None,
-        fair_elapsed_s: Number | None = None,
-        submitted_s: Number | None = None,
-    ) -> Self:
+    def add_job(self, job: str, **columns: Cell) -> Self:
         """Add a job that shares the resources.
 
         Args:
-            weight: importance, above 0; 1 unless given.
-            required: must its shares add up to 1, and not just to at most 1?
-            min_rate: floor of its rate; 0 unless given.
-            fair_rate: its rate under an equal split, above 0, by which policies normalise; 1 unless given.
-            steps: work that is left; ``makespan`` and ``finish-time-fairness`` need it.
-            elapsed_s: time since it was submitted; 0 unless given.
-            fair_elapsed_s: time that the work done so far would have taken under an equal split; 0 unless given.
-            submitted_s: when it was submitted; 0 unless given.
+            columns: of the table ``jobs``:
+
+                - ``weight``: importance, above 0; 1 unless given.
+                - ``required``: must its shares add up to 1, and not just to at most 1?
+                - ``min_rate``: floor of its rate; 0 unless given.
+                - ``fair_rate``: its rate under an equal split, above 0, by which policies normalise; 1 unless given.
+                - ``steps``: work that is left; ``makespan`` and ``finish-time-fairness`` need it.
+                - ``elapsed_s``: time since it was submitted; 0 unless given.
+                - ``fair_elapsed_s``: time that the work done so far would have taken under an equal split; 0 unless
+                  given.
+                - ``submitted_s``: when it was submitted; 0 unless given.
         """
-        cells = {
-            "weight": weight,
-            "group": group,
-            "required": required,
-            "min_rate": min_rate,
-            "fair_rate": fair_rate,
-            "steps": steps,
-            "elapsed_s": elapsed_s,
-            "fair_elapsed_s": fair_elapsed_s,
-            "submitted_s": submitted_s,
-        }
-        return self._add([("jobs", {"job": job, **cells})])
+        return self._add([("jobs", {**columns, "job": job})])
 
     def add_configuration(
         self,
@@ -129,13 +108,3 @@ class ResourceAllocationBuilder(ProblemBuilder):
         for resource, amount in pairs("uses", uses):
             rows.append(("uses", {"configuration": configuration, "resource": resource, "amount": amount}))
         return self._add(rows)
-
-    def build(self) -> ResourceAllocation:
-        """The problem. Further entities may be added afterwards; the problem does not change.
-
-        Raises:
-            InstanceError: there is no resource, job or configuration, a job has no configuration, or the policy needs
-                what a job does not state.
-        """
-        problem: ResourceAllocation = super().build()
-        return problem

@@ -9,7 +9,7 @@ from mast_opt.planner.builders.base import Cell, Number, ProblemBuilder, Row, pa
 from mast_opt.problems.server_assignment.problem import ServerAssignment
 
 
-class ServerAssignmentBuilder(ProblemBuilder):
+class ServerAssignmentBuilder(ProblemBuilder[ServerAssignment]):
     """A server assignment instance, one reservation and server after another.
 
     Example::
@@ -83,12 +83,3 @@ class ServerAssignmentBuilder(ProblemBuilder):
         """
         cells = {"type": type, "rack": rack, "switchboard": switchboard, "datacenter": datacenter}
         return self._add([("servers", {"server": server, **cells, "reservation": reservation, "in_use": in_use})])
-
-    def build(self) -> ServerAssignment:
-        """The problem. Further entities may be added afterwards; the problem does not change.
-
-        Raises:
-            InstanceError: there is no server or reservation, or entities contradict one another.
-        """
-        problem: ServerAssignment = super().build()
-        return problem

@@ -9,7 +9,7 @@ from mast_opt.planner.builders.base import ProblemBuilder, Row, names, pairs
 from mast_opt.problems.task_reassignment.problem import TaskReassignment
 
 
-class TaskReassignmentBuilder(ProblemBuilder):
+class TaskReassignmentBuilder(ProblemBuilder[TaskReassignment]):
     """A task reassignment instance, one machine, service and process after another.
 
     Example::
@@ -118,12 +118,3 @@ class TaskReassignmentBuilder(ProblemBuilder):
     def add_move_cost(self, src: str, dst: str, *, cost: int) -> Self:
         """Add the cost of moving a process from one group of machines to another; 0 where there is none."""
         return self._add([("move_costs", {"src": src, "dst": dst, "cost": cost})])
-
-    def build(self) -> TaskReassignment:
-        """The problem. Further entities may be added afterwards; the problem does not change.
-
-        Raises:
-            InstanceError: there is no resource, machine, service or process, or entities contradict one another.
-        """
-        problem: TaskReassignment = super().build()
-        return problem

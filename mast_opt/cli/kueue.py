@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Group, Parameter
+from cyclopts.validators import Number
 
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer, Run
@@ -15,7 +19,7 @@ from mast_opt.core.wording import counted, shown
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mast_opt.live.hosts.kueue.host import KueueHost
+    from mast_opt.live.hosts.kueue.api import LightkubeApi
     from mast_opt.live.hosts.kueue.nomination import DispatchParams
 
 
@@ -27,54 +31,56 @@ def contexts_of(worker: Sequence[str]) -> dict[str, str]:
     return contexts
 
 
-def params_of(round_s: float, most: int, priorities: str | None) -> DispatchParams:
+@Parameter(name="*", group=Group("Kueue"))
+@dataclass(frozen=True)
+class KueueOptions:
+    """Options of commands that act on the workloads of Kueue."""
+
+    kubeconfig: Annotated[Path | None, Parameter(help="File of all contexts; unless given, as for kubectl.")] = None
+    manager: Annotated[str | None, Parameter(help="Context of the manager; the current one unless given.")] = None
+    worker: Annotated[
+        list[str] | None,
+        Parameter(help="NAME=CONTEXT: a cluster of MultiKueueConfig, and its context. Repeatable.", negative=()),
+    ] = None
+    replicas: Annotated[Path | None, Parameter(help="CSV dataset,cluster: where data is.")] = None
+    round: Annotated[
+        float,
+        Parameter(help="Seconds after which one cluster more is nominated for a workload.", validator=Number(gt=0)),
+    ] = 300.0
+    most: Annotated[
+        int, Parameter(help="Clusters that a workload is nominated for at once.", validator=Number(gte=1, lte=20))
+    ] = 3
+    shadow: Annotated[bool, Parameter(help="Look and decide, and change nothing.", negative=())] = False
+
+    def connected(self) -> tuple[LightkubeApi, dict[str, LightkubeApi], Mapping[str, frozenset[str]] | None]:
+        """The manager, the workers by name, and where data is.
+
+        Raises:
+            ApiError, BackendUnavailable, InputError, UsageError: it cannot be.
+        """
+        from mast_opt.live.hosts.kueue.api import LightkubeApi
+        from mast_opt.live.hosts.kueue.manifests import read_replicas
+
+        contexts = contexts_of(self.worker or ())
+        if not contexts:
+            raise UsageError("expected --worker NAME=CONTEXT, for each cluster of MultiKueueConfig")
+        file = None if self.kubeconfig is None else str(self.kubeconfig)
+        workers = {name: LightkubeApi(file, context, name=name) for name, context in contexts.items()}
+        known = None if self.replicas is None else read_replicas(self.replicas, set(contexts))
+        return LightkubeApi(file, self.manager, name="the manager"), workers, known
+
+
+def params_of(kueue: KueueOptions, priorities: str | None) -> DispatchParams:
     """Parameters of the dispatcher; ``priorities`` are whole numbers with commas between them. Raises UsageError."""
     from mast_opt.live.hosts.kueue.nomination import DispatchParams
 
     if priorities is None:
-        return DispatchParams(round_s, most)
+        return DispatchParams(kueue.round, kueue.most)
     try:
         least = tuple(int(one) for one in priorities.split(","))
     except ValueError:
         raise UsageError(f"--priorities {priorities!r}; expected whole numbers with commas, as in 1000,100,0") from None
-    return DispatchParams(round_s, most, least)
-
-
-def kueue_host(
-    kubeconfig: Path | None,
-    manager: str | None,
-    contexts: Mapping[str, str],
-    replicas: Path | None,
-    params: DispatchParams,
-    *,
-    shadow: bool,
-    say: Callable[[str], object],
-) -> KueueHost:
-    """The host of a service.
-
-    Args:
-        kubeconfig: None: as for kubectl.
-        manager: its context; None for the current one.
-        contexts: cluster → context.
-        say: takes a line when the manager cannot be reached, and when it can be again.
-        params: of the dispatcher.
-
-    Raises:
-        ApiError, BackendUnavailable, InputError: it cannot be.
-    """
-    from mast_opt.live.hosts.kueue.api import LightkubeApi
-    from mast_opt.live.hosts.kueue.host import KueueHost
-    from mast_opt.live.hosts.kueue.manifests import read_replicas
-
-    file = None if kubeconfig is None else str(kubeconfig)
-    return KueueHost(
-        LightkubeApi(file, manager, name="the manager"),
-        {name: LightkubeApi(file, context, name=name) for name, context in contexts.items()},
-        params,
-        replicas=None if replicas is None else read_replicas(replicas, set(contexts)),
-        shadow=shadow,
-        on_problem=lambda words: say(f"Kueue: {words}." if words else "Kueue: the manager can be reached again."),
-    )
+    return DispatchParams(kueue.round, kueue.most, least)
 
 
 def advise_folder(run: Run, folder: Path) -> Answer:

@@ -57,7 +57,7 @@ def test_one_turn(call: Call, clusters: Clusters, kubeconfig: Path) -> None:
     ("tokens", "words"),
     [
         (["--worker", "east", "--once"], "expected NAME=CONTEXT"),
-        (["--worker", "a=b", "--worker", "a=c", "--once"], "each name once"),
+        (["--worker", "a=b", "--worker", "a=c", "--once"], "a is given twice"),
         (["--worker", "a=b", "--json"], "--once"),
         (["--worker", "a=b", "--kubeconfig", "none", "--once"], "cannot be reached"),
         (["--worker", "a=b", "--replicas", "none", "--once"], "none cannot be read"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -13,7 +12,7 @@ from cyclopts.validators import Number
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer
-from mast_opt.cli.kueue import contexts_of
+from mast_opt.cli.kueue import KueueOptions, params_of
 from mast_opt.cli.options import Json, TheRun
 from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import counted, shown
@@ -26,25 +25,11 @@ if TYPE_CHECKING:
 
 def command(
     *,
-    worker: Annotated[
-        list[str],
-        Parameter(help="NAME=CONTEXT: a cluster of MultiKueueConfig, and its context. Repeatable.", negative=()),
-    ],
-    kubeconfig: Annotated[Path | None, Parameter(help="File of all contexts; unless given, as for kubectl.")] = None,
-    manager: Annotated[str | None, Parameter(help="Context of the manager; the current one unless given.")] = None,
-    replicas: Annotated[Path | None, Parameter(help="CSV dataset,cluster: where data is.")] = None,
-    shadow: Annotated[bool, Parameter(help="Look and decide, and change nothing.", negative=())] = False,
+    kueue: KueueOptions = KueueOptions(),
     once: Annotated[bool, Parameter(help="Take one turn and print it.", negative=())] = False,
     every: Annotated[
         float, Parameter(help="Seconds between two turns in which nothing changes.", validator=Number(gt=0))
     ] = 5.0,
-    round: Annotated[
-        float,
-        Parameter(help="Seconds after which one cluster more is nominated for a workload.", validator=Number(gt=0)),
-    ] = 300.0,
-    most: Annotated[
-        int, Parameter(help="Clusters that a workload is nominated for at once.", validator=Number(gte=1, lte=20))
-    ] = 3,
     json: Json = False,
     run: TheRun,
 ) -> Answer:
@@ -57,23 +42,13 @@ def command(
         mast-opt dispatch --worker east=east-admin --worker west=west-admin --shadow --once
         mast-opt dispatch --worker east=east-admin --worker west=west-admin --replicas replicas.csv
     """
-    from mast_opt.live.hosts.kueue.api import LightkubeApi
     from mast_opt.live.hosts.kueue.dispatcher import Dispatcher
-    from mast_opt.live.hosts.kueue.manifests import read_replicas
-    from mast_opt.live.hosts.kueue.nomination import DispatchParams
 
     if json and not once:
         raise UsageError("--json prints one object; expected --once with it")
-    contexts = contexts_of(worker)
-    known = None if replicas is None else read_replicas(replicas, set(contexts))
-    file = None if kubeconfig is None else str(kubeconfig)
-    dispatcher = Dispatcher(
-        LightkubeApi(file, manager, name="the manager"),
-        {name: LightkubeApi(file, context, name=name) for name, context in contexts.items()},
-        DispatchParams(round, most),
-        replicas=known,
-        shadow=shadow,
-    )
+    manager, workers, replicas = kueue.connected()
+    params = params_of(kueue, None)
+    dispatcher = Dispatcher(manager, workers, params, replicas=replicas, shadow=kueue.shadow)
     if once:
         decisions = dispatcher.turn()
         run.record.update(kind="kueue", decisions=[_as_record(one) for one in decisions])

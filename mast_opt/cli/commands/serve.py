@@ -19,7 +19,7 @@ from cyclopts.validators import Number
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Run
-from mast_opt.cli.kueue import contexts_of, kueue_host, params_of
+from mast_opt.cli.kueue import KueueOptions, params_of
 from mast_opt.cli.options import Json, TheRun
 from mast_opt.core.errors import BackendUnavailable, UsageError
 from mast_opt.core.wording import shown
@@ -97,32 +97,11 @@ def command(
             help="Requests a second of one client in the long run; twice as many at once.", validator=Number(gt=0)
         ),
     ] = 5000.0,
-    kubeconfig: Annotated[
-        Path | None, Parameter(help="Kueue: file of all contexts; unless given, as for kubectl.")
-    ] = None,
-    manager: Annotated[
-        str | None, Parameter(help="Kueue: context of the manager; the current one unless given.")
-    ] = None,
-    worker: Annotated[
-        list[str] | None,
-        Parameter(help="Kueue: NAME=CONTEXT, a cluster of MultiKueueConfig, and its context. Repeatable.", negative=()),
-    ] = None,
-    replicas: Annotated[Path | None, Parameter(help="Kueue: CSV dataset,cluster: where data is.")] = None,
-    round: Annotated[
-        float,
-        Parameter(
-            help="Kueue: seconds after which one cluster more is nominated for a workload.", validator=Number(gt=0)
-        ),
-    ] = 300.0,
-    most: Annotated[
-        int,
-        Parameter(help="Kueue: clusters that a workload is nominated for at once.", validator=Number(gte=1, lte=20)),
-    ] = 3,
+    kueue: KueueOptions = KueueOptions(),
     priorities: Annotated[
         str | None,
         Parameter(help="Kueue: N,N,…: the least priority of each tier but the last, the most important tier first."),
     ] = None,
-    shadow: Annotated[bool, Parameter(help="Kueue: look and decide, and change nothing.", negative=())] = False,
     keep_days: Annotated[
         float,
         Parameter(
@@ -172,19 +151,10 @@ def command(
     if access.problem:
         run.say(f"Nobody is let in: {access.problem}.")
     log = access_log if access_log is not None else None if _is_url(state) else Path(state) / ACCESS_LOG
-    kueue = _kueue(host, fleet, worker)
+    _check_host(host, fleet, kueue)
     with run.phase("read"):
         servers = _servers(fleet)
-        over = (
-            kueue_host(
-                *(kubeconfig, manager, kueue, replicas),
-                params_of(round, most, priorities),
-                shadow=shadow,
-                say=run.say,
-            )
-            if kueue
-            else None
-        )
+        over = None if host == "sim" else _kueue_host(kueue, priorities, run)
         store = _store(state)
     try:
         folder = plans if plans is not None else None if _is_url(state) else Path(state) / PLANS
@@ -332,17 +302,25 @@ def listening(where: tuple[str, int]) -> socket.socket:
     return listener
 
 
-def _kueue(host: str, fleet: Path | None, worker: list[str] | None) -> dict[str, str]:
-    """Cluster → context; empty for another host."""
-    if host != "kueue":
-        if worker:
-            raise UsageError("--worker goes with --host kueue")
-        return {}
-    if fleet is not None:
+def _check_host(host: str, fleet: Path | None, kueue: KueueOptions) -> None:
+    if host == "sim" and kueue.worker:
+        raise UsageError("--worker goes with --host kueue")
+    if host == "kueue" and fleet is not None:
         raise UsageError("--fleet: the servers of Kueue are the quotas of its workers; leave it away")
-    if not worker:
-        raise UsageError("--host kueue needs --worker NAME=CONTEXT, for each cluster of MultiKueueConfig")
-    return contexts_of(worker)
+
+
+def _kueue_host(kueue: KueueOptions, priorities: str | None, run: Run) -> KueueHost:
+    from mast_opt.live.hosts.kueue.host import KueueHost
+
+    manager, workers, replicas = kueue.connected()
+    return KueueHost(
+        manager,
+        workers,
+        params_of(kueue, priorities),
+        replicas=replicas,
+        shadow=kueue.shadow,
+        on_problem=lambda words: run.say(f"Kueue: {words}." if words else "Kueue: the manager can be reached again."),
+    )
 
 
 def _spare_the_collector() -> None:

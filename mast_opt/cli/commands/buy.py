@@ -14,8 +14,7 @@ from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Run
 from mast_opt.cli.json_record import order_date_keys, purchase_keys
-from mast_opt.cli.options import Force, Instance, Json, TheRun
-from mast_opt.cli.solve_options import SolveOptions, gap_of, seconds_for
+from mast_opt.cli.options import Force, Instance, Json, SolveOptions, TheRun, gap_of, seconds_for
 from mast_opt.cli.table_output import TableOut, answered, check_table_output
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
@@ -125,7 +124,7 @@ def command(
     from mast_opt.planner.report.result_sections import purchase_sections
 
     def show(console: Console) -> None:
-        from mast_opt.planner.report.terminal.purchases import show_purchases
+        from mast_opt.planner.report.terminal.analysis import show_purchases
 
         show_purchases(console, problem.name, answer)
 

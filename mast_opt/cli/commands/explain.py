@@ -22,12 +22,14 @@ from mast_opt.cli.options import (
     Json,
     LimitOption,
     TheRun,
+    Threads,
+    TimeOptions,
     check_force,
     listed,
     numbers_by_name,
     overrides_given,
+    seconds_for,
 )
-from mast_opt.cli.solve_options import Threads, TimeOptions, seconds_for
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
 from mast_opt.planner.analysis.explain import Explanation, explain

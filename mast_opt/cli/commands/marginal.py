@@ -13,8 +13,7 @@ from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer
 from mast_opt.cli.json_record import marginal_keys
-from mast_opt.cli.options import Force, Full, Instance, Json, TheRun, flag
-from mast_opt.cli.solve_options import SolveOptions, Threads, gap_of
+from mast_opt.cli.options import Force, Full, Instance, Json, SolveOptions, TheRun, Threads, flag, gap_of
 from mast_opt.cli.table_output import TableOut, answered, check_table_output
 from mast_opt.core.solve_result import Status
 from mast_opt.planner.analysis.marginal_values import DEFAULT_GAP, Marginals, marginal_values

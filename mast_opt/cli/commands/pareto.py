@@ -20,14 +20,16 @@ from mast_opt.cli.options import (
     Param,
     ParamFile,
     RayOption,
+    SolveOptions,
     TheRun,
     Weight,
     WorkersOption,
+    gap_of,
     numbers_by_name,
     overrides_given,
     params_given,
+    seconds_for,
 )
-from mast_opt.cli.solve_options import SolveOptions, gap_of, seconds_for
 from mast_opt.cli.table_output import TableOut, answered, check_table_output
 from mast_opt.core.solve_result import Status
 from mast_opt.planner.analysis.pareto import Frontier, pareto

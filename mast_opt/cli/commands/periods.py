@@ -13,8 +13,7 @@ from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer
 from mast_opt.cli.json_record import period_keys
-from mast_opt.cli.options import Force, Instance, Json, Strict, TheRun, flag
-from mast_opt.cli.solve_options import SolveOptions
+from mast_opt.cli.options import Force, Instance, Json, SolveOptions, Strict, TheRun, flag
 from mast_opt.cli.table_output import TableOut, answered, check_table_output
 from mast_opt.core.errors import UsageError
 from mast_opt.planner.analysis.common import exact_solver

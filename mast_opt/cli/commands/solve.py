@@ -27,18 +27,20 @@ from mast_opt.cli.options import (
     Order,
     Param,
     ParamFile,
+    SolveOptions,
     Strict,
     TheRun,
     Weight,
     block_params,
     flag,
+    gap_of,
     named_values,
     overrides_given,
     params_given,
     parts_to_freeze,
+    seconds_for,
 )
 from mast_opt.cli.search_log import EventLog, SearchLog
-from mast_opt.cli.solve_options import SolveOptions, gap_of, seconds_for
 from mast_opt.core.errors import Contradiction, UsageError
 from mast_opt.core.solve_result import Event, Status
 from mast_opt.core.wording import percent
@@ -363,7 +365,7 @@ def _answer(
         run.record["error"] = f"interrupted. {words}" if interrupted else words
 
     def show(console: Console) -> None:
-        from mast_opt.planner.report.terminal.current_state import today_section
+        from mast_opt.planner.report.result_sections import today_section
         from mast_opt.planner.report.terminal.layout import print_words
         from mast_opt.planner.report.terminal.sections import TOP_ROWS, show_section
         from mast_opt.planner.report.terminal.solution import show_solution

@@ -64,7 +64,7 @@ def command(path: Instance, /, *, strict: Strict = False, json: Json = False, ru
         )
 
     def show(out: Console) -> None:
-        from mast_opt.planner.report.terminal.current_state import today_section
+        from mast_opt.planner.report.result_sections import today_section
         from mast_opt.planner.report.terminal.sections import show_section
         from mast_opt.planner.report.terminal.validation import show_reading
 

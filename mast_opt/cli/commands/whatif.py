@@ -24,14 +24,15 @@ from mast_opt.cli.options import (
     Param,
     ParamFile,
     RayOption,
+    SolveOptions,
     Strict,
     TheRun,
     Weight,
     WorkersOption,
     overrides_given,
     params_given,
+    seconds_for,
 )
-from mast_opt.cli.solve_options import SolveOptions, seconds_for
 from mast_opt.cli.table_output import answered, check_table_output, is_table_file
 from mast_opt.core.errors import UsageError
 from mast_opt.core.verdict import Violation

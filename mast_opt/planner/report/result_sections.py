@@ -18,6 +18,7 @@ from mast_opt.planner.analysis.purchases_in_time import PurchasesInTime
 from mast_opt.planner.analysis.whatif import WhatIf
 from mast_opt.planner.solving import Solution
 from mast_opt.problems.kind.analysis_hooks import Risk
+from mast_opt.problems.kind.current_state import CurrentState
 from mast_opt.problems.kind.migration_plan import Order
 from mast_opt.problems.kind.presentation import Form, Head, Section
 from mast_opt.problems.kind.problem import Problem
@@ -436,3 +437,13 @@ def single_copy_section(answer: Risk) -> Section:
     )
     rows = tuple((one.dataset, one.region, one.tb, len(one.work), one.gpus) for one in answer.single_copies)
     return Section(SINGLE_COPIES, heads, rows, f"{counted(len(rows), 'dataset')}.")
+
+
+def today_section(state: CurrentState) -> Section:
+    """Section on how much of today is known, with a row for each limit that it breaks."""
+    parts = [f"{one.known:,.6g} of {one.of:,.6g} {one.what} ({one.share:.0%})" for one in state.known]
+    breaks = f"It breaks {counted(len(state.broken), 'limit')}." if state.broken else "It breaks no limit."
+    partial = "" if state.complete else " Figures of today count this part only."
+    note = " ".join((f"Known: {', '.join(parts)}.{partial}", breaks, *state.notes))
+    rows = tuple((one.limit, ", ".join(one.index), one.message) for one in state.broken)
+    return Section("Today", (Head("limit", Form.TEXT), Head("where", Form.TEXT), Head("what", Form.TEXT)), rows, note)

@@ -12,8 +12,7 @@ from mast_opt.core.verdict import Verdict
 from mast_opt.planner.analysis.goals import PLAN, figures_of
 from mast_opt.planner.report.html.answers import story
 from mast_opt.planner.report.html.render import Picture, draw
-from mast_opt.planner.report.result_sections import goal_sections
-from mast_opt.planner.report.terminal.current_state import today_section
+from mast_opt.planner.report.result_sections import goal_sections, today_section
 from mast_opt.planner.solving import verify
 from mast_opt.planner.solving.auto_strategy import solver_text
 from mast_opt.problems.kind.presentation import (

@@ -14,9 +14,10 @@ from mast_opt.planner.analysis.alternatives import Reasons, grouped
 from mast_opt.planner.analysis.explain import Explanation
 from mast_opt.planner.analysis.marginal_values import Marginals
 from mast_opt.planner.analysis.pareto import Frontier
+from mast_opt.planner.analysis.purchase_question import Purchases
 from mast_opt.planner.analysis.two_stage import Robust
 from mast_opt.planner.analysis.whatif import Outcome, WhatIf
-from mast_opt.planner.report.result_sections import region_risk_section, single_copy_section
+from mast_opt.planner.report.result_sections import purchase_sections, region_risk_section, single_copy_section
 from mast_opt.planner.report.terminal.layout import light_table, print_table, print_words
 from mast_opt.planner.report.terminal.sections import TOP_ROWS, show_section
 from mast_opt.problems.kind.analysis_hooks import Loss, Risk
@@ -271,3 +272,21 @@ def show_risk(console: Console, name: str, answer: Risk, *, full: bool = False) 
     console.print(Text.assemble((name, "bold"), f"  risk of {of}"))
     for section in (region_risk_section(answer), single_copy_section(answer)):
         show_section(console, section, None if full else TOP_ROWS)
+
+
+def show_purchases(console: Console, name: str, answer: Purchases[Any]) -> None:
+    """Print the purchases, their price with the proven bound, and the worst ratio before and after."""
+    console.print(Text.assemble((name, "bold"), f"  {answer.kind}"))
+    if answer.usd is None:
+        return
+    bound = f"; proven: none is cheaper than {answer.bound_usd:,.0f} USD" if answer.bound_usd else ""
+    bound = bound or ("; nothing is proven of cheaper ones" if answer.usd else "")
+    console.print(f"{float(answer.usd):,.0f} USD{bound}")
+    before = "" if answer.worst_before is None else f" (was {plain(float(answer.worst_before))})"
+    if answer.worst_after is not None:
+        console.print(f"worst ratio {plain(float(answer.worst_after))}{before}, target {plain(float(answer.target))}")
+    if not answer.bought:
+        console.print("Nothing has to be bought: a plan without purchases is at the target.")
+        return
+    for section in purchase_sections(answer):
+        show_section(console, section)

@@ -14,9 +14,9 @@ from mast_opt.planner.report.result_sections import (
     stops_section,
     stuck_section,
     table_section,
+    today_section,
     worth_sections,
 )
-from mast_opt.planner.report.terminal.current_state import today_section
 from mast_opt.planner.report.terminal.layout import light_table, print_table, print_words
 from mast_opt.planner.report.terminal.sections import TOP_ROWS, show_section
 from mast_opt.problems.kind.migration_plan import Order

@@ -14,8 +14,9 @@ from mast_opt.planner.io.atomic import new_folder
 from mast_opt.planner.io.consistent_read import read_undisturbed
 from mast_opt.planner.io.faults import Faults
 from mast_opt.planner.io.header import FORMAT, name_in
-from mast_opt.planner.io.read import checked_tables, placed
+from mast_opt.planner.io.read import placed
 from mast_opt.planner.io.readers.opening import open_source
+from mast_opt.planner.io.validation.tables import check_tables
 from mast_opt.planner.io.write import only_instance
 from mast_opt.planner.io.writers.folder import toml_text, write_tables
 from mast_opt.problems.kind.schema import Schema, Tables
@@ -69,7 +70,7 @@ def _read(path: Path, kind: str, schema: Schema, build: Callable[[str, str, Tabl
     name, provenance = name_in(fields, kind, source.header_file, faults)
     if faults:  # its tables are of another kind
         raise InstanceError(faults.found)
-    checked = checked_tables(source, schema, faults)
+    checked = check_tables(source, schema, faults)
     if checked is None:
         raise InstanceError(faults.found)
     try:

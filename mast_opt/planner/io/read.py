@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -152,9 +152,7 @@ def problem_from(
     ``fields`` are those of the source's header. Raises InstanceError with these faults and all that are found here.
     """
     header = from_fields(fields, kind, source.header_file, faults)
-    checked = checked_tables(
-        source, kind.tables.schema, faults, others=_others(source, "plan", kind.tables.plan_schema)
-    )
+    checked = check_tables(source, kind.tables.schema, faults, others=_others(source, "plan", kind.tables.plan_schema))
     if checked is None or faults:
         raise InstanceError(faults.found)
     try:
@@ -224,7 +222,7 @@ def plan_from(
     """
     kind = kind_of(problem)
     others = _others(source, "instance", kind.tables.schema)
-    checked = checked_tables(source, kind.tables.plan_schema, faults, axes, others)
+    checked = check_tables(source, kind.tables.plan_schema, faults, axes, others)
     if checked is None or faults:
         raise PlanError(faults.found, cause)
     try:
@@ -274,22 +272,6 @@ def _plan_fields(source: Source, kind: Kind[Any, Any], faults: Faults) -> Mappin
     if isinstance(stages, Mapping):  # a sheet of keys and values numbers them
         return {**fields, "stages": list(stages.values())}
     return fields
-
-
-def checked_tables(
-    source: Source,
-    schema: Schema,
-    faults: Faults,
-    given: Mapping[str, tuple[str, ...]] | None = None,
-    others: Collection[str] = (),
-) -> Checked | None:
-    """The tables of a source; None, with faults, where they do not fit the schema.
-
-    ``others``: tables that may be there too, and are not looked at.
-    """
-    if isinstance(source, FolderSource):
-        source.misnamed({table.name for table in schema.tables})
-    return check_tables(source, schema, faults, given, others)
 
 
 def _others(source: Source, stem: str, schema: Schema) -> tuple[str, ...]:

@@ -17,9 +17,10 @@ from mast_opt.core.input_warning import InputWarning
 from mast_opt.core.solve_result import Status
 from mast_opt.planner.io.faults import Faults, one_of
 from mast_opt.planner.io.header import FORMAT
-from mast_opt.planner.io.read import Reading, checked_tables, plan_from, problem_from, reading_of, warnings_of
+from mast_opt.planner.io.read import Reading, plan_from, problem_from, reading_of, warnings_of
 from mast_opt.planner.io.readers.memory import MemorySource
 from mast_opt.planner.io.validation.frames import table_frames, with_numbers
+from mast_opt.planner.io.validation.tables import check_tables
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.kind.schema import Schema, Tables
 from mast_opt.problems.registry import KindName, check_plan, kind_named, kind_of
@@ -140,7 +141,7 @@ def validate(given: str | PathLike[str] | Problem[Any]) -> Reading:
     kind, faults = kind_of(given), Faults()
     schema, tables = kind.tables.schema, labelled_tables(given)
     source = MemorySource(tables, {}, "validate", faults)
-    checked_again = checked_tables(source, schema, faults, others=())
+    checked_again = check_tables(source, schema, faults, others=())
     if checked_again is None or faults:
         raise InstanceError(faults.found)
     return Reading(

@@ -14,6 +14,7 @@ from mast_opt.core.wording import did_you_mean
 from mast_opt.planner.io.faults import Faults, one_of
 from mast_opt.planner.io.raw_table import RawTable, is_note
 from mast_opt.planner.io.readers.base import Source
+from mast_opt.planner.io.readers.folder import FolderSource
 from mast_opt.planner.io.validation.cells import Cells, absent, convert
 from mast_opt.planner.io.validation.labels import Labels, axis_labels, check_key, resolve
 from mast_opt.planner.io.validation.quantities import Bools, Ints
@@ -57,6 +58,8 @@ def check_tables(
     too, and are not looked at.
     """
     before = len(faults.found)
+    if isinstance(source, FolderSource):
+        source.misnamed({table.name for table in schema.tables})
     checker = _Checker(source, schema, faults)
     checker.read(others)
     checked = checker.resolved(given)

@@ -18,7 +18,8 @@ from typing import Any
 import matplotlib
 
 from benchmarks.fgd import LIVE, MARKS, published
-from mast_opt.planner.bench.reporting.tables import DASH, markdown
+from mast_opt.core.wording import UNKNOWN
+from mast_opt.planner.bench.reporting.tables import markdown
 from mast_opt.planner.bench.results.store import latest, load
 
 matplotlib.use("svg")
@@ -78,7 +79,7 @@ def rules_table(curves: Curves) -> str:
 
 
 def _two(value: float | None, sign: str = "") -> str:
-    return DASH if value is None else f"{value:{sign}.2f}"
+    return UNKNOWN if value is None else f"{value:{sign}.2f}"
 
 
 def draw(curves: Curves, path: Path) -> None:

@@ -16,7 +16,8 @@ from typing import Any
 
 import matplotlib
 
-from mast_opt.planner.bench.reporting.tables import DASH, markdown
+from mast_opt.core.wording import UNKNOWN
+from mast_opt.planner.bench.reporting.tables import markdown
 from mast_opt.planner.bench.results.store import latest, load
 
 matplotlib.use("svg")
@@ -82,7 +83,7 @@ def table(runs: Runs) -> str:
 def _cell(of: Sequence[Mapping[str, float | None]], measure: Measure) -> str:
     values = [value for figures in of if (value := figures.get(measure.key)) is not None]
     if not values:
-        return DASH
+        return UNKNOWN
     low, middle, high = (f"{v:.{measure.digits}f}" for v in (min(values), statistics.median(values), max(values)))
     return middle if low == high else f"{middle} ({low} to {high})"
 

@@ -9,10 +9,9 @@ from pathlib import Path
 from rich.console import Console
 
 from mast_opt.core.errors import InputError, UsageError
-from mast_opt.core.wording import percent, seconds
 from mast_opt.planner.bench.execution.runner import RunPlan
 from mast_opt.planner.bench.reporting.page import Chapter
-from mast_opt.planner.bench.reporting.tables import seeds
+from mast_opt.planner.bench.reporting.tables import SUMMARY, summary_rows
 from mast_opt.planner.bench.results import best_known
 from mast_opt.planner.bench.results import metrics as figures
 from mast_opt.planner.bench.results.metrics import Instance
@@ -66,19 +65,10 @@ def chapter(suite: Suite, results: Sequence[Result]) -> Chapter:
 def show_summary(console: Console, work: RunPlan) -> None:
     """Counts, means and worst gaps of every contestant over the latest results in the suite's file."""
     results = chapter(work.suite, load(work.file))
-    best = results.best
-    heads = ("contestant", "runs", "seeds", "plans", "proven", "best plan", "gap to best", "worst gap", "time")
-    table = light_table(work.suite.title, heads)
     solves = [result for result in results.results if "figures" not in result and result["source"].get("kind")]
-    for name in figures.names_of(solves):
-        mine = [result for result in solves if figures.contestant(result) == name]
-        known = figures.known_gaps(mine, best)
-        winners = figures.winners(mine, solves, best)
-        counts = (sum(map(figures.feasible, mine)), sum(map(figures.solved, mine)), winners)
-        time = figures.shifted_geometric_mean(map(figures.time_s, mine))
-        gaps = (percent(figures.shifted_geometric_mean(known, 0.01)), percent(max(known, default=None)))
-        shown = "" if time is None else seconds(time)
-        table.add_row(name, str(len(mine)), seeds(mine), *map(str, counts), *gaps, shown)
+    table = light_table(work.suite.title, SUMMARY)
+    for row in summary_rows(solves, results.best):
+        table.add_row(*row)
     if solves:
         print_table(console, table)
     console.print(f"\n{work.file} holds the results.", soft_wrap=True)

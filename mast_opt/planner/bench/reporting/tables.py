@@ -9,11 +9,9 @@ from functools import cmp_to_key
 from typing import Any
 
 from mast_opt.core.solve_result import relative_gap
-from mast_opt.core.wording import percent, plain, seconds
+from mast_opt.core.wording import UNKNOWN, percent, plain, seconds
 from mast_opt.planner.bench.results import metrics as figures
 from mast_opt.planner.bench.results.metrics import Instance, Result
-
-DASH = "–"
 
 
 def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -22,37 +20,35 @@ def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)
 
 
-def plain_or_dash(value: float | None) -> str:
-    """A number as a cell of a table; a dash for None."""
-    return DASH if value is None else plain(value)
-
-
-def percent_or_dash(value: float | None) -> str:
-    """A share as percents in a cell of a table; a dash for None."""
-    return DASH if value is None else percent(value)
+SUMMARY = (
+    "contestant",
+    "runs",
+    "seeds",
+    "plans",
+    "proven",
+    "best plan",
+    "gap to best",
+    "worst gap",
+    "proven gap",
+    "time",
+)
+"""Heads of a summary."""
 
 
 def summary(results: Sequence[Result], best: Mapping[Instance, float]) -> str:
     """One row for each contestant, over everything that it ran."""
-    heads = (
-        "contestant",
-        "runs",
-        "seeds",
-        "plans",
-        "proven",
-        "best plan",
-        "gap to best",
-        "worst gap",
-        "proven gap",
-        "time",
-    )
+    return markdown(SUMMARY, summary_rows(results, best))
+
+
+def summary_rows(results: Sequence[Result], best: Mapping[Instance, float]) -> list[tuple[str, ...]]:
+    """Rows of a summary."""
     lines = []
     for name in figures.names_of(results):
         mine = [result for result in results if figures.contestant(result) == name]
         winners = figures.winners(mine, results, best)
         counts = (sum(map(figures.feasible, mine)), sum(map(figures.solved, mine)), winners)
         lines.append((name, str(len(mine)), seeds(mine), *map(str, counts), *_means(mine, best)))
-    return markdown(heads, lines)
+    return lines
 
 
 def rows(results: Sequence[Result], best: Mapping[Instance, float]) -> str:
@@ -93,7 +89,7 @@ def rows(results: Sequence[Result], best: Mapping[Instance, float]) -> str:
                 _spread(objectives, single),
                 _spread(bounds, single),
                 *_means(mine, best),
-                DASH if memory is None else f"{memory:,.0f} MB",
+                UNKNOWN if memory is None else f"{memory:,.0f} MB",
             )
         )
     return markdown(heads, lines)
@@ -111,17 +107,17 @@ def _means(results: Sequence[Result], best: Mapping[Instance, float]) -> tuple[s
     proven = [gap for gap in map(figures.gap, results) if gap is not None]
     time = figures.shifted_geometric_mean(map(figures.time_s, results))
     return (
-        percent_or_dash(figures.shifted_geometric_mean(to_best, 0.01)),
-        percent_or_dash(max(to_best, default=None)),
-        percent_or_dash(figures.shifted_geometric_mean(proven, 0.01)),
-        DASH if time is None else seconds(time),
+        percent(figures.shifted_geometric_mean(to_best, 0.01)),
+        percent(max(to_best, default=None)),
+        percent(figures.shifted_geometric_mean(proven, 0.01)),
+        UNKNOWN if time is None else seconds(time),
     )
 
 
 def _spread(values: Sequence[float], single: bool) -> str:
     """One value, or from which to which."""
     if not values:
-        return "–"
+        return UNKNOWN
     low, high = min(values), max(values)
     if single and high - low > figures.SAME * max(1.0, abs(low)):
         return f"{plain(low)} to {plain(high)}"
@@ -154,7 +150,7 @@ def _over_seeds(cells: Sequence[float | str | None]) -> str:
     """A figure, or the median of several with the least and the most of them."""
     numbers = [cell for cell in cells if isinstance(cell, (int, float))]
     if len(numbers) < len(cells) or min(numbers) == max(numbers):
-        shown = dict.fromkeys(cell if isinstance(cell, str) else plain_or_dash(cell) for cell in cells)
+        shown = dict.fromkeys(cell if isinstance(cell, str) else plain(cell) for cell in cells)
         return ", ".join(shown)
     return f"{plain(statistics.median(numbers))} ({plain(min(numbers))} to {plain(max(numbers))})"
 
@@ -167,7 +163,7 @@ def by_instance(results: Sequence[Result], best: Mapping[Instance, float]) -> st
         here = [result for result in results if figures.instance(result) == instance]
         bound = figures.best_bounds(here).get(instance)
         cells = [_reached([r for r in here if figures.contestant(r) == name], best.get(instance)) for name in names]
-        lines.append((instance[1], plain_or_dash(best.get(instance)), plain_or_dash(bound), *cells))
+        lines.append((instance[1], plain(best.get(instance)), plain(bound), *cells))
     return markdown(("instance", "best known", "best bound", *names), lines)
 
 
@@ -177,16 +173,16 @@ def _reached(results: Sequence[Result], best: float | None) -> str:
     longest_runs = [result for result in results if result["time_limit_s"] == longest]
     found = [value for value in map(figures.objective, longest_runs) if value is not None]
     if not found:
-        return DASH
+        return UNKNOWN
     sense = figures.sense(results[0])
     first, last = sense.best(*found), sense.opposite.best(*found)
     proven = "*" if any(figures.solved(result) for result in results) else ""
-    text = f"{plain(first)}{proven} ({percent_or_dash(figures.gap_to(first, best, sense))})"
+    text = f"{plain(first)}{proven} ({percent(figures.gap_to(first, best, sense))})"
     if len(longest_runs) == 1:
         return text
     if len(found) < len(longest_runs):
         return f"{text} … no plan"
-    return f"{text} … {plain(last)} ({percent_or_dash(figures.gap_to(last, best, sense))})"
+    return f"{text} … {plain(last)} ({percent(figures.gap_to(last, best, sense))})"
 
 
 def in_order(results: Sequence[Result]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from decimal import Decimal
 from numbers import Integral
 from typing import Any
@@ -12,8 +13,8 @@ import polars as pl
 
 from mast_opt.planner.io.faults import Faults, whole_letters
 from mast_opt.planner.io.raw_table import RawTable, is_note, raw_table
+from mast_opt.planner.io.readers.base import Number
 
-EXPECTED = "a data frame (polars, pandas, Arrow), a mapping of columns, or a list of row mappings"
 EXPECTED_CELL = "text, a number, true, false or None"
 
 
@@ -24,18 +25,21 @@ class MemorySource:
     """
 
     format = "memory"
+    expected = "a data frame (polars, pandas, Arrow), a mapping of columns, or a list of row mappings"
+    """A table, as faults call it."""
+    expected_cell = EXPECTED_CELL
 
     def __init__(self, tables: Mapping[str, Any], fields: Mapping[str, Any], header_file: str, faults: Faults) -> None:
         self._tables, self._fields, self._faults = tables, fields, faults
         self.header_file = header_file
 
-    def header(self) -> Mapping[str, Any]:
+    def header(self) -> Mapping[str, Any] | None:
         """The fields that the caller stated."""
         return self._fields
 
     def tables(self) -> Mapping[str, str]:
-        """Each table under its own name."""
-        return {name: name for name in self._tables}
+        """Each table, and how faults name it."""
+        return {name: self.file(name) for name in self._tables}
 
     def file(self, table: str) -> str:
         """The table's name: there is no file."""
@@ -43,20 +47,21 @@ class MemorySource:
 
     def table(self, name: str) -> RawTable | None:
         """The table as text in cells; None (and a fault) for what is no table."""
-        columns = self._columns(name, self._tables[name])
+        file = self.file(name)
+        columns = self._columns(file, self._tables[name])
         if columns is None:
             return None
         if not columns:
-            return RawTable(name, pl.DataFrame(), headless=True)
+            return RawTable(file, pl.DataFrame(), headless=True)
         heights = {head: len(column) for head, column in columns.items()}
         height = next(iter(heights.values()))
         for head, own in heights.items():
             if own != height:
-                self._faults.add(name, f"{height} cells, as in the first column", column=head, value=f"{own} cells")
+                self._faults.add(file, f"{height} cells, as in the first column", column=head, value=f"{own} cells")
                 return None
-        return raw_table(name, list(columns), list(columns.values()), self._faults)
+        return raw_table(file, list(columns), list(columns.values()), self._faults)
 
-    def _columns(self, name: str, table: Any) -> dict[str, pl.Series] | None:
+    def _columns(self, file: str, table: Any) -> dict[str, pl.Series] | None:
         """The columns by their heads; None (and a fault) for what is no table."""
         if isinstance(table, pl.LazyFrame):
             table = table.collect()
@@ -73,9 +78,9 @@ class MemorySource:
             heads = dict.fromkeys(head for row in table for head in row)
             given = ((head, [row.get(head) for row in table]) for head in heads)
         else:
-            self._faults.add(name, EXPECTED, value=type(table).__name__)
+            self._faults.add(file, self.expected, value=type(table).__name__)
             return None
-        return self._named(name, given)
+        return self._named(file, given)
 
     def _named(self, name: str, given: Iterable[tuple[Any, Any]]) -> dict[str, pl.Series]:
         """The columns whose heads are text and come once; the others are faults."""
@@ -119,9 +124,12 @@ class MemorySource:
 
     def _listed(self, name: str, head: str, cells: list[Any]) -> pl.Series:
         """Python values as text; a value of a type that no cell can have is a fault and becomes an empty cell."""
+        if set(map(type, cells)) <= {str, Number, type(None)}:
+            with suppress(UnicodeEncodeError):
+                return pl.Series(head, cells, pl.String)
         texts = [cell_text(cell) for cell in cells]
         bad = np.array([row for row, text in enumerate(texts) if text is False], np.int64)
-        self._faults.cells(name, head, bad + 1, _value_at(cells, bad), EXPECTED_CELL)
+        self._faults.cells(name, head, bad + 1, _value_at(cells, bad), self.expected_cell)
         return pl.Series(head, [None if text is False else text for text in texts], pl.String)
 
 

@@ -5,6 +5,7 @@ The structures are those of ``parquet.thrift`` in Thrift's compact protocol. Num
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -71,7 +72,7 @@ def read_footer(data: bytes) -> Footer:
     if size > MOST_FOOTER_BYTES:
         raise ValueError(f"its footer has {size:,} bytes; at most {MOST_FOOTER_BYTES:,} are read")
     with _damage("part of its footer"):
-        content, _ = _structure(data, len(data) - _TAIL - size, len(data) - _TAIL, 0)
+        content, _ = _Thrift(data).structure_at(len(data) - _TAIL - size)
         columns = _columns(content[2])  # [2] schema
         groups = content[4]  # [4] row_groups
         chunks = tuple(chunk for group in groups for chunk in _chunks(group, columns))
@@ -81,12 +82,12 @@ def read_footer(data: bytes) -> Footer:
 
 def pages(data: bytes, chunk: Chunk) -> Iterator[Page]:
     """The headers of the pages of a chunk. Raises ValueError where one is damaged."""
-    position, end = chunk.start, chunk.start + chunk.packed
+    position, end, content = chunk.start, chunk.start + chunk.packed, _Thrift(data)
     if end > len(data):
         raise ValueError(f"column {chunk.column} lies beyond its end")
     while position < end:
         with _damage("header of a page"):
-            header, position = _structure(data, position, end, 0)
+            header, position = content.structure_at(position)
             packed, unpacked = _size(header[3]), _size(header[2])
             position += packed
             if header[1] == _DICTIONARY_PAGE:
@@ -105,7 +106,7 @@ def _damage(what: str) -> Iterator[None]:
     """Turns what damaged structures make Python raise into ValueError."""
     try:
         yield
-    except (KeyError, IndexError, TypeError, AttributeError, UnicodeDecodeError) as error:
+    except (KeyError, IndexError, TypeError, AttributeError, UnicodeDecodeError, OverflowError) as error:
         raise ValueError(f"a {what} is damaged") from error
 
 
@@ -145,78 +146,70 @@ def _chunks(group: dict[int, Any], columns: list[str]) -> Iterator[Chunk]:
         yield Chunk(column, _size(group[3]), _size(start), _size(stated[7]), _size(stated[6]))
 
 
-def _structure(data: bytes, position: int, end: int, depth: int) -> tuple[dict[int, Any], int]:
-    """Field → value, and the position after the structure."""
-    if depth > _MOST_DEPTH:
-        raise ValueError("its headers are nested too deeply")
-    fields: dict[int, Any] = {}
-    number = 0
-    while True:
-        if position >= end:
-            raise IndexError(position)
-        head = data[position]
-        position += 1
-        if head == 0:
-            return fields, position
-        if head >> 4:
-            number += head >> 4
-        else:
-            number, position = _integer(data, position)
-        kind = head & 15
-        if kind in (_TRUE, _FALSE):
-            fields[number] = kind == _TRUE
-        else:
-            fields[number], position = _value(data, position, end, kind, depth)
+class _Thrift:
+    """Structures of Thrift's compact protocol in a file; IndexError at its end."""
 
+    def __init__(self, data: bytes) -> None:
+        self._file, self._size = io.BytesIO(data), len(data)
 
-def _value(data: bytes, position: int, end: int, kind: int, depth: int) -> tuple[Any, int]:
-    if kind in _INTEGERS:
-        return _integer(data, position)
-    if kind == _BINARY:
-        size, position = _unsigned(data, position)
-        if size > end - position:
-            raise IndexError(position)
-        return data[position : position + size], position + size
-    if kind in (_LIST, _SET):
-        return _list(data, position, end, depth)
-    if kind == _STRUCT:
-        return _structure(data, position, end, depth + 1)
-    if kind in (_BYTE, _TRUE, _FALSE):
-        return data[position], position + 1
-    if kind == _DOUBLE:
-        return None, position + 8
-    raise TypeError(kind)
+    def structure_at(self, position: int) -> tuple[dict[int, Any], int]:
+        """Field → value, and the position after the structure."""
+        self._file.seek(position)
+        return self._structure(0), self._file.tell()
 
+    def _structure(self, depth: int) -> dict[int, Any]:
+        if depth > _MOST_DEPTH:
+            raise ValueError("its headers are nested too deeply")
+        fields: dict[int, Any] = {}
+        number = 0
+        while head := self._byte():
+            number = number + (head >> 4) if head >> 4 else self._integer()
+            kind = head & 15
+            fields[number] = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth)
+        return fields
 
-def _list(data: bytes, position: int, end: int, depth: int) -> tuple[list[Any], int]:
-    if depth > _MOST_DEPTH:
-        raise ValueError("its headers are nested too deeply")
-    head = data[position]
-    position += 1
-    count = head >> 4
-    if count == 15:
-        count, position = _unsigned(data, position)
-    if count > end - position:
-        raise IndexError(position)
-    found = []
-    for _ in range(count):
-        value, position = _value(data, position, end, head & 15, depth + 1)
-        found.append(value)
-    return found, position
+    def _value(self, kind: int, depth: int) -> object:
+        if kind in _INTEGERS:
+            return self._integer()
+        if kind == _BINARY:
+            return self._bytes(self._unsigned())
+        if kind in (_LIST, _SET):
+            return self._list(depth)
+        if kind == _STRUCT:
+            return self._structure(depth + 1)
+        if kind in (_BYTE, _TRUE, _FALSE):
+            return self._byte()
+        if kind == _DOUBLE:
+            return self._bytes(8)
+        raise TypeError(kind)
 
+    def _list(self, depth: int) -> list[Any]:
+        if depth > _MOST_DEPTH:
+            raise ValueError("its headers are nested too deeply")
+        head = self._byte()
+        count = self._unsigned() if head >> 4 == 15 else head >> 4
+        if count > self._size - self._file.tell():
+            raise IndexError(count)
+        return [self._value(head & 15, depth + 1) for _ in range(count)]
 
-def _unsigned(data: bytes, position: int) -> tuple[int, int]:
-    number = shift = 0
-    while shift < 70:
-        byte = data[position]
-        position += 1
-        number |= (byte & _SEVEN_BITS) << shift
-        if byte <= _SEVEN_BITS:
-            return number, position
-        shift += 7
-    raise IndexError(position)
+    def _byte(self) -> int:
+        return self._file.read(1)[0]
 
+    def _bytes(self, size: int) -> bytes:
+        found = self._file.read(size)
+        if len(found) < size:
+            raise IndexError(size)
+        return found
 
-def _integer(data: bytes, position: int) -> tuple[int, int]:
-    number, position = _unsigned(data, position)
-    return (number >> 1) ^ -(number & 1), position
+    def _unsigned(self) -> int:
+        number = 0
+        for shift in range(0, 70, 7):
+            byte = self._byte()
+            number |= (byte & _SEVEN_BITS) << shift
+            if byte <= _SEVEN_BITS:
+                return number
+        raise IndexError(number)
+
+    def _integer(self) -> int:
+        number = self._unsigned()
+        return (number >> 1) ^ -(number & 1)

@@ -18,11 +18,12 @@ from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import plain
 from mast_opt.planner.analysis.common import asked
 from mast_opt.planner.analysis.solves import Workers, solving
-from mast_opt.planner.solving import feasible_current_plan, solver_names
+from mast_opt.planner.solving import feasible_current_plan
 from mast_opt.planner.solving.auto_strategy import AUTO, DEFAULT_SOLVER, EXACT
 from mast_opt.planner.solving.clock import Clock
 from mast_opt.planner.solving.kernel_compilation import needed, rehearse
 from mast_opt.planner.solving.mip_route import Answer, ExactSolve
+from mast_opt.planner.solving.request import check_request
 from mast_opt.planner.solving.solver_params import solver_params
 from mast_opt.problems import backends
 from mast_opt.problems.kind.formulation import Formulation
@@ -174,16 +175,9 @@ def _checked(
     for name, before in kind.analysis.hooks().ahead.items():
         if {name, before} == set(terms):
             raise UsageError(f"{name} cannot be traded for {before}, which always comes first; choose another term")
-    if solver not in solver_names(kind):
-        names = ", ".join(solver_names(kind))
-        raise UsageError(f"no solver for {kind.name} is called {solver!r}; expected one of: {names}")
+    check_request(kind, solver, None, formulation)
     if solver in kind.solvers.heuristics and keep:
         raise UsageError(f"{solver} cannot keep {next(iter(keep))} below a value; choose a MIP backend")
-    if formulation not in kind.formulation.formulations:
-        names = ", ".join(kind.formulation.formulations)
-        raise UsageError(f"{kind.name} has no formulation called {formulation!r}; expected one of: {names}")
-    if formulation != "base" and solver in kind.solvers.heuristics:
-        raise UsageError(f"{solver} uses no formulation; leave it out, or choose a MIP backend")
     return terms[0], terms[1]
 
 

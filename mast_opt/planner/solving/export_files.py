@@ -12,6 +12,7 @@ from mast_opt.core.arguments import a, a_flag, a_path, a_text, checked, optional
 from mast_opt.core.errors import UsageError
 from mast_opt.planner.io import write
 from mast_opt.planner.io.atomic import check_free, new_file
+from mast_opt.planner.solving.request import check_formulation
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.mip import Mip
 from mast_opt.problems.mip.export import write_lp, write_mps
@@ -34,9 +35,7 @@ def formulate(problem: Problem[Any], formulation: str = "base") -> Mip:
         FormulationTooLarge: the program would need more memory than there is.
     """
     kind = kind_of(problem)
-    if formulation not in kind.formulation.formulations:
-        known = ", ".join(kind.formulation.formulations)
-        raise UsageError(f"{kind.name} has no formulation called {formulation!r}; expected one of: {known}")
+    check_formulation(kind, formulation)
     mip: Mip = kind.formulate(problem, formulation, to_solve=False).mip
     order = problem.objective.order
     return mip.minimise({order[0]: 1.0}) if order else mip

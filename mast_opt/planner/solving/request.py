@@ -53,15 +53,20 @@ def check_request(kind: Kind[Any, Any], solver: str, iterations: int | None, for
         raise UsageError(
             f"iterations is for {', '.join(kind.solvers.heuristics)}; {solver} has its own limits among its options"
         )
-    if formulation not in kind.formulation.formulations:
-        known = ", ".join(kind.formulation.formulations)
-        raise UsageError(f"{kind.name} has no formulation called {formulation!r}; expected one of: {known}")
+    check_formulation(kind, formulation)
     if formulation != "base" and solver == AUTO:
         raise UsageError(f"{AUTO} uses the base formulation; leave it out, or choose a MIP backend")
     if formulation != "base" and solver in kind.solvers.heuristics:
         raise UsageError(f"{solver} uses no formulation; leave it out, or choose a MIP backend")
     if iterations is not None and kind.solvers.is_constructive(solver):
         raise UsageError(f"{solver} has no iterations: it {_one_plan(kind)}")
+
+
+def check_formulation(kind: Kind[Any, Any], name: str) -> None:
+    """Raises UsageError for a formulation that the kind does not have."""
+    known = kind.formulation.formulations
+    if name not in known:
+        raise UsageError(f"{kind.name} has no formulation called {name!r}; expected one of: {', '.join(known)}")
 
 
 def check_terms(kind: Kind[Any, Any], problem: Problem[Any], solver: str, params: Params | None) -> None:

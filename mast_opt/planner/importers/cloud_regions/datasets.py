@@ -48,15 +48,7 @@ def datasets_and_readers(rng: np.random.Generator, count: int, work: CloudWork) 
     chance /= chance.sum(axis=1, keepdims=True)
     drawn = [rng.choice(number, k, replace=False, p=chance[g]) for k, g in zip(readers.tolist(), owner.tolist())]
     workload, dataset = draws.by_workload(np.concatenate(drawn), np.repeat(np.arange(count), readers), count)
-    order = draws.names("data", count)
-    return CloudData(
-        names=tuple(f"{work.groups[g]}-{name}" for g, name in zip(owner.tolist(), order)),
-        owner=owner,
-        size_mb=size,
-        read_workload=workload,
-        read_dataset=dataset,
-        read_mb_per_day=draws.read_volumes(rng, size[dataset]),
-    )
+    return _cloud_data(rng, work, owner, size, workload, dataset)
 
 
 def datasets_of_teams(rng: np.random.Generator, count: int, work: CloudWork) -> CloudData:
@@ -70,15 +62,15 @@ def datasets_of_teams(rng: np.random.Generator, count: int, work: CloudWork) -> 
     _, workload, dataset = teams.readers(rng, readers, number, members)
     workload, dataset = draws.by_workload(np.argsort(work.group, kind="stable")[workload], dataset, count)
     size = teams.sizes_mb(rng)
-    order = draws.names("data", count)
-    return CloudData(
-        names=tuple(f"{work.groups[g]}-{name}" for g, name in zip(owner.tolist(), order)),
-        owner=owner,
-        size_mb=size,
-        read_workload=workload,
-        read_dataset=dataset,
-        read_mb_per_day=draws.read_volumes(rng, size[dataset]),
-    )
+    return _cloud_data(rng, work, owner, size, workload, dataset)
+
+
+def _cloud_data(
+    rng: np.random.Generator, work: CloudWork, owner: Ints, size: Ints, workload: Ints, dataset: Ints
+) -> CloudData:
+    order = draws.names("data", len(size))
+    names = tuple(f"{work.groups[g]}-{name}" for g, name in zip(owner.tolist(), order))
+    return CloudData(names, owner, size, workload, dataset, draws.read_volumes(rng, size[dataset]))
 
 
 def near_home(rng: np.random.Generator, amount: Ints, home: Ints, capacity: Ints, allowed: Bools) -> tuple[Ints, Ints]:

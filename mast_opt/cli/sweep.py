@@ -197,7 +197,7 @@ def _show(
     console: Console, name: str, rows: Sequence[Row], results: Sequence[CellResult], missing: int, out: Path | None
 ) -> None:
     from mast_opt.live.reports.content import SHARES, metric_words
-    from mast_opt.planner.report.terminal.layout import light_table, print_table, print_words
+    from mast_opt.planner.report.terminal.sections import print_words, show_table
 
     seeds = len({result.cell.seed for result in results})
     short = f"; {missing:,} are missing" if missing else ""
@@ -206,11 +206,11 @@ def _show(
     for row in rows:
         by_run[row.policy, row.load] = {**by_run.get((row.policy, row.load), {}), row.metric: row}
     heads = ("policy", "load", *(metric_words(metric.replace(".", "_")) for metric in SHOWN))
-    table = light_table("Mean over seeds ± half of the 95% interval", heads)
-    for (policy, load), found in by_run.items():
-        cells = (_amount(found.get(metric), share=metric in SHARES) for metric in SHOWN)
-        table.add_row(policy, f"{load:g}", *cells)
-    print_table(console, table)
+    lines = [
+        (policy, f"{load:g}", *(_amount(found.get(metric), share=metric in SHARES) for metric in SHOWN))
+        for (policy, load), found in by_run.items()
+    ]
+    show_table(console, "Mean over seeds ± half of the 95% interval", heads, lines)
     if out is not None:
         print_words(console, f"All figures are in {out / CSV}.")
 

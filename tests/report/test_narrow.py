@@ -13,9 +13,8 @@ from rich.console import Console
 import mast_opt
 from mast_opt.planner.analysis.pareto import Frontier, Point
 from mast_opt.planner.analysis.whatif import Outcome
-from mast_opt.planner.report.terminal.analysis import _abreast, show_frontier, show_whatif
-from mast_opt.planner.report.terminal.layout import light_table, print_table
-from mast_opt.planner.report.terminal.sections import show_section
+from mast_opt.planner.report.terminal.analysis import show_frontier, show_whatif
+from mast_opt.planner.report.terminal.sections import show_section, show_table
 from mast_opt.planner.report.terminal.solution import show_solution
 from mast_opt.problems.kind.presentation import Form, Head, Section
 from mast_opt.problems.registry import kind_named, kind_names
@@ -28,30 +27,21 @@ def shown_in(width: int) -> tuple[Console, io.StringIO]:
 
 def printed(width: int) -> list[str]:
     console = Console(file=io.StringIO(), width=width)
-    table = light_table("", ("scenario", "objective", "moved_workloads", "storage_overhead"))
-    table.add_row("the whole of the east is lost", "1,234.5", "1,000,000", "0.1234")
-    print_table(console, table)
+    heads = ("scenario", "objective", "workloads moved", "storage overhead")
+    show_table(console, "", heads, [("the whole of the east is lost", "1,234.5", "1,000,000", "0.1234")])
     return console.file.getvalue().splitlines()  # type: ignore[attr-defined,no-any-return]
 
 
 def test_a_wide_terminal_keeps_heads_whole() -> None:
-    assert any("moved_workloads" in line for line in printed(100))
+    assert any("workloads moved" in line for line in printed(100))
 
 
 def test_a_narrow_terminal_breaks_heads_between_words() -> None:
     lines = printed(56)
     assert max(map(len, lines)) <= 56
     words = " ".join(lines).split()
-    for whole in ("scenario", "objective", "moved_", "workloads", "storage_", "overhead", "1,234.5", "1,000,000"):
+    for whole in ("scenario", "objective", "workloads", "moved", "storage", "overhead", "1,234.5", "1,000,000"):
         assert whole in words
-
-
-@pytest.mark.parametrize("width", [10, 40, 200])
-def test_scenarios_side_by_side_are_all_shown_once(width: int) -> None:
-    heads = [f"scenario {at}" for at in range(12)]
-    parts = _abreast(width, heads)
-    assert [at for part in parts for at in part] == list(range(12))
-    assert all(len(part) == 1 or len(part) * 11 <= width for part in parts)
 
 
 def test_a_frontier_with_many_figures_is_several_tables() -> None:
@@ -93,7 +83,7 @@ def test_scenarios_with_losses_fit_eighty_columns(kind: str, tmp_path: Path) -> 
     outcome = answer.outcomes[0]
     assert outcome.base_verdict is not None
     for unit, figure in outcome.moved.items():
-        assert [word for word in unit.replace("_", "_ ").split() if word not in first] == []
+        assert unit in first
         assert f"{figure:,.0f}" in first
     assert first.count("breaks") == 1
     assert f"{len(outcome.base_verdict.violations):,}" in first

@@ -161,7 +161,7 @@ def diff_runs(first: Path, second: Path, run: Run, most: int | None) -> Answer:
 def _show(console: Console, runs: tuple[StoredRun, StoredRun], found: RunDiff, most: int | None) -> None:
     from mast_opt.core.wording import plain
     from mast_opt.live.reports.content import metric_text, metric_words
-    from mast_opt.planner.report.terminal.layout import light_table, print_table, print_words
+    from mast_opt.planner.report.terminal.sections import print_words, show_table
     from mast_opt.problems.job_placement.units import WHOLE
 
     names = [f"{one.path} ({one.policy})" for one in runs]
@@ -170,27 +170,23 @@ def _show(console: Console, runs: tuple[StoredRun, StoredRun], found: RunDiff, m
         f"{runs[0].facts.trace}: {names[0]} against {names[1]}. {found.longer:,} jobs wait longer in the second run, "
         f"{found.shorter:,} shorter, {found.same:,} as long.",
     )
-    figures = light_table("Figures", ("figure", "first", "second", "second − first"))
-    for name, pair in found.metrics.items():
-        if pair.first or pair.second:
-            figures.add_row(
-                metric_words(name), *(metric_text(name, value) for value in (pair.first, pair.second, pair.by))
-            )
-    print_table(console, figures)
+    figures = [
+        (metric_words(name), *(metric_text(name, value) for value in (pair.first, pair.second, pair.by)))
+        for name, pair in found.metrics.items()
+        if pair.first or pair.second
+    ]
+    show_table(console, "Figures", ("figure", "first", "second", "second − first"), figures)
     if not found.jobs:
         return
     shown = found.jobs if most is None else found.jobs[:most]
-    jobs = light_table(
-        "Waits that differ most, hours",
-        ("job", "tier", "GPUs", "region", "first", "second", "second − first"),
-        ("job", "region"),
-    )
+    jobs = []
     for job in shown:
         regions = " → ".join(dict.fromkeys(region or "–" for region in job.regions))
         waits = (f"{plain(ms / HOUR_MS)}{'+' * still}" for ms, still in zip(job.waited_ms, job.open, strict=True))
         amounts = (*waits, plain(job.by_ms / HOUR_MS))
-        jobs.add_row(job.job, str(job.tier), plain(job.mgpu / WHOLE), regions, *amounts)
-    print_table(console, jobs)
+        jobs.append((job.job, str(job.tier), plain(job.mgpu / WHOLE), regions, *amounts))
+    heads = ("job", "tier", "GPUs", "region", "first", "second", "second − first")
+    show_table(console, "Waits that differ most, hours", heads, jobs, ("job", "region"))
     if any(any(job.open) for job in shown):
         console.print("+: the job still waits at the end of the run", style="dim")
     if len(shown) < len(found.jobs):

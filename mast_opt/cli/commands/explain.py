@@ -151,7 +151,7 @@ def command(  # noqa: C901 - one branch for each sort of question
 
     def show(console: Console) -> None:
         from mast_opt.planner.report.terminal.analysis import show_explanation
-        from mast_opt.planner.report.terminal.layout import print_words
+        from mast_opt.planner.report.terminal.sections import print_words
 
         show_explanation(console, problem.name, answer, full=full)
         if words and code is not Exit.INFEASIBLE:

@@ -52,7 +52,7 @@ def command(
     run.record.update(kind=kind, name=problem.name, out=str(out))
 
     def show(console: Console) -> None:
-        from mast_opt.planner.report.terminal.layout import print_words
+        from mast_opt.planner.report.terminal.sections import print_words
 
         print_words(console, f"{problem.name} is in {out}. Solve it:\n  {join(['mast-opt', 'solve', str(out)])}")
 

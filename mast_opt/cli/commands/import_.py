@@ -75,7 +75,7 @@ def command(
     verb = "Run" if isinstance(problem, TraceTables) else "Solve"
 
     def show(console: Console) -> None:
-        from mast_opt.planner.report.terminal.layout import print_words
+        from mast_opt.planner.report.terminal.sections import print_words
 
         print_words(console, f"{problem.name} is in {out}. {verb} it:\n  {join(words)}")
 

@@ -35,15 +35,13 @@ def command(*, json: Json = False, run: TheRun) -> Answer:
     run.record["plug_ins"] = [asdict(one) for one in found]
 
     def show(out: Console) -> None:
-        from mast_opt.planner.report.terminal.layout import light_table, print_table, print_words
+        from mast_opt.planner.report.terminal.sections import print_words, show_table
 
         if not found:
             print_words(out, "No other package adds anything here.")
             return
         heads = ("group", "name", "package", "if it is not used")
-        table = light_table("Plug-ins", heads, heads)
-        for one in found:
-            table.add_row(one.group, one.name, one.package, one.reason or "")
-        print_table(out, table)
+        rows = [(one.group, one.name, one.package, one.reason or "") for one in found]
+        show_table(out, "Plug-ins", heads, rows, heads)
 
     return Answer(Exit.OK, show)

@@ -169,7 +169,7 @@ def _show(
     console: Console, name: str, done: SimulatedRun, found: Metrics, places: PlaceMetrics | None, out: Path | None
 ) -> None:
     from mast_opt.core.wording import percent, plain
-    from mast_opt.planner.report.terminal.layout import light_table, print_table, print_words
+    from mast_opt.planner.report.terminal.sections import print_words, show_table
 
     still = found.waiting - found.impossible
     never = f" ({found.impossible:,} can never run)" if found.impossible else ""
@@ -178,7 +178,7 @@ def _show(
         f"{name} under {done.policy}: {found.jobs:,} jobs, {found.finished:,} finished, {found.waiting:,} wait{never}, "
         f"{found.running:,} run; {done.count:,} events",
     )
-    spreads = light_table("Seconds", ("", "mean", "P50", "P95", "P99", "most"))
+    spreads = []
     nothing = Spread(None, None, None, None, None)
     for words, spread in (
         ("wait", found.queue_s),
@@ -188,20 +188,21 @@ def _show(
         ("slowdown", found.slowdown),
     ):
         values = (spread.mean, spread.p50, spread.p95, spread.p99, spread.max)
-        spreads.add_row(words, *("–" if value is None else plain(value) for value in values))
-    print_table(console, spreads)
-    rest = light_table("Run", ("figure", "value"))
-    rest.add_row("sum of all waits, s", "–" if found.queue_s.mean is None else plain(found.sum_queue_s))
-    rest.add_row("makespan, s", "–" if found.makespan_s is None else plain(found.makespan_s))
-    rest.add_row("GPUs in use", "–" if found.allocation is None else percent(found.allocation))
-    rest.add_row("GPUs asked for", "–" if found.offered is None else percent(found.offered))
-    rest.add_row("stops", f"{found.preemptions:,}")
-    rest.add_row("work lost, GPU-hours", plain(found.lost_gpu_h))
-    rest.add_row("jobs that waited over a day", f"{found.starved:,}")
+        spreads.append((words, *map(plain, values)))
+    show_table(console, "Seconds", ("", "mean", "P50", "P95", "P99", "most"), spreads)
+    rest = [
+        ("sum of all waits, s", plain(None if found.queue_s.mean is None else found.sum_queue_s)),
+        ("makespan, s", plain(found.makespan_s)),
+        ("GPUs in use", percent(found.allocation)),
+        ("GPUs asked for", percent(found.offered)),
+        ("stops", f"{found.preemptions:,}"),
+        ("work lost, GPU-hours", plain(found.lost_gpu_h)),
+        ("jobs that waited over a day", f"{found.starved:,}"),
+    ]
     if places is not None and places.storage_overhead is not None:
-        rest.add_row("jobs that waited for data while there was room", f"{places.waited_for_data:,}")
-        rest.add_row("storage beyond one replica", percent(places.storage_overhead))
-    print_table(console, rest)
+        rest.append(("jobs that waited for data while there was room", f"{places.waited_for_data:,}"))
+        rest.append(("storage beyond one replica", percent(places.storage_overhead)))
+    show_table(console, "Run", ("figure", "value"), rest)
     if out is not None:
         report = join(["mast-opt", "report", str(out)])
         print_words(console, f"The log of events and the figures are in {out}. See them in a browser:\n  {report}")

@@ -279,8 +279,7 @@ def _each_goal(
 
     def show(console: Console) -> None:
         from mast_opt.planner.report.result_sections import goal_sections
-        from mast_opt.planner.report.terminal.layout import print_words
-        from mast_opt.planner.report.terminal.sections import show_section
+        from mast_opt.planner.report.terminal.sections import print_words, show_section
 
         for section in goal_sections(problem, answer.figures):
             show_section(console, section, None)
@@ -366,8 +365,7 @@ def _answer(
 
     def show(console: Console) -> None:
         from mast_opt.planner.report.result_sections import today_section
-        from mast_opt.planner.report.terminal.layout import print_words
-        from mast_opt.planner.report.terminal.sections import TOP_ROWS, show_section
+        from mast_opt.planner.report.terminal.sections import TOP_ROWS, print_words, show_section
         from mast_opt.planner.report.terminal.solution import show_solution
 
         show_solution(console, problem, solution, elapsed_s, None if full else TOP_ROWS)

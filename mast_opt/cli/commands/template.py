@@ -39,7 +39,7 @@ def command(
     run.record["out"] = str(out)
 
     def show(console: Console) -> None:
-        from mast_opt.planner.report.terminal.layout import print_words
+        from mast_opt.planner.report.terminal.sections import print_words
 
         print_words(console, f"Fill in {out}, then solve it:\n  {join(['mast-opt', 'solve', str(out)])}")
 

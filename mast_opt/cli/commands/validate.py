@@ -113,7 +113,7 @@ def _show(console: Console, trace: JobTrace, found: list[InputWarning]) -> None:
     from rich.text import Text
 
     from mast_opt.core.wording import plain
-    from mast_opt.planner.report.terminal.layout import light_table, print_table, print_words
+    from mast_opt.planner.report.terminal.sections import print_words, show_table
 
     console.print(Text.assemble((trace.name, "bold"), f"  {JOB_TRACE}"))
     console.print(Text.assemble(("VALID", "bold green"), "  no fault"))
@@ -127,7 +127,6 @@ def _show(console: Console, trace: JobTrace, found: list[InputWarning]) -> None:
         "days": "days from the first submission to the last",
         "gpu_days": "GPU-days of work, where durations are known",
     }
-    table = light_table("", ("what", "amount"))
-    for name, value in _figures(trace).items():
-        table.add_row(words[name], f"{value:,}" if isinstance(value, int) else plain(value))
-    print_table(console, table)
+    figures = _figures(trace).items()
+    rows = [(words[name], f"{value:,}" if isinstance(value, int) else plain(value)) for name, value in figures]
+    show_table(console, "", ("what", "amount"), rows)

@@ -19,7 +19,7 @@ from mast_opt.planner.bench.results.store import Result, latest, load
 from mast_opt.planner.bench.suites.instances import Stored
 from mast_opt.planner.bench.suites.suite import Suite
 from mast_opt.planner.bench.suites.toml_reader import read_suite, suite_path
-from mast_opt.planner.report.terminal.layout import light_table, print_table
+from mast_opt.planner.report.terminal.sections import show_table
 
 
 def chapters_of(paths: Sequence[Path]) -> list[Chapter]:
@@ -66,9 +66,6 @@ def show_summary(console: Console, work: RunPlan) -> None:
     """Counts, means and worst gaps of every contestant over the latest results in the suite's file."""
     results = chapter(work.suite, load(work.file))
     solves = [result for result in results.results if "figures" not in result and result["source"].get("kind")]
-    table = light_table(work.suite.title, SUMMARY)
-    for row in summary_rows(solves, results.best):
-        table.add_row(*row)
     if solves:
-        print_table(console, table)
+        show_table(console, work.suite.title, SUMMARY, summary_rows(solves, results.best))
     console.print(f"\n{work.file} holds the results.", soft_wrap=True)

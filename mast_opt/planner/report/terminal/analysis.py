@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
@@ -18,13 +18,9 @@ from mast_opt.planner.analysis.purchase_question import Purchases
 from mast_opt.planner.analysis.two_stage import Robust
 from mast_opt.planner.analysis.whatif import Outcome, WhatIf
 from mast_opt.planner.report.result_sections import purchase_sections, region_risk_section, single_copy_section
-from mast_opt.planner.report.terminal.layout import light_table, print_table, print_words
-from mast_opt.planner.report.terminal.sections import TOP_ROWS, show_section
+from mast_opt.planner.report.terminal.sections import TOP_ROWS, print_words, show_section, show_table
 from mast_opt.problems.kind.analysis_hooks import Loss, Risk
 
-CONTINUED = ", continued"
-FIGURE = 7
-"""Characters of a common number."""
 TOP = 6
 """Alternatives, values or violations that are shown unless all are asked for."""
 
@@ -75,10 +71,8 @@ def _show_reasons(console: Console, one: Reasons, rows: int | None) -> None:
     shown = groups if rows is None else groups[:rows]
     with_terms = any(option.terms for option, _ in shown)
     weighted = any(option.parts for option, _ in shown)
-    heads = ("instead", "change", *(("of which" if weighted else "terms that change",) if with_terms else ()))
-    table = light_table("", (*heads, "forbidden by"), ("instead",))
-    for column in table.columns[2:]:
-        column.justify = "left"
+    words_of = ("of which" if weighted else "terms that change", "forbidden by")[0 if with_terms else 1 :]
+    rows_shown = []
     for option, others in shown:
         terms = ", ".join(
             f"{name} {value:+.4g}" for name, value in (option.parts if weighted else option.terms).items()
@@ -87,8 +81,8 @@ def _show_reasons(console: Console, one: Reasons, rows: int | None) -> None:
         change = UNKNOWN if option.change is None else f"{option.decides or ''} {option.change:+.4g}".lstrip()
         cells = (terms, "; ".join(option.forbidden))[0 if with_terms else 1 :]
         words = f"{option.words} (and {counted(others, 'place')} alike)" if others else option.words
-        table.add_row(words, change, *cells, style=style)
-    print_table(console, table)
+        rows_shown.append([Text(cell, style) for cell in (words, change, *cells)])
+    show_table(console, "", ("instead", "change", *words_of), rows_shown, ("instead", *words_of))
     if len(shown) < len(groups):
         console.print(f"… and {len(groups) - len(shown):,} more (--full shows all)", style="dim")
 
@@ -105,13 +99,16 @@ def show_marginals(console: Console, name: str, answer: Marginals, *, full: bool
     shown = [one for one in answer.values if full or one.value]
     heads = ("resource", "where", "unit", "worth") if fixed else ("resource", "where", "unit", "worth", "proven range")
     usd = (answer.usd_unit,) if answer.usd_unit else ()
-    table = light_table("", (*heads, *usd), ("resource", "where", "unit"))
-    for one in shown:
-        cells = [one.resource, one.place, one.unit, plain(one.value)]
-        cells += [] if fixed else [f"{plain(one.low)} … {plain(one.high)}"]
-        table.add_row(*cells, *([plain(one.usd)] if usd else []))
-    if shown:
-        print_table(console, table)
+    rows = [
+        (
+            *(one.resource, one.place, one.unit, plain(one.value)),
+            *(() if fixed else (f"{plain(one.low)} … {plain(one.high)}",)),
+            *((plain(one.usd),) if usd else ()),
+        )
+        for one in shown
+    ]
+    if rows:
+        show_table(console, "", (*heads, *usd), rows, heads[:3])
     unknown = sum(one.value is None for one in answer.values)
     nothing = len(answer.values) - unknown - sum(bool(one.value) for one in answer.values)
     for count, words in ((nothing, "have no value by themselves"), (unknown, "were not found out in time")):
@@ -124,17 +121,14 @@ def show_whatif(console: Console, name: str, answer: WhatIf[Any]) -> None:
     console.print(Text.assemble((name, "bold"), f"  {answer.kind}"))
     outcomes = (answer.base, *answer.outcomes)
     moved = list(dict.fromkeys(unit for one in outcomes for unit in one.moved))
-    table = light_table(
-        "Every scenario planned again",
-        ("scenario", "status", "objective", "bound", "gap", *moved, "base breaks"),
-    )
-    table.columns[1].justify = "left"
+    rows = []
     for one in outcomes:
         breaks = UNKNOWN if one.base_verdict is None else f"{len(one.base_verdict.violations):,}"
         figures = [plain(one.moved.get(unit)) for unit in moved]
         objective, gap = of_term(one.solution.objective, one.solution.term), percent(one.solution.gap)
-        table.add_row(one.name, one.solution.outcome, objective, plain(one.solution.bound), gap, *figures, breaks)
-    print_table(console, table)
+        rows.append((one.name, one.solution.outcome, objective, plain(one.solution.bound), gap, *figures, breaks))
+    heads = ("scenario", "status", "objective", "bound", "gap", *moved, "base breaks")
+    show_table(console, "Every scenario planned again", heads, rows, heads[:2])
     for one in outcomes:
         if one.unavoidable:
             words = (
@@ -146,15 +140,16 @@ def show_whatif(console: Console, name: str, answer: WhatIf[Any]) -> None:
         if one.solution.verdict is None:
             reasons = [conflict.message for conflict in one.solution.conflicts] or [one.solution.message]
             print_words(console, f"{one.name}: {'; '.join(reasons)}", style="yellow")
-    _side_by_side(
-        console, "Terms", outcomes, [dict(o.solution.verdict.terms) if o.solution.verdict else {} for o in outcomes]
-    )
-    _side_by_side(
-        console,
-        "Key figures",
-        outcomes,
-        [dict(o.solution.verdict.metrics) if o.solution.verdict else {} for o in outcomes],
-    )
+    verdicts = [one.solution.verdict for one in outcomes]
+    for title, columns in (
+        ("Terms", [{} if found is None else found.terms for found in verdicts]),
+        ("Key figures", [{} if found is None else found.metrics for found in verdicts]),
+    ):
+        names = dict.fromkeys(name for column in columns for name in column)
+        rows = [(name, *(plain(column.get(name)) for column in columns)) for name in names]
+        kept = [row for row in rows if any(column.get(row[0]) for column in columns)]
+        if kept:
+            show_table(console, title, ("", *(one.name for one in outcomes)), kept)
     if answer.robust is not None:
         show_robust(console, answer.robust)
 
@@ -166,11 +161,11 @@ def _show_losses(console: Console, outcomes: Sequence[Outcome[Any]]) -> None:
         return
     some = next(iter(losses.values()))
     size = [] if some.tb is None else ["lost_tb"]
-    table = light_table("Lost data", ("scenario", "lost_datasets", *size, f"lost_{some.noun}s"))
-    for name, lost in losses.items():
-        sizes = [] if lost.tb is None else [plain(lost.tb)]
-        table.add_row(name, f"{len(lost.datasets):,}", *sizes, f"{len(lost.work):,}")
-    print_table(console, table)
+    rows = [
+        (name, f"{len(lost.datasets):,}", *(plain(lost.tb) for _ in size), f"{len(lost.work):,}")
+        for name, lost in losses.items()
+    ]
+    show_table(console, "Lost data", ("scenario", "lost_datasets", *size, f"lost_{some.noun}s"), rows)
     for name, lost in losses.items():
         print_words(console, f"{name}: {loss_words(lost)}", style="yellow")
 
@@ -184,48 +179,20 @@ def loss_words(lost: Loss) -> str:
     return f"{listed(lost.datasets)} {verb} lost{size}, {work}"
 
 
-def _side_by_side(
-    console: Console, title: str, outcomes: Sequence[Outcome[Any]], figures: Sequence[Mapping[str, float]]
-) -> None:
-    names = list(dict.fromkeys(name for column in figures for name in column))
-    names = [name for name in names if any(column.get(name) for column in figures)]
-    if not names:
-        return
-    for part in _abreast(console.width - max(map(len, names)), [one.name for one in outcomes]):
-        table = light_table(title, ("", *(outcomes[at].name for at in part)))
-        for name in names:
-            table.add_row(name, *(plain(figures[at].get(name)) for at in part))
-        print_table(console, table)
-        title = f"{title.removesuffix(CONTINUED)}{CONTINUED}"
-
-
-def _abreast(width: int, heads: Sequence[str]) -> list[list[int]]:
-    """The columns in groups that fit the width side by side."""
-    parts: list[list[int]] = [[]]
-    used = 0
-    for at, head in enumerate(heads):
-        wide = 3 + max(FIGURE, *map(len, head.replace("_", "_ ").split()))
-        if parts[-1] and used + wide > width:
-            parts.append([])
-            used = 0
-        parts[-1].append(at)
-        used += wide
-    return parts
-
-
 def show_robust(console: Console, robust: Robust[Any]) -> None:
     """Print what the plan for all scenarios is worth in each, next to the base plan."""
     words = "the worst scenario" if robust.objective_kind == "worst" else "the scenarios' mean by weight"
-    table = light_table(
+    rows = [
+        (name, plain(robust.robust[name].objective if name in robust.robust else None), plain(solution.objective))
+        for name, solution in robust.base.items()
+    ]
+    total = (robust.objective_kind, plain(robust.objective), plain(robust.base_objective))
+    show_table(
+        console,
         f"One set of {robust.decided} for all scenarios, best in {words}",
         ("scenario", f"with these {robust.decided}", f"with the base plan's {robust.decided}"),
+        [*rows, [Text(cell, "bold") for cell in total]],
     )
-    for name, solution in robust.base.items():
-        ours = robust.robust.get(name)
-        table.add_row(name, plain(ours.objective if ours else None), plain(solution.objective))
-    table.add_section()
-    table.add_row(robust.objective_kind, plain(robust.objective), plain(robust.base_objective), style="bold")
-    print_table(console, table)
     for words, losses in (
         (f"with these {robust.decided}", robust.robust_lost),
         (f"with the base plan's {robust.decided}", robust.base_lost),
@@ -248,16 +215,16 @@ def show_frontier(console: Console, name: str, answer: Frontier[Any]) -> None:
         if metric not in answer.terms and len({plain(point.metrics[metric]) for point in answer.points}) > 1
     ]
     bound = f"{second} proven ≥" if answer.method == "epsilon" else "weighted sum ≥"
-    always = (first, second, bound, "proven")
-    room = console.width - sum(3 + max(FIGURE, *map(len, head.split())) for head in always)
-    for at, part in enumerate(_abreast(room, varying) if answer.points else ()):
-        metrics = [varying[position] for position in part]
-        table = light_table("", ((first,) if at else always) + tuple(metrics), ())
-        for point in answer.points:
-            proof = (plain(point.terms[second]), plain(point.bound), "yes" if point.proven else "no")
-            figures = [plain(point.metrics[metric]) for metric in metrics]
-            table.add_row(plain(point.terms[first]), *(() if at else proof), *figures)
-        print_table(console, table)
+    rows = [
+        (
+            *(plain(point.terms[first]), plain(point.terms[second]), plain(point.bound)),
+            "yes" if point.proven else "no",
+            *(plain(point.metrics[metric]) for metric in varying),
+        )
+        for point in answer.points
+    ]
+    if rows:
+        show_table(console, "", (first, second, bound, "proven", *varying), rows, ())
     for count, words in (
         (answer.dominated, "left out: another has no more of either term"),
         (answer.missing, "not found in time"),

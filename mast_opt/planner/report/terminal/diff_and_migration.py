@@ -17,8 +17,7 @@ from mast_opt.planner.report.result_sections import (
     today_section,
     worth_sections,
 )
-from mast_opt.planner.report.terminal.layout import light_table, print_table, print_words
-from mast_opt.planner.report.terminal.sections import TOP_ROWS, show_section
+from mast_opt.planner.report.terminal.sections import TOP_ROWS, print_words, show_section, show_table
 from mast_opt.problems.kind.migration_plan import Order
 
 
@@ -44,11 +43,12 @@ def show_diff(console: Console, found: Diff, rows: int | None = TOP_ROWS) -> Non
 
 def _figures(console: Console, title: str, changes: Mapping[str, Change], *, partial: bool) -> None:
     """A row for each figure; where only a part of today is known, the difference says nothing and is left out."""
-    table = light_table(title, ("", "known part before" if partial else "before", "after", "change"))
-    for name, change in changes.items():
-        if change.before or change.after:
-            table.add_row(name, plain(change.before), plain(change.after), UNKNOWN if partial else signed(change.by))
-    print_table(console, table)
+    rows = [
+        (name, plain(change.before), plain(change.after), UNKNOWN if partial else signed(change.by))
+        for name, change in changes.items()
+        if change.before or change.after
+    ]
+    show_table(console, title, ("", "known part before" if partial else "before", "after", "change"), rows)
 
 
 def signed(value: float | None) -> str:

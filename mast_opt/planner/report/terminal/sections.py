@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -43,12 +43,39 @@ def show_section(console: Console, section: Section, rows: int | None = TOP_ROWS
         console.print(f"… and {len(section.rows) - shown:,} more (--full shows all)", style="dim")
 
 
-def _print_columns(console: Console, heads: tuple[Head, ...], columns: list[list[Text]]) -> None:
+def show_table(
+    console: Console,
+    title: str,
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str | Text]],
+    text: Sequence[str] | None = None,
+) -> None:
+    """Print a table of words and figures that are written already; ``text`` names the heads of the columns of words,
+    the first one unless given."""
+    console.print()
+    if title:
+        console.print(title, style="bold")
+    left = heads[:1] if text is None else text
+    forms = tuple(Head(head, Form.TEXT if head in left else Form.COUNT) for head in heads)
+    lines = [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows]
+    _print_columns(console, forms, [[line[at] for line in lines] for at in range(len(heads))], whole_heads=True)
+
+
+def print_words(console: Console, words: str, style: str = "") -> None:
+    """Print sentences folded to the terminal's width; lines that begin with two spaces are commands and stay whole."""
+    for line in words.splitlines():
+        console.print(line, style=style, soft_wrap=line.startswith("  ") or not console.is_terminal)
+
+
+def _print_columns(
+    console: Console, heads: tuple[Head, ...], columns: list[list[Text]], whole_heads: bool = False
+) -> None:
     """Columns of numbers are as wide as they must be; labels share what is left, and fold. What does not fit next to
     one another is printed below one another, with the first label again."""
-    widths = [_width(head, cells, LABEL) for head, cells in zip(heads, columns, strict=True)]
-    if _needed(widths) > console.width:
-        widths = [_width(head, cells, SHORT_LABEL) for head, cells in zip(heads, columns, strict=True)]
+    for whole, most in ((whole_heads, LABEL), (False, LABEL), (False, SHORT_LABEL)):
+        widths = [_width(head, cells, most, whole) for head, cells in zip(heads, columns, strict=True)]
+        if _needed(widths) <= console.width:
+            break
     label = next((at for at, head in enumerate(heads) if head.form is Form.TEXT), 0)
     for number, part in enumerate(_parts(widths, label, console.width)):
         if number:
@@ -91,11 +118,11 @@ def _print_part(console: Console, heads: Sequence[Head], columns: Sequence[list[
     console.print(table, soft_wrap=True)
 
 
-def _width(head: Head, cells: list[Text], label: int) -> int:
+def _width(head: Head, cells: list[Text], label: int, whole: bool) -> int:
     """Width that a column needs: its widest number, or the widest word of its head. A label may fold after so many
     characters."""
-    word = max(map(cell_len, head.title.split()), default=0)
-    widest = max(cell_len(cell.plain) for cell in cells)
+    word = max(map(cell_len, [head.title] if whole else head.title.split()), default=0)
+    widest = max((cell_len(cell.plain) for cell in cells), default=0)
     return max(word, min(label, widest) if head.form is Form.TEXT else widest)
 
 

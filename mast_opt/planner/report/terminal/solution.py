@@ -14,8 +14,7 @@ from mast_opt.core.verdict import Verdict
 from mast_opt.core.wording import of_term, percent, plain, seconds
 from mast_opt.planner.analysis.goals import PLAN, figures_of
 from mast_opt.planner.report.result_sections import goal_sections
-from mast_opt.planner.report.terminal.layout import light_table, print_table, print_words
-from mast_opt.planner.report.terminal.sections import TOP_ROWS, show_section
+from mast_opt.planner.report.terminal.sections import TOP_ROWS, print_words, show_section, show_table
 from mast_opt.planner.solving import Solution
 from mast_opt.planner.solving.auto_strategy import solver_text
 from mast_opt.problems.kind.problem import PlanT, Problem
@@ -110,23 +109,25 @@ def _reasons(console: Console, solution: Solution[Any]) -> None:
 def _stages(console: Console, solution: Solution[Any], units: Mapping[str, str]) -> None:
     """The terms minimised one after another, then those that just came out as they did."""
     assert solution.verdict is not None
-    table = light_table(
-        "Terms, minimised one after another", ("term", "value", "bound", "gap", "value in"), ("term", "value in")
-    )
-    for stage in solution.stages:
-        table.add_row(stage.term, plain(stage.objective), plain(stage.bound), percent(stage.gap), units[stage.term])
+    rows = [
+        (stage.term, plain(stage.objective), plain(stage.bound), percent(stage.gap), units[stage.term])
+        for stage in solution.stages
+    ]
     staged = {stage.term for stage in solution.stages}
-    for name, value in solution.verdict.terms.items():
-        if name not in staged and value:
-            table.add_row(name, plain(value), "", "not minimised", units[name], style="dim")
-    print_table(console, table)
+    others = [
+        [Text(cell, "dim") for cell in (name, plain(value), "", "not minimised", units[name])]
+        for name, value in solution.verdict.terms.items()
+        if name not in staged and value
+    ]
+    heads = ("term", "value", "bound", "gap", "value in")
+    show_table(console, "Terms, minimised one after another", heads, [*rows, *others], ("term", "value in"))
 
 
 def _terms(console: Console, weights: Mapping[str, float], verdict: Verdict, units: Mapping[str, str]) -> None:
     """Value, weight, contribution and unit of every term that is weighed or not zero; the largest contribution
     first."""
     heads = ("term", "value", "weight", "contribution", "share", "value in")
-    table = light_table("What the objective is made of", heads, ("term", "value in"))
+    rows = []
     parts = {name: value * weights[name] for name, value in verdict.terms.items()}
     total = sum(parts.values())
     for name in sorted(parts, key=lambda name: -parts[name]):
@@ -134,15 +135,16 @@ def _terms(console: Console, weights: Mapping[str, float], verdict: Verdict, uni
         if value or weight:
             share = percent(parts[name] / total, 1) if total and weight else ""
             style = "" if weight else "dim"
-            table.add_row(name, plain(value), plain(weight), plain(parts[name]), share, units[name], style=style)
-    table.add_section()
-    table.add_row("total", "", "", plain(total), "", "", style="bold")
-    print_table(console, table)
+            cells = (name, plain(value), plain(weight), plain(parts[name]), share, units[name])
+            rows.append([Text(cell, style) for cell in cells])
+    rows.append([Text(cell, "bold") for cell in ("total", "", "", plain(total), "", "")])
+    show_table(console, "What the objective is made of", heads, rows, ("term", "value in"))
 
 
 def _metrics(console: Console, metrics: Mapping[str, float]) -> None:
     """Two figures a line where the terminal is wide enough."""
-    print_table(console, _in_pairs(metrics.items(), console.width))
+    console.print()
+    console.print(_in_pairs(metrics.items(), console.width))
 
 
 def _in_pairs(items: Iterable[tuple[str, float]], width: int) -> Table:

@@ -11,7 +11,7 @@ from rich.text import Text
 from mast_opt.core.verdict import Verdict, Violation
 from mast_opt.core.wording import plain
 from mast_opt.planner.io import Reading
-from mast_opt.planner.report.terminal.layout import light_table, print_table, print_words
+from mast_opt.planner.report.terminal.sections import print_words, show_table
 from mast_opt.problems.kind.problem import Problem
 
 LISTED = 20
@@ -29,10 +29,7 @@ def show_reading(console: Console, reading: Reading) -> None:
         console.print(Text.assemble(("VALID", "bold green"), "  no fault, and no conflict that shows without solving"))
     for warning in reading.warnings:
         print_words(console, f"Warning: {warning}", style="yellow")
-    table = light_table("", ("table", "rows"))
-    for name, rows in reading.rows.items():
-        table.add_row(name, f"{rows:,}")
-    print_table(console, table)
+    show_table(console, "", ("table", "rows"), [(name, f"{rows:,}") for name, rows in reading.rows.items()])
     if reading.notes:
         console.print()
         for note in reading.notes:
@@ -67,11 +64,9 @@ def show_verdict(
         console.print(Text.assemble(("VERIFIED", "bold green"), f"  every limit holds{right}"))
     else:
         console.print(Text.assemble(("VIOLATIONS", "bold red"), f"  {len(found):,} found"))
-        table = light_table("", ("constraint", "off by", "limit", "unit"), text=("constraint", "unit"))
         shown = found if full or len(found) <= LISTED + 1 else found[:LISTED]
-        for violation in shown:
-            table.add_row(violation.name, plain(violation.amount), plain(violation.limit), violation.unit)
-        print_table(console, table)
+        rows = [(one.name, plain(one.amount), plain(one.limit), one.unit) for one in shown]
+        show_table(console, "", ("constraint", "off by", "limit", "unit"), rows, ("constraint", "unit"))
         if len(shown) < len(found):
             console.print(f"… and {len(found) - len(shown):,} more (--full shows all)", style="dim")
         console.print()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from mast_opt.core.wording import UNKNOWN, counted, percent, plain
@@ -30,6 +30,14 @@ Cell = str | float | int | None
 REGION_RISK, SINGLE_COPIES = "What depends on each region", "Data with a single copy"
 PROOF = (Head("status"), Head("objective", Form.AMOUNT), Head("bound", Form.AMOUNT), Head("gap (%)", Form.AMOUNT))
 """Heads of what every table says of a plan that was solved for."""
+
+
+def listed(
+    title: str, rows: Sequence[Any], *columns: tuple[str, Form, Callable[[Any], Cell]], note: str = ""
+) -> Section:
+    """Section with a row for each object; a column is its title, its form and its cell of an object."""
+    heads = tuple(Head(name, form) for name, form, _ in columns)
+    return Section(title, heads, tuple(tuple(cell(row) for *_, cell in columns) for row in rows), note)
 
 
 def _proof(solution: Solution[Any]) -> tuple[Cell, ...]:
@@ -85,22 +93,15 @@ def _both(before: str | None, after: str | None) -> str | None:
 def explanation_sections(answer: Explanation) -> tuple[Section, ...]:
     """Sections on a plan: each alternative of each thing that was questioned. Without a plan: the conflict and its
     repairs."""
-    heads = (
-        *Form.TEXT.heads("name", "now", "instead"),
-        Head("change", Form.AMOUNT),
-        *Form.TEXT.heads("of which", "forbidden by"),
-    )
-    options = tuple(
-        (
-            why.name,
-            why.now,
-            option.words,
-            option.change,
-            ", ".join(f"{name} {value:+.4g}" for name, value in (option.parts or option.terms).items()),
-            "; ".join(option.forbidden),
-        )
-        for why in answer.reasons
-        for option in why.options
+    options = listed(
+        "Alternatives",
+        [(why, option) for why in answer.reasons for option in why.options],
+        ("name", Form.TEXT, lambda one: one[0].name),
+        ("now", Form.TEXT, lambda one: one[0].now),
+        ("instead", Form.TEXT, lambda one: one[1].words),
+        ("change", Form.AMOUNT, lambda one: one[1].change),
+        ("of which", Form.TEXT, lambda one: _changes(one[1].parts or one[1].terms)),
+        ("forbidden by", Form.TEXT, lambda one: "; ".join(one[1].forbidden)),
     )
     repairs = tuple(
         (number, change, repair.price, "yes" if repair.cheapest else "no")
@@ -109,11 +110,15 @@ def explanation_sections(answer: Explanation) -> tuple[Section, ...]:
     )
     fix = (Head("repair", Form.COUNT), Head("change"), Head("price of the repair", Form.AMOUNT), Head("cheapest"))
     found = (
-        Section("Alternatives", heads, options),
+        options,
         Section("Conflict", (Head("limit"),), tuple((words,) for words in answer.conflict)),
         Section("Repairs", fix, repairs),
     )
     return tuple(section for section in found if section.rows)
+
+
+def _changes(terms: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:+.4g}" for name, value in terms.items())
 
 
 def order_sections(order: Order) -> tuple[Section, ...]:
@@ -348,28 +353,19 @@ def joint_sections(answer: Periods[Any], together: JointPeriods[Any]) -> tuple[S
 
 def purchase_sections(answer: Purchases[Any]) -> tuple[Section, ...]:
     """A row for each offer that is bought."""
-    heads = (
-        *Form.TEXT.heads("candidate", "what", "where"),
-        Head("steps", Form.COUNT),
-        Head("amount", Form.AMOUNT),
-        Head("unit"),
-        Head("USD", Form.AMOUNT),
-        Head("days to use", Form.COUNT),
+    bought = listed(
+        "What to buy",
+        answer.bought,
+        ("candidate", Form.TEXT, lambda row: row.offer.name),
+        ("what", Form.TEXT, lambda row: row.offer.what),
+        ("where", Form.TEXT, lambda row: row.offer.place),
+        ("steps", Form.COUNT, lambda row: row.steps),
+        ("amount", Form.AMOUNT, lambda row: row.amount),
+        ("unit", Form.TEXT, lambda row: row.offer.unit),
+        ("USD", Form.AMOUNT, lambda row: float(row.usd)),
+        ("days to use", Form.COUNT, lambda row: row.offer.lead_days),
     )
-    rows = tuple(
-        (
-            row.offer.name,
-            row.offer.what,
-            row.offer.place,
-            row.steps,
-            row.amount,
-            row.offer.unit,
-            float(row.usd),
-            row.offer.lead_days,
-        )
-        for row in answer.bought
-    )
-    return (Section("What to buy", heads, rows),)
+    return (bought,)
 
 
 def order_date_sections(answer: PurchasesInTime[Any]) -> tuple[Section, ...]:
@@ -398,45 +394,36 @@ def order_date_sections(answer: PurchasesInTime[Any]) -> tuple[Section, ...]:
 
 def region_risk_section(answer: Risk) -> Section:
     """What is lost with each region."""
-    heads = (
-        Head("region"),
-        Head("workloads running", Form.COUNT),
-        Head("GPUs running", Form.AMOUNT),
-        Head("lost datasets", Form.COUNT),
-        Head("lost TB", Form.AMOUNT),
-        Head("lost workloads", Form.COUNT),
-        Head("their GPUs", Form.AMOUNT),
-        Head("of all GPUs", Form.FILL),
-    )
-    rows = tuple(
-        (
-            one.region,
-            None if one.running is None else len(one.running),
-            one.running_gpus,
-            len(one.loss.datasets),
-            one.loss.tb,
-            len(one.loss.work),
-            one.lost_gpus,
-            one.lost_gpus / answer.gpus if answer.gpus else 0.0,
-        )
-        for one in answer.regions
-    )
     note = "Lost: data of which no replica is elsewhere, and the workloads that read it."
     if not answer.complete:
         note += " Where work runs today is known in part only; the columns of running work count that part."
-    return Section(REGION_RISK, heads, rows, note)
+    return listed(
+        REGION_RISK,
+        answer.regions,
+        ("region", Form.TEXT, lambda one: one.region),
+        ("workloads running", Form.COUNT, lambda one: None if one.running is None else len(one.running)),
+        ("GPUs running", Form.AMOUNT, lambda one: one.running_gpus),
+        ("lost datasets", Form.COUNT, lambda one: len(one.loss.datasets)),
+        ("lost TB", Form.AMOUNT, lambda one: one.loss.tb),
+        ("lost workloads", Form.COUNT, lambda one: len(one.loss.work)),
+        ("their GPUs", Form.AMOUNT, lambda one: one.lost_gpus),
+        ("of all GPUs", Form.FILL, lambda one: one.lost_gpus / answer.gpus if answer.gpus else 0.0),
+        note=note,
+    )
 
 
 def single_copy_section(answer: Risk) -> Section:
     """Data of which only one region has a replica."""
-    heads = (
-        *Form.TEXT.heads("dataset", "region"),
-        Head("TB", Form.AMOUNT),
-        Head("workloads", Form.COUNT),
-        Head("their GPUs", Form.AMOUNT),
+    return listed(
+        SINGLE_COPIES,
+        answer.single_copies,
+        ("dataset", Form.TEXT, lambda one: one.dataset),
+        ("region", Form.TEXT, lambda one: one.region),
+        ("TB", Form.AMOUNT, lambda one: one.tb),
+        ("workloads", Form.COUNT, lambda one: len(one.work)),
+        ("their GPUs", Form.AMOUNT, lambda one: one.gpus),
+        note=f"{counted(len(answer.single_copies), 'dataset')}.",
     )
-    rows = tuple((one.dataset, one.region, one.tb, len(one.work), one.gpus) for one in answer.single_copies)
-    return Section(SINGLE_COPIES, heads, rows, f"{counted(len(rows), 'dataset')}.")
 
 
 def today_section(state: CurrentState) -> Section:

@@ -8,7 +8,7 @@ import re
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -35,18 +35,9 @@ SHOWN = ("queue_s.mean", "queue_s.p95", "waiting", "impossible", "allocation", "
 _RANGE = re.compile(r"([0-9]{1,9})\.\.([0-9]{1,9})")
 
 
-@dataclass(frozen=True)
-class Grid:
-    """Grid of simulations that a command line asks for."""
-
-    policies: tuple[str, ...]
-    loads: tuple[float, ...]
-    seeds: tuple[int, ...]
-
-
-def grid_of(policy: str, load: str, seed: str) -> Grid:
-    """The lists of the command line. Raises UsageError where they are none."""
-    return Grid(_unique("--policy", policy.split(",")), _loads(load), _seeds(seed))
+def grid_of(policy: str, load: str, seed: str) -> tuple[tuple[str, ...], tuple[float, ...], tuple[int, ...]]:
+    """Policies, loads and seeds of a command line. Raises UsageError where they are no lists."""
+    return _unique("--policy", policy.split(",")), _loads(load), _seeds(seed)
 
 
 def _loads(text: str) -> tuple[float, ...]:

@@ -93,9 +93,9 @@ def command(
     if trace is None or policy is None:
         raise UsageError("expected a trace and its --policy, or --kueue with a folder of YAML")
     check_force(force, out)
-    grid, paths = grid_of(policy, load, seed), () if slow is None else tuple(slow.split(","))
+    paths = () if slow is None else tuple(slow.split(","))
     params = named_values("--param", param, "rule=share")
-    cells = cells_of(grid.policies, grid.loads, grid.seeds, params, paths, Window(warm_up, until))
+    cells = cells_of(*grid_of(policy, load, seed), params, paths, Window(warm_up, until))
     if len(cells) > 1:
         return sweep(run, trace, cells, out, ray=ray, processes=processes, force=force)
     if ray is not None or processes is not None:

@@ -193,21 +193,12 @@ class _Asked:
     solver: str
 
 
-@dataclass(frozen=True, eq=False)
-class _Between:
-    """Arguments of a worker for a point between the ends."""
-
-    asked: _Asked
-    cap: float
-    start: Any
-    limits: SolveLimits
-    """Keywords of the solve, without ``cancel``."""
-
-
-def _point_between(given: _Between, cancel: threading.Event) -> Point[Any] | None:
-    search: _Epsilon[Any] = _Epsilon(given.asked, given.limits, cancel)
-    search.last = given.start
-    return search.between(given.cap)
+def _point_between(given: tuple[_Asked, float, Any, SolveLimits], cancel: threading.Event) -> Point[Any] | None:
+    """A point between the ends, by a worker; given are the question, the cap, a plan to begin from, and keywords."""
+    asked, cap, start, limits = given
+    search: _Epsilon[Any] = _Epsilon(asked, limits, cancel)
+    search.last = start
+    return search.between(cap)
 
 
 class _Epsilon(Generic[PlanT]):
@@ -256,8 +247,7 @@ class _Epsilon(Generic[PlanT]):
             if self._params.cancel.is_set():
                 return None
             limits: SolveLimits = {**self._limits, "time_limit_s": self._clock.budget_s(next(shares))}
-            given = _Between(asked, cap, self.last, limits)
-            found: Point[PlanT] | None = workers.run(_point_between, given)
+            found: Point[PlanT] | None = workers.run(_point_between, (asked, cap, self.last, limits))
             if found is not None and workers.executor.size == 1:
                 self.last = found.plan
             return found

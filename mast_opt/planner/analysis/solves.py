@@ -21,16 +21,6 @@ FoundT = TypeVar("FoundT")
 
 
 @dataclass(frozen=True, eq=False)
-class _Given:
-    """Arguments of a worker for a solve; it can be pickled."""
-
-    solver: str
-    limits: Mapping[str, Any]
-    instance: Any
-    start: Any
-
-
-@dataclass(frozen=True, eq=False)
 class Workers:
     """Executor and cancellation that the calls of an analysis share."""
 
@@ -58,12 +48,13 @@ class Workers:
         Args:
             limits: further arguments of ``mast_opt.solve``, without ``cancel``.
         """
-        return self.run(_solve, _Given(solver, limits, instance, start))
+        return self.run(_solve, (solver, instance, start, limits))
 
 
-def _solve(given: _Given, cancel: threading.Event) -> Solution[Any]:
-    limits = {**given.limits, "cancel": cancel}
-    return solve_from(kind_of(given.instance), given.solver, limits, given.instance, given.start)
+def _solve(given: tuple[str, Any, Any, Mapping[str, Any]], cancel: threading.Event) -> Solution[Any]:
+    """A solve by a worker; given are the solver, the instance, the plan to begin with, and keywords."""
+    solver, instance, start, limits = given
+    return solve_from(kind_of(instance), solver, {**limits, "cancel": cancel}, instance, start)
 
 
 @contextmanager

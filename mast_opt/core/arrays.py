@@ -325,7 +325,7 @@ def owned(array: NDArray[Any], dtype: type | None = None) -> NDArray[Any]:
 
 def repeated(parts: Sequence[NDArray[Any]]) -> tuple[int, int] | None:
     """Positions of an entry and of a later one that is equal to it in every part; None where all differ."""
-    number = _numbered(parts)
+    number = numbered(parts)
     if (number[1:] > number[:-1]).all():
         return None
     order = np.argsort(number, kind="stable")
@@ -334,7 +334,7 @@ def repeated(parts: Sequence[NDArray[Any]]) -> tuple[int, int] | None:
     return (int(order[equal[0]]), int(order[equal[0] + 1])) if len(equal) else None
 
 
-def _numbered(parts: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
+def numbered(parts: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
     """One number for each entry; equal numbers mean equal entries."""
     spans = [(int(part.min()), int(part.max()) - int(part.min()) + 1) for part in parts]
     cells = 1

@@ -65,16 +65,16 @@ def command(
     run.record["heuristics"] = {kind: [one.name for one in found] for kind, found in own.items()}
 
     def show(out: Console) -> None:
-        from rich.table import Table
         from rich.text import Text
 
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), title_justify="left", header_style="bold")
-        for head in ("solver", "version", "if it is missing"):
-            table.add_column(head, overflow="fold")
+        from mast_opt.planner.report.terminal.sections import show_table
+
+        rows: list[tuple[str | Text, ...]] = []
         for found in described:
             version = Text(shown(found.version), style="green") if found.version else Text("missing", style="yellow")
-            table.add_row(Text(shown(found.name)), version, Text(shown(found.reason or "")))
-        out.print(table)
+            rows.append((shown(found.name), version, shown(found.reason or "")))
+        heads = ("solver", "version", "if it is missing")
+        show_table(out, "", heads, rows, heads)
         for kind, heuristics in own.items():
             if heuristics:
                 names = ", ".join(f"{one.name} ({one.package})" if one.package else one.name for one in heuristics)

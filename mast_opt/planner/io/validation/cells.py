@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from mast_opt.core.arrays import exact_column_sums
 from mast_opt.core.wording import did_you_mean
 from mast_opt.planner.io.faults import Faults, at, one_of
 from mast_opt.planner.io.raw_table import RawTable
@@ -183,7 +184,7 @@ class _Reader:
             high = self.good & self.filled & (found.values > column.maximum)
             self.refuse(high, f"{noun} of at most {_written(column.maximum, column)}")
         values = np.where(self.good, found.values, 0)
-        total = _total(values)
+        [total] = exact_column_sums(values[:, None])
         if total > LARGEST and not whole:
             expected = f"a total of at most {_written(LARGEST, column)}, so that sums fit in 64 bits"
             shown = f"a total of {float(total) / column.scale:g}"
@@ -229,8 +230,3 @@ def _written(value: float, column: Column) -> str:
     """A limit as it would be written in the file."""
     text: str = to_text(np.array([value], np.int64), column.scale)[0]
     return text
-
-
-def _total(values: Ints) -> int:
-    """The exact sum, beyond 64 bits too."""
-    return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())

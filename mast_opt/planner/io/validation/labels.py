@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from mast_opt.core.arrays import numbered
 from mast_opt.core.wording import did_you_mean
 from mast_opt.planner.io.faults import Faults, at
 from mast_opt.planner.io.raw_table import RawTable
@@ -91,7 +91,9 @@ def resolve(raw: RawTable, column: str, cells: Cells, labels: Labels, where: str
 
 def check_key(raw: RawTable, table: Table, columns: Mapping[str, Ints], usable: Bools, faults: Faults) -> None:
     """A fault for each row whose key an earlier row has. ``columns``: the key's columns, −1 for an empty cell."""
-    code = _one_number(list(columns.values()))[usable]
+    if not usable.any():
+        return
+    code = numbered([column[usable] for column in columns.values()])
     in_order = np.sort(code)
     if not (in_order[1:] == in_order[:-1]).any():
         return
@@ -108,17 +110,3 @@ def check_key(raw: RawTable, table: Table, columns: Mapping[str, Ints], usable: 
         f"each {' and '.join(table.key)} once",
         lambda n: f"; row {originals[n]} has it already",
     )
-
-
-def _one_number(columns: list[Ints]) -> NDArray[np.int64]:
-    """A number for each row, the same for rows that agree in all columns."""
-    code, size = np.zeros(len(columns[0]), np.int64), 1
-    for column in columns:
-        low = int(column.min(initial=0))
-        span = int(column.max(initial=0)) - low + 1
-        if size * span >= 2**62:
-            _, code = np.unique(code, return_inverse=True)
-            _, column = np.unique(column, return_inverse=True)
-            low, size, span = 0, len(code) + 1, len(code) + 1
-        code, size = code * span + (column - low), size * span
-    return code

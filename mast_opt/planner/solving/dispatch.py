@@ -24,15 +24,7 @@ from mast_opt.core.verdict import Verdict
 from mast_opt.planner.solving.auto_strategy import AUTO, EXACT, AutoParams
 from mast_opt.planner.solving.clock import Clock
 from mast_opt.planner.solving.cross_check import SHARE, check_second, cross_checked
-from mast_opt.planner.solving.last_pass import (
-    KEPT,
-    LONGEST_S,
-    NODES,
-    SLACK,
-    Settling,
-    most_allowed,
-    settling_of,
-)
+from mast_opt.planner.solving.last_pass import KEPT, SLACK, Settling, most_allowed, params_of_pass, settling_of
 from mast_opt.planner.solving.one_solver import log_begin, log_end, solved
 from mast_opt.planner.solving.portfolio import by_portfolio, portfolio_of
 from mast_opt.planner.solving.request import Request, check_request
@@ -187,14 +179,7 @@ def _settled(
     assert solution.verdict is not None
     assert solution.objective is not None
     most = most_allowed(solution.status, solution.objective, solution.bound, asked.gap)
-    limit_s = LONGEST_S if left_s is None else max(min(LONGEST_S, left_s), 0.01)
-    params = SolveParams(
-        time_limit_s=limit_s,
-        seed=asked.seed,
-        threads=asked.threads,
-        cancel=asked.cancel,
-        options=(("mip_max_nodes", NODES),),
-    )
+    params = params_of_pass(asked, left_s)
     plan, verdict, changed = settling.settled(solution.plan, solution.verdict, most, backends.get(EXACT), params)
     value = verdict.terms[solution.term] if solution.term else verdict.objective
     stages = tuple(

@@ -169,6 +169,13 @@ def settling_of(kind: Kind[Any, Any], problem: Problem[Any], near: object, freez
     return None
 
 
+def params_of_pass(asked: SolveParams, left_s: float | None) -> SolveParams:
+    """Parameters of the pass after a solve; ``left_s`` is None where the time is not limited."""
+    limit_s = LONGEST_S if left_s is None else max(min(LONGEST_S, left_s), 0.01)
+    nodes = (("mip_max_nodes", NODES),)
+    return SolveParams(limit_s, seed=asked.seed, threads=asked.threads, cancel=asked.cancel, options=nodes)
+
+
 def most_allowed(status: Status, objective: float, bound: float | None, gap: float) -> float:
     """The largest objective after the pass: a proof within the gap stays one, and nothing else grows by more than
     ``SLACK``, or the gap asked for where that is larger."""

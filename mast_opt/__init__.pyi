@@ -22,13 +22,11 @@ from .planner.analysis.scenario_files import (
     read_scenarios as read_scenarios,
 )
 from .planner.analysis.whatif import WhatIf as WhatIf, whatif as whatif
-from .planner.builders import (
-    DataPlacementBuilder as DataPlacementBuilder,
-    JobPlacementBuilder as JobPlacementBuilder,
-    ResourceAllocationBuilder as ResourceAllocationBuilder,
-    ServerAssignmentBuilder as ServerAssignmentBuilder,
-    TaskReassignmentBuilder as TaskReassignmentBuilder,
-)
+from .planner.builders.data_placement import DataPlacementBuilder as DataPlacementBuilder
+from .planner.builders.job_placement import JobPlacementBuilder as JobPlacementBuilder
+from .planner.builders.resource_allocation import ResourceAllocationBuilder as ResourceAllocationBuilder
+from .planner.builders.server_assignment import ServerAssignmentBuilder as ServerAssignmentBuilder
+from .planner.builders.task_reassignment import TaskReassignmentBuilder as TaskReassignmentBuilder
 from .core.errors import (
     BackendError as BackendError,
     BackendUnavailable as BackendUnavailable,
@@ -85,7 +83,7 @@ from .problems.kind.migration_plan import Order as Order
 from .live.loop.metrics import Metrics as Metrics
 from .problems.registry import generate as generate
 from .planner.report.answer_tables import to_tables as to_tables
-from .planner.report.html import write_report as write_report
+from .planner.report.html.write import write_report as write_report
 from .planner.report.plan_files import write_plan as write_plan
 from .live.reports.plots import (
     Figure as Figure,

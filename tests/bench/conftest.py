@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from mast_opt.planner.bench import Suite, read_suite
+from mast_opt.planner.bench.suites.suite import Suite
+from mast_opt.planner.bench.suites.toml_reader import read_suite
 
 SUITE = """
 title = "Two regions"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mast_opt.core.errors import SuiteError
-from mast_opt.planner.bench import read_suite
 from mast_opt.planner.bench.execution.subprocess_run import run_child
+from mast_opt.planner.bench.suites.toml_reader import read_suite
 from tests.bench.conftest import SUITE
 
 PACKAGE = {

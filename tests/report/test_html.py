@@ -16,11 +16,11 @@ import mast_opt
 from mast_opt.core.errors import PlanError
 from mast_opt.core.solve_result import Event
 from mast_opt.planner.io import read_events
-from mast_opt.planner.report.html import report, write_report
-from mast_opt.planner.report.html.content import convergence
+from mast_opt.planner.report.html.content import convergence, report
 from mast_opt.planner.report.html.page import page
 from mast_opt.planner.report.html.render import draw, fullest
 from mast_opt.planner.report.html.vega_specs import thinned
+from mast_opt.planner.report.html.write import write_report
 from mast_opt.problems.kind.presentation import Bars, Chart, Flows, HeatMap, Spans
 from mast_opt.problems.registry import kind_named, kind_names
 from tests.data_placement.workshop import PLAN, PROBLEM

@@ -88,7 +88,7 @@ def command(
             known: dict[str, Any] = {"fields": fields, "events": events, "notes": notes, "bound_checked": checked}
             write_workbook(instance, reading.plan, out, overrides=reading.overrides, **known)
         else:
-            from mast_opt.planner.report.html import write_report
+            from mast_opt.planner.report.html.write import write_report
 
             write_report(
                 problem,

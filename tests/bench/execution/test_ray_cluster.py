@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from mast_opt.cli import main
-from mast_opt.planner.bench import Trial
 from mast_opt.planner.bench.results.store import load
+from mast_opt.planner.bench.suites.suite import Trial
 from tests.platforms import needs
 
 HERE = """

@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 
 from mast_opt.core.solve_result import Event
-from mast_opt.planner.bench import Suite, read_suite
 from mast_opt.planner.bench.execution.runner import FinishedRun, execute, plan, warm
 from mast_opt.planner.bench.execution.subprocess_run import run_child
 from mast_opt.planner.bench.execution.worker import peak_memory_mb, thinned
 from mast_opt.planner.bench.results.store import append, load
 from mast_opt.planner.bench.suites.instances import Stored
-from mast_opt.planner.bench.suites.suite import Contestant, Trial
+from mast_opt.planner.bench.suites.suite import Contestant, Suite, Trial
+from mast_opt.planner.bench.suites.toml_reader import read_suite
 from mast_opt.problems.job_placement import JobPlacement
 
 pytestmark = pytest.mark.second_tier

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import InputError, UsageError
-from mast_opt.planner.bench import Suite
 from mast_opt.planner.bench.reporting.chapters import chapters_of
 from mast_opt.planner.bench.reporting.page import GENERATED, Chapter, overview, page, suite_page
 from mast_opt.planner.bench.reporting.plots import PLOTS, TITLES, draw
 from mast_opt.planner.bench.results import metrics as figures
 from mast_opt.planner.bench.results.store import append
+from mast_opt.planner.bench.suites.suite import Suite
 from tests.bench.conftest import result
 
 ROOT = Path(__file__).parents[3]

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from mast_opt.core.errors import InputError
-from mast_opt.planner.bench import Suite
 from mast_opt.planner.bench.results.store import append, key_of, latest, load, used_by
 from mast_opt.planner.bench.suites.instances import Stored
-from mast_opt.planner.bench.suites.suite import Contestant
+from mast_opt.planner.bench.suites.suite import Contestant, Suite
 from tests.bench.conftest import result
 
 VERSIONS = {"mast-opt": "0.1.0", "numpy": "2", "highs": "1.13"}

@@ -12,10 +12,10 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import SuiteError, UsageError
-from mast_opt.planner.bench import Suite, read_suite
 from mast_opt.planner.bench.results.store import used_by
 from mast_opt.planner.bench.suites.instances import Generated, Imported, Program, Stored
-from mast_opt.planner.bench.suites.toml_reader import FOLDER, suite_path
+from mast_opt.planner.bench.suites.suite import Suite
+from mast_opt.planner.bench.suites.toml_reader import FOLDER, read_suite, suite_path
 from mast_opt.problems.job_placement import JobPlacement
 from mast_opt.problems.kind.header import Objective
 from mast_opt.problems.registry import kind_names

@@ -21,7 +21,9 @@ from mast_opt.core.wording import counted, shown
 from mast_opt.problems.kind.problem import Problem
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console as Console
+else:
+    Console = object  # rich is loaded only where something is shown
 
 
 @dataclass(frozen=True)

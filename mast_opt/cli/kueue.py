@@ -11,14 +11,12 @@ from cyclopts import Group, Parameter
 from cyclopts.validators import Number
 
 from mast_opt.cli.exit_codes import Exit
-from mast_opt.cli.invocation import Answer, Run
+from mast_opt.cli.invocation import Answer, Console, Run
 from mast_opt.cli.options import named_values
 from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import counted, shown
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from mast_opt.live.hosts.kueue.api import LightkubeApi
     from mast_opt.live.hosts.kueue.nomination import DispatchParams
 

@@ -10,11 +10,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
-from mast_opt.cli.invocation import Answer, Run
+from mast_opt.cli.invocation import Answer, Console, Run
 from mast_opt.core.errors import InputError, UsageError
 from mast_opt.core.executor import PROCESSES, RAY
 from mast_opt.core.solve_result import Event
@@ -23,9 +23,6 @@ from mast_opt.live.simulation.sweep import Cell, CellResult, Row, csv_text, run_
 from mast_opt.live.simulation.traces.trace import JobTrace, read_trace
 from mast_opt.live.simulation.warm_up import warm_up_simulation
 from mast_opt.planner.io.atomic import check_writable, new_file
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 ValueT = TypeVar("ValueT")
 

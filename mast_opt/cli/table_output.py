@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from mast_opt.cli.exit_codes import Exit
-from mast_opt.cli.invocation import Answer, Run
+from mast_opt.cli.invocation import Answer, Console, Run
 from mast_opt.cli.options import check_force
 from mast_opt.problems.kind.presentation import Section
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 TableOut = Annotated[
     Path | None, Parameter(help="Write the answer to this .xlsx, .csv, .json or .md file; CSV has its main table.")

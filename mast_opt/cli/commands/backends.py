@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from mast_opt.cli.exit_codes import Exit
-from mast_opt.cli.invocation import Answer
+from mast_opt.cli.invocation import Answer, Console
 from mast_opt.cli.options import Json, TheRun
 from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import did_you_mean, shown
@@ -18,9 +18,6 @@ from mast_opt.planner.solving.solver_list import solvers
 from mast_opt.problems import backends
 from mast_opt.problems.registry import kinds
 from mast_opt.problems.search.params import Params, value_text
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 def command(

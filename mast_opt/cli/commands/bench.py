@@ -9,13 +9,11 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from mast_opt.cli.exit_codes import Exit
-from mast_opt.cli.invocation import Answer, Run
+from mast_opt.cli.invocation import Answer, Console, Run
 from mast_opt.cli.options import Json, TheRun, flag
 from mast_opt.core.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from mast_opt.planner.bench.execution.runner import FinishedRun, RunPlan
 
 RESULTS = Path("out/bench")

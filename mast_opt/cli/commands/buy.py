@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -12,7 +12,7 @@ from cyclopts.validators import Number
 from mast_opt.cli.commands.solve import exit_for
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
-from mast_opt.cli.invocation import Answer, Run
+from mast_opt.cli.invocation import Answer, Console, Run
 from mast_opt.cli.json_record import order_date_keys, purchase_keys
 from mast_opt.cli.options import Force, Instance, Json, SolveOptions, TheRun, gap_of, seconds_for
 from mast_opt.cli.table_output import TableOut, answered, check_table_output
@@ -23,9 +23,6 @@ from mast_opt.planner.analysis.purchases import buy
 from mast_opt.planner.io import check_plan_target, read, read_plan, write, write_plan
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
 from mast_opt.problems.kind.problem import Problem
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 @dataclass(frozen=True)

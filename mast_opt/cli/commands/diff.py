@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from mast_opt.cli.exit_codes import Exit
-from mast_opt.cli.invocation import Answer, Run
+from mast_opt.cli.invocation import Answer, Console, Run
 from mast_opt.cli.json_record import today_keys
 from mast_opt.cli.options import Force, Full, Json, TheRun
 from mast_opt.cli.table_output import TableOut, answered, check_table_output
@@ -21,8 +21,6 @@ from mast_opt.planner.io.plain_tables import is_run
 from mast_opt.planner.report.terminal.sections import TOP_ROWS
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from mast_opt.live.reports.comparison import RunDiff
     from mast_opt.live.simulation.run_folder import StoredRun
 

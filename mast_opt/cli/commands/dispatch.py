@@ -11,15 +11,13 @@ from cyclopts.validators import Number
 
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
-from mast_opt.cli.invocation import Answer
+from mast_opt.cli.invocation import Answer, Console
 from mast_opt.cli.kueue import KueueOptions, params_of
 from mast_opt.cli.options import Json, TheRun
 from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import counted, shown
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from mast_opt.live.hosts.kueue.dispatcher import Decision
 
 

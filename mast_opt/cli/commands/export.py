@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from mast_opt.cli.exit_codes import Exit
-from mast_opt.cli.invocation import Answer
+from mast_opt.cli.invocation import Answer, Console
 from mast_opt.cli.options import Force, Instance, Json, TheRun
 from mast_opt.planner.io import read, read_plan
 from mast_opt.planner.solving.export_files import PROGRAM_WRITERS, check_format, export, formulate, write_program
 from mast_opt.problems.mip import Mip
 from mast_opt.problems.registry import kind_of
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 def command(

@@ -5,23 +5,19 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 from shlex import join
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.help_text import entry
-from mast_opt.cli.invocation import Answer
+from mast_opt.cli.invocation import Answer, Console
 from mast_opt.cli.options import Force, Json, TheRun
 from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import did_you_mean
 from mast_opt.planner.io import write
 from mast_opt.problems.registry import generate, kind_named, kinds
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
 
 _OPTIONS = ("family", "seed", "format", "force", "json")
 

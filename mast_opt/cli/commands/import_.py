@@ -5,14 +5,14 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 from shlex import join
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.help_text import entry
-from mast_opt.cli.invocation import Answer
+from mast_opt.cli.invocation import Answer, Console
 from mast_opt.cli.options import Force, Json, TheRun
 from mast_opt.core.errors import UsageError
 from mast_opt.core.plugins import Extensions
@@ -23,9 +23,6 @@ from mast_opt.planner.importers import IMPORTERS as OF_PROBLEMS
 from mast_opt.planner.importers.base import Importer
 from mast_opt.planner.importers.notices import with_warnings
 from mast_opt.planner.io import write
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 def command(

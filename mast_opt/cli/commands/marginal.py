@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
-from mast_opt.cli.invocation import Answer
+from mast_opt.cli.invocation import Answer, Console
 from mast_opt.cli.json_record import marginal_keys
 from mast_opt.cli.options import Force, Full, Instance, Json, SolveOptions, TheRun, Threads, flag, gap_of
 from mast_opt.cli.table_output import TableOut, answered, check_table_output
@@ -19,9 +19,6 @@ from mast_opt.core.solve_result import Status
 from mast_opt.planner.analysis.marginal_values import DEFAULT_GAP, Marginals, marginal_values
 from mast_opt.planner.io import read, read_plan
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 @dataclass(frozen=True)

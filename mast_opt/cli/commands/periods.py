@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from mast_opt.cli.commands.solve import exit_for
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
-from mast_opt.cli.invocation import Answer
+from mast_opt.cli.invocation import Answer, Console
 from mast_opt.cli.json_record import period_keys
 from mast_opt.cli.options import Force, Instance, Json, SolveOptions, Strict, TheRun, flag
 from mast_opt.cli.table_output import TableOut, answered, check_table_output
@@ -22,9 +22,6 @@ from mast_opt.planner.analysis.periods import Period, Periods, plan_periods
 from mast_opt.planner.analysis.scenario_files import check_scenarios, read_periods, scenario_warnings
 from mast_opt.planner.io import validate, write, write_plan
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 def command(

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from mast_opt.cli.app import COMMANDS
 from mast_opt.cli.exit_codes import Exit
-from mast_opt.cli.invocation import Answer
+from mast_opt.cli.invocation import Answer, Console
 from mast_opt.cli.options import Json, TheRun
 from mast_opt.live.simulation.run import ENGINE_POLICIES
 from mast_opt.live.simulation.traces.importers import TRACE_IMPORTERS
@@ -16,9 +15,6 @@ from mast_opt.planner.importers import IMPORTERS
 from mast_opt.problems import plugin_heuristics
 from mast_opt.problems.backends import BACKENDS
 from mast_opt.problems.registry import KINDS
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 def command(*, json: Json = False, run: TheRun) -> Answer:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from mast_opt.cli.bound_check import Proof, check_bound, objective_meant, text_in, wrong_claims
 from mast_opt.cli.commands.solve import check_not_input
 from mast_opt.cli.exit_codes import Exit
-from mast_opt.cli.invocation import Answer, Run
+from mast_opt.cli.invocation import Answer, Console, Run
 from mast_opt.cli.json_record import verdict_keys
 from mast_opt.cli.options import Force, Json, TheRun
 from mast_opt.core.errors import UsageError
@@ -20,9 +20,6 @@ from mast_opt.planner.io.atomic import check_free
 from mast_opt.planner.solving import verify
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import kind_of
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 CLAIMED = ("bound", "gap", "status", "stages")
 """Claims of ``plan.toml`` that no verifier can see in the plan."""

@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from shlex import join
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
-from mast_opt.cli.invocation import Answer, Run
+from mast_opt.cli.invocation import Answer, Console, Run
 from mast_opt.cli.kueue import advise_folder
 from mast_opt.cli.options import Force, Json, TheRun, check_force, named_values
 from mast_opt.cli.sweep import compile_for, grid_of, sweep
@@ -28,9 +28,6 @@ from mast_opt.live.simulation.sweep import Window, cells_of
 from mast_opt.live.simulation.traces.trace import read_trace
 from mast_opt.live.simulation.variants import variant
 from mast_opt.planner.io.atomic import check_writable
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 def command(

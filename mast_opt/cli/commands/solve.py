@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -15,7 +15,7 @@ from cyclopts.validators import Number
 from mast_opt.cli.advice import next_step
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
-from mast_opt.cli.invocation import Answer, Run
+from mast_opt.cli.invocation import Answer, Console, Run
 from mast_opt.cli.json_record import goal_keys, limit_keys, solution_keys, today_keys
 from mast_opt.cli.options import (
     BlockRayOption,
@@ -52,9 +52,6 @@ from mast_opt.planner.solving.dispatch import stated_goal
 from mast_opt.problems.kind.overrides import Overrides
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import kind_of
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 OptionValue = str | int | float | bool
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from mast_opt.cli.exit_codes import Exit
-from mast_opt.cli.invocation import Answer
+from mast_opt.cli.invocation import Answer, Console
 from mast_opt.cli.options import Force, Full, Instance, Json, TheRun
 from mast_opt.cli.table_output import TableOut, answered, check_table_output
 from mast_opt.core.errors import UsageError
@@ -19,9 +19,6 @@ from mast_opt.planner.analysis.migration_plan import steps
 from mast_opt.planner.analysis.plan_diff import first_changes
 from mast_opt.planner.io import check_plan_target, read, read_plan, write_plan
 from mast_opt.planner.solving import verify
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 def command(

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 from shlex import join
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from mast_opt.cli.exit_codes import Exit
-from mast_opt.cli.invocation import Answer
+from mast_opt.cli.invocation import Answer, Console
 from mast_opt.cli.options import Force, Json, TheRun
 from mast_opt.planner.io import write_template
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 def command(

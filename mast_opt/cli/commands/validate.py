@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mast_opt.cli.exit_codes import Exit
-from mast_opt.cli.invocation import Answer, Run
+from mast_opt.cli.invocation import Answer, Console, Run
 from mast_opt.cli.json_record import today_keys
 from mast_opt.cli.options import Instance, Json, Strict, TheRun
 from mast_opt.core.input_warning import InputWarning
@@ -16,8 +16,6 @@ from mast_opt.planner.io.plain_tables import JOB_TRACE, is_of_kind
 from mast_opt.problems.job_placement.units import WHOLE
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from mast_opt.live.simulation.traces.trace import JobTrace
 
 DAY_MS = 86_400_000

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from mast_opt.cli.bound_check import check_bound, number_in, objective_meant, text_in, wrong_claims
 from mast_opt.cli.exit_codes import Exit
-from mast_opt.cli.invocation import Answer
+from mast_opt.cli.invocation import Answer, Console
 from mast_opt.cli.json_record import limit_keys, verdict_keys, violation_keys
 from mast_opt.cli.options import Full, Instance, Json, TheRun
 from mast_opt.core.solve_result import Status, relative_gap
@@ -18,9 +18,6 @@ from mast_opt.core.wording import counted
 from mast_opt.planner.io import read, read_certificate, read_plan_of
 from mast_opt.planner.solving import verify
 from mast_opt.problems.registry import kind_of
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 def _figures(fields: Mapping[str, Any], bound_checked: bool | None) -> str:

@@ -5,18 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
-from mast_opt.cli.invocation import Answer, Run
+from mast_opt.cli.invocation import Answer, Console, Run
 from mast_opt.cli.options import Json, TheRun
 from mast_opt.planner.solving import warm_up
 from mast_opt.problems.registry import kind_named
 from mast_opt.problems.registry import kinds as every_kind
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 SIMULATION = "simulation"
 """Name of the simulation, which is no kind of problem but compiled too."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -13,7 +13,7 @@ from cyclopts.validators import Number
 from mast_opt.cli.commands.solve import exit_for
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
-from mast_opt.cli.invocation import Answer
+from mast_opt.cli.invocation import Answer, Console
 from mast_opt.cli.json_record import violation_keys, whatif_keys
 from mast_opt.cli.options import (
     Force,
@@ -42,9 +42,6 @@ from mast_opt.planner.analysis.whatif import WhatIf, whatif
 from mast_opt.planner.io import check_plan_target, read_plan_of, validate, write_plan
 from mast_opt.planner.solving import verify
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any, get_args
 from cyclopts import Parameter
 
 from mast_opt.cli.app import COMMANDS
+from mast_opt.cli.kueue import KueueOptions
 from mast_opt.live.simulation.run import ENGINE_POLICIES
 from mast_opt.live.simulation.slow_runs import DataRunParams, ServersRunParams
 from mast_opt.live.simulation.traces.schema import SCHEMA
@@ -29,6 +30,7 @@ def _values() -> Iterator[tuple[str, object]]:
         yield from _fields(policy.params, "")
     yield from _fields(DataRunParams, "slow.data.")
     yield from _fields(ServersRunParams, "slow.servers.")
+    yield from _fields(KueueOptions, "--")
     for command in COMMANDS:
         module = import_module(
             f"mast_opt.cli.commands.{ {'import': 'import_'}.get(command, command.replace('-', '_')) }"

@@ -393,7 +393,7 @@ def order_date_sections(answer: PurchasesInTime[Any]) -> tuple[Section, ...]:
 
 
 def region_risk_section(answer: Risk) -> Section:
-    """What is lost with each region."""
+    """Region → what is lost with it."""
     note = "Lost: data of which no replica is elsewhere, and the workloads that read it."
     if not answer.complete:
         note += " Where work runs today is known in part only; the columns of running work count that part."

@@ -149,8 +149,10 @@ def test_json_tables(tmp_path: Path) -> None:
     path = tmp_path / "toy.json"
     path.write_text(json.dumps(content))
     assert places(path) == [
+        ("toy.json: sites", 2, "storage_tb", "['1']"),
         ("toy.json: sites", None, "headroom", "1 cells"),
-        ("toy.json: items", 2, "item", "?"),
+        ("toy.json: items", 2, "item", "'\\ud800'"),
+        ("toy.json: items", 2, "item", ""),
         ("toy.json: items", 2, "size_tb", ""),
         ("toy.json: items", 2, "memory_gb", ""),
         ("toy.json: items", 2, "tier", ""),

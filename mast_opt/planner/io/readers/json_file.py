@@ -60,7 +60,10 @@ class JsonSource(MemorySource):
                 shown = f"{len(heads):,} keys in {len(table):,} rows"
                 self._faults.add(file, f"the same keys in each row, {MOST_COLUMNS:,} at most", value=shown)
                 return None
-        elif isinstance(table, dict) and len(table) > MOST_COLUMNS:
+        elif not isinstance(table, dict):
+            self._faults.add(file, self.expected, value=table)
+            return None
+        elif len(table) > MOST_COLUMNS:
             self._faults.add(file, f"at most {MOST_COLUMNS:,} columns", value=f"{len(table):,} columns")
             return None
         return super()._columns(file, table)

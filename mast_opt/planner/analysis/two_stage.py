@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Any, Generic
 
 import numpy as np
@@ -93,11 +94,9 @@ def extensive(mips: Sequence[Mip], shared: Sequence[IntArray], alive: Sequence[n
     ]
     matrix = csr_array(block_array([[piece] for piece in pieces]))
     matrix.sort_indices()
-    start = 0
-    rows: list[Block] = []
-    for position, mip in enumerate(mips):
-        rows.append(_numbered(f"scenario_{position}", start, len(mip.row_lower)))
-        start += len(mip.row_lower)
+    sizes = [len(mip.row_lower) for mip in mips]
+    starts = accumulate(sizes, initial=0)
+    rows = [_numbered(f"scenario_{at}", start, size) for at, (start, size) in enumerate(zip(starts, sizes))]
     first = mips[0]
     return Extensive(
         replace(

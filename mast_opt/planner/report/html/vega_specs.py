@@ -37,8 +37,8 @@ def value_text(value: float | None, scale: Scale) -> str:
 def heat_map(chart: HeatMap, values: Sequence[Values], width: int) -> Spec:
     """One side of a heat map: a cell for each row and column, with its number in it."""
     rows, columns = chart.rows, chart.columns
-    axis = label_axis(rows, width)
-    cell = (width - axis["minExtent"]) / max(len(columns), 1)
+    down = _names("row", rows, width)
+    cell = (width - down["axis"]["minExtent"]) / max(len(columns), 1)
     upright = all(text_width(name, 12) + 6 < cell for name in columns)
     cells = []
     for row, cells_of_row in zip(rows, values, strict=True):
@@ -57,7 +57,6 @@ def heat_map(chart: HeatMap, values: Sequence[Values], width: int) -> Spec:
             )
     along: Spec = {"field": "column", "type": "nominal", "sort": None, "title": None}
     along["axis"] = {"orient": "top", "labelAngle": 0 if upright else -40, "labelLimit": 130, "labelOverlap": False}
-    down: Spec = {"field": "row", "type": "nominal", "sort": None, "title": None, "axis": axis}
     marks: list[Spec] = [
         {
             "mark": {"type": "rect", "cornerRadius": 3, "stroke": color("card"), "strokeWidth": 2},
@@ -100,13 +99,7 @@ def bars(chart: Bars, width: int) -> Spec:
     along["axis"] = {"format": "%" if chart.scale is Scale.FILL else ",~r", "tickCount": ticks}
     encoding = {
         "x": along,
-        "y": {
-            "field": "category",
-            "type": "nominal",
-            "sort": None,
-            "title": None,
-            "axis": label_axis(categories, width),
-        },
+        "y": _names("category", categories, width),
         "yOffset": {"field": "series", "sort": names},
     }
     number: Spec = {"type": "text", "align": "left", "dx": 4, "fontSize": 10, "aria": False}
@@ -154,13 +147,7 @@ def spans(chart: Spans, width: int) -> Spec:
             "scale": {"domain": [1, max(last, 2)], "nice": False},
         },
         "x2": {"field": "end"},
-        "y": {
-            "field": "row",
-            "type": "nominal",
-            "sort": None,
-            "title": None,
-            "axis": label_axis([name for name, _ in chart.rows], width),
-        },
+        "y": _names("row", [name for name, _ in chart.rows], width),
         "fill": _own("fill"),
         "description": {"field": "words"},
     }
@@ -214,6 +201,11 @@ def thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """Some of many points, evenly, the first and the last among them."""
     step = -(-len(points) // MOST_POINTS)
     return [*points[::step], *([points[-1]] if (len(points) - 1) % step else [])]
+
+
+def _names(field: str, names: Sequence[str], width: int) -> Spec:
+    """An upright axis of names, in their order."""
+    return {"field": field, "type": "nominal", "sort": None, "title": None, "axis": label_axis(names, width)}
 
 
 def label_axis(names: Sequence[str], width: int) -> Spec:

@@ -85,9 +85,10 @@ def read_suite(path: Path, data: Path | None = None) -> Suite:
     except (OSError, ValueError, RecursionError) as error:
         faults.add(path.name, f"a TOML file that can be read ({error})")
         raise SuiteError(faults.found) from error
-    check_shapes(path.name, stated, faults)
-    if faults:
-        raise SuiteError(faults.found)
+    wrong = Faults()
+    check_shapes(path.name, stated, faults, wrong)
+    if wrong:
+        raise SuiteError(wrong.found)
     suite = _Reader(path, stated, data, faults).suite()
     if faults:
         raise SuiteError(faults.found)

@@ -92,18 +92,18 @@ ISSUE = dict.fromkeys(("words", "contestant", "entry"), TEXT)
 REFERENCE = dict.fromkeys(("file", "column", "best", "bound"), TEXT)
 
 
-def check_shapes(file: str, stated: Mapping[str, Any], faults: Faults) -> None:
+def check_shapes(file: str, stated: Mapping[str, Any], unknown: Faults, wrong: Faults) -> None:
     """Note every key that suites do not have, and every value that is not of the shape that its key asks for."""
     for where, given, shapes in _parts(file, stated):
         if not isinstance(given, Mapping):
-            faults.add(where, "a table", value=given)
+            wrong.add(where, "a table", value=given)
             continue
         for key, value in given.items():
             if key not in shapes:
                 hint = did_you_mean(key, shapes) or f"; the keys are: {', '.join(sorted(shapes))}"
-                faults.add(where, f"a key that suites have{hint}", value=key)
+                unknown.add(where, f"a key that suites have{hint}", value=key)
             elif not shapes[key][0](value):
-                faults.add(f"{where}: {key}", shapes[key][1], value=value)
+                wrong.add(f"{where}: {key}", shapes[key][1], value=value)
 
 
 def _parts(file: str, stated: Mapping[str, Any]) -> Iterator[tuple[str, Any, Mapping[str, Shape]]]:

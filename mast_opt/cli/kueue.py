@@ -12,7 +12,7 @@ from cyclopts.validators import Number
 
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer, Console, Run
-from mast_opt.cli.options import named_values
+from mast_opt.cli.options import above, named_values, repeated
 from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import counted, shown
 
@@ -36,15 +36,9 @@ class KueueOptions:
 
     kubeconfig: Annotated[Path | None, Parameter(help="File of all contexts; unless given, as for kubectl.")] = None
     manager: Annotated[str | None, Parameter(help="Context of the manager; the current one unless given.")] = None
-    worker: Annotated[
-        list[str] | None,
-        Parameter(help="NAME=CONTEXT: a cluster of MultiKueueConfig, and its context. Repeatable.", negative=()),
-    ] = None
+    worker: Annotated[list[str] | None, repeated("NAME=CONTEXT: a cluster of MultiKueueConfig and its context.")] = None
     replicas: Annotated[Path | None, Parameter(help="CSV dataset,cluster: where data is.")] = None
-    round: Annotated[
-        float,
-        Parameter(help="Seconds after which one cluster more is nominated for a workload.", validator=Number(gt=0)),
-    ] = 300.0
+    round: Annotated[float, above(0, "Seconds after which one cluster more is nominated for a workload.")] = 300.0
     most: Annotated[
         int, Parameter(help="Clusters that a workload is nominated for at once.", validator=Number(gte=1, lte=20))
     ] = 3

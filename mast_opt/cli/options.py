@@ -33,6 +33,21 @@ def flag(words: str) -> Parameter:
     return Parameter(help=words, negative=(), show_default=False)
 
 
+def repeated(words: str) -> Parameter:
+    """An option that may be given several times."""
+    return Parameter(help=f"{words} Repeatable.", negative=())
+
+
+def at_least(least: float, words: str) -> Parameter:
+    """An option for a number with a least value."""
+    return Parameter(help=words, validator=Number(gte=least))
+
+
+def above(limit: float, words: str) -> Parameter:
+    """An option for a number above a limit."""
+    return Parameter(help=words, validator=Number(gt=limit))
+
+
 Instance = Annotated[Path, Parameter(help="The instance: a folder of tables, an .xlsx or a .json file.")]
 Json = Annotated[bool, flag("Print one JSON object on stdout and nothing else.")]
 Full = Annotated[bool, flag("Show every row of long tables.")]
@@ -55,18 +70,10 @@ BlockRayOption = Annotated[
 Force = Annotated[bool, flag("Overwrite an existing output of the same type.")]
 Strict = Annotated[bool, flag("Treat warnings about the input as errors (exit code 2).")]
 Param = Annotated[
-    list[str] | None,
-    Parameter(
-        help="NAME=VALUE: a parameter of a heuristic; 'mast-opt backends SOLVER' lists them. Repeatable.",
-        negative=(),
-    ),
+    list[str] | None, repeated("NAME=VALUE: a parameter of a heuristic; 'mast-opt backends SOLVER' lists them.")
 ]
 Weight = Annotated[
-    list[str] | None,
-    Parameter(
-        help="TERM=VALUE: another weight for a term of the objective than the instance states. Repeatable.",
-        negative=(),
-    ),
+    list[str] | None, repeated("TERM=VALUE: another weight for a term of the objective than the instance states.")
 ]
 Order = Annotated[
     str | None,
@@ -74,10 +81,7 @@ Order = Annotated[
 ]
 LimitOption = Annotated[
     list[str] | None,
-    Parameter(
-        help="NAME=VALUE: the most that a whole plan may have, such as copied_tb=12; NAME=none: no limit. Repeatable.",
-        negative=(),
-    ),
+    repeated("NAME=VALUE: the most that a whole plan may have, such as copied_tb=12; NAME=none: no limit."),
 ]
 ParamFile = Annotated[Path | None, Parameter(help="A TOML file of such parameters; --param wins over it.")]
 BLOCK_WORKERS, BLOCK_RAY = "blocks.workers", "blocks.ray"
@@ -222,17 +226,7 @@ def _rows(path: Path) -> list[tuple[str, str]]:
     return [(what, name) for what, name in rows[1:]]
 
 
-def seconds_for(words: str) -> Parameter:
-    """The option ``--time-limit``: what the seconds are for, in words."""
-    return Parameter(help=words, validator=Number(gt=0))
-
-
-def gap_of(words: str) -> Parameter:
-    """The option ``--gap``: what is within it, in words."""
-    return Parameter(help=words, validator=Number(gte=0))
-
-
-Threads = Parameter(help="Of each solve; left to the solver unless stated.", validator=Number(gte=1))
+Threads = at_least(1, "Of each solve; left to the solver unless stated.")
 
 
 @Parameter(name="*")
@@ -240,7 +234,7 @@ Threads = Parameter(help="Of each solve; left to the solver unless stated.", val
 class TimeOptions:
     """Options of a command that answers a question by solves; a subclass states those that differ in one command."""
 
-    time_limit: Annotated[float | None, seconds_for("Seconds for each solve.")] = None
+    time_limit: Annotated[float | None, above(0, "Seconds for each solve.")] = None
     threads: Annotated[int | None, Threads] = None
 
     def keywords(self, cancel: threading.Event) -> TimeLimits:
@@ -253,8 +247,8 @@ class TimeOptions:
 class SolveOptions(TimeOptions):
     """Options of a command that hands an instance to a solver."""
 
-    gap: Annotated[float, gap_of("Relative gap of each solve.")] = 1e-4
-    seed: Annotated[int, Parameter(help="Seed for all random choices.", validator=Number(gte=0))] = 0
+    gap: Annotated[float, at_least(0, "Relative gap of each solve.")] = 1e-4
+    seed: Annotated[int, at_least(0, "Seed for all random choices.")] = 0
 
     def keywords(self, cancel: threading.Event) -> SolveLimits:
         """Keywords for a function that solves."""

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer, Console, Run
-from mast_opt.cli.options import Json, TheRun, flag
+from mast_opt.cli.options import Json, TheRun, at_least, flag
 from mast_opt.core.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -38,9 +37,7 @@ def command(
         bool, flag("Let a strictly better verified plan replace the best known one next to its instance.")
     ] = False,
     ray: Annotated[str | None, Parameter(help="Spread the runs over the Ray cluster at this address (auto).")] = None,
-    patience: Annotated[
-        float, Parameter(help="Seconds beyond twice its limit after which a run is killed.", validator=Number(gte=0))
-    ] = PATIENCE_S,
+    patience: Annotated[float, at_least(0, "Seconds beyond twice its limit after which a run is killed.")] = PATIENCE_S,
     json: Json = False,
     run: TheRun,
 ) -> Answer:

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 
 from mast_opt.cli.commands.solve import exit_for
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Console, Run
 from mast_opt.cli.json_record import order_date_keys, purchase_keys
-from mast_opt.cli.options import Force, Instance, Json, SolveOptions, TheRun, gap_of, seconds_for
+from mast_opt.cli.options import Force, Instance, Json, SolveOptions, TheRun, above, at_least
 from mast_opt.cli.table_output import TableOut, answered, check_table_output
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
@@ -27,24 +26,18 @@ from mast_opt.problems.kind.problem import Problem
 
 @dataclass(frozen=True)
 class _Limits(SolveOptions):
-    time_limit: Annotated[float | None, seconds_for("Seconds for all solves.")] = None
-    gap: Annotated[float, gap_of("Relative gap of the price.")] = 1e-4
+    time_limit: Annotated[float | None, above(0, "Seconds for all solves.")] = None
+    gap: Annotated[float, at_least(0, "Relative gap of the price.")] = 1e-4
 
 
 def command(
     path: Instance,
     /,
     *,
-    target: Annotated[
-        float, Parameter(help="Most demand over supply, in every region and GPU type.", validator=Number(gt=0))
-    ] = 1.0,
-    tier: Annotated[
-        int | None, Parameter(help="Only work up to this tier counts; all unless given.", validator=Number(gte=0))
-    ] = None,
-    budget: Annotated[float | None, Parameter(help="The most to spend, USD.", validator=Number(gte=0))] = None,
-    within: Annotated[
-        int | None, Parameter(help="Only what can be used after so many days.", validator=Number(gte=0))
-    ] = None,
+    target: Annotated[float, above(0, "Most demand over supply, in every region and GPU type.")] = 1.0,
+    tier: Annotated[int | None, at_least(0, "Only work up to this tier counts; all unless given.")] = None,
+    budget: Annotated[float | None, at_least(0, "The most to spend, USD.")] = None,
+    within: Annotated[int | None, at_least(0, "Only what can be used after so many days.")] = None,
     plan: Annotated[Path | None, Parameter(help="A plan to begin from.")] = None,
     periods: Annotated[
         Path | None,

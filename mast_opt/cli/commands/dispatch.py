@@ -7,13 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Console
 from mast_opt.cli.kueue import KueueOptions, params_of
-from mast_opt.cli.options import Json, TheRun
+from mast_opt.cli.options import Json, TheRun, above
 from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import counted, shown
 
@@ -25,9 +24,7 @@ def command(
     *,
     kueue: KueueOptions = KueueOptions(),
     once: Annotated[bool, Parameter(help="Take one turn and print it.", negative=())] = False,
-    every: Annotated[
-        float, Parameter(help="Seconds between two turns in which nothing changes.", validator=Number(gt=0))
-    ] = 5.0,
+    every: Annotated[float, above(0, "Seconds between two turns in which nothing changes.")] = 5.0,
     json: Json = False,
     run: TheRun,
 ) -> Answer:

@@ -9,7 +9,6 @@ from shlex import join
 from typing import Annotated, Any
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
@@ -24,11 +23,13 @@ from mast_opt.cli.options import (
     TheRun,
     Threads,
     TimeOptions,
+    above,
+    at_least,
     check_force,
     listed,
     numbers_by_name,
     overrides_given,
-    seconds_for,
+    repeated,
 )
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
@@ -49,7 +50,7 @@ def _about(noun: str) -> Parameter:
 
 @dataclass(frozen=True)
 class _Limits(TimeOptions):
-    time_limit: Annotated[float | None, seconds_for("Seconds for the conflict and the repairs.")] = None
+    time_limit: Annotated[float | None, above(0, "Seconds for the conflict and the repairs.")] = None
     threads: Annotated[int | None, Threads] = 1
 
 
@@ -70,13 +71,9 @@ def command(  # noqa: C901 - one branch for each sort of question
     solver: Annotated[str, Parameter(help="A MIP solver that 'mast-opt backends' lists.")] = DEFAULT_SOLVER,
     limits: _Limits = _Limits(),
     price: Annotated[
-        list[str] | None,
-        Parameter(
-            negative=(),
-            help="LIMIT=FACTOR: make repairs of one kind of limit more expensive, or inf: never. Repeatable.",
-        ),
+        list[str] | None, repeated("LIMIT=FACTOR: make repairs of one kind of limit more expensive, or inf: never.")
     ] = None,
-    alternatives: Annotated[int, Parameter(help="How many repairs to look for.", validator=Number(gte=0))] = 3,
+    alternatives: Annotated[int, at_least(0, "How many repairs to look for.")] = 3,
     out: Annotated[
         Path | None, Parameter(help="Write the instance with the cheapest repair: a folder, .xlsx or .json.")
     ] = None,

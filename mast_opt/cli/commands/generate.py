@@ -8,12 +8,11 @@ from shlex import join
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.help_text import entry
 from mast_opt.cli.invocation import Answer, Console
-from mast_opt.cli.options import Force, Json, TheRun
+from mast_opt.cli.options import Force, Json, TheRun, at_least
 from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import did_you_mean
 from mast_opt.planner.io import write
@@ -28,7 +27,7 @@ def command(
     /,
     *,
     family: Annotated[str | None, Parameter(help="See below; the first one unless given.")] = None,
-    seed: Annotated[int, Parameter(help="Of every random draw.", validator=Number(gte=0))] = 0,
+    seed: Annotated[int, at_least(0, "Of every random draw.")] = 0,
     format: Annotated[Literal["csv", "parquet"] | None, Parameter(help="Of the tables in a folder.")] = None,
     force: Force = False,
     json: Json = False,

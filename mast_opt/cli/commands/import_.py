@@ -8,12 +8,11 @@ from shlex import join
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.help_text import entry
 from mast_opt.cli.invocation import Answer, Console
-from mast_opt.cli.options import Force, Json, TheRun
+from mast_opt.cli.options import Force, Json, TheRun, at_least
 from mast_opt.core.errors import UsageError
 from mast_opt.core.plugins import Extensions
 from mast_opt.live.simulation.traces.importers import TRACE_IMPORTERS
@@ -29,7 +28,7 @@ def command(
     importer: Annotated[str, Parameter(help="Which importer; see below.")],
     /,
     *paths: Annotated[Path, Parameter(help="Its inputs in order, then where to: a new folder, an .xlsx or a .json.")],
-    seed: Annotated[int, Parameter(help="Of everything that the data lack.", validator=Number(gte=0))] = 0,
+    seed: Annotated[int, at_least(0, "Of everything that the data lack.")] = 0,
     format: Annotated[Literal["csv", "parquet"] | None, Parameter(help="Of the tables in a folder.")] = None,
     force: Force = False,
     json: Json = False,

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Console
 from mast_opt.cli.json_record import marginal_keys
-from mast_opt.cli.options import Force, Full, Instance, Json, SolveOptions, TheRun, Threads, flag, gap_of
+from mast_opt.cli.options import Force, Full, Instance, Json, SolveOptions, TheRun, Threads, at_least, flag, repeated
 from mast_opt.cli.table_output import TableOut, answered, check_table_output
 from mast_opt.core.solve_result import Status
 from mast_opt.planner.analysis.marginal_values import DEFAULT_GAP, Marginals, marginal_values
@@ -23,7 +22,7 @@ from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
 
 @dataclass(frozen=True)
 class _Limits(SolveOptions):
-    gap: Annotated[float, gap_of("Relative gap of the solve for a plan, and of each with --free.")] = DEFAULT_GAP
+    gap: Annotated[float, at_least(0, "Relative gap of the solve for a plan, and of each with --free.")] = DEFAULT_GAP
     threads: Annotated[int | None, Threads] = 1
 
 
@@ -32,14 +31,12 @@ def command(
     /,
     *,
     plan: Annotated[Path | None, Parameter(help="The plan to begin from; solved for unless given.")] = None,
-    resource: Annotated[
-        list[str] | None, Parameter(negative=(), help="storage, cpu, gpus, …: only these. Repeatable.")
-    ] = None,
-    units: Annotated[int, Parameter(help="How many to add at once.", validator=Number(gte=1))] = 1,
+    resource: Annotated[list[str] | None, repeated("storage, cpu, gpus, …: only these.")] = None,
+    units: Annotated[int, at_least(1, "How many to add at once.")] = 1,
     free: Annotated[bool, flag("Decide everything again instead of fixing the plan's integer decisions.")] = False,
     solver: Annotated[str, Parameter(help="A MIP solver; with --free any solver of the kind.")] = DEFAULT_SOLVER,
     limits: _Limits = _Limits(),
-    jobs: Annotated[int, Parameter(help="Solves at the same time.", validator=Number(gte=1))] = 1,
+    jobs: Annotated[int, at_least(1, "Solves at the same time.")] = 1,
     out: TableOut = None,
     force: Force = False,
     full: Full = False,

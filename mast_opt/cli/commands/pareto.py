@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
@@ -24,11 +23,12 @@ from mast_opt.cli.options import (
     TheRun,
     Weight,
     WorkersOption,
-    gap_of,
+    above,
+    at_least,
     numbers_by_name,
     overrides_given,
     params_given,
-    seconds_for,
+    repeated,
 )
 from mast_opt.cli.table_output import TableOut, answered, check_table_output
 from mast_opt.core.solve_result import Status
@@ -40,8 +40,8 @@ from mast_opt.problems.registry import kind_of
 
 @dataclass(frozen=True)
 class _Limits(SolveOptions):
-    time_limit: Annotated[float | None, seconds_for("Seconds for all points together.")] = None
-    gap: Annotated[float, gap_of("Relative gap that counts as proven.")] = 1e-3
+    time_limit: Annotated[float | None, above(0, "Seconds for all points together.")] = None
+    gap: Annotated[float, at_least(0, "Relative gap that counts as proven.")] = 1e-3
 
 
 def command(
@@ -49,16 +49,13 @@ def command(
     /,
     *,
     terms: Annotated[str, Parameter(help="Two terms of the objective: storage,peak.")],
-    points: Annotated[int, Parameter(help="How many points to look for.", validator=Number(gte=2))] = 7,
-    keep: Annotated[
-        list[str] | None,
-        Parameter(negative=(), help="TERM=VALUE: no plan with more of another term. Repeatable."),
-    ] = None,
+    points: Annotated[int, at_least(2, "How many points to look for.")] = 7,
+    keep: Annotated[list[str] | None, repeated("TERM=VALUE: no plan with more of another term.")] = None,
     weight: Weight = None,
     limit: LimitOption = None,
     solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = DEFAULT_SOLVER,
     limits: _Limits = _Limits(),
-    jobs: Annotated[int, Parameter(help="Points solved at the same time.", validator=Number(gte=1))] = 1,
+    jobs: Annotated[int, at_least(1, "Points solved at the same time.")] = 1,
     workers: WorkersOption = "threads",
     ray: RayOption = None,
     formulation: Annotated[str, Parameter(help="How the problem is stated to a MIP solver.")] = "base",

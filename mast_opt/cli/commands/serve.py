@@ -20,7 +20,7 @@ from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Run
 from mast_opt.cli.kueue import KueueOptions, params_of
-from mast_opt.cli.options import Json, TheRun
+from mast_opt.cli.options import Json, TheRun, above, at_least, repeated
 from mast_opt.core.errors import BackendUnavailable, UsageError
 from mast_opt.core.wording import shown
 
@@ -72,10 +72,7 @@ def command(
             negative=(),
         ),
     ] = False,
-    host_name: Annotated[
-        list[str] | None,
-        Parameter(help="Name under which the service is reached from elsewhere. Repeatable.", negative=()),
-    ] = None,
+    host_name: Annotated[list[str] | None, repeated("Name under which the service is reached from elsewhere.")] = None,
     access_log: Annotated[
         Path | None,
         Parameter(help="File of requests and who made them; access.jsonl in the folder of the log unless given."),
@@ -92,10 +89,7 @@ def command(
         Path | None, Parameter(help="Folder of solves and their plans; plans in the folder of the log unless given.")
     ] = None,
     rate: Annotated[
-        float,
-        Parameter(
-            help="Requests a second of one client in the long run; twice as many at once.", validator=Number(gt=0)
-        ),
+        float, above(0, "Requests a second of one client in the long run; twice as many at once.")
     ] = 5000.0,
     kueue: KueueOptions = KueueOptions(),
     priorities: Annotated[
@@ -103,11 +97,7 @@ def command(
         Parameter(help="Kueue: N,N,…: the least priority of each tier but the last, the most important tier first."),
     ] = None,
     keep_days: Annotated[
-        float,
-        Parameter(
-            help="Days after which events that no snapshot needs are deleted; 0 keeps all of them.",
-            validator=Number(gte=0),
-        ),
+        float, at_least(0, "Days after which events that no snapshot needs are deleted; 0 keeps all of them.")
     ] = 0.0,
     lease: Annotated[
         float,

@@ -9,13 +9,12 @@ from shlex import join
 from typing import Annotated
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Console, Run
 from mast_opt.cli.kueue import advise_folder
-from mast_opt.cli.options import Force, Json, TheRun, check_force, named_values
+from mast_opt.cli.options import Force, Json, TheRun, at_least, check_force, named_values, repeated
 from mast_opt.cli.sweep import compile_for, grid_of, sweep
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Event
@@ -40,14 +39,11 @@ def command(
     kueue: Annotated[
         Path | None, Parameter(help="Instead of a trace: a folder with YAML of Kueue's objects; who starts where now.")
     ] = None,
-    param: Annotated[
-        list[str] | None,
-        Parameter(help="NAME=VALUE: a parameter of the policy or of a slow path. Repeatable.", negative=()),
-    ] = None,
+    param: Annotated[list[str] | None, repeated("NAME=VALUE: a parameter of the policy or of a slow path.")] = None,
     slow: Annotated[
         str | None, Parameter(help="Slow paths, separated by commas: data (copies replicas), servers (moves servers).")
     ] = None,
-    until: Annotated[float | None, Parameter(help="Second of the trace to stop at.", validator=Number(gte=0))] = None,
+    until: Annotated[float | None, at_least(0, "Second of the trace to stop at.")] = None,
     load: Annotated[str, Parameter(help="How many times as fast jobs come as in the trace; several: a sweep.")] = "1",
     seed: Annotated[
         str,
@@ -55,12 +51,9 @@ def command(
     ] = "0",
     ray: Annotated[str | None, Parameter(help="Spread a sweep over the Ray cluster at this address (auto).")] = None,
     processes: Annotated[
-        int | None,
-        Parameter(help="Runs of a sweep at a time; one for each processor unless given.", validator=Number(gte=1)),
+        int | None, at_least(1, "Runs of a sweep at a time; one for each processor unless given.")
     ] = None,
-    warm_up: Annotated[
-        float, Parameter(help="Jobs submitted before this second do not count.", validator=Number(gte=0))
-    ] = 0.0,
+    warm_up: Annotated[float, at_least(0, "Jobs submitted before this second do not count.")] = 0.0,
     out: Annotated[Path | None, Parameter(help="A new folder for the log of events and the figures.")] = None,
     force: Force = False,
     json: Json = False,

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 
 from mast_opt.cli.advice import next_step
 from mast_opt.cli.exit_codes import Exit
@@ -31,14 +30,15 @@ from mast_opt.cli.options import (
     Strict,
     TheRun,
     Weight,
+    above,
+    at_least,
     block_params,
     flag,
-    gap_of,
     named_values,
     overrides_given,
     params_given,
     parts_to_freeze,
-    seconds_for,
+    repeated,
 )
 from mast_opt.cli.search_log import EventLog, SearchLog
 from mast_opt.core.errors import Contradiction, UsageError
@@ -60,11 +60,11 @@ OptionValue = str | int | float | bool
 class _Limits(SolveOptions):
     time_limit: Annotated[
         float | None,
-        seconds_for(
-            "Seconds for reading, searching and writing. Loading libraries and compiling kernels are not counted."
+        above(
+            0, "Seconds for reading, searching and writing. Loading libraries and compiling kernels are not counted."
         ),
     ] = None
-    gap: Annotated[float, gap_of("Stop once proven within this relative gap.")] = 1e-4
+    gap: Annotated[float, at_least(0, "Stop once proven within this relative gap.")] = 1e-4
 
 
 def command(
@@ -75,10 +75,7 @@ def command(
     limits: _Limits = _Limits(),
     iterations: Annotated[
         int | None,
-        Parameter(
-            help="Rounds of a heuristic that improves a plan; then equal seeds give equal plans anywhere.",
-            validator=Number(gte=1),
-        ),
+        at_least(1, "Rounds of a heuristic that improves a plan; then equal seeds give equal plans anywhere."),
     ] = None,
     start: Annotated[Path | None, Parameter(help="A plan to begin from.")] = None,
     near: Annotated[
@@ -90,10 +87,8 @@ def command(
     ] = None,
     freeze: Annotated[
         list[str] | None,
-        Parameter(
-            help="WHAT=NAME,…, or a CSV file with columns what and name: keep that part of --start, or of today, as it "
-            "is. Repeatable.",
-            negative=(),
+        repeated(
+            "WHAT=NAME,…, or a CSV file with columns what and name: keep that part of --start, or of today, as it is."
         ),
     ] = None,
     weight: Weight = None,
@@ -108,8 +103,7 @@ def command(
     limit: LimitOption = None,
     formulation: Annotated[str, Parameter(help="How the problem is stated to an exact solver.")] = "base",
     option: Annotated[
-        list[str] | None,
-        Parameter(help="NAME=VALUE: an option of the solver itself, by its own name. Repeatable.", negative=()),
+        list[str] | None, repeated("NAME=VALUE: an option of the solver itself, by its own name.")
     ] = None,
     param: Param = None,
     params: ParamFile = None,

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer, Console
-from mast_opt.cli.options import Force, Full, Instance, Json, TheRun
+from mast_opt.cli.options import Force, Full, Instance, Json, TheRun, at_least
 from mast_opt.cli.table_output import TableOut, answered, check_table_output
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
@@ -28,10 +27,10 @@ def command(
     *,
     first: Annotated[
         int | None,
-        Parameter(
-            help="Only so many independent changes, as 'mast-opt diff' lists them: those that keep limits, then those "
+        at_least(
+            0,
+            "Only so many independent changes, as 'mast-opt diff' lists them: those that keep limits, then those "
             "that buy most.",
-            validator=Number(gte=0),
         ),
     ] = None,
     plan_out: Annotated[Path | None, Parameter(help="Write the plan with these changes to this folder.")] = None,

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 
 from mast_opt.cli.commands.solve import exit_for
 from mast_opt.cli.exit_codes import Exit
@@ -29,9 +28,10 @@ from mast_opt.cli.options import (
     TheRun,
     Weight,
     WorkersOption,
+    above,
+    at_least,
     overrides_given,
     params_given,
-    seconds_for,
 )
 from mast_opt.cli.table_output import answered, check_table_output, is_table_file
 from mast_opt.core.errors import UsageError
@@ -46,7 +46,7 @@ from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
 
 @dataclass(frozen=True)
 class _Limits(SolveOptions):
-    time_limit: Annotated[float | None, seconds_for("Seconds for each scenario, and for the robust plan.")] = None
+    time_limit: Annotated[float | None, above(0, "Seconds for each scenario, and for the robust plan.")] = None
 
 
 def command(
@@ -63,7 +63,7 @@ def command(
     limit: LimitOption = None,
     solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = DEFAULT_SOLVER,
     limits: _Limits = _Limits(),
-    jobs: Annotated[int, Parameter(help="Scenarios solved at the same time.", validator=Number(gte=1))] = 1,
+    jobs: Annotated[int, at_least(1, "Scenarios solved at the same time.")] = 1,
     workers: WorkersOption = "threads",
     ray: RayOption = None,
     param: Param = None,

@@ -26,7 +26,7 @@ from mast_opt.problems.job_placement.units import (
 )
 from mast_opt.problems.kind.problem_data import Entities, Relation
 from mast_opt.problems.kind.schema import boolean, choice, integer, label, need, supply
-from mast_opt.problems.kind.stated_columns import stated
+from mast_opt.problems.kind.stated_columns import array, stated
 
 _GPU_COLUMN = np.arange(len(RESOURCES)) == GPU
 MOST_AT_RISK = 10**12
@@ -51,9 +51,8 @@ class Racks(Entities):
     """Racks; each belongs to one cluster."""
 
     AXIS = "racks"
-    COLUMNS = (positions("cluster", "racks", "clusters"),)
 
-    cluster: Ints
+    cluster: Ints = array(positions, "clusters")
     """[B] cluster of each rack."""
 
 
@@ -62,17 +61,12 @@ class Servers(Entities):
     """Servers, and what they have when they are empty."""
 
     AXIS = "servers"
-    COLUMNS = (
-        positions("rack", "servers", "racks"),
-        positions("gpu_type", "servers", "gpu_types"),
-        amounts("supply", "servers", len(RESOURCES), most=LARGEST),
-    )
 
-    rack: Ints
+    rack: Ints = array(positions, "racks")
     """[S] rack of each server."""
-    gpu_type: Ints
+    gpu_type: Ints = array(positions, "gpu_types")
     """[S] position in ``gpu_types``."""
-    supply: Ints
+    supply: Ints = array(amounts, len(RESOURCES), most=LARGEST)
     """[S, 3] milli-GPUs, CPU millicores, MiB of memory of an empty server; its GPUs are whole."""
 
     def _check_rows(self, check: Arrays) -> None:
@@ -86,29 +80,20 @@ class Jobs(Entities):
     """Pending jobs, and the parts of jobs of several parts; what they need is per task."""
 
     AXIS = "jobs"
-    COLUMNS = (
-        positions("tier", "jobs", "tiers"),
-        amounts("value_milli", "jobs"),
-        amounts("tasks", "jobs", least=1, most=MOST_TASKS),
-        amounts("cpu_mcores", "jobs"),
-        amounts("memory_mib", "jobs"),
-        amounts("within", "jobs", most=len(LEVELS) - 1),
-        positions("tenant", "jobs", "tenants"),
-    )
 
-    tier: Ints
+    tier: Ints = array(positions, "tiers")
     """[J] position in ``tiers``, as stated; ``queue_tier`` is the one that counts."""
-    value_milli: Ints
+    value_milli: Ints = array(amounts)
     """[J] what admitting the job is worth, in thousandths."""
-    tasks: Ints
+    tasks: Ints = array(amounts, least=1, most=MOST_TASKS)
     """[J] at least 1."""
-    cpu_mcores: Ints
+    cpu_mcores: Ints = array(amounts)
     """[J] per task."""
-    memory_mib: Ints
+    memory_mib: Ints = array(amounts)
     """[J] per task."""
-    within: Ints
+    within: Ints = array(amounts, most=len(LEVELS) - 1)
     """[J] hard limit, a position in ``LEVELS``; 0 for one server, 1 for one rack, 2 for one cluster."""
-    tenant: Ints
+    tenant: Ints = array(positions, "tenants")
     """[J] position in ``tenants``."""
     prefer: Ints = stated(
         choice("prefer", *LEVELS, required=False, help="level that is close enough; empty = the closest")
@@ -135,9 +120,8 @@ class MultipartJobs(Entities):
     """Pending jobs of several parts, such as trainers and parameter servers: all parts are admitted, or none."""
 
     AXIS = "multipart_jobs"
-    COLUMNS = (amounts("within", "multipart_jobs", most=len(WHOLE_JOB_LEVELS) - 1),)
 
-    within: Ints
+    within: Ints = array(amounts, most=len(WHOLE_JOB_LEVELS) - 1)
     """[G] hard limit on all parts together, a position in ``WHOLE_JOB_LEVELS``; 3 for one region."""
 
 
@@ -148,14 +132,10 @@ class Parts(Entities):
 
     AXIS = "parts"
     MAY_REPEAT = True
-    COLUMNS = (
-        positions("job", "parts", "jobs", ascending=True),
-        positions("whole", "parts", "multipart_jobs", ascending=True),
-    )
 
-    job: Ints
+    job: Ints = array(positions, "jobs", ascending=True)
     """[N] the row of ``jobs`` that has the part, ascending."""
-    whole: Ints
+    whole: Ints = array(positions, "multipart_jobs", ascending=True)
     """[N] position in ``multipart_jobs``, ascending."""
 
 
@@ -165,17 +145,12 @@ class Options(Relation):
 
     AXIS = "options"
     KEY = ("job", "gpu_type")
-    COLUMNS = (
-        positions("job", "options", "jobs", ascending=True),
-        positions("gpu_type", "options", "gpu_types"),
-        amounts("mgpu", "options"),
-    )
 
-    job: Ints
+    job: Ints = array(positions, "jobs", ascending=True)
     """[O] job of each option, ascending."""
-    gpu_type: Ints
+    gpu_type: Ints = array(positions, "gpu_types")
     """[O] position in ``gpu_types``."""
-    mgpu: Ints
+    mgpu: Ints = array(amounts)
     """[O] per task on that type; whole GPUs, or less than one."""
 
     def _check_rows(self, check: Arrays) -> None:
@@ -205,11 +180,10 @@ class Datasets(Entities):
     """Datasets, and where they are."""
 
     AXIS = "datasets"
-    COLUMNS = (flags("stored", "datasets", "regions"), flags("residency", "datasets", "regions"))
 
-    stored: Bools
+    stored: Bools = array(flags, "regions")
     """[I, R] which region holds which dataset."""
-    residency: Bools
+    residency: Bools = array(flags, "regions")
     """[I, R] where any region is listed for a dataset, jobs that read it run in no other."""
 
 
@@ -240,26 +214,18 @@ class Allocations(Relation):
     """Allocations of running jobs: equal tasks on one server."""
 
     AXIS = "allocations"
-    COLUMNS = (
-        flags("indexed", "allocations"),
-        positions("running", "allocations", "running"),
-        positions("server", "allocations", "servers"),
-        amounts("tasks", "allocations", least=1, most=MOST_TASKS),
-        amounts("need", "allocations", len(RESOURCES)),
-        amounts("gpu_index", "allocations", most=MOST_GPUS - 1, where="indexed", total=False),
-    )
 
-    running: Ints
+    running: Ints = array(positions, "running")
     """[A] position in ``running``."""
-    server: Ints
+    server: Ints = array(positions, "servers")
     """[A] server of each allocation."""
-    tasks: Ints
+    tasks: Ints = array(amounts, least=1, most=MOST_TASKS)
     """[A] how many tasks."""
-    need: Ints
+    need: Ints = array(amounts, len(RESOURCES))
     """[A, 3] milli-GPUs, CPU millicores, MiB of memory of one task."""
-    gpu_index: Ints
+    gpu_index: Ints = array(amounts, most=MOST_GPUS - 1, where="indexed", total=False)
     """[A] the first device held; meaningful where ``indexed``."""
-    indexed: Bools
+    indexed: Bools = array(flags)
     """[A] whether the devices are known."""
 
     def _check_rows(self, check: Arrays) -> None:
@@ -273,14 +239,10 @@ class RunningParts(Relation):
 
     AXIS = "running_parts"
     KEY = ("allocation",)
-    COLUMNS = (
-        amounts("allocation", "running_parts", total=False),
-        positions("part", "running_parts", "part_names"),
-    )
 
-    allocation: Ints
+    allocation: Ints = array(amounts, total=False)
     """[·] position in ``allocations``."""
-    part: Ints
+    part: Ints = array(positions, "part_names")
     """[·] position in ``part_names``."""
 
 
@@ -324,20 +286,14 @@ class TenantQuotas(Relation):
 
     AXIS = "quotas"
     KEY = ("tenant", "gpu_type")
-    COLUMNS = (
-        flags("typed", "quotas"),
-        positions("tenant", "quotas", "tenants"),
-        positions("gpu_type", "quotas", "gpu_types", where="typed"),
-        amounts("mgpu", "quotas"),
-    )
 
-    tenant: Ints
+    tenant: Ints = array(positions, "tenants")
     """[·] position in ``tenants``."""
-    gpu_type: Ints
+    gpu_type: Ints = array(positions, "gpu_types", where="typed")
     """[·] meaningful where ``typed``; elsewhere the quota is on all types together."""
-    typed: Bools
+    typed: Bools = array(flags)
     """[·] whether the quota is on one type."""
-    mgpu: Ints
+    mgpu: Ints = array(amounts)
     """[·] the most milli-GPUs."""
 
 

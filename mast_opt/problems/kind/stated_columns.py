@@ -7,7 +7,7 @@ tables, and the parameter of the ``.mod``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mast_opt.core import arrays
 from mast_opt.problems.kind.schema import Column, ColumnType, Tables
 
-_STATED = "stated"
+_STATED, _ARRAY = "stated", "array"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,23 @@ def stated(column: Column, array: arrays.Column | None = None, *, total: bool = 
         total: see ``amounts``.
         dat: see ``Stated``.
     """
-    if column.required or array is not None:
+    if column.required or array is not None or column.type is ColumnType.REAL:
         return field(metadata={_STATED: (column, array, total, dat)})
     return field(default=None, kw_only=True, metadata={_STATED: (column, array, total, dat)})
+
+
+def array(make: Callable[..., arrays.Column], *more: str | int, **options: Any) -> Any:  # noqa: ANN401 - a field
+    """A field that no column states; ``make(name, axis, *more, **options)`` says what its array has to be."""
+    return field(metadata={_ARRAY: (make, more, options)})
+
+
+def arrays_in(namespace: Mapping[str, Any], axis: str) -> tuple[arrays.Column, ...]:
+    """Requirements of the arrays of a class body that no column states."""
+    return tuple(
+        value.metadata[_ARRAY][0](name, axis, *value.metadata[_ARRAY][1], **value.metadata[_ARRAY][2])
+        for name, value in namespace.items()
+        if isinstance(value, Field) and _ARRAY in value.metadata
+    )
 
 
 def stated_in(namespace: Mapping[str, Any], axis: str) -> tuple[Stated, ...]:
@@ -66,6 +80,8 @@ def stated_in(namespace: Mapping[str, Any], axis: str) -> tuple[Stated, ...]:
 def _of_field(name: str, axis: str, column: Column, array: arrays.Column | None, total: bool, dat: str) -> Stated:
     if array is None and column.type is ColumnType.BOOLEAN:
         array = arrays.flags(name, axis)
+    elif array is None and column.type is ColumnType.REAL:
+        array = arrays.reals(name, axis, most=column.maximum)
     elif array is None:
         most = len(column.choices) - 1 if column.choices else column.maximum
         least = None if column.minimum < 0 else int(column.minimum)
@@ -74,9 +90,10 @@ def _of_field(name: str, axis: str, column: Column, array: arrays.Column | None,
 
 
 def all_columns(stated_fields: Sequence[Stated], others: Sequence[arrays.Column], order: Sequence[str]) -> Any:  # noqa: ANN401
-    """The checks of all arrays of a class in the order of its fields."""
+    """The checks of all arrays of a class in the order of its fields, flags before the arrays that count where they
+    are set."""
     found = {one.array.name: one.array for one in stated_fields} | {one.name: one for one in others}
-    return tuple(found[name] for name in order if name in found)
+    return tuple(sorted((found[name] for name in order if name in found), key=lambda one: bool(one.where)))
 
 
 def arrays_of(group: Any, tables: Tables, table: str) -> dict[str, NDArray[Any]]:  # noqa: ANN401 - a class of groups
@@ -105,7 +122,7 @@ def cells_of(
         if one.array.beyond:
             present[name] = array < len(axes[one.column.axis or ""])
             array = np.where(present[name], array, 0)
-        elif one.array.content == arrays.NUMBERS:
+        elif one.array.content == arrays.NUMBERS and one.column.type is not ColumnType.REAL:
             array = np.rint(array * one.column.scale).astype(np.int64)
         elif one.column.later and one.column.default is not None:
             present[name] = array != one.column.default

@@ -14,7 +14,7 @@ from mast_opt.core.arrays import Arrays, amounts, flags, positions
 from mast_opt.core.units import MILLI
 from mast_opt.problems.kind.problem_data import Bools, Entities, Ints, Relation
 from mast_opt.problems.kind.schema import boolean, choice, label, need, supply
-from mast_opt.problems.kind.stated_columns import stated
+from mast_opt.problems.kind.stated_columns import array, stated
 
 SHARE = 1000
 """Shares (spread limits, affinities) are integers out of this many."""
@@ -31,9 +31,8 @@ class Switchboards(Entities):
     """Failure domains."""
 
     AXIS = "switchboards"
-    COLUMNS = (positions("datacenter", "switchboards", "datacenters"),)
 
-    datacenter: Ints
+    datacenter: Ints = array(positions, "datacenters")
     """[B] datacenter of each switchboard."""
 
 
@@ -43,9 +42,8 @@ class Racks(Entities):
 
     AXIS = "racks"
     MAY_REPEAT = True
-    COLUMNS = (positions("switchboard", "racks", "switchboards"),)
 
-    switchboard: Ints
+    switchboard: Ints = array(positions, "switchboards")
     """[R] switchboard of each rack."""
 
 
@@ -54,9 +52,8 @@ class Servers(Entities):
     """Servers, and who has them today."""
 
     AXIS = "servers"
-    COLUMNS = (positions("rack", "servers", "racks"),)
 
-    rack: Ints
+    rack: Ints = array(positions, "racks")
     """[S] rack of each server."""
     type: Ints = stated(
         label("type", "type", help="hardware; servers of a type are worth the same to a reservation"),
@@ -82,11 +79,10 @@ class Reservations(Entities):
     """
 
     AXIS = "reservations"
-    COLUMNS = (flags("spread_limited", "reservations"), amounts("value_mrru", "reservations", "types", total=False))
 
-    spread_limited: Bools
+    spread_limited: Bools = array(flags)
     """[Q] whether there is a limit on what one switchboard should hold."""
-    value_mrru: Ints
+    value_mrru: Ints = array(amounts, "types", total=False)
     """[Q, T] what a server of the type is worth to the reservation; 0 where it is worthless."""
     asked_mrru: Ints = stated(need("rru", MILLI, help="capacity to be guaranteed, relative resource units"))
     """[Q] capacity to be guaranteed, whichever switchboard is lost (where there is a buffer)."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from mast_opt.core.arrays import amounts, positions
 from mast_opt.problems.kind.problem_data import Bools, Entities, Ints, Relation
 from mast_opt.problems.kind.schema import boolean, integer, label
-from mast_opt.problems.kind.stated_columns import stated
+from mast_opt.problems.kind.stated_columns import array, stated
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,14 +38,10 @@ class Machines(Entities):
     """
 
     AXIS = "machines"
-    COLUMNS = (
-        amounts("capacity", "machines", "resources", least=None),
-        amounts("safety", "machines", "resources", least=None, total=False),
-    )
 
-    capacity: Ints
+    capacity: Ints = array(amounts, "resources", least=None)
     """[M, K] what a machine has."""
-    safety: Ints
+    safety: Ints = array(amounts, "resources", least=None, total=False)
     """[M, K] use up to here costs nothing."""
     location: Ints = stated(
         label("location", "location", help="a service spreads over several locations"),
@@ -74,9 +70,8 @@ class MoveGroups(Entities):
 
     AXIS = "move_groups"
     MAY_BE_EMPTY = True
-    COLUMNS = (amounts("move_cost", "move_groups", "move_groups", total=False),)
 
-    move_cost: Ints
+    move_cost: Ints = array(amounts, "move_groups", total=False)
     """[G, G] cost of moving a process from a machine of the first group to one of the second."""
 
 
@@ -112,9 +107,8 @@ class Processes(Entities):
     """Running tasks."""
 
     AXIS = "processes"
-    COLUMNS = (amounts("need", "processes", "resources"),)
 
-    need: Ints
+    need: Ints = array(amounts, "resources")
     """[P, K] what a process needs."""
     service: Ints = stated(label("service", "service"), positions("service", "processes", "services"))
     """[P] service of each process."""

@@ -25,20 +25,6 @@ GROUPS: Mapping[str, tuple[type[Group], str]] = {
     "uses": (Uses, ""),
 }
 """Group → its class, and the letter of labels that are not given."""
-DEFAULTS: Mapping[str, float] = {
-    "groups.weight": 1.0,
-    "groups.min_rate": 0.0,
-    "jobs.weight": 1.0,
-    "jobs.required": False,
-    "jobs.min_rate": 0.0,
-    "jobs.fair_rate": 1.0,
-    "jobs.steps": 0.0,
-    "jobs.elapsed_s": 0.0,
-    "jobs.fair_elapsed_s": 0.0,
-    "jobs.submitted_s": 0.0,
-    "configurations.cost": 0.0,
-}
-"""Value of a column that is not given, for every row; jobs are in no group."""
 
 
 def groups_of(given: Mapping[str, Columns | int]) -> dict[str, Any]:
@@ -68,7 +54,10 @@ def groups_of(given: Mapping[str, Columns | int]) -> dict[str, Any]:
             raise UsageError(
                 f"{group} has no column {name!r}{did_you_mean(name, known)}; expected some of: {', '.join(known)}"
             )
-        arrays = {name: _array(f"{group}.{name}", columns, column, size) for name, column in known.items()}
+        defaults = {one.array.name: one.column.default for one in kind.STATED}
+        arrays = {
+            name: _array(f"{group}.{name}", columns, column, size, defaults[name]) for name, column in known.items()
+        }
         try:
             made[group] = kind(**labels, **arrays)
         except InstanceError as error:
@@ -92,11 +81,13 @@ def _size(group: str, columns: Columns) -> int:
     raise UsageError(f"the number of {group} is not known; expected {words}")
 
 
-def _array(name: str, columns: Columns, column: Column, size: int | None) -> np.ndarray[Any, Any]:
+def _array(
+    name: str, columns: Columns, column: Column, size: int | None, default: float | None
+) -> np.ndarray[Any, Any]:
     """A column as an array; what it holds is for the group to check."""
-    if column.name not in columns and name not in DEFAULTS:
+    value = columns.get(column.name, default)
+    if value is None:
         raise UsageError(f"{name} is not given; expected an array")
-    value = columns.get(column.name, DEFAULTS.get(name))
     try:
         found = np.asarray(value)
     except ValueError:

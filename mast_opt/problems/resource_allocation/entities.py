@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mast_opt.core.arrays import Arrays, flags, positions, reals
+from mast_opt.core.arrays import Arrays, flags, positions
 from mast_opt.problems.kind.problem_data import Bools, Entities, Floats, Ints, Relation
+from mast_opt.problems.kind.schema import boolean, label, real
+from mast_opt.problems.kind.stated_columns import stated
 
 LARGEST = 1e15
 """No quantity is larger, so that products of two stay finite and sums keep nine digits."""
@@ -21,9 +23,8 @@ class Resources(Entities):
     """Resources that configurations use together: GPUs of a type, cores, memory, tickets."""
 
     AXIS = "resources"
-    COLUMNS = (reals("amount", "resources", most=LARGEST),)
 
-    amount: Floats
+    amount: Floats = stated(real("amount", maximum=LARGEST, help="how much there is, in any unit"))
     """[K] how much there is."""
 
 
@@ -32,11 +33,14 @@ class Groups(Entities):
     """Sets of jobs, such as tenants."""
 
     AXIS = "groups"
-    COLUMNS = (reals("weight", "groups", most=LARGEST), reals("min_rate", "groups", most=LARGEST))
 
-    weight: Floats
+    weight: Floats = stated(
+        real("weight", above=True, maximum=LARGEST, default=1, required=False, help="share of the group")
+    )
     """[G] share of the group in hierarchical policies, > 0."""
-    min_rate: Floats
+    min_rate: Floats = stated(
+        real("min_rate", maximum=LARGEST, default=0, required=False, help="floor of the sum of its jobs' rates")
+    )
     """[G] floor of the sum of its jobs' rates."""
 
     def _check_rows(self, check: Arrays) -> None:
@@ -48,35 +52,51 @@ class Jobs(Entities):
     """Jobs, and what the policies need to know of them."""
 
     AXIS = "jobs"
-    COLUMNS = (
-        reals("weight", "jobs", most=LARGEST),
-        positions("group", "jobs", "groups", beyond=1),
-        flags("required", "jobs"),
-        reals("min_rate", "jobs", most=LARGEST),
-        reals("fair_rate", "jobs", most=LARGEST),
-        reals("steps", "jobs", most=LARGEST),
-        reals("elapsed_s", "jobs", most=LARGEST),
-        reals("fair_elapsed_s", "jobs", most=LARGEST),
-        reals("submitted_s", "jobs", most=LARGEST),
-    )
 
-    weight: Floats
+    weight: Floats = stated(real("weight", above=True, maximum=LARGEST, default=1, required=False, help="importance"))
     """[J] > 0"""
-    group: Ints
+    group: Ints = stated(
+        label("group", "group", required=False, help="empty = in no group"),
+        positions("group", "jobs", "groups", beyond=1),
+    )
     """[J] G for a job in no group."""
-    required: Bools
+    required: Bools = stated(
+        boolean("required", default=False, required=False, help="must its shares add up to 1?"),
+        flags("required", "jobs"),
+    )
     """[J] do its shares add up to 1, and not just to at most 1?"""
-    min_rate: Floats
+    min_rate: Floats = stated(real("min_rate", maximum=LARGEST, default=0, required=False, help="floor of its rate"))
     """[J] floor of its rate."""
-    fair_rate: Floats
+    fair_rate: Floats = stated(
+        real(
+            "fair_rate",
+            above=True,
+            maximum=LARGEST,
+            default=1,
+            required=False,
+            help="its rate under an equal split, by which policies normalise",
+        )
+    )
     """[J] the rate under an equal split, by which policies normalise; > 0."""
-    steps: Floats
+    steps: Floats = stated(real("steps", maximum=LARGEST, default=0, required=False, help="work left; empty = unknown"))
     """[J] work that is left; 0 where it is not known."""
-    elapsed_s: Floats
+    elapsed_s: Floats = stated(
+        real("elapsed_s", maximum=LARGEST, default=0, required=False, help="seconds since it was submitted")
+    )
     """[J] time since it was submitted."""
-    fair_elapsed_s: Floats
+    fair_elapsed_s: Floats = stated(
+        real(
+            "fair_elapsed_s",
+            maximum=LARGEST,
+            default=0,
+            required=False,
+            help="seconds that the work done so far would have taken under an equal split",
+        )
+    )
     """[J] the time that the work done so far would have taken under an equal split."""
-    submitted_s: Floats
+    submitted_s: Floats = stated(
+        real("submitted_s", maximum=LARGEST, default=0, required=False, help="when it was submitted, seconds")
+    )
     """[J] when it was submitted."""
 
     def _check_rows(self, check: Arrays) -> None:
@@ -89,9 +109,8 @@ class Configurations(Entities):
     """Ways to run one job, or several together."""
 
     AXIS = "configurations"
-    COLUMNS = (reals("cost", "configurations", most=LARGEST),)
 
-    cost: Floats
+    cost: Floats = stated(real("cost", maximum=LARGEST, default=0, required=False, help="of running it all the time"))
     """[C] of running it all the time."""
 
 
@@ -101,17 +120,14 @@ class Members(Relation):
 
     AXIS = "members"
     KEY = ("configuration", "job")
-    COLUMNS = (
-        positions("configuration", "members", "configurations"),
-        positions("job", "members", "jobs"),
-        reals("rate", "members", most=LARGEST),
-    )
 
-    configuration: Ints
+    configuration: Ints = stated(
+        label("configuration", "configuration"), positions("configuration", "members", "configurations")
+    )
     """Configuration of each member, [M]."""
-    job: Ints
+    job: Ints = stated(label("job", "job"), positions("job", "members", "jobs"))
     """[M] runs in that configuration …"""
-    rate: Floats
+    rate: Floats = stated(real("rate", maximum=LARGEST, help="steps a second, or another unit of progress"))
     """[M] … at this rate."""
 
 
@@ -121,15 +137,12 @@ class Uses(Relation):
 
     AXIS = "uses"
     KEY = ("configuration", "resource")
-    COLUMNS = (
-        positions("configuration", "uses", "configurations"),
-        positions("resource", "uses", "resources"),
-        reals("amount", "uses", most=LARGEST),
-    )
 
-    configuration: Ints
+    configuration: Ints = stated(
+        label("configuration", "configuration"), positions("configuration", "uses", "configurations")
+    )
     """Configuration of each use, [U]."""
-    resource: Ints
+    resource: Ints = stated(label("resource", "resource"), positions("resource", "uses", "resources"))
     """Resource of each use, [U]."""
-    amount: Floats
+    amount: Floats = stated(real("amount", maximum=LARGEST, help="held while the configuration runs"))
     """[U] of the resource, while the configuration runs."""

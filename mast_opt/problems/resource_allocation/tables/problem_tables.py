@@ -9,6 +9,7 @@ import numpy as np
 from mast_opt.core.errors import Fault, InstanceError, PlanError
 from mast_opt.problems.kind.header import Header, Rule, policy_faults
 from mast_opt.problems.kind.schema import Tables
+from mast_opt.problems.kind.stated_columns import arrays_of, cells_of
 from mast_opt.problems.resource_allocation.entities import Configurations, Groups, Jobs, Members, Resources, Uses
 from mast_opt.problems.resource_allocation.plan import Plan
 from mast_opt.problems.resource_allocation.policies import HIERARCHICAL, NEEDS_STEPS, POLICIES, RATE_PER_COST
@@ -16,7 +17,6 @@ from mast_opt.problems.resource_allocation.problem import ResourceAllocation
 
 FRACTIONAL, WHOLE = "fractional", "whole"
 RULES = (Rule("shares", FRACTIONAL, (FRACTIONAL, WHOLE), "is a share a part of the time, or a choice?"),)
-_JOB_REALS = ("weight", "min_rate", "fair_rate", "steps", "elapsed_s", "fair_elapsed_s", "submitted_s")
 
 
 def problem_from_tables(header: Header, tables: Tables) -> ResourceAllocation:
@@ -26,22 +26,16 @@ def problem_from_tables(header: Header, tables: Tables) -> ResourceAllocation:
         faults.append(Fault("instance.toml: rules.shares", f"{FRACTIONAL}: {HIERARCHICAL} fills by parts", value=WHOLE))
     if faults:
         raise InstanceError(faults)
-    axes, get = tables.axes, tables.get
-    grouped = tables.has("jobs", "group")
+    axes = tables.axes
     return ResourceAllocation(
         name=header.name,
         provenance=header.provenance,
-        resources=Resources(axes["resource"], get("resources", "amount")),
-        groups=Groups(axes["group"], get("groups", "weight"), get("groups", "min_rate")),
-        jobs=Jobs(
-            labels=axes["job"],
-            group=np.where(grouped, get("jobs", "group"), len(axes["group"])),
-            required=get("jobs", "required"),
-            **{name: get("jobs", name) for name in _JOB_REALS},
-        ),
-        configurations=Configurations(axes["configuration"], get("configurations", "cost")),
-        members=Members(get("members", "configuration"), get("members", "job"), get("members", "rate")),
-        uses=Uses(get("uses", "configuration"), get("uses", "resource"), get("uses", "amount")),
+        resources=Resources(axes["resource"], **arrays_of(Resources, tables, "resources")),
+        groups=Groups(axes["group"], **arrays_of(Groups, tables, "groups")),
+        jobs=Jobs(axes["job"], **arrays_of(Jobs, tables, "jobs")),
+        configurations=Configurations(axes["configuration"], **arrays_of(Configurations, tables, "configurations")),
+        members=Members(**arrays_of(Members, tables, "members")),
+        uses=Uses(**arrays_of(Uses, tables, "uses")),
         whole=header.rules["shares"] == WHOLE,
         objective=header.objective,
     )
@@ -80,22 +74,18 @@ def problem_to_tables(problem: ResourceAllocation) -> tuple[Header, Tables]:
     p = problem
     rules = {"shares": WHOLE if p.whole else FRACTIONAL}
     header = Header(p.kind, p.name, p.objective, rules, p.provenance)
-    grouped = p.jobs.group < len(p.groups)
+    axes = problem_axes(p)
+    jobs, grouped = cells_of(p.jobs, axes)
     values = {
-        "resources": {"resource": np.arange(len(p.resources)), "amount": p.resources.amount},
-        "groups": {"group": np.arange(len(p.groups)), "weight": p.groups.weight, "min_rate": p.groups.min_rate},
-        "jobs": {
-            "job": np.arange(len(p.jobs)),
-            "group": np.where(grouped, p.jobs.group, 0),
-            "required": p.jobs.required,
-            **{name: getattr(p.jobs, name) for name in _JOB_REALS},
-        },
-        "configurations": {"configuration": np.arange(len(p.configurations)), "cost": p.configurations.cost},
-        "members": {name: getattr(p.members, name) for name in ("configuration", "job", "rate")},
-        "uses": {name: getattr(p.uses, name) for name in ("configuration", "resource", "amount")},
+        "resources": {"resource": np.arange(len(p.resources)), **cells_of(p.resources, axes)[0]},
+        "groups": {"group": np.arange(len(p.groups)), **cells_of(p.groups, axes)[0]},
+        "jobs": {"job": np.arange(len(p.jobs)), **jobs},
+        "configurations": {"configuration": np.arange(len(p.configurations)), **cells_of(p.configurations, axes)[0]},
+        "members": cells_of(p.members, axes)[0],
+        "uses": cells_of(p.uses, axes)[0],
     }
     missing = frozenset() if len(p.groups) else frozenset({"groups"})
-    return header, Tables(problem_axes(p), values, {"jobs": {"group": grouped}}, missing)
+    return header, Tables(axes, values, {"jobs": grouped}, missing)
 
 
 def problem_axes(problem: ResourceAllocation) -> dict[str, tuple[str, ...]]:

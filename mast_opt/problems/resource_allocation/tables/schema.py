@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mast_opt.problems.kind.schema import Axis, Schema, Table, boolean, label, real
-from mast_opt.problems.resource_allocation.entities import LARGEST
+from mast_opt.problems.kind.schema import Axis, Schema, Table, label, real
+from mast_opt.problems.resource_allocation.entities import Configurations, Groups, Jobs, Members, Resources, Uses
 
 SCHEMA = Schema(
     axes=(
@@ -15,24 +15,14 @@ SCHEMA = Schema(
     tables=(
         Table(
             "resources",
-            (label("resource", "resource"), real("amount", maximum=LARGEST, help="how much there is, in any unit")),
+            (label("resource", "resource"), *Resources.columns()),
             key=("resource",),
             rows_required=True,
             help="what the configurations use together: GPUs of a type, cores, memory",
         ),
         Table(
             "groups",
-            (
-                label("group", "group"),
-                real("weight", above=True, maximum=LARGEST, default=1, required=False, help="share of the group"),
-                real(
-                    "min_rate",
-                    maximum=LARGEST,
-                    default=0,
-                    required=False,
-                    help="floor of the sum of its jobs' rates",
-                ),
-            ),
+            (label("group", "group"), *Groups.columns()),
             key=("group",),
             required=False,
             missing="no groups",
@@ -40,63 +30,28 @@ SCHEMA = Schema(
         ),
         Table(
             "jobs",
-            (
-                label("job", "job"),
-                real("weight", above=True, maximum=LARGEST, default=1, required=False, help="importance"),
-                label("group", "group", required=False, help="empty = in no group"),
-                boolean("required", default=False, required=False, help="must its shares add up to 1?"),
-                real("min_rate", maximum=LARGEST, default=0, required=False, help="floor of its rate"),
-                real(
-                    "fair_rate",
-                    above=True,
-                    maximum=LARGEST,
-                    default=1,
-                    required=False,
-                    help="its rate under an equal split, by which policies normalise",
-                ),
-                real("steps", maximum=LARGEST, default=0, required=False, help="work left; empty = unknown"),
-                real("elapsed_s", maximum=LARGEST, default=0, required=False, help="seconds since it was submitted"),
-                real(
-                    "fair_elapsed_s",
-                    maximum=LARGEST,
-                    default=0,
-                    required=False,
-                    help="seconds that the work done so far would have taken under an equal split",
-                ),
-                real("submitted_s", maximum=LARGEST, default=0, required=False, help="when it was submitted, seconds"),
-            ),
+            (label("job", "job"), *Jobs.columns()),
             key=("job",),
             rows_required=True,
             help="a job that shares the resources",
         ),
         Table(
             "configurations",
-            (
-                label("configuration", "configuration"),
-                real("cost", maximum=LARGEST, default=0, required=False, help="of running it all the time"),
-            ),
+            (label("configuration", "configuration"), *Configurations.columns()),
             key=("configuration",),
             rows_required=True,
             help="a way to run one job, or several packed together",
         ),
         Table(
             "members",
-            (
-                label("configuration", "configuration"),
-                label("job", "job"),
-                real("rate", maximum=LARGEST, help="steps a second, or another unit of progress"),
-            ),
+            Members.columns(),
             key=("configuration", "job"),
             rows_required=True,
             help="the jobs that a configuration runs, and how fast",
         ),
         Table(
             "uses",
-            (
-                label("configuration", "configuration"),
-                label("resource", "resource"),
-                real("amount", maximum=LARGEST, help="held while the configuration runs"),
-            ),
+            Uses.columns(),
             key=("configuration", "resource"),
             help="the resources that a configuration holds",
         ),

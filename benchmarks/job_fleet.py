@@ -24,8 +24,7 @@ from mast_opt.problems.job_placement.generate import FAMILIES
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
 from mast_opt.problems.job_placement.live_fleet.types import Job
-from mast_opt.problems.job_placement.problem import JobPlacement
-from mast_opt.problems.job_placement.queue_order import rank
+from mast_opt.problems.job_placement.problem import JobPlacement, rank
 
 REGIONS, CLUSTERS = 20, 10
 GPUS_A_SERVER = 7.5

@@ -39,7 +39,7 @@ from mast_opt.live.simulation.kernel import POLICIES, replay
 from mast_opt.live.simulation.replay_state import QueueJobs
 from mast_opt.live.simulation.traces.trace import read_trace
 from mast_opt.problems.job_placement.live_fleet.types import Server
-from mast_opt.problems.job_placement.queue_order import rank
+from mast_opt.problems.job_placement.problem import rank
 from mast_opt.problems.job_placement.quota_standing import standing_of
 
 TRACES = Path(__file__).parents[1] / "instances" / "traces"

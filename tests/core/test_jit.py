@@ -133,8 +133,8 @@ def test_every_import_of_ours_is_seen() -> None:
 
 
 def test_job_placement_kernels_see_the_units_and_no_command() -> None:
-    file = ROOT / "mast_opt/problems/job_placement/engine/free_capacity_search.py"
-    name = "mast_opt.problems.job_placement.engine.free_capacity_search"
+    file = ROOT / "mast_opt/problems/job_placement/engine/feasibility.py"
+    name = "mast_opt.problems.job_placement.engine.feasibility"
     seen = {str(path.relative_to(ROOT)) for path in modules_seen(file, name)}
     assert {"mast_opt/problems/job_placement/units.py", "mast_opt/core/jit.py", "mast_opt/core/fingerprint.py"} <= seen
     assert not any(name.startswith("mast_opt/cli/") for name in seen)

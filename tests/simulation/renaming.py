@@ -26,7 +26,7 @@ from mast_opt.live.policies.whole_servers import PACKINGS
 from mast_opt.live.simulation.kernel import POLICIES as ORDER_ONLY
 from mast_opt.live.simulation.run import ENGINE_POLICIES, run_trace
 from mast_opt.live.simulation.traces.trace import JobTrace, read_trace
-from mast_opt.problems.job_placement.live_fleet.settings import PLACEMENTS
+from mast_opt.problems.job_placement.engine.limits import PLACEMENTS
 from tests.renaming import renamed, reversing
 
 SLOW = {

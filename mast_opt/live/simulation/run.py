@@ -33,7 +33,7 @@ from mast_opt.live.simulation.slow_runs import PREFIX, slow_run
 from mast_opt.live.simulation.slow_runs import READS as SLOW_READS
 from mast_opt.live.simulation.traces.fit import ignored, jobs_that_fit_nowhere, warnings_by_reason
 from mast_opt.live.simulation.traces.trace import JobTrace
-from mast_opt.problems.job_placement.live_fleet.settings import PLACEMENTS
+from mast_opt.problems.job_placement.engine.limits import PLACEMENTS
 
 _OWN: dict[str, NamedPolicy | str] = {
     "mast": NamedPolicy(MastParams, lambda params, speeds: Mast(params)),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
+
+import numpy as np
 
 from mast_opt.core.errors import UnsupportedOption, UsageError
 from mast_opt.problems.job_placement.analysis.current_state import current_state
 from mast_opt.problems.job_placement.exhaustive.params import ExhaustiveParams, ExhaustiveRepairParams
-from mast_opt.problems.job_placement.exhaustive.priced_terms import BY_RULE, PRICED
 from mast_opt.problems.job_placement.formulation.codec import FREEZING
 from mast_opt.problems.job_placement.formulation.formulation import base
 from mast_opt.problems.job_placement.formulation.size import size
@@ -44,6 +46,27 @@ from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.overrides import Overrides, as_stated, counting
 from mast_opt.problems.search.interface import HeuristicSolver, Pricing, Rehearsal, SearchContext, SearchResult
 from mast_opt.problems.search.params import Params
+
+_IN_ORDER = ("rejected", "preemption", "balance", "spread", "fragmentation")
+"""Terms that the order of the queue and of the bids stands for, whatever their weights."""
+
+
+def _unpriced(problem: JobPlacement, params: Params | None) -> Mapping[str, str]:
+    """Terms that no rule looks at, where they are not equal in all clusters that are open to a job."""
+    p = problem
+    found = {}
+    rule = "the solver follows a fixed order, in which {} does not occur"
+    if (p.costs.cost_micro > 0).any():
+        found["cost"] = rule.format("cost")
+    if p.remote_reads and np.ptp(np.where(p.open_region, p.missing_mb, 0), axis=1).any():
+        found["remote"] = rule.format("the volume of remote reads")
+    return found
+
+
+BY_RULE = Pricing(frozenset(_IN_ORDER) | {"remote", "cost"}, _unpriced)
+"""Pricing of ``federated`` and the baselines, which place the jobs one by one in a fixed order without a price."""
+PRICED = Pricing(frozenset(_IN_ORDER) | {"remote", "cost"})
+"""Pricing of ``exhaustive``, whose bids have a price, and ``exhaustive+repair``, which minimises the weighted terms."""
 
 
 def _solver(
@@ -85,11 +108,11 @@ _SOLVERS = {
     "random": _solver("random", "baselines", "random", BY_RULE),
     "least-loaded": _solver("least-loaded", "baselines", "least_loaded", BY_RULE),
     "best-fit": _solver("best-fit", "baselines", "best_fit", BY_RULE),
-    "fgd": _solver("fgd", "published_policies", "fgd", BY_RULE),
-    "gpu-packing": _solver("gpu-packing", "published_policies", "gpu_packing", BY_RULE),
-    "gpu-clustering": _solver("gpu-clustering", "published_policies", "gpu_clustering", BY_RULE),
-    "dot-product": _solver("dot-product", "published_policies", "dot_product_policy", BY_RULE),
-    "reserve-and-pack": _solver("reserve-and-pack", "published_policies", "reserve_and_pack", BY_RULE),
+    "fgd": _solver("fgd", "baselines", "fgd", BY_RULE),
+    "gpu-packing": _solver("gpu-packing", "baselines", "gpu_packing", BY_RULE),
+    "gpu-clustering": _solver("gpu-clustering", "baselines", "gpu_clustering", BY_RULE),
+    "dot-product": _solver("dot-product", "baselines", "dot_product_policy", BY_RULE),
+    "reserve-and-pack": _solver("reserve-and-pack", "baselines", "reserve_and_pack", BY_RULE),
 }
 
 

@@ -37,7 +37,6 @@ from mast_opt.problems.job_placement.entities import (
     TenantQuotas,
 )
 from mast_opt.problems.job_placement.gpu_assignment import Devices, read_devices
-from mast_opt.problems.job_placement.queue_order import rank
 from mast_opt.problems.job_placement.quota_standing import Standing, standing_of
 from mast_opt.problems.job_placement.units import GPU, LARGEST, WHOLE, Bools, Ints
 from mast_opt.problems.kind.header import Objective
@@ -45,6 +44,12 @@ from mast_opt.problems.kind.problem_data import GroupedProblem
 
 if TYPE_CHECKING:
     from mast_opt.problems.job_placement.plan import Plan  # noqa: F401 - named in a string below
+
+
+def rank(tier: Ints, credit_milli: Ints, submitted_ms: Ints) -> Ints:
+    """Positions in queue order: lowest tier number, then most credit, then oldest, then as listed."""
+    return np.lexsort((submitted_ms, -credit_milli, tier)).astype(np.int64)
+
 
 ADJACENT = "the row of jobs behind that of the part before it"
 IN_FIRST = "since what counts once for a job of several parts stands with its first part"

@@ -10,9 +10,9 @@ from mast_opt.problems.job_placement import JobPlacement
 from mast_opt.problems.job_placement.entities import Clusters, Racks, Servers
 from mast_opt.problems.job_placement.exhaustive.batch import admit_in_order, exhaustively
 from mast_opt.problems.job_placement.exhaustive.batch_state import BatchState, batch_state_of
-from mast_opt.problems.job_placement.exhaustive.ejection_chains import ejection_chains
 from mast_opt.problems.job_placement.exhaustive.objective import term_prices_of
 from mast_opt.problems.job_placement.exhaustive.params import ExhaustiveParams
+from mast_opt.problems.job_placement.exhaustive.solver import ejection_chains
 from mast_opt.problems.job_placement.generate import FAMILIES
 from mast_opt.problems.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble, labels
 from mast_opt.problems.job_placement.verification.verifier import verify

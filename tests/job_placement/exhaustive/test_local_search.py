@@ -11,9 +11,9 @@ from mast_opt.problems.job_placement.engine.state import J_COST, VICTIM
 from mast_opt.problems.job_placement.engine.state_allocation import copied
 from mast_opt.problems.job_placement.exhaustive.batch import admit_in_order, exhaustively
 from mast_opt.problems.job_placement.exhaustive.batch_state import BatchState, batch_state_of
-from mast_opt.problems.job_placement.exhaustive.local_search import SCALE, EvictionLocalSearch
 from mast_opt.problems.job_placement.exhaustive.objective import term_prices_of
 from mast_opt.problems.job_placement.exhaustive.params import ExhaustiveRepairParams
+from mast_opt.problems.job_placement.exhaustive.ruin_and_recreate import SCALE, EvictionLocalSearch
 from mast_opt.problems.job_placement.generate import FAMILIES
 from mast_opt.problems.job_placement.verification.verifier import verify
 from mast_opt.problems.search.interface import SearchMonitor, StoppingCriteria

@@ -7,14 +7,14 @@ import pytest
 
 from mast_opt import solve
 from mast_opt.problems.job_placement.entities import Clusters, Racks, Servers
-from mast_opt.problems.job_placement.exhaustive.published_scores import (
+from mast_opt.problems.job_placement.exhaustive.baselines import (
     FreeServers,
     TaskClasses,
     dot_product,
-    fgd,
+    fgd_score,
     fragmentation,
-    gpu_clustering,
-    gpu_packing,
+    gpu_clustering_score,
+    gpu_packing_score,
 )
 from mast_opt.problems.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble
 from mast_opt.problems.job_placement.problem import JobPlacement
@@ -53,7 +53,7 @@ def test_fragmentation_of_fgd(device: list[int], cpu: int, task: tuple[int, int,
 )
 def test_gpu_packing(device: list[int], mgpu: int, gpus: int, score: int) -> None:
     table = np.array([device])
-    assert gpu_packing(table, np.ones_like(table, np.bool_), mgpu, gpus).tolist() == [score]
+    assert gpu_packing_score(table, np.ones_like(table, np.bool_), mgpu, gpus).tolist() == [score]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_gpu_packing(device: list[int], mgpu: int, gpus: int, score: int) -> Non
 )
 def test_gpu_clustering(device: list[int], same: bool, requests: int, score: int) -> None:
     """By hand from the authors' rule: a quarter of the scale for each class of servers, filled by 8 - free GPUs."""
-    assert gpu_clustering(np.array([sum(device)]), np.array([same]), np.array([requests])).tolist() == [score]
+    assert gpu_clustering_score(np.array([sum(device)]), np.array([same]), np.array([requests])).tolist() == [score]
 
 
 def test_dot_product_of_shares() -> None:
@@ -81,10 +81,10 @@ def test_dot_product_of_shares() -> None:
 def test_fgd_prefers_what_fragments_less_in_whole_percent() -> None:
     classes = one_class(1000, 1, 0, 1.0)
     spoils, uses = (
-        fgd(free(NODE, 9), free(then, 9), classes) for then in ([200, 500, 1000, 500], [200, 1000, 1000, 0])
+        fgd_score(free(NODE, 9), free(then, 9), classes) for then in ([200, 500, 1000, 500], [200, 1000, 1000, 0])
     )
     assert (spoils.tolist(), uses.tolist()) == ([37], [62])
-    assert fgd(free(NODE, 9), free(NODE, 9), classes).tolist() == [50]
+    assert fgd_score(free(NODE, 9), free(NODE, 9), classes).tolist() == [50]
 
 
 def two_servers(sizes: tuple[int, int], mgpu: list[int], running: Running) -> JobPlacement:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mast_opt.problems.job_placement.exhaustive.params import ExhaustiveRepairParams
-from mast_opt.problems.job_placement.exhaustive.strategy import ExhaustiveRepairStrategy, choose_strategy
+from mast_opt.problems.job_placement.exhaustive.sub_mip import ExhaustiveRepairStrategy, choose_strategy
 from mast_opt.problems.search.interface import StoppingCriteria
 from mast_opt.problems.search.sub_mip import NO_NODE_LIMIT
 

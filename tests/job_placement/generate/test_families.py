@@ -10,7 +10,7 @@ import pytest
 from mast_opt.core.errors import UsageError
 from mast_opt.problems.job_placement import JobPlacement
 from mast_opt.problems.job_placement.generate import FAMILIES
-from mast_opt.problems.job_placement.generate.jobs import asked_and_taken
+from mast_opt.problems.job_placement.generate.families import asked_and_taken
 from mast_opt.problems.job_placement.plan import empty
 from mast_opt.problems.job_placement.tables.problem_tables import problem_from_tables, problem_to_tables
 from mast_opt.problems.job_placement.verification.verifier import verify

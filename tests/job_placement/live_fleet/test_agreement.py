@@ -14,8 +14,8 @@ from mast_opt.problems.job_placement import JobPlacement
 from mast_opt.problems.job_placement.engine.server_selection import LEAST_LOSS
 from mast_opt.problems.job_placement.exhaustive.batch import admit_in_order, exhaustively
 from mast_opt.problems.job_placement.exhaustive.batch_state import BatchState, batch_state_of, mix_of
-from mast_opt.problems.job_placement.exhaustive.ejection_chains import ejection_chains
 from mast_opt.problems.job_placement.exhaustive.params import ExhaustiveParams
+from mast_opt.problems.job_placement.exhaustive.solver import ejection_chains
 from mast_opt.problems.job_placement.generate import FAMILIES
 from mast_opt.problems.job_placement.live_fleet.answers import Bid, Refused
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet

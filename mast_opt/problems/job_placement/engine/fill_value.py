@@ -10,6 +10,8 @@ servers meet the same samples, so that differences are not noise.
 Values depend on the type and on what is free only; ``EngineState.memo`` keeps them by a hash of both. A fleet also
 keeps the loss of its most recent requests on each server (``EngineState.loss``); a bit of ``S_DIRTY`` says which are
 out of date.
+
+The same values say what the server of a running job would gain if the job were elsewhere, and which jobs fit elsewhere.
 """
 
 from __future__ import annotations
@@ -17,18 +19,29 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.core.jit import kernel
+from mast_opt.core.jit import compiled, kernel
 from mast_opt.problems.job_placement.engine.arrival_mix import PER_MILLE
+from mast_opt.problems.job_placement.engine.capacity_ledger import refresh_reclaim
 from mast_opt.problems.job_placement.engine.feasibility import Request, room_on, tasks_on
 from mast_opt.problems.job_placement.engine.state import (
     A_CPU,
     A_FREE,
     A_MEMORY,
     A_WHOLE,
+    G_REGION,
     G_START,
     G_TYPE,
+    J_COST,
+    J_LIMIT,
+    J_ROW,
+    J_TIER,
+    L_CPU,
+    L_MEMORY,
+    L_NEXT,
+    L_SERVER,
     N_ROUND,
     NO_PLACE,
+    S_BLOCKED,
     S_DEVICES,
     S_DIRTY,
     S_GROUP,
@@ -37,7 +50,7 @@ from mast_opt.problems.job_placement.engine.state import (
     VALUE_DIRTY,
     EngineState,
 )
-from mast_opt.problems.job_placement.units import MOST_TASKS, WHOLE, Ints
+from mast_opt.problems.job_placement.units import MOST_TASKS, WHOLE, Bools, Ints
 
 OWN, TRIAL = range(2)
 """Rows of the scratch table [2, D + L]: what is left of shared GPUs on the server, and in a sample."""
@@ -275,3 +288,92 @@ def _whole_job(state: EngineState, s: int, mgpu: int, job: Request, tier: int, w
     if mgpu < 0 or tasks_on(state, s, mgpu, job) < job.tasks:
         return NO_PLACE
     return min(loss_on(state, s, mgpu, job, job.tasks, tier, work), NO_PLACE - 1)
+
+
+REGION, TYPE, MGPU, CORES, MIB, TASKS = range(6)
+"""Columns of a table of needs: where a job must stay, what a task needs, and how many it has."""
+
+
+@compiled
+def homes(state: EngineState, need: Ints, any_job: Request) -> Ints:
+    """[N, 2] for each need [N, 6] a server that holds all of its tasks, and another one; −1 where there is none.
+
+    Args:
+        any_job: its tier counts.
+    """
+    found = np.full((len(need), 2), -1, np.int64)
+    for n in range(len(need)):
+        job = Request(any_job.mgpu, any_job.open, need[n, CORES], need[n, MIB], need[n, TASKS], 0, 0, any_job.tier)
+        _find_homes(state, need[n], job, found[n])
+    return found
+
+
+@kernel
+def _find_homes(state: EngineState, need: Ints, job: Request, found: Ints) -> None:
+    count = 0
+    for g in range(state.group.shape[1] - 1):
+        if state.group[G_TYPE, g] != need[TYPE] or state.group[G_REGION, g] != need[REGION]:
+            continue
+        for s in range(state.group[G_START, g], state.group[G_START, g + 1]):
+            if tasks_on(state, s, need[MGPU], job) >= job.tasks:
+                found[count] = s
+                count += 1
+                if count == 2:
+                    return
+
+
+@compiled
+def removal_gains(state: EngineState, places: Ints) -> Ints:
+    """[N] by how much the value of its server (``fill_value``) would rise if a running job were not there; 0 for one
+    that runs on several servers, in a pool, or on a server that takes no work."""
+    gain = np.zeros(len(places), np.int64)
+    work = np.empty((2, state.row_device.shape[1] + state.sample.shape[1]), np.int64)
+    for at in range(len(places)):
+        row = state.job[J_ROW, places[at]]
+        s = state.row[L_SERVER, row]
+        if state.row[L_NEXT, row] < 0 and state.server[S_BLOCKED, s] == 0 and state.server[S_SIZE, s] <= WHOLE:
+            gain[at] = _value_without(state, s, row, work) - _value_now(state, s, work)
+    return gain
+
+
+@kernel
+def _value_now(state: EngineState, s: int, work: Scratch) -> int:
+    tier, kind = state.room.shape[1] - 1, state.group[G_TYPE, state.server[S_GROUP, s]]
+    if state.room[A_FREE, tier, s] == 0:
+        return 0
+    count = shared_gpus(state, s, tier, work)
+    cpu, memory = state.room[A_CPU, tier, s], state.room[A_MEMORY, tier, s]
+    return int(value_of(state, kind, state.room[A_WHOLE, tier, s], count, cpu, memory, work))
+
+
+@kernel
+def _value_without(state: EngineState, s: int, row: int, work: Scratch) -> int:
+    tier, kind = state.room.shape[1] - 1, state.group[G_TYPE, state.server[S_GROUP, s]]
+    whole = count = 0
+    for d in range(state.server[S_DEVICES, s]):
+        room = room_on(state, s, d, tier) + state.row_device[row, d]
+        if room >= WHOLE:
+            whole += 1
+        elif room > 0:
+            insert(work[OWN], count, room)
+            count += 1
+    cpu, memory = state.room[A_CPU, tier, s] + state.row[L_CPU, row], state.room[A_MEMORY, tier, s]
+    return int(value_of(state, kind, whole, count, cpu, memory + state.row[L_MEMORY, row], work))
+
+
+@compiled
+def loss_on_server(state: EngineState, s: int, mgpu: int, job: Request) -> int:
+    """The value that a server loses if all tasks of a job, which must fit, run there."""
+    work = np.empty((2, state.row_device.shape[1] + state.sample.shape[1]), np.int64)
+    return int(loss_on(state, s, mgpu, job, job.tasks, job.tier, work))
+
+
+@compiled
+def let_go(state: EngineState, places: Ints, may: Bools, cost: Ints) -> None:
+    """Let some of these running jobs [N] give way to work of any tier, each at its cost, and the others to none."""
+    tiers = state.room.shape[1]
+    for at in range(len(places)):
+        state.job[J_LIMIT, places[at]] = tiers if may[at] else 0
+        state.job[J_TIER, places[at]], state.job[J_COST, places[at]] = tiers, cost[at]
+    for s in range(state.server.shape[1]):
+        refresh_reclaim(state, s)

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from mast_opt.core.jit import entry
 from mast_opt.problems.job_placement.engine.best_bid import NOBODY, BestBid, take
 from mast_opt.problems.job_placement.engine.capacity_ledger import block, last_tier_of, last_tier_of_victim, stop
-from mast_opt.problems.job_placement.engine.feasibility import Request
-from mast_opt.problems.job_placement.engine.free_capacity_search import load_of
+from mast_opt.problems.job_placement.engine.feasibility import Request, load_of
 from mast_opt.problems.job_placement.engine.server_layout import Layout
 from mast_opt.problems.job_placement.engine.state import (
     A_CPU,
@@ -32,7 +31,7 @@ from mast_opt.problems.job_placement.engine.state import (
     VICTIM,
     EngineState,
 )
-from mast_opt.problems.job_placement.engine.stopped_job import Stopped
+from mast_opt.problems.job_placement.engine.state_allocation import Stopped
 from mast_opt.problems.job_placement.units import CLUSTER, LARGEST, REGION, SERVER, Bools, Ints
 
 Offer = Callable[[int, Bools], BestBid | None]
@@ -54,11 +53,6 @@ class PartsBid:
     """Key by which bids compare, less is better: importance of the most important victim, GPU-hours lost, victims,
     levels of spread of all parts, price, load of the region, and the first servers of the region and of the group of
     the first part."""
-
-    @property
-    def price(self) -> float:
-        """Price of the job there."""
-        return self.key[4]
 
     @property
     def by_part(self) -> list[BestBid]:

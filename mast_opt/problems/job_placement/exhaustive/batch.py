@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mast_opt.problems.job_placement.engine.best_bid import NOBODY, BestBid
+from mast_opt.problems.job_placement.engine.best_bid import NOBODY, BestBid, place_priced
 from mast_opt.problems.job_placement.engine.feasibility import Request
 from mast_opt.problems.job_placement.engine.limits import DEFAULT_LIMITS, SearchLimits
 from mast_opt.problems.job_placement.engine.negative_cache import NegativeCache
 from mast_opt.problems.job_placement.engine.part_search import PartsBid, PartSearch
-from mast_opt.problems.job_placement.engine.priced_bid import place_priced
 from mast_opt.problems.job_placement.engine.server_selection import TIGHT
 from mast_opt.problems.job_placement.exhaustive.batch_state import BatchState
 from mast_opt.problems.job_placement.units import Bools

@@ -1,9 +1,12 @@
-"""Sub-MIPs of exhaustive (job placement): some clusters, or some jobs, are re-optimised, the rest is fixed."""
+"""Sub-MIPs of exhaustive (job placement): some clusters, or some jobs, are re-optimised, the rest is fixed.
+
+The strategy says whether there are any, and what limits them.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +15,6 @@ from mast_opt.core.arrays import FloatArray
 from mast_opt.core.solve_result import SolveParams
 from mast_opt.problems.job_placement.exhaustive.params import ExhaustiveRepairParams
 from mast_opt.problems.job_placement.exhaustive.penalised_assignment import is_assignment
-from mast_opt.problems.job_placement.exhaustive.strategy import choose_strategy
 from mast_opt.problems.job_placement.formulation.formulation import PerServer, state
 from mast_opt.problems.job_placement.formulation.strengthened import strong
 from mast_opt.problems.job_placement.plan import Plan
@@ -20,8 +22,49 @@ from mast_opt.problems.job_placement.problem import JobPlacement
 from mast_opt.problems.job_placement.units import Bools, Ints
 from mast_opt.problems.job_placement.verification.verifier import verify
 from mast_opt.problems.kind.formulation import Formulation
-from mast_opt.problems.search.interface import SearchContext
+from mast_opt.problems.search.interface import SearchContext, StoppingCriteria
+from mast_opt.problems.search.strategy import Strategy
 from mast_opt.problems.search.sub_mip import LEAST_S, NO_NODE_LIMIT, SubMip
+
+
+@dataclass(frozen=True)
+class ExhaustiveRepairStrategy(Strategy):
+    """Decisions of exhaustive+repair on one instance."""
+
+    sub_mips: bool
+    """True if some clusters or jobs are solved exactly; False if the program is too large for that."""
+    whole: bool
+    """True if the whole program is solved before the rounds."""
+    prices: bool
+    """True if prices of capacity are computed, which prove a bound."""
+    assignment: bool
+    """True if every other round is a tabu search over single tasks."""
+    sub_mip_nodes: int
+    """Most nodes of one; at its greatest value there is no limit."""
+    sub_mip_time_limit_s: float
+    """Most seconds for one; 0 where rounds are counted, for no limit."""
+
+
+def choose_strategy(
+    pairs: int, assignment_cells: int | None, stop: StoppingCriteria, params: ExhaustiveRepairParams
+) -> ExhaustiveRepairStrategy:
+    """The strategy for an instance. Where rounds are counted, the clock must have no say, so nodes are limited and not
+    seconds.
+
+    Args:
+        pairs: of a job and a server that it accepts, about the columns of the formulation.
+        assignment_cells: jobs times servers of a generalised assignment problem; None if it is none.
+    """
+    counted, given = stop.iterations is not None, params.sub_mip
+    sub_mips = pairs <= (params.sub_mip_columns_counted if counted else params.sub_mip_columns)
+    return ExhaustiveRepairStrategy(
+        sub_mips=sub_mips,
+        whole=sub_mips and pairs <= params.whole_columns and params.whole_share > 0,
+        prices=sub_mips and pairs <= params.whole_columns,
+        assignment=assignment_cells is not None and assignment_cells <= params.assignment.cells,
+        sub_mip_nodes=min(given.node_limit, params.sub_mip_nodes) if counted else given.node_limit,
+        sub_mip_time_limit_s=0.0 if counted else given.time_limit_s,
+    )
 
 
 class FixAndOptimise:

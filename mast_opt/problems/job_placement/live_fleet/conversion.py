@@ -1,25 +1,20 @@
-"""Conversion between a job-placement problem and a live fleet, and between engine positions and names of bids."""
+"""Conversion of a job-placement problem into a live fleet."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mast_opt.core.ledger import Right
 from mast_opt.core.units import MILLI
 from mast_opt.problems.job_placement.capacity import remote_mb_price
 from mast_opt.problems.job_placement.engine.arrival_mix import ArrivalMix
-from mast_opt.problems.job_placement.engine.best_bid import BestBid
-from mast_opt.problems.job_placement.engine.state import J_COST, VICTIM
-from mast_opt.problems.job_placement.live_fleet.answers import Bid
 from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.problems.job_placement.live_fleet.running_job import Holding, Running
 from mast_opt.problems.job_placement.live_fleet.types import Job, Server, Share
 from mast_opt.problems.job_placement.problem import JobPlacement
 from mast_opt.problems.job_placement.running_allocations import allocations_of
-from mast_opt.problems.job_placement.units import CPU, GPU, LEVELS, MEMORY, WHOLE
+from mast_opt.problems.job_placement.units import CPU, GPU, MEMORY, WHOLE
 
 
 def books_of(problem: JobPlacement, tiers: Iterable[int] = (), mix: ArrivalMix | None = None) -> FleetInventory:
@@ -74,41 +69,3 @@ def books_of(problem: JobPlacement, tiers: Iterable[int] = (), mix: ArrivalMix |
         running[name] = Running(job, books.tiers.index(job.tier), shares, False, v)
     books.load_running(running, holdings)
     return books
-
-
-def bid_of(
-    offer: BestBid,
-    job: Job,
-    right: Right,
-    price: NDArray[np.float64] | None,
-    books: FleetInventory,
-    version: int,
-    fleet: str,
-) -> Bid:
-    """An offer in names. ``right``: by which the job would hold it. ``price`` [G]: see ``price_of``."""
-    layout = books.layout
-    region = int(layout.group_region[offer.group])
-    cost = sum(int(books.state.job[J_COST, at]) // VICTIM for at in offer.victims.tolist())
-    rows = zip(offer.placed.server.tolist(), offer.placed.tasks.tolist(), offer.placed.device.tolist())
-    return Bid(
-        job=job,
-        tier=job.tier if right is Right.WITHIN else books.tiers[-1],
-        over_quota=right is not Right.WITHIN,
-        region=books.region_names[region],
-        cluster=books.cluster_names[int(layout.group_cluster[offer.group])],
-        gpu_type=books.type_names[int(layout.group_type[offer.group])],
-        shares=tuple(
-            Share(books.server_at(at), tasks, {d: mgpu for d, mgpu in enumerate(device) if mgpu})
-            for at, tasks, device in rows
-        ),
-        level=LEVELS[offer.level],
-        victims=books.names_of(offer.victims),
-        victim_tier=None if offer.threshold is None else books.tier_of(offer.threshold),
-        victim_rank=None if offer.threshold is None else books.importance_of(offer.threshold),
-        gpu_hours_lost=cost / MILLI,
-        price=0.0 if price is None else float(price[offer.group]),
-        load=books.load_of(region),
-        proven=offer.proven,
-        version=version,
-        fleet=fleet,
-    )

@@ -4,38 +4,104 @@ For each waiting job that fits nowhere, the search for victims (``engine.preempt
 that have another place and whose going makes room. The job takes that room, each of them the best free place that is
 left, and the moves are ordered so that each finds its target free. Where a job of the set finds no place, or there is
 no such order, it may not be moved for this one, and the search is repeated. If that leads nowhere, two jobs may change
-places (``exchanges``).
+places, so that the third one fits.
 
 If no job waits, single moves are made while the free capacity gains value by one (``engine.fill_value``), each time the
 one that gains most for its cost.
+
+Parts of GPUs that are free on two of them are of use on one: the smaller job comes to the GPU of the larger one, which
+has then room for the third. Only jobs of one task that are on one GPU take part, each stays on its GPU type and in its
+region, and they are on different servers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mast_opt.core.units import MILLI
 from mast_opt.problems.job_placement.engine.arrival_mix import ArrivalMix
-from mast_opt.problems.job_placement.engine.best_bid import NOBODY, BestBid
+from mast_opt.problems.job_placement.engine.best_bid import NOBODY, BestBid, Prices, groups_by_price, place_free
 from mast_opt.problems.job_placement.engine.best_bid import bid_of as best_bid_of
 from mast_opt.problems.job_placement.engine.feasibility import Request
+from mast_opt.problems.job_placement.engine.fill_value import (
+    CORES,
+    MGPU,
+    MIB,
+    REGION,
+    TASKS,
+    TYPE,
+    homes,
+    let_go,
+    loss_on_server,
+    removal_gains,
+)
 from mast_opt.problems.job_placement.engine.preemption.victim_search import cheapest
-from mast_opt.problems.job_placement.engine.priced_bid import Prices, groups_by_price, place_free
-from mast_opt.problems.job_placement.engine.relocation import MGPU, homes, let_go, loss_on_server, removal_gains
-from mast_opt.problems.job_placement.engine.server_selection import LEAST_LOSS, TIGHT, Placement
-from mast_opt.problems.job_placement.engine.state import G_TYPE, S_GROUP
+from mast_opt.problems.job_placement.engine.server_selection import LEAST_LOSS, TIGHT
+from mast_opt.problems.job_placement.engine.state import A_CPU, A_MEMORY, G_TYPE, J_ROW, S_BLOCKED, S_GROUP, S_SIZE
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
-from mast_opt.problems.job_placement.live_fleet.conversion import bid_of
-from mast_opt.problems.job_placement.live_fleet.exchanges import Exchanges
+from mast_opt.problems.job_placement.live_fleet.bids import bid_of, holdings_in, shares_in
 from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.problems.job_placement.live_fleet.movable_work import MovableWork, has_room, moved_holdings
 from mast_opt.problems.job_placement.live_fleet.move_plan import JobMove, MoveBudget, MovePlan
 from mast_opt.problems.job_placement.live_fleet.running_job import Holding, Running
 from mast_opt.problems.job_placement.live_fleet.types import Job, Share
 from mast_opt.problems.job_placement.units import WHOLE, Bools
+
+Pair = tuple[int, int]
+
+
+class Exchanges:
+    """N jobs that may change places, and what is free where each is; the fleet must stay as it is."""
+
+    def __init__(self, books: FleetInventory, work: MovableWork, may: Bools) -> None:
+        """``may`` [M]: jobs that may be moved."""
+        state = books.state
+        usable = may & (work.server >= 0) & (work.need[:, TASKS] == 1)
+        usable &= (state.server[S_BLOCKED, work.server] == 0) & (state.server[S_SIZE, work.server] == WHOLE)
+        held = state.row_device[state.job[J_ROW, work.place]]
+        self.m = np.flatnonzero(usable & ((held > 0).sum(axis=1) == 1))
+        self.need, self.server = work.need[self.m], work.server[self.m]
+        self.device = held[self.m].argmax(axis=1)
+        last = state.room.shape[1] - 1
+        self.free = state.slack_device[self.server, self.device, 0].astype(np.int64)
+        """[N] milli-GPUs of the same GPU."""
+        self.cores, self.mib = state.room[A_CPU, last, self.server], state.room[A_MEMORY, last, self.server]
+        self.names = [books.server_at(at) for at in self.server.tolist()]
+
+    def pairs(self, request: Request, most: int) -> Iterator[Pair]:
+        """Pairs whose exchange leaves room for one task of the request where the first one was.
+
+        Args:
+            most: first jobs that are tried, those for which the least is lacking.
+        """
+        need, mgpu = self.need, request.mgpu[self.need[:, TYPE]]
+        lacking = mgpu - self.free
+        first = (mgpu >= 0) & (mgpu <= WHOLE) & request.open[need[:, REGION]] & (need[:, MGPU] > lacking)
+        first &= (self.cores + need[:, CORES] >= request.cpu) & (self.mib + need[:, MIB] >= request.memory)
+        first &= lacking <= self.free.max(initial=0)
+        chosen = np.flatnonzero(first)
+        for u in chosen[np.argsort(lacking[chosen], kind="stable")][:most].tolist():
+            found = np.flatnonzero(self._fits(u, int(lacking[u]), request))
+            if len(found):
+                left = self.free[found] + need[found, MGPU]
+                yield u, int(found[left.argmin()])
+
+    def _fits(self, u: int, lacking: int, request: Request) -> Bools:
+        """[N] jobs that have room for a job where they are, and leave room for the request where it is."""
+        need, own = self.need, self.need[u]
+        there: Bools = (need[:, [REGION, TYPE]] == own[[REGION, TYPE]]).all(axis=1) & (self.server != self.server[u])
+        there &= (need[:, MGPU] <= own[MGPU] - lacking) & (self.free + need[:, MGPU] >= own[MGPU])
+        for column, free, asked in ((CORES, self.cores, request.cpu), (MIB, self.mib, request.memory)):
+            there &= (free + need[:, column] >= own[column]) & (free[u] + own[column] - asked >= need[:, column])
+        return there
+
+    def target(self, job: int, other: int) -> tuple[Share, ...]:
+        """Shares of a job that takes the place of another one."""
+        return (Share(self.names[other], 1, {int(self.device[other]): int(self.need[job, MGPU])}),)
+
 
 Target = tuple[tuple[Share, ...], tuple[Holding, ...]]
 
@@ -87,8 +153,8 @@ class Defragmentation:
             if offer is None and self.left > 0:
                 offer = self._room_for(job, request, price) or self._by_exchange(request, price)
             if offer is not None:
-                bid = bid_of(offer, job, option.right, price, books, version, fleet)
-                books.hold(books.starting(job, bid.shares), self._held(request, offer.placed))
+                bid = bid_of(job, option.right, (offer,), offer.victims, price, books, version, fleet)
+                books.hold(books.starting(job, bid.shares), holdings_in(books, [offer.placed], [request]))
                 return bid
         return None
 
@@ -161,8 +227,8 @@ class Defragmentation:
             running = {m: books.running[work.name[m]] for m in movers}
             for m in movers:
                 books.end(work.name[m])
-            taken = self._held(request, offer.placed)
-            books.hold(books.starting(job, self._shares(offer.placed)), taken)
+            taken = holdings_in(books, [offer.placed], [request])
+            books.hold(books.starting(job, shares_in(books, job, [offer])), taken)
             for m in sorted(movers, key=lambda m: (-self._size(m), m)):
                 target = self._target(m, running[m])
                 if target is None:
@@ -181,7 +247,7 @@ class Defragmentation:
         found = place_free(books.state, request, books.everywhere, self.style, books.price_of(running.job))
         if found is None:
             return None
-        return self._shares(found.placed), self._held(request, found.placed)
+        return shares_in(books, running.job, [found]), holdings_in(books, [found.placed], [request])
 
     def _in_order(self, targets: dict[int, Target]) -> list[tuple[int, Target]] | _Stuck:
         """The moves such that each finds its target free; which one goes first of those that can changes nothing."""
@@ -212,20 +278,6 @@ class Defragmentation:
             self.stays[m] = True
             self.left -= 1
             self.mgpu_hours_left -= hours
-
-    def _shares(self, placed: Placement) -> tuple[Share, ...]:
-        rows = zip(placed.server.tolist(), placed.tasks.tolist(), placed.device.tolist())
-        return tuple(
-            Share(self.books.server_at(at), tasks, {d: mgpu for d, mgpu in enumerate(device) if mgpu})
-            for at, tasks, device in rows
-        )
-
-    def _held(self, request: Request, placed: Placement) -> tuple[Holding, ...]:
-        rows = zip(placed.server.tolist(), placed.tasks.tolist(), placed.device)
-        return tuple(
-            Holding(self.books.server_at(at), tasks * request.cpu, tasks * request.memory, device)
-            for at, tasks, device in rows
-        )
 
     def _gather(self) -> float:
         """Make the moves by which the free capacity gains value; returns how many GPUs more arrivals would fill."""

@@ -6,8 +6,7 @@ import numpy as np
 
 from mast_opt.problems.job_placement.analysis.rejection_reasons import Obstacle, obstacle_when_empty
 from mast_opt.problems.job_placement.engine.best_bid import best_bid
-from mast_opt.problems.job_placement.engine.feasibility import Request
-from mast_opt.problems.job_placement.engine.free_capacity_search import NOWHERE, level_in
+from mast_opt.problems.job_placement.engine.feasibility import NOWHERE, Request, level_in
 from mast_opt.problems.job_placement.engine.limits import SearchLimits
 from mast_opt.problems.job_placement.engine.server_selection import TIGHT
 from mast_opt.problems.job_placement.engine.state import A_CPU, A_FREE, A_MEMORY, C_CPU, C_MEMORY, C_MGPU

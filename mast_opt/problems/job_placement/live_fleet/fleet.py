@@ -10,32 +10,77 @@ fleet.release("train-1")
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+import threading
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import groupby
 
-from mast_opt.core.arguments import a, a_flag, a_text, anything, checked, mapping_of, optional, prices
-from mast_opt.core.errors import UnsupportedOption, UsageError
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.core.arguments import (
+    a,
+    a_flag,
+    a_price,
+    a_text,
+    anything,
+    checked,
+    each,
+    mapping_of,
+    optional,
+    prices,
+    texts,
+)
+from mast_opt.core.errors import NotRunning, StaleBid, UnsupportedOption, UsageError
 from mast_opt.core.ledger import Right
 from mast_opt.core.quota_tree import Quota
 from mast_opt.core.quotas import Quotas
 from mast_opt.problems.job_placement.engine.arrival_mix import ArrivalMix
-from mast_opt.problems.job_placement.engine.limits import DEFAULT_SAMPLING, FillSampling, SearchLimits
+from mast_opt.problems.job_placement.engine.best_bid import BestBid, place_free, place_priced
+from mast_opt.problems.job_placement.engine.feasibility import Request
+from mast_opt.problems.job_placement.engine.limits import (
+    DEFAULT_SAMPLING,
+    FillSampling,
+    SearchLimits,
+    by_loss,
+    sound_limits,
+    sound_sampling,
+)
 from mast_opt.problems.job_placement.engine.negative_cache import NegativeCache
+from mast_opt.problems.job_placement.engine.part_search import close_servers
+from mast_opt.problems.job_placement.engine.server_selection import LEAST_LOSS, TIGHT, Placement
+from mast_opt.problems.job_placement.engine.state import R_MGPU, R_USED, S_BLOCKED
 from mast_opt.problems.job_placement.exhaustive.batch_state import mix_of
 from mast_opt.problems.job_placement.live_fleet.adoption import (
     check_in_use,
+    enlarged,
     holdings_of,
     merged,
     need_is_unknown,
+    need_of,
     shares_of,
+    shrunk,
 )
-from mast_opt.problems.job_placement.live_fleet.answers import Drained, Refused
+from mast_opt.problems.job_placement.live_fleet.answers import Bid, ClusterReport, Drained, Refused
+from mast_opt.problems.job_placement.live_fleet.bid_versions import BidVersions
+from mast_opt.problems.job_placement.live_fleet.bids import (
+    best_bid_for_parts,
+    bid_of,
+    explain_parts,
+    holdings_in,
+    shares_in,
+    why_no_part,
+)
+from mast_opt.problems.job_placement.live_fleet.booking import are_named, booking_of, check_need, devices_of, servers_of
 from mast_opt.problems.job_placement.live_fleet.conversion import books_of
-from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory
-from mast_opt.problems.job_placement.live_fleet.placing_fleet import BORROWS_TOO_MUCH, PlacingFleet
-from mast_opt.problems.job_placement.live_fleet.resizing import enlarged, need_of, shrunk
-from mast_opt.problems.job_placement.live_fleet.settings import by_loss, sound_limits, sound_sampling
-from mast_opt.problems.job_placement.live_fleet.snapshot_format import decoded
+from mast_opt.problems.job_placement.live_fleet.defragmentation import Defragmentation
+from mast_opt.problems.job_placement.live_fleet.diagnosis import Coded, explain, why_not
+from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory, Option
+from mast_opt.problems.job_placement.live_fleet.movable_work import movable_work, moved_holdings, task_of
+from mast_opt.problems.job_placement.live_fleet.move_plan import JobMove, MoveBudget, MovePlan
+from mast_opt.problems.job_placement.live_fleet.running_job import Running
+from mast_opt.problems.job_placement.live_fleet.snapshot_format import decoded, difference, encoded
 from mast_opt.problems.job_placement.live_fleet.types import (
     Job,
     Server,
@@ -47,9 +92,28 @@ from mast_opt.problems.job_placement.live_fleet.types import (
     whole,
 )
 from mast_opt.problems.job_placement.problem import JobPlacement
+from mast_opt.problems.job_placement.units import GPU, Bools
 
 
-class Fleet(PlacingFleet):
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """The state of a fleet at some time; opaque."""
+
+    _books: FleetInventory
+    _fleet: object
+
+
+BORROWS_TOO_MUCH = "its tenant may not borrow so much beyond its quota"
+
+
+def _without_stops(reason: Coded, *, preempt: bool) -> Coded:
+    """The reason of a search that may have stopped work, as that of one that may not."""
+    if preempt or reason[1] != "in-use":
+        return reason
+    return "no cluster has room for it without stopping other work", "in-use"
+
+
+class Fleet:
     """Servers, what runs on them, and the search for the best place for a job.
 
     Every method is atomic; ``place``, ``bids`` and ``explain`` change nothing. A bid is good until something changes
@@ -112,6 +176,18 @@ class Fleet(PlacingFleet):
         books = FleetInventory(servers, tiers_in(tiers), replicas or {}, residency or {}, price, mix, quotas=rights)
         books.expect(jobs_in(expected))
         self._begin(books)
+
+    def _begin(self, books: FleetInventory) -> None:
+        self._books = books
+        self._failures = NegativeCache(self._freed)
+        self._lock = threading.RLock()
+        self._versions = BidVersions()
+        self._origin = object()
+        """Snapshots of this fleet have it too."""
+        self._in_round = False
+        self._asked: tuple[Job, int, tuple[Option, ...]] | None = None
+        self._offered: tuple[Bid | None, Sequence[Placement] | None] = None, None
+        """The last bid of ``place``, and where it is in positions: it is often committed next."""
 
     @classmethod
     @checked(problem=a(JobPlacement))
@@ -376,3 +452,490 @@ class Fleet(PlacingFleet):
             self._books.end(name)
         self._books.stop_taking(server)
         self._changed({server, *touched})
+
+    @property
+    def _style(self) -> int:
+        return TIGHT if self._books.mix is None else LEAST_LOSS
+
+    @contextmanager
+    def round(self) -> Iterator[None]:
+        """A pass over a queue: until it ends, what victims free serves only work that is more important than they.
+
+        A victim that started in this round frees what it took for the same work as before, its own tier included, as
+        if it had never started; a batch treats its jobs the same way. Outside a round, what is left over of a victim
+        is free for all at once. A round is of the whole fleet: other threads may place and commit in it.
+
+        Raises:
+            UsageError: a round has not ended yet.
+        """
+        with self._lock:
+            self._outside_round("a round begins")
+            self._in_round = True
+            self._books.begin_round()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._in_round = False
+                self._books.end_round()
+                self._versions.all_changed()
+
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        """A time in which everything may be tried out: when it ends, the fleet is as it was before, with its mix of
+        arrivals, quotas and replicas, and bids that were good before are good again.
+
+        It costs what the operations in it cost, and again as much to undo them, whatever the size of the fleet; only a
+        round, and changes that rebuild the layout (``add_servers``, ``remove_server``), cost as much as the fleet is
+        large. Other threads wait until it ends. Trials may be nested. Bids that are made in a trial are stale
+        afterwards.
+        """
+        with self._lock:
+            before = self._books, self._failures, self._versions, self._in_round
+            self._failures = NegativeCache(self._freed)
+            self._versions = self._versions.trial()
+            try:
+                with self._books.undoing():
+                    yield
+            finally:
+                self._books, self._failures, self._versions, self._in_round = before
+                self._asked = None
+
+    def snapshot(self) -> Snapshot:
+        """The state of the fleet, to come back to with ``restore``."""
+        with self._lock:
+            self._outside_round("a snapshot is taken")
+            return Snapshot(self._books.copy(), self._origin)
+
+    def snapshot_bytes(self) -> bytes:
+        """The state of the fleet, to be stored: servers with their capacities, running jobs and what they hold, quotas,
+        replicas, the mix of arrivals with its samples, and the orders that decide between equal victims.
+
+        ``restore`` and ``Fleet.from_bytes`` take it. The same calls give the same bids afterwards as without. It begins
+        with the version of its format and a digest, and holds numbers and texts only, no code.
+        """
+        snapshot = self.snapshot()
+        return encoded(snapshot._books)
+
+    def restore(self, snapshot: Snapshot | bytes, *, other_fleet: bool = False) -> None:
+        """Go back to a snapshot, quotas included; bids made before are stale.
+
+        Args:
+            other_fleet: also accept the snapshot of a fleet with other tiers, rules or servers, which this one becomes.
+                Servers are the same if they have the same names, places and GPU types; their capacities are part of the
+                state.
+
+        Raises:
+            UsageError: the snapshot is another fleet's, of a version that this one cannot read, or damaged; nothing
+                has changed then.
+        """
+        if isinstance(snapshot, (bytes, bytearray, memoryview)):
+            snapshot = Snapshot(decoded(bytes(snapshot)), None)
+        if not isinstance(snapshot, Snapshot):
+            raise UsageError(f"restore takes a snapshot, not a {type(snapshot).__name__}")
+        with self._lock:
+            self._outside_round("a snapshot is restored")
+            if snapshot._fleet is not self._origin and not other_fleet:
+                words = difference(self._books, snapshot._books)
+                if words:
+                    raise UsageError(f"the snapshot is another fleet's: {words}; other_fleet=True takes it anyway")
+            self._books = snapshot._books.copy()
+            self._failures = NegativeCache(self._freed)
+            self._versions.all_changed()
+
+    def running(self) -> tuple[str, ...]:
+        """The jobs that run, in the order in which they started."""
+        with self._lock:
+            return self._books.names()
+
+    @checked(name=a_text)
+    def shares(self, name: str) -> tuple[Share, ...]:
+        """Shares of a running job on its servers. Raises UsageError if no job of that name runs."""
+        with self._lock:
+            return self._shares_of(name)
+
+    @checked(name=a_text)
+    def job(self, name: str) -> Job:
+        """A running job. Raises UsageError if no job of that name runs."""
+        with self._lock:
+            return self._known(name).job
+
+    @checked(server=a_text)
+    def jobs_on(self, server: str) -> tuple[str, ...]:
+        """The jobs that hold something on a server, in the order in which they started. Raises UsageError if the fleet
+        has no such server."""
+        with self._lock:
+            return self._jobs_on(server)
+
+    def over_booked(self) -> tuple[str, ...]:
+        """The servers on which more runs than they have (see ``Fleet.adopt``), by name. They take no work."""
+        with self._lock:
+            return tuple(sorted(self._books.over_booked))
+
+    def gpus(self) -> tuple[int, int]:
+        """Milli-GPUs in use, and all there are."""
+        with self._lock:
+            state = self._books.state
+            return int(state.region[R_USED].sum()), int(state.region[R_MGPU].sum())
+
+    def _known(self, name: str) -> Running:
+        self._shares_of(name)
+        return self._books.running[name]
+
+    def _shares_of(self, name: str) -> tuple[Share, ...]:
+        shares = self._books.shares_of(name)
+        if shares is None:
+            raise NotRunning(name)
+        return shares
+
+    def _jobs_on(self, server: str) -> tuple[str, ...]:
+        if server not in self._books.servers:
+            raise UsageError(f"the fleet has no server called {server}")
+        return self._books.jobs_on(server)
+
+    def _outside_round(self, what: str) -> None:
+        if self._in_round:
+            raise UsageError(f"{what} only between rounds; this one has not ended")
+
+    def _options(self, job: Job) -> tuple[Option, ...]:
+        """Options of a job, see ``FleetInventory.options``. The last answer is kept: a bid is often committed next."""
+        if self._asked is not None and self._asked[0] is job and self._asked[1] == self._versions.now:
+            return self._asked[2]
+        self._tier_of(job)
+        if job.name in self._books.place:
+            raise UsageError(f"a job called {job.name} runs already; release it first, or choose another name")
+        options = self._books.options(job)
+        self._asked = job, self._versions.now, options
+        return options
+
+    def _changed(self, servers: Iterable[str]) -> None:
+        """Count a change of these servers, and of those of jobs whose right has changed with it."""
+        self._versions.servers_changed((*servers, *self._books.take_touched()))
+
+    @property
+    def quotas(self) -> Quotas:
+        """The quotas of tenants, to be changed by ``set_quota`` only."""
+        return self._books.ledger.quotas
+
+    @checked(name=a_text)
+    def is_over_quota(self, name: str) -> bool:
+        """Whether a running job is beyond the quotas of its tenant now."""
+        self._shares_of(name)
+        return self._books.is_over_quota(name)
+
+    @checked(job=a(Job))
+    def importance_of(self, job: Job) -> int:
+        """The tier of a waiting job, or a number beyond all tiers if it would take its tenant over the quotas."""
+        return self._books.importance_of(self._books.level_of(job, self._books.best_right(job)))
+
+    def take_restood(self) -> tuple[str, ...]:
+        """The running jobs that have come within or beyond their tenant's quotas since the last call."""
+        if not self._books.restood:
+            return ()
+        with self._lock:
+            names, self._books.restood = self._books.restood, {}
+            return tuple(names)
+
+    def _freed(self, request: Request) -> int:
+        """Number of times that capacity has appeared that the request could use."""
+        return int(request.open @ self._books.freed @ (request.mgpu >= 0))
+
+    def _tier_of(self, job: Job) -> int:
+        if job.tier not in self._books.tiers:
+            raise UsageError(f"job {job.name} has tier {job.tier}; the fleet's tiers are {self._books.tiers}")
+        return self._books.tiers.index(job.tier)
+
+    def _commit(self, bid: Bid, placed: Sequence[Placement] | None = None) -> tuple[str, ...]:
+        """``placed``: the bid in positions, by part; None where it comes from outside and has to be checked."""
+        books, claimed = self._books, Right.BORROWED if bid.over_quota else Right.WITHIN
+        option = next((one for one in self._options(bid.job) if one.right is claimed), None)
+        other_tier = UsageError(f"the bid for {bid.job.name} does not have the job's tier; ask for a new bid")
+        if option is None or bid.tier != (books.tiers[-1] if bid.over_quota else bid.job.tier):
+            raise other_tier
+        requests = option.requests
+        if placed is None:
+            placed = booking_of(bid, requests, books)
+        running = books.starting(bid.job, bid.shares)
+        if running.over_quota != bid.over_quota:
+            raise other_tier
+        touched = [share.server for share in bid.shares]
+        touched += [share.server for name in bid.victims for share in self._shares_of(name)]
+        if bid.job.parts:
+            held = merged(holdings_in(self._books, placed, requests))
+            self._books.start_parts(running, held, bid.victims, self._in_round)
+        else:
+            self._books.start(running, requests[0], placed[0], bid.victims, self._in_round)
+        self._changed(touched)
+        return bid.victims
+
+    @checked(job=a(Job), avoid=texts, preempt=a_flag)
+    def place(
+        self, job: Job, *, regions: Collection[str] | None = None, avoid: Collection[str] = (), preempt: bool = True
+    ) -> Bid | Refused:
+        """The best bid over all clusters of all regions that hold the job's data, or why there is none.
+
+        Args:
+            regions: the only ones that are asked; None for all.
+            avoid: servers that are not asked. The call costs more the more there are.
+            preempt: whether the bid may have victims. Without, a job that does not fit is refused sooner.
+
+        Raises:
+            UsageError: the job's tier is none of the fleet's, a job of that name runs already, or the fleet has no such
+                region or server.
+        """
+        with self._lock, self._closed(avoid):
+            answer, placed = self._answer(job, regions, some=bool(avoid) or not preempt, preempt=preempt)
+            if isinstance(answer, Bid):
+                self._offered = answer, placed
+            return answer
+
+    @contextmanager
+    def _closed(self, servers: Collection[str]) -> Iterator[None]:
+        """A time in which these servers take no work."""
+        if not servers:
+            yield
+            return
+        books = self._books
+        for server in servers:
+            if server not in books.position:
+                raise UsageError(f"avoid names server {server}; the fleet has none of that name")
+        places = np.array([books.position[server] for server in servers], np.int64)
+        places = places[books.state.server[S_BLOCKED, places] == 0]
+        close_servers(books.state, places, 1)
+        try:
+            yield
+        finally:
+            close_servers(books.state, places, 0)
+
+    def _answer(
+        self, job: Job, regions: Collection[str] | None, *, some: bool = False, preempt: bool = True
+    ) -> tuple[Bid | Refused, Sequence[Placement] | None]:
+        """Answer of ``place``, and the bid in positions; None for one that has to be checked.
+
+        Args:
+            some: not every place is asked, so that a refusal says nothing about the next call.
+        """
+        options = self._options(job)
+        open_to = None if regions is None else self._books.regions_in(regions)
+        best: tuple[Bid | Refused, Sequence[Placement] | None] = Refused(job, BORROWS_TOO_MUCH, code="quota"), None
+        for number, option in enumerate(options):
+            found = self._answer_by(option, job, open_to, some=some, preempt=preempt)
+            if isinstance(found[0], Bid) and not found[0].victims:  # nobody stops for work that could start without
+                return found
+            if number == 0 or (isinstance(found[0], Bid) and isinstance(best[0], Refused)):
+                best = found
+        return best
+
+    def _answer_by(
+        self, option: Option, job: Job, open_to: Bools | None, *, some: bool, preempt: bool
+    ) -> tuple[Bid | Refused, Sequence[Placement] | None]:
+        """The answer by one of the rights by which a job could start. ``open_to`` [R]: the only regions asked."""
+        books, requests = self._books, option.requests
+        if open_to is not None:
+            asked = requests[0].open & open_to
+            if requests[0].open.any() and not asked.any():
+                return Refused(job, "none of the regions that are asked holds all of its data", code="regions"), None
+            requests = tuple(request._replace(open=asked) for request in requests)
+        alone = [not self._failures.known(request) for request in requests]
+        remembered = not all(alone)
+        if not remembered:
+            found = self._bid(job, option.right, requests, preempt=preempt)
+            if found is not None:
+                return found
+            for at, request in enumerate(requests):
+                alone[at] = bool(job.parts) and self._search(request, None, preempt=preempt) is not None
+                if not alone[at] and not some:
+                    self._failures.remember(request)
+        reason, part = why_no_part(books, job, requests, alone) if job.parts else (why_not(books, job, requests[0]), "")
+        reason = _without_stops(reason, preempt=preempt or remembered)
+        return Refused(job, *reason, remembered=remembered, part=part), None
+
+    @checked(job=a(Job))
+    def place_and_commit(self, job: Job, *, regions: Collection[str] | None = None) -> Bid | Refused:
+        """Place a job like ``place``, and commit the bid before another thread can change anything. Its ``victims``
+        have to be stopped."""
+        with self._lock:
+            answer, placed = self._answer(job, regions)
+            if isinstance(answer, Bid):
+                self._commit(answer, placed)
+            return answer
+
+    @checked(job=a(Job))
+    def bids(self, job: Job) -> tuple[Bid, ...]:
+        """The best bid of every region that has one: first the one that ``place`` gives, then the others by
+        ``Bid.key``, in which the loss of value does not count."""
+        with self._lock:
+            found, options = list[Bid](), self._options(job)
+            for region in np.flatnonzero(options[0].requests[0].open if options else ()).tolist():
+                only = np.zeros(len(self._books.regions), np.bool_)
+                only[region] = True
+                asked = [(one.right, tuple(part._replace(open=only) for part in one.requests)) for one in options]
+                here = [bid[0] for right, parts in asked if (bid := self._bid(job, right, parts)) is not None]
+                found += [next((bid for bid in here if not bid.victims), here[0])] if here else []
+            if len(found) > 1:
+                best, _ = self._answer(job, None)
+                found.sort(key=lambda bid: (bid != best, bid.key))
+            return tuple(found)
+
+    def commit(self, bid: Bid) -> tuple[str, ...]:
+        """Start the bid's job; returns the victims, which no longer hold anything and have to be stopped.
+
+        Raises:
+            StaleBid: something that the bid touches has changed since it was made.
+            UsageError: another fleet made the bid, or it was changed and does not fit the fleet.
+        """
+        if not isinstance(bid, Bid):
+            raise UsageError(f"commit takes a Bid of place or bids, not a {type(bid).__name__}")
+        a(Job)("job of the bid", bid.job)
+        with self._lock:
+            self._versions.check_maker(bid)
+            if bid.version == self._versions.now:
+                last, placed = self._offered
+                return self._commit(bid, placed if bid is last else None)
+            if not are_named(bid) or self._versions.is_stale(bid, self._books.running):
+                raise StaleBid(f"the bid for {bid.job.name} is for an older state of the fleet; ask for a new one")
+            try:
+                return self._commit(bid)
+            except UsageError as error:
+                raise StaleBid(str(error)) from error
+
+    @checked(job=a(Job))
+    def explain(self, job: Job) -> tuple[ClusterReport, ...]:
+        """Explain, for each cluster, the first constraint that rules a job out, or what admitting it there takes."""
+        with self._lock:
+            books = self._books
+            reports = [
+                explain_parts(books, job, option.requests) if job.parts else explain(books, job, option.requests[0])
+                for option in self._options(job)
+            ]
+            if not reports:
+                return tuple(ClusterReport(name, False, BORROWS_TOO_MUCH, "quota") for name in books.cluster_names)
+            return tuple(
+                min(same, key=lambda one: (not one.fits, one.code == "victims", one.code == "gpu-type"))
+                for same in zip(*reports, strict=True)
+            )
+
+    def _bid(
+        self, job: Job, right: Right, requests: tuple[Request, ...], *, preempt: bool = True
+    ) -> tuple[Bid, Sequence[Placement] | None] | None:
+        """The best bid that holds what it takes by this right, or by a better one, and where that is in positions; None
+        for one with parts, which has to be checked."""
+        books, versions = self._books, self._versions
+        price = books.price_of(job)
+        if job.parts:
+            found = best_bid_for_parts(books, job, requests, price, self._style, self._in_round, preempt=preempt)
+            if found is None:
+                return None
+            held = books.right_of(job, books.amounts(shares_in(books, job, found.by_part)))
+            bid = bid_of(job, held, found.by_part, found.victims, price, books, versions.now, versions.name)
+            return (bid, None) if held <= right else None
+        offer = self._search(requests[0], price, preempt=preempt)
+        if offer is None:
+            return None
+        bid = bid_of(job, right, (offer,), offer.victims, price, books, versions.now, versions.name)
+        return bid, (offer.placed,)
+
+    def _search(self, request: Request, price: NDArray[np.float64] | None, *, preempt: bool = True) -> BestBid | None:
+        books = self._books
+        if not preempt:
+            return place_free(books.state, request, books.everywhere, self._style, price)
+        return place_priced(books.state, request, books.everywhere, self._style, price, books.limits)
+
+    @checked(budget=a(MoveBudget), movable=optional(mapping_of(a_price)))
+    def defragment(
+        self, budget: MoveBudget, waiting: Iterable[Job] = (), *, movable: Mapping[str, float] | None = None
+    ) -> MovePlan:
+        """A plan to move running jobs (checkpoint, and restart elsewhere) so that waiting jobs fit, or, if none waits,
+        so that free capacity is less scattered. It changes nothing; other threads go on while it is made.
+
+        A job that is moved stays in its region, on its GPU type and as close together as it is, and is moved once. It
+        takes free capacity only, its own place included, and nobody is stopped. Each waiting job, by tier and then as
+        listed, gets the moves that use up the smallest part of the budget, among those that were tried.
+
+        Args:
+            waiting: jobs that do not run; those that fit without moves are part of the plan too.
+            movable: running job → GPU-hours that its move loses; None for those that may be stopped
+                (``Job.preemptible``), at their GPU-hours at risk, without those of several parts.
+
+        Raises:
+            UsageError: a waiting job runs already, occurs twice or has a tier that the fleet does not have, or a
+                movable one does not run.
+            UnsupportedOption: a waiting or movable job has several parts.
+        """
+        jobs = jobs_in(waiting)
+        with self._lock:
+            self._outside_round("a plan of moves is made")
+            for job in jobs:
+                self._tier_of(job)
+                if job.parts:
+                    raise UnsupportedOption(f"no moves are planned for jobs of several parts, and {job.name} is one")
+                if job.name in self._books.running:
+                    raise UsageError(f"a job called {job.name} runs already; it cannot wait as well")
+            if len({job.name for job in jobs}) < len(jobs):
+                raise UsageError("waiting: expected each job once")
+            books, versions = self._books.copy(), self._versions
+            version, fleet = versions.now, versions.name
+        return Defragmentation(books, movable_work(books, movable), budget).plan(jobs, version, fleet)
+
+    @checked(plan=a(MovePlan))
+    def apply(self, plan: MovePlan) -> None:
+        """Make the moves of a plan, and start the waiting jobs that fit. The hosts have to make the moves step by
+        step, as listed, before these jobs start.
+
+        Raises:
+            StaleBid: what the plan touches has changed since it was made; nothing has changed then.
+            UsageError: another fleet made the plan, or it was changed and does not fit the fleet; likewise.
+        """
+        with self._lock:
+            self._outside_round("moves are made")
+            self._versions.check_maker(plan)
+            each(a(JobMove))("moves of the plan", plan.moves)
+            each(a(Bid))("starts of the plan", plan.starts)
+            stale = StaleBid("the plan of moves is for an older state of the fleet; ask for a new one")
+            if plan.version != self._versions.now and self._touched_since(plan):
+                raise stale
+            try:
+                with self.trial():
+                    self._carry_out(plan)
+            except UsageError as error:
+                if plan.version != self._versions.now:
+                    raise stale from error
+                raise
+            self._carry_out(plan)
+
+    def _touched_since(self, plan: MovePlan) -> bool:
+        shares = [share for move in plan.moves for share in (*move.source, *move.target)]
+        shares += [share for bid in plan.starts for share in bid.shares]
+        return self._versions.changed_since(plan.version, (share.server for share in shares))
+
+    def _carry_out(self, plan: MovePlan) -> None:
+        for _, step in groupby(plan.moves, key=lambda move: move.step):
+            moves = tuple(step)
+            for move in moves:
+                self._move(move)
+            for move in moves:
+                if any(share.server in self._books.over_booked for share in move.target):
+                    raise UsageError(f"the move of {move.job}: its target has no room")
+        for bid in plan.starts:
+            self._commit(bid)
+
+    def _move(self, move: JobMove) -> None:
+        owner, books = f"the move of {move.job}", self._books
+        running = self._known(move.job)
+        if running.job.parts:
+            raise UsageError(f"{owner}: a job of several parts is not moved")
+        if running.shares != move.source:
+            raise UsageError(f"{owner}: it is not where the plan has it")
+        servers_of(owner, move.target, books)
+        if sum(share.tasks for share in move.target) != running.job.tasks:
+            raise UsageError(f"{owner}: the target has not all of its {running.job.tasks} tasks")
+        width, task = books.state.row_device.shape[1], task_of(running, books)
+        for share in move.target:
+            check_need(
+                owner, share, share.tasks, task[GPU], devices_of(owner, share, books.servers[share.server], width)
+            )
+        held = moved_holdings(running, move.target, books)
+        if any(share.server in books.blocked for share in move.target):
+            raise UsageError(f"{owner}: its target takes no work")
+        books.swap(replace(running, shares=move.target), held, False)
+        self._changed(share.server for share in (*move.source, *move.target))

@@ -1,38 +1,749 @@
-"""Inventory of the live fleet (job placement): jobs that start, end and change, each change with what undoes it."""
+"""Inventory of the live fleet (job placement): servers, datasets and running jobs, each change with what undoes it.
+
+Servers and jobs are known by name here, and by position in the engine's arrays.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import replace
+from typing import NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mast_opt.core.errors import UsageError
-from mast_opt.problems.job_placement.engine.arrival_mix import ANY, shape_of, together
-from mast_opt.problems.job_placement.engine.booking_kernel import book, book_amounts
+from mast_opt.core.ledger import Ledger, Ranks, Reclaim, Right
+from mast_opt.core.quotas import Quotas
+from mast_opt.problems.job_placement.engine.arrival_mix import (
+    ANY,
+    ArrivalMix,
+    Arrivals,
+    server_classes,
+    shape_of,
+    together,
+)
+from mast_opt.problems.job_placement.engine.best_bid import book, book_amounts
 from mast_opt.problems.job_placement.engine.capacity_ledger import (
+    block,
     last_tier_of,
     last_tier_of_victim,
+    load,
     new_job,
     new_row,
     set_costs,
+    set_price,
     settle,
     start,
     stop,
 )
 from mast_opt.problems.job_placement.engine.feasibility import Request
+from mast_opt.problems.job_placement.engine.limits import DEFAULT_LIMITS, SearchLimits
+from mast_opt.problems.job_placement.engine.server_layout import Layout, lay_out
 from mast_opt.problems.job_placement.engine.server_selection import Placement
-from mast_opt.problems.job_placement.engine.state import N_ROUND
-from mast_opt.problems.job_placement.engine.state_allocation import copied, grown
-from mast_opt.problems.job_placement.engine.stopped_job import Stopped, restore_arrays, restore_values, resume_all
-from mast_opt.problems.job_placement.live_fleet.part_gangs import gangs_of
-from mast_opt.problems.job_placement.live_fleet.running_job import Holding, Running, cost_of, costs_of
-from mast_opt.problems.job_placement.live_fleet.running_jobs import RunningJobs
-from mast_opt.problems.job_placement.live_fleet.types import Job, Share, names_in
-from mast_opt.problems.job_placement.units import LEVELS, Ints
+from mast_opt.problems.job_placement.engine.state import (
+    J_COST,
+    J_FRESH,
+    J_ROW,
+    J_STACK,
+    J_TIER,
+    L_AFTER,
+    L_CPU,
+    L_JOB,
+    L_MEMORY,
+    L_NEXT,
+    L_SERVER,
+    N_JOBS,
+    N_LARGEST,
+    N_ROUND,
+    R_MGPU,
+    R_USED,
+    S_BLOCKED,
+    S_DEVICES,
+    S_GROUP,
+    S_ROW,
+    S_SIZE,
+    EngineState,
+)
+from mast_opt.problems.job_placement.engine.state_allocation import (
+    Stopped,
+    copied,
+    empty_state,
+    grown,
+    restore_arrays,
+    restore_values,
+    resume_all,
+    valued,
+)
+from mast_opt.problems.job_placement.live_fleet.running_job import Holding, Places, Running, cost_of, costs_of
+from mast_opt.problems.job_placement.live_fleet.types import Job, Server, Share, gangs_of, names_in
+from mast_opt.problems.job_placement.quota_standing import best_right
+from mast_opt.problems.job_placement.units import GPU, LEVELS, MOST_GPUS, WHOLE, Bools, Ints
+
+MOST_KEPT = 4096
+"""Requests that are kept."""
 
 
-class FleetInventory(RunningJobs):
+def changed(servers: Mapping[str, Server], added: Iterable[Server], removed: Iterable[str]) -> dict[str, Server]:
+    """The servers without some and with others. Raises UsageError for a name that is taken, a cluster in two regions,
+    and where none is left."""
+    found = dict(servers)
+    for name in removed:
+        del found[name]
+    for server in added:
+        if server.name in found:
+            raise UsageError(f"there is a server called {server.name} already; every server needs its own name")
+        found[server.name] = server
+    if not found:
+        raise UsageError("a fleet needs at least one server")
+    region_of: dict[str, str] = {}
+    for server in found.values():
+        if region_of.setdefault(server.cluster, server.region) != server.region:
+            raise UsageError(
+                f"cluster {server.cluster} is in {region_of[server.cluster]} and in {server.region} "
+                f"(server {server.name}); a cluster belongs to one region"
+            )
+    return found
+
+
+def _labels(labels: Iterable[str]) -> dict[str, int]:
+    """Label → number, in order of first appearance."""
+    return {label: number for number, label in enumerate(dict.fromkeys(labels))}
+
+
+ALLOWED = (Right.WITHIN, Right.BORROWED)
+"""The rights by which work may start, the best first."""
+
+
+class Option(NamedTuple):
+    """A right by which a job could start."""
+
+    right: Right
+    requests: tuple[Request, ...]
+    """The job, or each of its parts."""
+
+
+class FleetInventory:
     """Everything about a fleet but its lock."""
+
+    servers: dict[str, Server]
+    layout: Layout
+    supply: Ints
+    """[S, 3] by position."""
+    largest: int
+    """Milli-GPUs of the largest server whose GPUs have numbers, at least one GPU."""
+
+    def __init__(
+        self,
+        servers: Iterable[Server],
+        tiers: tuple[int, ...],
+        replicas: Mapping[str, Collection[str]],
+        residency: Mapping[str, Collection[str]],
+        remote_mb_price: float | None = None,
+        mix: ArrivalMix | None = None,
+        limits: SearchLimits = DEFAULT_LIMITS,
+        quotas: Quotas | None = None,
+        reclaim: Reclaim = Reclaim.ANY,
+    ) -> None:
+        self.remote_mb_price = remote_mb_price
+        """Price of a MB a day from another region; None where jobs run only with their data."""
+        self.replicas = {dataset: names_in(f"replicas of {dataset}", regions) for dataset, regions in replicas.items()}
+        self.residency = {
+            dataset: names_in(f"residency of {dataset}", regions) for dataset, regions in residency.items()
+        }
+        """Dataset → the only regions where jobs that read it may run; none for a dataset without residency."""
+        self._open: dict[str, Bools] = {}
+        """Dataset → [R], see ``_open_to``; filled as jobs ask."""
+        self._asked: dict[tuple[object, ...], Request] = {}
+        """Requests of jobs that ask for the same; they are never changed."""
+        self._lay_out(changed({}, servers, ()))
+        self.tiers = tiers
+        self.ledger = Ledger(quotas)
+        """Holdings of the jobs of tenants, and their rights."""
+        self.ranks = Ranks(len(tiers), bool(quotas), reclaim)
+        self.restood: dict[str, None] = {}
+        """Running jobs whose right has changed since somebody looked."""
+        self._touched: list[str] = []
+        """The servers of those whose right has changed since the last operation."""
+        self._late_rights: dict[str, None] = {}
+        """Jobs that began in this round, whose right has changed since."""
+        self.mix = mix
+        """Mix of the arrivals so far; None where loss of value does not decide between servers."""
+        self.limits = limits
+        """Limits of the search for victims."""
+        self._running: dict[str, Running] = {}
+        self._late_risks: dict[str, float] = {}
+        """Running job → GPU-hours at risk that the engine's state knows and ``_running`` does not yet."""
+        self.place: dict[str, int] = {}
+        """Running job → place in the state."""
+        self.name: dict[int, str] = {}
+        """Place in the state → running job."""
+        self.started = 0
+        """Number of the next job."""
+        self.blocked: set[str] = set()
+        """Servers that take no work."""
+        self.over_booked: set[str] = set()
+        """Servers on which more runs than they have; they take no work either, lest negative room enter the totals."""
+        self.state: EngineState
+        self._in_order = True
+        """Whether ``running`` and ``place`` are in the order in which jobs started."""
+        self._undo: list[Callable[[], None]] | None = None
+        """Functions that undo each change of a trial; None outside one."""
+        self._load({}, None)
+        self.draw()
+
+    def _lay_out(self, named: dict[str, Server]) -> None:
+        self.servers = named
+        servers = list(named.values())
+        self.server_names = list(named)
+        self.regions = _labels(server.region for server in servers)
+        self.clusters = _labels(server.cluster for server in servers)
+        self.types = _labels(server.gpu_type for server in servers)
+        racks = {pair: n for n, pair in enumerate(dict.fromkeys((server.cluster, server.rack) for server in servers))}
+        region_of = {server.cluster: self.regions[server.region] for server in servers}
+        self.layout = lay_out(
+            np.array([self.clusters[server.cluster] for server in servers], np.int64),
+            np.array([self.types[server.gpu_type] for server in servers], np.int64),
+            np.array([racks[server.cluster, server.rack] for server in servers], np.int64),
+            np.array([region_of[cluster] for cluster in self.clusters], np.int64),
+            len(self.regions),
+        )
+        self.cluster_names, self.region_names, self.type_names = (
+            list(self.clusters),
+            list(self.regions),
+            list(self.types),
+        )
+        position = self.layout.position.tolist()
+        self.position = {name: position[number] for number, name in enumerate(self.server_names)}
+        self.everywhere: Bools = np.ones(len(self.layout.group_cluster), np.bool_)
+        supply = np.array([server.amounts for server in servers], np.int64)
+        self._supply_changed(supply[self.layout.server])
+        self._open, self._asked = {}, {}
+
+    def _supply_changed(self, supply: Ints) -> None:
+        self.supply = supply
+        self._classes: Ints | None = None
+        gpus = supply[:, GPU]
+        self.largest = max(int(gpus[gpus <= MOST_GPUS * WHOLE].max(initial=0)), WHOLE)
+        self.group_mgpu = np.zeros(len(self.everywhere), np.int64)
+        np.add.at(self.group_mgpu, self.layout.group, gpus)
+        self.group_largest: Ints = np.zeros((len(self.everywhere), supply.shape[1]), np.int64)
+        """[G, 3] the most milli-GPUs, millicores and MiB that a server of each group has."""
+        np.maximum.at(self.group_largest, self.layout.group, supply)
+
+    def classes(self) -> Ints:
+        """[C, 5] equal servers, see ``server_classes``."""
+        if self._classes is None:
+            self._classes = server_classes(self.layout.group_type[self.layout.group], self.supply)
+        return self._classes
+
+    def server_at(self, position: int) -> str:
+        """Name of the server at a position of the layout."""
+        return self.server_names[int(self.layout.server[position])]
+
+    def request(self, job: Job, tier: int) -> Request:
+        """The job as the kernels see it."""
+        needs = job.gpu_types
+        kinds = None if needs is None else tuple(needs.items())
+        size = job.tasks, job.mgpu, job.cpu_mcores, job.memory_mib
+        asked = tier, size, kinds, job.datasets, job.within, job.prefer
+        known = self._asked.get(asked)
+        if known is None:
+            if len(self._asked) == MOST_KEPT:
+                self._asked.clear()
+            known = self._asked[asked] = self._request(job, tier)
+        return known
+
+    def _request(self, job: Job, tier: int) -> Request:
+        """Request of a job to the engine, at a tier."""
+        needs = job.gpu_types
+        mgpu = [job.mgpu] * len(self.types) if needs is None else [needs.get(kind, -1) for kind in self.types]
+        return Request(
+            mgpu=np.array(mgpu, np.int64),
+            open=self.open_regions(job),
+            cpu=job.cpu_mcores,
+            memory=job.memory_mib,
+            tasks=job.tasks,
+            within=LEVELS.index(job.within),
+            prefer=LEVELS.index(job.prefer),
+            tier=tier,
+        )
+
+    def regions_in(self, names: Collection[str]) -> Bools:
+        """[R] the regions with these names. Raises UsageError for one that the fleet does not have."""
+        asked = names_in("regions", names)
+        if unknown := sorted(asked - set(self.regions)):
+            raise UsageError(f"the fleet has no region called {unknown[0]}; there are {', '.join(self.regions)}")
+        return np.array([name in asked for name in self.regions], np.bool_)
+
+    def open_regions(self, job: Job) -> Bools:
+        """[R] regions that hold all that the job reads (any where remote reads are priced and each dataset is held
+        somewhere), and where all of it may be read."""
+        here: Bools = np.ones(len(self.regions), np.bool_)
+        for dataset in job.datasets:
+            here &= self._open_to(dataset)
+        return here
+
+    def _open_to(self, dataset: str) -> Bools:
+        """[R] where a job may run for all that one of its datasets says."""
+        known = self._open.get(dataset)
+        if known is None:
+            holders = self.replicas.get(dataset, frozenset())
+            if holders and self.remote_mb_price is not None:
+                holders = frozenset(self.regions)
+            may = holders & self.residency.get(dataset, holders)
+            known = np.array([region in may for region in self.regions], np.bool_)
+            if dataset in self.replicas:
+                self._open[dataset] = known
+        return known
+
+    def price_of(self, job: Job) -> NDArray[np.float64] | None:
+        """[G] what the job costs in each group; None where that is the same everywhere."""
+        remote = self.remote_mb_price if job.datasets else None
+        if not job.costs and remote is None:
+            return None
+        price = np.array([job.costs.get(name, 0.0) for name in self.cluster_names])[self.layout.group_cluster]
+        if remote is not None:
+            missing = [
+                sum(
+                    job.read_mb_per_day.get(name, 0)
+                    for name in job.datasets
+                    if region not in self.replicas.get(name, ())
+                )
+                for region in self.region_names
+            ]
+            price = price + np.array(missing, np.int64)[self.layout.group_region] * remote
+        return price
+
+    @property
+    def running(self) -> dict[str, Running]:
+        """The running jobs by name. What they have at risk changes often and is asked for less often than that."""
+        for name, gpu_hours in self._late_risks.items():
+            self._running[name] = self._running[name].but_at_risk(gpu_hours)
+        self._late_risks.clear()
+        return self._running
+
+    def shares_of(self, name: str) -> tuple[Share, ...] | None:
+        """Shares of a running job; None if it does not run."""
+        running = self._running.get(name)
+        return None if running is None else running.shares
+
+    def change_servers(self, added: Iterable[Server], removed: Collection[str]) -> None:
+        """Lay the fleet out again, with the running jobs where they were. Nothing changes if a server is refused."""
+        servers = changed(self.servers, added, removed)
+        held = {name: self.holdings(name) for name in self.names()}
+        self._undoing_attributes()
+        self._lay_out(servers)
+        self.blocked.difference_update(removed)
+        self._load(held, None)
+        self.draw()
+
+    def load_running(
+        self,
+        running: Mapping[str, Running],
+        held: Mapping[str, tuple[Holding, ...]],
+        places: Places | None = None,
+    ) -> None:
+        """Enter jobs that run already; nothing else may run yet.
+
+        Args:
+            held: in the order of ``running``.
+                One for each server of a job.
+            places: in the engine; None for the lowest, with the allocations in the order of the jobs.
+        """
+        self._running = dict(running)
+        self.started = 1 + max((one.number for one in running.values()), default=-1)
+        for one in running.values():
+            self._hold_in_ledger(one)
+        self._follow_rights()
+        self.restood, self._touched = {}, []
+        self._load(held, places)
+        self.draw()
+
+    def _load(self, held: Mapping[str, tuple[Holding, ...]], places: Places | None) -> None:
+        size = 2 * len(held) + 64 if places is None else len(places.job) + len(places.free)
+        supply = self.supply[self.layout.position]
+        self.state = empty_state(self.layout, supply, self.ranks.levels, size, 4 * len(held) + 256)
+        if places is not None:
+            self.state.job[J_STACK, :size] = [*places.free, *reversed(places.job)]
+        jobs = [self._job_row(self.running[name]) for name in held]
+        every = [(number, one) for number, holdings in enumerate(held.values()) for one in holdings]
+        rows = [(number, self.position[one.server], one.cpu_mcores, one.memory_mib) for number, one in every]
+        device = np.zeros((len(every), self.state.row_device.shape[1]), np.int32)
+        for at, (_, one) in enumerate(every):
+            assert not one.device[device.shape[1] :].any(), f"GPUs of {one.server} that are in use are gone"
+            device[at, : len(one.device)] = one.device[: device.shape[1]]
+        order = np.arange(len(every)) if places is None else places.row
+        self.state = grown(self.state, 0, len(every))
+        found = load(
+            self.state,
+            np.array(jobs, np.int64).reshape(-1, 3),
+            np.array(rows, np.int64).reshape(-1, 4)[order],
+            device[order],
+        )
+        self.place = dict(zip(held, found.tolist()))
+        self.name = {at: name for name, at in self.place.items()}
+        self.freed = np.zeros((len(self.regions), len(self.types)), np.int64)
+        """[R, K] how often capacity of the type appeared in the region."""
+        self.over_booked = {self.server_at(s) for s in np.flatnonzero(self._are_over_booked()).tolist()}
+        for name in self.blocked | self.over_booked:
+            block(self.state, self.position[name], 1)
+
+    def places(self) -> Places:
+        """The places of the running jobs, in the order in which they started."""
+        names = self.names()
+        number = {self.place[name]: at for at, name in enumerate(names)}
+        first = np.cumsum([0, *(len(self.running[name].servers) for name in names)])
+        row_of = {
+            (at, self.position[server]): int(first[number[at]]) + k
+            for name, at in self.place.items()
+            for k, server in enumerate(self.running[name].servers)
+        }
+        lists = [[row_of[at, s] for at in self._places_on(s)][::-1] for s in range(len(self.servers))]
+        free = self.state.job[J_STACK, : self.state.free_places[N_JOBS]].tolist()
+        rows = np.array([row for rows in lists for row in rows], np.int64)
+        return Places(tuple(self.place[name] for name in names), tuple(free), rows)
+
+    def _job_row(self, running: Running) -> tuple[int, int, int]:
+        return running.tier, self.limit_of(running), cost_of(running.job)
+
+    def limit_of(self, running: Running) -> int:
+        """Work of levels below this may stop a running job; 0 if none may."""
+        tier, right = self.tiers.index(running.job.tier), Right.BORROWED if running.over_quota else Right.WITHIN
+        return self.ranks.limit(tier, right, preemptible=running.job.preemptible)
+
+    def copy(self) -> Self:
+        """Books that can go their own way."""
+        twin = copy(self)
+        twin._running, twin.place, twin.name = dict(self.running), dict(self.place), dict(self.name)
+        twin._late_risks = {}
+        twin.ledger, twin._open, twin._asked = self.ledger.copy(), dict(self._open), {}
+        twin.restood, twin._touched, twin._late_rights = {}, [], {}
+        twin.blocked, twin.over_booked, twin.replicas = set(self.blocked), set(self.over_booked), dict(self.replicas)
+        twin.mix = None if self.mix is None else self.mix.copy()
+        twin.state, twin.freed, twin._undo = copied(self.state), self.freed.copy(), None
+        return twin
+
+    def names(self) -> tuple[str, ...]:
+        """The running jobs, in the order in which they started."""
+        if not self._in_order:
+            running = dict(sorted(self.running.items(), key=lambda pair: pair[1].number))
+            place = {name: self.place[name] for name in running}
+            self._running.clear()
+            self._running.update(running)
+            self.place.clear()
+            self.place.update(place)
+            self._in_order = True
+        return tuple(self._running)
+
+    def load_of(self, region: int) -> float:
+        """Share of the region's GPUs in use."""
+        every = int(self.state.region[R_MGPU, region])
+        return int(self.state.region[R_USED, region]) / every if every else 0.0
+
+    # --- quotas ---
+
+    def amounts(self, shares: Iterable[Share]) -> dict[str, int]:
+        """Milli-GPUs of each type that shares hold."""
+        found: dict[str, int] = {}
+        for share in shares:
+            kind = self.servers[share.server].gpu_type
+            found[kind] = found.get(kind, 0) + sum(share.gpus.values())
+        return found
+
+    def right_of(self, job: Job, amounts: Mapping[str, int]) -> Right:
+        """Right by which a job would hold so much of each type, in the place of what runs under its name."""
+        old, tier = self._running.get(job.name), self.tiers.index(job.tier)
+        if old is None or not self.ledger.is_limited(job.tenant):
+            return self.ledger.right(job.tenant, tier, amounts)
+        self.ledger.remove(job.name)
+        right = self.ledger.right(job.tenant, tier, amounts)
+        self._hold_in_ledger(old)
+        self.ledger.take_changes()
+        return right
+
+    def level_of(self, job: Job, right: Right) -> int:
+        """The level at which a job stands by some right."""
+        return self.ranks.level(self.tiers.index(job.tier), right)
+
+    def starting(self, job: Job, shares: tuple[Share, ...], number: int | None = None) -> Running:
+        """A job as it runs there, in the place of what runs under its name. ``number``: None for the next one."""
+        right = Right.WITHIN
+        if self.ledger.is_limited(job.tenant):
+            right = self.right_of(job, self.amounts(shares))
+        number = self.started if number is None else number
+        return Running(job, self.level_of(job, right), shares, right is not Right.WITHIN, number)
+
+    def is_over_quota(self, name: str) -> bool:
+        """Whether a running job is beyond the quotas of its tenant."""
+        return self._running[name].over_quota
+
+    def best_right(self, job: Job) -> Right:
+        """Best right by which a job that does not run could start."""
+        if not self.ledger.is_limited(job.tenant):
+            return Right.WITHIN
+        asked = [self._asked_by_type(gang) for gang in gangs_of(job)]
+        return best_right(self.ledger, job.tenant, self.tiers.index(job.tier), asked)[0]
+
+    def options(self, job: Job) -> tuple[Option, ...]:
+        """The rights by which a job could start, the best first, with the job, or each of its parts, as the kernels see
+        it on the types where it has that right. None if its tenant may not hold so much."""
+        gangs = gangs_of(job)
+        if not self.ledger.is_limited(job.tenant):
+            return (self._option(job, Right.WITHIN, gangs),)
+        if len(gangs) > 1:
+            best = self.best_right(job)
+            return tuple(self._option(job, right, gangs) for right in ALLOWED if right >= best)
+        by_type = {kind: self.right_of(job, {kind: mgpu}) for kind, mgpu in self._asked_by_type(gangs[0]).items()}
+        rights = set(by_type.values()) or {Right.WITHIN}
+        return tuple(
+            self._option(job, right, gangs, [kind for kind, other in by_type.items() if other is not right])
+            for right in ALLOWED
+            if right in rights
+        )
+
+    def _option(self, job: Job, right: Right, gangs: tuple[Job, ...], closed: Iterable[str] = ()) -> Option:
+        level, requests = self.level_of(job, right), []
+        for gang in gangs:
+            request = self.request(gang, level)
+            if closed:
+                mgpu = request.mgpu.copy()
+                mgpu[[self.types[kind] for kind in closed]] = -1
+                request = request._replace(mgpu=mgpu)
+            requests.append(request)
+        return Option(right, tuple(requests))
+
+    def _asked_by_type(self, gang: Job) -> dict[str, int]:
+        """Milli-GPUs that all tasks take on each type of the fleet that they accept."""
+        needs = dict.fromkeys(self.types, gang.mgpu) if gang.gpu_types is None else gang.gpu_types
+        return {kind: gang.tasks * mgpu for kind, mgpu in needs.items() if kind in self.types}
+
+    def _hold_in_ledger(self, running: Running) -> None:
+        job = running.job
+        tier, amounts = self.tiers.index(job.tier), self.amounts(running.shares) if job.tenant else {}
+        self.ledger.add(job.name, job.tenant, tier, running.number, amounts)
+
+    def _follow_rights(self) -> None:
+        """Let running jobs stand where the ledger has them. Those that began in this round do when it ends."""
+        for name in self.ledger.take_changes():
+            if name in self.place and self.state.job[J_FRESH, self.place[name]]:
+                self._late_rights[name] = None
+            else:
+                self._restand(name)
+
+    def _restand(self, name: str) -> Running | None:
+        """Let a job stand where the ledger has it; returns what it was before, None if it stood there already."""
+        old, right = self._running[name], self.ledger.standing(name)
+        over = right is not Right.WITHIN
+        if over == old.over_quota:
+            return None
+        level = self.ranks.level(self.tiers.index(old.job.tier), right)
+        new = self._running[name] = replace(old, tier=level, over_quota=over)
+        self.restood[name] = None
+        self._touched += old.servers
+        if name in self.place:
+            self._set_rank(new)
+            for position in self.positions_of(name):
+                self.capacity_appeared(position)
+        return old
+
+    def take_touched(self) -> list[str]:
+        """The servers of jobs whose right has changed since the last call."""
+        touched, self._touched = self._touched, []
+        return touched
+
+    def tier_of(self, level: int) -> int:
+        """The tier that counts at a level: of work that borrows, the lowest one."""
+        return self.tiers[min(level, len(self.tiers) - 1)]
+
+    def importance_of(self, level: int) -> int:
+        """A number like that of a tier, which goes on beyond the lowest tier for levels of work that borrows."""
+        return self.tiers[level] if level < len(self.tiers) else self.tiers[-1] + 1 + level - len(self.tiers)
+
+    def _set_rank(self, running: Running) -> None:
+        at = self.place[running.job.name]
+        self.state.job[J_TIER, at] = running.tier
+        places = np.array([at], np.int64)
+        set_price(self.state, places, self.limit_of(running), self.state.job[J_COST, places])
+
+    def set_quotas(self, quotas: Quotas) -> None:
+        """The quotas from now on; outside rounds. Raises UsageError, with nothing changed, for quotas that contradict
+        one another."""
+        old = self.ledger.quotas
+        self.ledger.set_quotas(quotas)
+        self._undoing(self._follow_rights)
+        self._undoing(lambda: self.ledger.set_quotas(old))
+        if quotas and not self.ranks.quotas:
+            self._lay_out_again(lambda: setattr(self, "ranks", replace(self.ranks, quotas=True)))
+        self._follow_rights()
+
+    def positions_of(self, name: str) -> list[int]:
+        """The servers that a running job holds something on."""
+        return list(map(self.position.__getitem__, self._running[name].servers))
+
+    def holdings(self, name: str) -> tuple[Holding, ...]:
+        """Holdings of a running job on each server, in order of position."""
+        state, found = self.state, []
+        row = int(state.job[J_ROW, self.place[name]])
+        while row >= 0:
+            at = int(state.row[L_SERVER, row])
+            cpu, memory = int(state.row[L_CPU, row]), int(state.row[L_MEMORY, row])
+            found.append((at, Holding(self.server_at(at), cpu, memory, state.row_device[row].copy())))
+            row = int(state.row[L_NEXT, row])
+        return tuple(holding for _, holding in sorted(found, key=lambda pair: pair[0]))
+
+    def holdings_by_share(self, name: str) -> list[Holding]:
+        """Holdings of a running job without parts, in the order of its shares."""
+        held = {one.server: one for one in self.holdings(name)}
+        return [held[share.server] for share in self._running[name].shares]
+
+    def jobs_on(self, server: str) -> tuple[str, ...]:
+        """The jobs that hold something on a server, in the order in which they started."""
+        return self.names_of(self._places_on(self.position[server]))
+
+    def names_of(self, places: Iterable[int]) -> tuple[str, ...]:
+        """The jobs at these places of the state, in the order in which they started."""
+        return tuple(sorted((self.name[int(at)] for at in places), key=lambda name: self._running[name].number))
+
+    def _places_on(self, position: int) -> Iterator[int]:
+        row = int(self.state.server[S_ROW, position])
+        while row >= 0:
+            yield int(self.state.row[L_JOB, row])
+            row = int(self.state.row[L_AFTER, row])
+
+    def draw(self) -> None:
+        """Draw samples of arrivals; what is known of values of servers is forgotten."""
+        if self.mix is not None:
+            self.value_by(self.mix.draw(self.types, self.classes()))
+
+    def value_by(self, arrivals: Arrivals) -> None:
+        """Value servers by these arrivals."""
+        if self.mix is None:
+            return
+        old, sampling = self.state, self.mix.sampling
+        self.state = valued(old, arrivals, sampling.slots, sampling.memo)
+        self._undoing(lambda: setattr(self, "state", restore_values(self.state, old)))
+
+    def set_supply(self, server: Server) -> bool:
+        """Give the server of this name other GPUs, cores and memory, without a check of what runs there; returns
+        whether the fleet had to be laid out again."""
+        old, width = self.servers[server.name], self.state.row_device.shape[1]
+        if server.gpus == old.gpus or (server.pool and old.pool) or (server.gpus <= width and not old.pool):
+            at = self.position[server.name]
+            blocked = int(self.state.server[S_BLOCKED, at])
+            self._set_supply_of(server)
+            self._undoing(lambda: block(self.state, at, blocked))
+            self._undoing(lambda: self._set_supply_of(old))
+            return False
+        self._lay_out_again(lambda: self._lay_out({**self.servers, server.name: server}))
+        return True
+
+    def _lay_out_again(self, change: Callable[[], None]) -> None:
+        """Make a change to which the arrays have to be fitted, with the running jobs where they were."""
+        places = self.places()
+        held = {name: self.holdings(name) for name in self.names()}
+        arrivals = Arrivals(self.state.sample, self.state.demand)
+        self._undoing_attributes()
+        change()
+        self._load(held, places)
+        self.value_by(arrivals)
+
+    def _set_supply_of(self, server: Server) -> None:
+        old, at, state = self.servers[server.name], self.position[server.name], self.state
+        state.slack[0, at] += server.cpu_mcores - old.cpu_mcores
+        state.slack[1, at] += server.memory_mib - old.memory_mib
+        if server.pool:
+            state.slack_device[at, 0] += (server.gpus - old.gpus) * WHOLE
+            state.server[S_SIZE, at] = server.gpus * WHOLE
+        else:
+            state.slack_device[at, old.gpus : server.gpus] = WHOLE
+            state.slack_device[at, server.gpus : old.gpus] = 0
+            state.server[S_DEVICES, at] = server.gpus
+        state.region[R_MGPU, self.regions[server.region]] += (server.gpus - old.gpus) * WHOLE
+        self.servers = {**self.servers, server.name: server}
+        self._supply_changed(np.where(np.arange(len(self.supply))[:, None] == at, server.amounts, self.supply))
+        state.free_places[N_LARGEST] = max(int(self.supply[:, GPU].max()), WHOLE)
+        over = self._is_over_booked(at)
+        (self.over_booked.add if over else self.over_booked.discard)(server.name)
+        block(state, at, int(over or server.name in self.blocked))
+        self.capacity_appeared(at)
+
+    def _set_block(self, server: str) -> None:
+        at = self.position[server]
+        old, new = int(self.state.server[S_BLOCKED, at]), int(server in self.blocked or server in self.over_booked)
+        if old != new:
+            block(self.state, at, new)
+            self._undoing(lambda: block(self.state, at, old))
+
+    def _check_booking(self, servers: Iterable[str]) -> None:
+        """Note which of these servers are over-booked now, and let those take no work."""
+        for server in servers:
+            at = self.position[server]
+            if (server in self.over_booked) != self._is_over_booked(at):
+                self.over_booked.symmetric_difference_update({server})
+                self._set_block(server)
+
+    def _are_over_booked(self, at: slice = slice(None)) -> Bools:
+        """[·] whether more runs on servers than they have."""
+        state = self.state
+        less = state.slack[:, at, :1] < 0, state.slack_device[at, :, :1] < 0
+        over: Bools = np.logical_or(less[0].any(axis=(0, 2)), less[1].any(axis=(1, 2)))
+        return over
+
+    def _is_over_booked(self, at: int) -> bool:
+        return bool(self._are_over_booked(slice(at, at + 1))[0])
+
+    def stop_taking(self, server: str) -> None:
+        """Let a server take no work."""
+        self.blocked.add(server)
+        self._set_block(server)
+
+    def take_again(self, server: str) -> None:
+        """Let a server take work again."""
+        self.blocked.discard(server)
+        self._set_block(server)
+        self.capacity_appeared(self.position[server])
+
+    def out_of_service(self) -> Bools:
+        """[S] by position: servers that take no work."""
+        blocked: Bools = self.state.server[S_BLOCKED] == 1
+        return blocked
+
+    def capacity_appeared(self, position: int) -> None:
+        """Something was freed on a server."""
+        group = int(self.state.server[S_GROUP, position])
+        self.freed[self.layout.group_region[group], self.layout.group_type[group]] += 1
+
+    @contextmanager
+    def undoing(self) -> Iterator[None]:
+        """All that changes within is undone at the end, last changes first, at a cost in proportion to what changed."""
+        saved = {
+            name: getattr(self, name)
+            for name in ("mix", "freed", "blocked", "over_booked", "started", "limits", "_late_rights", "_undo")
+        }
+        log: list[Callable[[], None]] = []
+        self._undo, self.freed = log, self.freed.copy()
+        self.blocked, self.over_booked = set(self.blocked), set(self.over_booked)
+        self._late_rights = dict(self._late_rights)
+        self.mix = None if self.mix is None else self.mix.copy()
+        try:
+            yield
+        finally:
+            while log:
+                log.pop()()
+            vars(self).update(saved)
+
+    def _undoing(self, undo: Callable[[], None]) -> None:
+        if self._undo is not None:
+            self._undo.append(undo)
+
+    def _undoing_attributes(self) -> None:
+        """Undo what sets attributes of the inventory and leaves the objects that they had as they are."""
+        if self._undo is not None:
+            saved = {**vars(self), "_in_order": False}
+            self._undo.append(lambda: vars(self).update(saved))
 
     def expect(self, jobs: Iterable[Job]) -> None:
         """Count jobs as arrivals before any has come."""
@@ -59,8 +770,8 @@ class FleetInventory(RunningJobs):
     def start(
         self, running: Running, request: Request, placed: Placement, victims: tuple[str, ...], fresh: bool
     ) -> None:
-        """Stop the victims and start a job without parts; see ``place.take``. Raises UsageError, with nothing changed,
-        if there is no room."""
+        """Stop the victims and start a job without parts; see ``take`` of the engine. Raises UsageError, with nothing
+        changed, if there is no room."""
 
         def booked(victims: Ints, limit: int, cost: int) -> int:
             return int(book(self.state, request, placed, victims, limit, cost, fresh))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from mast_opt.problems.job_placement.engine.best_bid import NOBODY, needed
-from mast_opt.problems.job_placement.engine.free_capacity_search import level_in
+from mast_opt.problems.job_placement.engine.feasibility import level_in
 from mast_opt.problems.job_placement.exhaustive.batch_state import batch_state_of
 from mast_opt.problems.job_placement.exhaustive.params import ExhaustiveParams, ExhaustiveRepairParams
 from mast_opt.problems.job_placement.exhaustive.ruin_and_recreate import exhaustive_repair

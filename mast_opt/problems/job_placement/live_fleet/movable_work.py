@@ -14,7 +14,7 @@ import numpy as np
 from mast_opt.core.errors import UnsupportedOption, UsageError
 from mast_opt.core.units import MILLI
 from mast_opt.problems.job_placement.engine.feasibility import Request
-from mast_opt.problems.job_placement.engine.relocation import CORES, MGPU, MIB, REGION, TASKS, TYPE
+from mast_opt.problems.job_placement.engine.fill_value import CORES, MGPU, MIB, REGION, TASKS, TYPE
 from mast_opt.problems.job_placement.engine.state import J_ROW, L_CPU, L_MEMORY, L_NEXT, L_SERVER, VICTIM
 from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.problems.job_placement.live_fleet.move_plan import MoveBudget
@@ -38,7 +38,7 @@ class MovableWork:
     server: Ints
     """[M] position; −1 for a job on several servers."""
     need: Ints
-    """[M, 6] see ``relocation``."""
+    """[M, 6] see ``fill_value``."""
     level: Ints
     """[M] how close together it is."""
     mgpu_hours: Ints

@@ -19,14 +19,12 @@ from mast_opt.core.ledger import Reclaim
 from mast_opt.core.quota_tree import Quota
 from mast_opt.core.quotas import Quotas
 from mast_opt.problems.job_placement.engine.arrival_mix import ArrivalMix, Arrivals, Shape
-from mast_opt.problems.job_placement.engine.limits import FillSampling, SearchLimits
+from mast_opt.problems.job_placement.engine.limits import FillSampling, SearchLimits, sound_limits, sound_sampling
 from mast_opt.problems.job_placement.live_fleet.adoption import merged
 from mast_opt.problems.job_placement.live_fleet.booking import devices_of
 from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory
-from mast_opt.problems.job_placement.live_fleet.part_gangs import amounts_of
 from mast_opt.problems.job_placement.live_fleet.running_job import Holding, Places, Running
-from mast_opt.problems.job_placement.live_fleet.settings import sound_limits, sound_sampling
-from mast_opt.problems.job_placement.live_fleet.types import Job, Part, Server, Share, whole
+from mast_opt.problems.job_placement.live_fleet.types import Job, Part, Server, Share, amounts_of, whole
 
 MAGIC = b"mast-opt fleet\n"
 VERSION = 4

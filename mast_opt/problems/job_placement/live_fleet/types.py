@@ -321,3 +321,31 @@ class Share:
     """GPU → milli-GPUs that they take of it; 0 → milli-GPUs in all where the server is a pool."""
     part: str = ""
     """Part of the job that they are of; empty where it has none."""
+
+
+def gangs_of(job: Job) -> tuple[Job, ...]:
+    """Each part of a job as a job of its own, as close together as it and the whole job must be; the job itself where
+    it has no parts."""
+    return tuple(_gang(job, part) for part in job.parts) if job.parts else (job,)
+
+
+def _gang(job: Job, part: Part) -> Job:
+    return Job(
+        f"{job.name}/{part.name}",
+        job.tier,
+        part.tasks,
+        part.mgpu,
+        part.cpu_mcores,
+        part.memory_mib,
+        part.gpu_types,
+        job.datasets,
+        within=min(part.within, job.within, key=WHOLE_JOB_LEVELS.index),
+        prefer=job.prefer,
+        tenant=job.tenant,
+    )
+
+
+def amounts_of(job: Job, share: Share) -> tuple[int, int]:
+    """Millicores and MiB that a share of a job holds."""
+    gang: Job | Part = next((part for part in job.parts if part.name == share.part), job)
+    return share.tasks * gang.cpu_mcores, share.tasks * gang.memory_mib

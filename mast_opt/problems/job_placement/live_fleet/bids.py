@@ -1,4 +1,4 @@
-"""Bids of the live fleet (job placement) for jobs of several parts, and why there is none."""
+"""Bids of the live fleet (job placement) in names, those for jobs of several parts, and why there is none."""
 
 from __future__ import annotations
 
@@ -8,29 +8,32 @@ import numpy as np
 
 from mast_opt.core.ledger import Right
 from mast_opt.core.units import MILLI
-from mast_opt.problems.job_placement.engine.best_bid import BestBid
+from mast_opt.problems.job_placement.engine.best_bid import BestBid, Prices, place_free, place_priced
 from mast_opt.problems.job_placement.engine.feasibility import Request
-from mast_opt.problems.job_placement.engine.free_capacity_search import load_of
 from mast_opt.problems.job_placement.engine.part_search import PartsBid, PartSearch
-from mast_opt.problems.job_placement.engine.priced_bid import place_free, place_priced
 from mast_opt.problems.job_placement.engine.server_selection import Placement
-from mast_opt.problems.job_placement.engine.state import VICTIM
+from mast_opt.problems.job_placement.engine.state import J_COST, VICTIM
 from mast_opt.problems.job_placement.live_fleet.answers import Bid, ClusterReport, PartPlace
 from mast_opt.problems.job_placement.live_fleet.booking import level_of
 from mast_opt.problems.job_placement.live_fleet.diagnosis import Coded, explain, why_not
 from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory
-from mast_opt.problems.job_placement.live_fleet.part_gangs import gangs_of
 from mast_opt.problems.job_placement.live_fleet.running_job import Holding
-from mast_opt.problems.job_placement.live_fleet.types import Job, Share
-from mast_opt.problems.job_placement.units import CLUSTER, LEVELS, WHOLE_JOB_LEVELS, Bools
+from mast_opt.problems.job_placement.live_fleet.types import Job, Share, gangs_of
+from mast_opt.problems.job_placement.units import CLUSTER, LEVELS, WHOLE_JOB_LEVELS, Bools, Ints
 
 
 def best_bid_for_parts(
-    books: FleetInventory, job: Job, requests: Sequence[Request], style: int, fresh: bool, *, preempt: bool = True
+    books: FleetInventory,
+    job: Job,
+    requests: Sequence[Request],
+    price: Prices,
+    style: int,
+    fresh: bool,
+    *,
+    preempt: bool,
 ) -> PartsBid | None:
     """The best place for all parts that the search finds; None if it finds none. ``preempt``: whether it may have
     victims."""
-    price = books.price_of(job)
     books.make_room(len(requests), sum(min(request.tasks, len(books.servers)) for request in requests))
 
     def offer(part: int, groups: Bools) -> BestBid | None:
@@ -43,31 +46,48 @@ def best_bid_for_parts(
     return PartSearch(books.state, books.layout, requests, within, price, offer, fresh).best()
 
 
-def multipart_bid(found: PartsBid, job: Job, books: FleetInventory, version: int, fleet: str) -> Bid:
-    """A bid in names; ``conversion.bid_of`` for a job of several parts."""
-    layout, offers = books.layout, found.by_part
-    tiers = [offer.threshold for offer in offers if offer.threshold is not None]
-    group = offers[0].group
-    region = int(layout.group_region[group])
-    placed = list(zip(job.parts, offers))
-    shares = tuple(share for part, offer in placed for share in shares_in(books, offer.placed, part.name))
-    right = books.right_of(job, books.amounts(shares))
+def bid_of(
+    job: Job,
+    right: Right,
+    offers: Sequence[BestBid],
+    victims: Ints,
+    price: Prices,
+    books: FleetInventory,
+    version: int,
+    fleet: str,
+) -> Bid:
+    """A bid in names.
+
+    Args:
+        right: by which the job would hold it.
+        offers: for the job, or for each of its parts.
+        victims: of all offers; places in the state.
+        price: [G] see ``price_of``.
+    """
+    layout, first = books.layout, offers[0]
+    region = int(layout.group_region[first.group])
+    parts = tuple(zip(job.parts, offers))
+    level = LEVELS[first.level]
+    if parts:
+        level = WHOLE_JOB_LEVELS[level_of(np.concatenate([offer.placed.server for offer in offers]), layout)]
+    threshold = min((offer.threshold for offer in offers if offer.threshold is not None), default=None)
+    cost = sum(int(books.state.job[J_COST, at]) // VICTIM for at in victims.tolist())
     return Bid(
         job=job,
         tier=job.tier if right is Right.WITHIN else books.tiers[-1],
         over_quota=right is not Right.WITHIN,
         region=books.region_names[region],
-        cluster=books.cluster_names[int(layout.group_cluster[group])],
-        gpu_type=books.type_names[int(layout.group_type[group])],
-        shares=shares,
-        level=WHOLE_JOB_LEVELS[level_of(np.concatenate([offer.placed.server for offer in offers]), layout)],
-        victims=books.names_of(found.victims),
-        victim_tier=books.tier_of(min(tiers)) if tiers else None,
-        victim_rank=books.importance_of(min(tiers)) if tiers else None,
-        gpu_hours_lost=found.cost // VICTIM / MILLI,
-        price=found.price,
-        load=load_of(books.state, region),
-        proven=len(offers) == 1 and offers[0].proven,
+        cluster=books.cluster_names[int(layout.group_cluster[first.group])],
+        gpu_type=books.type_names[int(layout.group_type[first.group])],
+        shares=shares_in(books, job, offers),
+        level=level,
+        victims=books.names_of(victims),
+        victim_tier=None if threshold is None else books.tier_of(threshold),
+        victim_rank=None if threshold is None else books.importance_of(threshold),
+        gpu_hours_lost=cost / MILLI,
+        price=0.0 if price is None else float(price[first.group]),
+        load=books.load_of(region),
+        proven=len(offers) == 1 and first.proven,
         version=version,
         fleet=fleet,
         parts=tuple(
@@ -77,27 +97,30 @@ def multipart_bid(found: PartsBid, job: Job, books: FleetInventory, version: int
                 books.type_names[int(layout.group_type[offer.group])],
                 LEVELS[offer.level],
             )
-            for part, offer in placed
+            for part, offer in parts
         ),
     )
 
 
-def shares_in(books: FleetInventory, placed: Placement, part: str) -> tuple[Share, ...]:
-    """Servers and GPUs of one part in names."""
-    rows = zip(placed.server.tolist(), placed.tasks.tolist(), placed.device.tolist())
+def shares_in(books: FleetInventory, job: Job, offers: Sequence[BestBid]) -> tuple[Share, ...]:
+    """Servers and GPUs of a job, part by part, in names."""
+    names = [part.name for part in job.parts] or [""]
     return tuple(
-        Share(books.server_at(at), tasks, {d: mgpu for d, mgpu in enumerate(device) if mgpu}, part)
-        for at, tasks, device in rows
+        Share(books.server_at(at), tasks, {d: mgpu for d, mgpu in enumerate(device) if mgpu}, name)
+        for name, offer in zip(names, offers)
+        for at, tasks, device in zip(
+            offer.placed.server.tolist(), offer.placed.tasks.tolist(), offer.placed.device.tolist()
+        )
     )
 
 
-def holdings_in(books: FleetInventory, placed: Sequence[Placement], requests: Sequence[Request]) -> list[Holding]:
+def holdings_in(books: FleetInventory, placed: Sequence[Placement], requests: Sequence[Request]) -> tuple[Holding, ...]:
     """Holdings of each part of a job on each of its servers."""
-    return [
+    return tuple(
         Holding(books.server_at(at), tasks * request.cpu, tasks * request.memory, device)
         for request, one in zip(requests, placed)
         for at, tasks, device in zip(one.server.tolist(), one.tasks.tolist(), one.device)
-    ]
+    )
 
 
 def explain_parts(books: FleetInventory, job: Job, requests: Sequence[Request]) -> tuple[ClusterReport, ...]:

@@ -14,7 +14,7 @@ import pytest
 import mast_opt
 from mast_opt.core.errors import UsageError
 from mast_opt.problems.search.interface import SearchMonitor, StoppingCriteria
-from mast_opt.problems.server_assignment.ras.strategy import RasStrategy
+from mast_opt.problems.server_assignment.ras.ras_search import RasStrategy
 
 
 def problem() -> mast_opt.DataPlacement:

@@ -41,7 +41,7 @@ from mast_opt.problems.server_assignment.verification.verifier import verify
 
 
 def _ras(problem: ServerAssignment, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
-    from mast_opt.problems.server_assignment.ras.solver import ras  # compiles kernels: only when asked for
+    from mast_opt.problems.server_assignment.ras.ras_search import ras  # compiles kernels: only when asked for
 
     return ras(problem, tools, start, tools.params_as(RasParams))
 

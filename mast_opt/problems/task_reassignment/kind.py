@@ -38,7 +38,7 @@ from mast_opt.problems.task_reassignment.tables.problem_tables import (
     problem_from_tables,
     problem_to_tables,
 )
-from mast_opt.problems.task_reassignment.tables.roadef_writer import write_assignment, write_model
+from mast_opt.problems.task_reassignment.tables.roadef import write_assignment, write_model
 from mast_opt.problems.task_reassignment.twine.params import TwineParams
 from mast_opt.problems.task_reassignment.verification.aggregate_bound import aggregate_bound
 from mast_opt.problems.task_reassignment.verification.verifier import verify

@@ -15,7 +15,7 @@ from mast_opt.problems import backends
 from mast_opt.problems.search.interface import MipSolver, SearchContext, SearchMonitor, StoppingCriteria
 from mast_opt.problems.search.sub_mip import SubMipParams
 from mast_opt.problems.server_assignment.ras.params import IntegerBoundParams
-from mast_opt.problems.server_assignment.ras.solver import ras
+from mast_opt.problems.server_assignment.ras.ras_search import ras
 
 PROBLEM = mast_opt.generate("server-assignment", "standard", seed=1, servers=300, reservations=8)
 

@@ -21,16 +21,15 @@ from mast_opt.problems.server_assignment.formulation.disaggregation import expan
 from mast_opt.problems.server_assignment.formulation.formulation import base
 from mast_opt.problems.server_assignment.generate import FAMILIES
 from mast_opt.problems.server_assignment.problem import NONE
-from mast_opt.problems.server_assignment.ras import local_search as passes
-from mast_opt.problems.server_assignment.ras.initial_solution import round_relaxation
+from mast_opt.problems.server_assignment.ras import ras_search as passes
 from mast_opt.problems.server_assignment.ras.lagrangian import integer_bound as whole_servers
-from mast_opt.problems.server_assignment.ras.lagrangian import multiple_choice_knapsack as knapsack
 from mast_opt.problems.server_assignment.ras.lagrangian import relaxation as relaxed
 from mast_opt.problems.server_assignment.ras.lagrangian.lp_duals import lp_duals
 from mast_opt.problems.server_assignment.ras.lagrangian.relaxation import Relaxed
 from mast_opt.problems.server_assignment.ras.operators.delta_costs import change, cost
 from mast_opt.problems.server_assignment.ras.operators.reservation_reoptimise import reoptimise_reservation, settle
 from mast_opt.problems.server_assignment.ras.operators.transfers import transfer_servers
+from mast_opt.problems.server_assignment.ras.ras_search import round_relaxation
 from mast_opt.problems.server_assignment.ras.state import RasArrays, RasState, lacking, ras_arrays_of, state_of
 from mast_opt.problems.server_assignment.verification.certificate_bound import certified_bound
 from mast_opt.problems.server_assignment.verification.verifier import verify
@@ -245,9 +244,8 @@ def test_an_interrupt_ends_the_search_within_a_step(share: float, monkeypatch: p
         watched(name, passes)
     for name in ("cheapest", "bought"):
         watched(name, relaxed)
-    watched("tabulated", whole_servers)
-    for name in ("best_gain", "extended"):
-        watched(name, knapsack)
+    for name in ("tabulated", "best_gain", "extended"):
+        watched(name, whole_servers)
 
     def on_event(event: Event) -> None:
         events.append(event)

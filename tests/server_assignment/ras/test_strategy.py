@@ -9,7 +9,7 @@ import pytest
 from mast_opt.problems.kind.header import Objective
 from mast_opt.problems.search.interface import StoppingCriteria
 from mast_opt.problems.server_assignment.ras.params import RasParams
-from mast_opt.problems.server_assignment.ras.strategy import RasStrategy, choose_strategy
+from mast_opt.problems.server_assignment.ras.ras_search import RasStrategy, choose_strategy
 
 WEIGHTED, ORDERED = (
     Objective({"use": 1.0, "buffer": 1.0}),

@@ -19,8 +19,13 @@ from mast_opt.problems.server_assignment import ServerAssignment
 from mast_opt.problems.server_assignment.problem import EMBEDDED, NONE
 from mast_opt.problems.server_assignment.ras.lagrangian.integer_subproblem import Claim
 from mast_opt.problems.server_assignment.verification.certificate import Certificate, Prices
-from mast_opt.problems.server_assignment.verification.certificate_bound import Fractions, certified_bound, whole_cost
-from mast_opt.problems.server_assignment.verification.certificate_knapsack import Choices, around
+from mast_opt.problems.server_assignment.verification.certificate_bound import (
+    Choices,
+    Fractions,
+    around,
+    certified_bound,
+    whole_cost,
+)
 from tests.server_assignment.brute import Brute
 from tests.server_assignment.support import examples
 from tests.server_assignment.verification.test_certificate_knapsack import enumerated, reservations

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from mast_opt.problems.server_assignment.ras.lagrangian.integer_bound import Knapsack
 from mast_opt.problems.server_assignment.ras.lagrangian.integer_subproblem import Claim
-from mast_opt.problems.server_assignment.ras.lagrangian.multiple_choice_knapsack import Knapsack
 from mast_opt.problems.server_assignment.ras.lagrangian.relaxation import never_stop
-from mast_opt.problems.server_assignment.verification.certificate_knapsack import Choices
+from mast_opt.problems.server_assignment.verification.certificate_bound import Choices
 from tests.server_assignment.support import examples
 
 

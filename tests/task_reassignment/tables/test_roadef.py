@@ -12,8 +12,7 @@ import pytest
 
 from mast_opt.core.errors import InputError, InstanceError, UsageError
 from mast_opt.problems.task_reassignment.generate import challenge
-from mast_opt.problems.task_reassignment.tables.roadef import read
-from mast_opt.problems.task_reassignment.tables.roadef_writer import assignment_text, model_text
+from mast_opt.problems.task_reassignment.tables.roadef import assignment_text, model_text, read
 from mast_opt.problems.task_reassignment.verification.verifier import verify
 from tests.task_reassignment.hand import MODEL, TODAY, hand, plan
 

@@ -16,12 +16,10 @@ from mast_opt.problems.task_reassignment.generate import FAMILIES
 from mast_opt.problems.task_reassignment.plan import Plan
 from mast_opt.problems.task_reassignment.problem import Ints, TaskReassignment
 from mast_opt.problems.task_reassignment.twine.annealing.chain import Chain
-from mast_opt.problems.task_reassignment.twine.initial_solution import initial_assignment
 from mast_opt.problems.task_reassignment.twine.instance_arrays import twine_arrays_of
 from mast_opt.problems.task_reassignment.twine.params import TwineParams
-from mast_opt.problems.task_reassignment.twine.solver import twine
+from mast_opt.problems.task_reassignment.twine.solver import choose_strategy, initial_assignment, twine
 from mast_opt.problems.task_reassignment.twine.state import EXCESS
-from mast_opt.problems.task_reassignment.twine.strategy import choose_strategy
 from mast_opt.problems.task_reassignment.verification.aggregate_bound import aggregate_bound
 from mast_opt.problems.task_reassignment.verification.verifier import verify
 

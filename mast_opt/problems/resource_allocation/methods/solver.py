@@ -1,39 +1,243 @@
-"""Solver of resource allocation: which method solves which policy, and what is said where there is no allocation."""
+"""Solver of resource allocation: which method solves which policy, and what is said where there is no allocation.
+
+Nash welfare and the harmonic mean of speedups are solved by linear programs with tangents (Kelley's cutting planes).
+Each job's value is a concave function of its own rate, so tangents at a few rates enclose it; every round adds one at
+the rate of each job. The prices of the rates prove a bound that is at least as good as that of the program: for
+example Σ w·ln r ≤ Σ w·(ln(w/p) − 1) + max Σ p·r, for every p > 0.
+
+With whole shares each job has the rate of one configuration, so every policy but water filling is one program.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from mast_opt.core.errors import InstanceError
 from mast_opt.core.solve_result import AGREEMENT, Limit, Status
-from mast_opt.problems.kind.problem_data import Floats
-from mast_opt.problems.resource_allocation.formulation.formulation import LINEAR, gains
-from mast_opt.problems.resource_allocation.formulation.program import LEXIMIN
+from mast_opt.problems.kind.problem_data import Floats, Ints
+from mast_opt.problems.resource_allocation.formulation.formulation import LINEAR, gains, slopes
+from mast_opt.problems.resource_allocation.formulation.program import LEXIMIN, OBJECTIVE, AllocationProgram, Utility
 from mast_opt.problems.resource_allocation.mechanisms.partial_allocation import partial_allocation
 from mast_opt.problems.resource_allocation.methods.columns import Columns
-from mast_opt.problems.resource_allocation.methods.concave import concave
 from mast_opt.problems.resource_allocation.methods.incumbent import Incumbent
-from mast_opt.problems.resource_allocation.methods.levels import finish_time, leximin, one_level, water_filling
+from mast_opt.problems.resource_allocation.methods.levels import (
+    finish_time,
+    later_level,
+    leximin,
+    one_level,
+    water_filling,
+)
 from mast_opt.problems.resource_allocation.methods.params import AllocationParams
 from mast_opt.problems.resource_allocation.methods.pop import pop
 from mast_opt.problems.resource_allocation.methods.prices import gain_of_shares
-from mast_opt.problems.resource_allocation.methods.solves import Solves, Stopped
+from mast_opt.problems.resource_allocation.methods.solves import Solved, Solves, Stopped
 from mast_opt.problems.resource_allocation.methods.subproblems import equal_jobs, without_job
-from mast_opt.problems.resource_allocation.methods.whole import raise_levels, whole
-from mast_opt.problems.resource_allocation.plan import Plan
+from mast_opt.problems.resource_allocation.plan import Plan, job_rates
 from mast_opt.problems.resource_allocation.policies import (
     COST,
     FINISH_TIME,
     HARMONIC,
     HIERARCHICAL,
+    MAKESPAN,
     NASH,
     PARTIAL_ALLOCATION,
     TOTAL_RATE,
 )
 from mast_opt.problems.resource_allocation.problem import ResourceAllocation
 from mast_opt.problems.search.interface import SearchContext, SearchMonitor, SearchResult
+
+SAME = 1e-12
+"""Relative difference up to which two levels are one."""
+ONE_JOB = 0.5
+"""Gap of a number of jobs that proves it."""
+
+
+def whole(problem: ResourceAllocation, solves: Solves, incumbent: Incumbent, start: Plan | None) -> Solved:
+    """Solve one program with whole shares.
+
+    Raises:
+        Stopped: no allocation keeps all limits, or a limit of the solve came first.
+    """
+    policy = problem.objective.policy
+    program = AllocationProgram(problem)
+    maximise = policy not in (COST, MAKESPAN, FINISH_TIME, HARMONIC)
+    if policy in LINEAR:
+        program.linear(gains(problem))
+    elif policy in (MAKESPAN, FINISH_TIME):
+        program.worst_outcome(_worth(problem))
+    elif policy in (NASH, HARMONIC):
+        program.sum_of_outcomes(_worth(problem))
+    else:
+        slope = slopes(problem)
+        program.level(slope, np.zeros(len(slope)))
+    mip = program.build(maximise)
+    values = None if start is None else _with_start(problem, mip.shape[1], start)
+    solved = solves(mip, start=values)
+    incumbent.offer(solved.x[: len(problem.configurations)])
+    if solved.bound is not None:
+        incumbent.claim(-solved.bound if maximise else solved.bound)
+    return solved
+
+
+def raise_levels(problem: ResourceAllocation, solves: Solves, incumbent: Incumbent) -> str:
+    """Make the incumbent of a policy in ``LEXIMIN`` leximin; returns what stopped it, or nothing.
+
+    A choice is leximin where the number of jobs up to a level is the smallest possible, for every level in ascending
+    order, which is linear in the shares and says nothing of which jobs these are. The levels are the utilities in the
+    incumbent, the next higher one after each program. Every job has the level 0, in a configuration or in none.
+    """
+    members, jobs, width = problem.members, len(problem.jobs), len(problem.configurations)
+    utility = Utility.of(problem)
+    of_member = utility.of_rates(members.rate, members.job)
+    levels: list[float] = []
+    least: list[int] = []
+    """Jobs that have each level, or a higher one."""
+    while incumbent.plan is not None:
+        reached = utility.of_rates(incumbent.plan.rate)
+        higher = reached[reached > levels[-1] * (1 + SAME)] if levels else reached
+        if not len(higher):
+            break
+        levels.append(float(higher.min()))
+        least.append(len(higher))
+        program = AllocationProgram(problem)
+        first = int(levels[0] <= 0)
+        above = np.array(levels[first:])
+        rows = program.m.rows("at_least", [[str(at) for at in range(len(above))]], lower=np.array(least[first:], float))
+        level, row = np.nonzero(of_member >= above[:, None] * (1 - SAME))
+        rows.add(level, program.share[members.configuration[row]])
+        over = of_member > levels[-1] * (1 + SAME)
+        program.linear(np.bincount(members.configuration[over], minlength=width).astype(np.float64))
+        try:
+            solved = solves(program.build(maximise=True), start=incumbent.plan.share, gap=ONE_JOB / jobs)
+        except Stopped as stopped:
+            return later_level(stopped)
+        if solved.limit is not None:
+            return f"stopped at a later level: {solved.message}"
+        if not incumbent.settle(incumbent.offer(solved.x[:width])):
+            return "rounding breaks a limit at a later level"
+        if least[-1] == jobs and (utility.of_rates(incumbent.plan.rate) <= levels[-1] * (1 + SAME)).any():
+            incumbent.claim(incumbent.objective)  # in integers: not all jobs can have more
+    return ""
+
+
+def _worth(problem: ResourceAllocation) -> Floats:
+    """[M] the policy's function of a job's rate, at the rate of each row of ``members``; 0 where that is 0."""
+    jobs, members, policy = problem.jobs, problem.members, problem.objective.policy
+    of = members.job
+    rate = np.where(members.rate > 0, members.rate, 1.0)
+    worth = {
+        MAKESPAN: lambda: jobs.steps[of] / rate,
+        FINISH_TIME: lambda: (jobs.elapsed_s[of] + jobs.steps[of] / rate) / problem.fair_finish_s[of],
+        NASH: lambda: jobs.weight[of] * np.log(rate),
+        HARMONIC: lambda: problem.normal_rate[of] / rate,
+    }[policy]()
+    return np.where(members.rate > 0, worth, 0.0)
+
+
+def _with_start(problem: ResourceAllocation, columns: int, start: Plan) -> Floats:
+    """A value for every column: the shares, and what the level or the worst outcome is with them."""
+    x = np.zeros(columns)
+    x[: len(start.share)] = start.share
+    if columns > len(start.share):
+        policy = problem.objective.policy
+        with np.errstate(divide="ignore"):
+            if policy in (MAKESPAN, FINISH_TIME):
+                ratio = problem.jobs.elapsed_s + problem.jobs.steps / start.rate
+                worst = problem.jobs.steps / start.rate if policy == MAKESPAN else ratio / problem.fair_finish_s
+                x[-1] = worst.max() if np.isfinite(worst).all() else 0.0
+            else:
+                x[-1] = (start.rate / slopes(problem)).min()
+    return x
+
+
+APART = 1e-9
+"""Tangents closer together than this, relative to the rate, are one."""
+
+
+def concave(problem: ResourceAllocation, columns: Columns, incumbent: Incumbent, params: AllocationParams) -> str:
+    """Iterate until objective and bound agree; returns what stopped it, or nothing."""
+    jobs = len(problem.jobs)
+    level, found = one_level(columns, problem.jobs.fair_rate)
+    best = incumbent.offer(found.share).share
+    if level <= 0:
+        return ""
+    most = np.zeros(jobs)
+    np.maximum.at(most, problem.members.job, problem.members.rate)
+    parts = np.geomspace(params.least_tangent, 1.0, params.first_tangents)
+    at_job, at_part = np.repeat(np.arange(jobs), len(parts)), np.tile(parts, jobs)
+    at_job, at_part = _with(at_job, at_part, job_rates(problem, best) / most)
+    for _ in range(params.most_rounds):
+        nash = problem.objective.policy == NASH
+        tangents = partial(_tangents, at_job, at_part, most)
+        try:
+            found = columns.solve(tangents, maximise=nash, block="progress", unit=most)
+        except Stopped as stopped:
+            return f"a limit stopped the iteration: {stopped}"
+        incumbent.prove(found.prices)
+        best = _on_segment(problem, best, found.share)
+        incumbent.offer(best)
+        if incumbent.gap() <= params.iteration_gap:
+            return ""
+        before = len(at_job)
+        at_job, at_part = _with(at_job, at_part, job_rates(problem, found.share) / most)
+        at_job, at_part = _with(at_job, at_part, job_rates(problem, best) / most)
+        if len(at_job) == before:
+            return "the tangents can no longer be distinguished"
+    return f"the iteration took {params.most_rounds} rounds (most_rounds)"
+
+
+def _tangents(job: Ints, part: Floats, most: Floats, problem: ResourceAllocation, program: AllocationProgram) -> None:
+    """Values of the jobs' rates under tangents; for ``harmonic``, costs above them.
+
+    Rates are parts of each job's largest one, so that a program does not depend on the unit in which a job counts its
+    steps. The objective of ``nash`` is then less by a constant.
+    """
+    m, jobs = program.m, problem.jobs
+    rates = program.rates(most)
+    value = m.columns("value", [jobs.labels], lower=-np.inf)
+    labels = tuple(str(at) for at in range(len(job)))
+    if problem.objective.policy == NASH:
+        tangent = m.rows("tangent", [labels], upper=np.log(part) - 1.0)
+        tangent.add(np.arange(len(job)), rates[job], -1.0 / part)
+        m.term(OBJECTIVE, value, jobs.weight)
+    else:
+        tangent = m.rows("tangent", [labels], lower=2.0 / part)
+        tangent.add(np.arange(len(job)), rates[job], 1.0 / part**2)
+        m.term(OBJECTIVE, value, problem.normal_rate / most)
+    tangent.add(np.arange(len(job)), value[job])
+
+
+def _with(job: Ints, rate: Floats, more: Floats) -> tuple[Ints, Floats]:
+    """The tangents, and behind them one at each of these rates [J] that is above 0 and not there yet."""
+    close = np.abs(rate - more[job]) <= APART * more[job]
+    new = np.flatnonzero((more > 0) & (np.bincount(job, close, minlength=len(more)) == 0))
+    return np.append(job, new), np.append(rate, more[new])
+
+
+def _on_segment(problem: ResourceAllocation, one: Floats, other: Floats) -> Floats:
+    """The best shares between two, by bisection on the derivative: the objective is concave."""
+    start, end = job_rates(problem, one), job_rates(problem, other)
+    step = end - start
+    nash = problem.objective.policy == NASH
+
+    def slope(part: float) -> float:
+        rate = start + part * step
+        if (rate <= 0).any():
+            return -np.inf
+        if nash:
+            return float((problem.jobs.weight * step / rate).sum())
+        return float((problem.normal_rate * step / rate**2).sum())
+
+    low, high = 0.0, 1.0
+    if slope(1.0) >= 0:
+        return other
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if slope(middle) > 0 else (low, middle)
+    return one + low * (other - one)
 
 
 def solve_policy(problem: ResourceAllocation, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:

@@ -8,12 +8,11 @@ from mast_opt.core.solve_result import SolveParams
 from mast_opt.problems.search.interface import Rehearsal, SearchContext
 from mast_opt.problems.server_assignment.generate import FAMILIES
 from mast_opt.problems.server_assignment.problem import ServerAssignment
-from mast_opt.problems.server_assignment.ras.lagrangian.aggregated_lp_duals import aggregated_lp_duals
 from mast_opt.problems.server_assignment.ras.lagrangian.integer_bound import integer_bound, never
+from mast_opt.problems.server_assignment.ras.lagrangian.lp_duals import aggregated_lp_duals
 from mast_opt.problems.server_assignment.ras.operators.transfers import transfer_servers
 from mast_opt.problems.server_assignment.ras.params import RasParams
-from mast_opt.problems.server_assignment.ras.ras_search import RasSearch
-from mast_opt.problems.server_assignment.ras.solver import ras
+from mast_opt.problems.server_assignment.ras.ras_search import RasSearch, ras
 
 SMALL = 6
 """Servers, and reservations, at most."""

@@ -1,8 +1,12 @@
-"""Search of ras for one objective: prices for a bound, a plan by rounding, a few reservations solved exactly."""
+"""Solver ``ras`` of server assignment: prices for a bound, a plan by rounding, a few reservations solved exactly.
+
+One search, or one a term. The local search goes over the reservations in random order, with a look at the clock.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -10,8 +14,11 @@ import numpy as np
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.solve_result import Limit, SolveParams, relative_gap
 from mast_opt.problems.kind.formulation import Formulation
+from mast_opt.problems.kind.header import Objective
 from mast_opt.problems.mip import Mip
-from mast_opt.problems.search.interface import SearchContext, SearchResult
+from mast_opt.problems.search.interface import SearchContext, SearchResult, StoppingCriteria
+from mast_opt.problems.search.lexicographic import SearchStage, search_in_order
+from mast_opt.problems.search.strategy import Strategy
 from mast_opt.problems.search.sub_mip import SubMip
 from mast_opt.problems.server_assignment.formulation.disaggregation import expand
 from mast_opt.problems.server_assignment.formulation.formulation import base
@@ -19,20 +26,137 @@ from mast_opt.problems.server_assignment.formulation.index_sets import counted
 from mast_opt.problems.server_assignment.formulation.rack_phase import refined, worst_in_racks
 from mast_opt.problems.server_assignment.plan import Plan
 from mast_opt.problems.server_assignment.problem import Ints, ServerAssignment
-from mast_opt.problems.server_assignment.ras.initial_solution import round_relaxation
-from mast_opt.problems.server_assignment.ras.lagrangian.aggregated_lp_duals import aggregated_lp_duals
 from mast_opt.problems.server_assignment.ras.lagrangian.integer_bound import integer_bound
-from mast_opt.problems.server_assignment.ras.lagrangian.lp_duals import lp_duals
+from mast_opt.problems.server_assignment.ras.lagrangian.lp_duals import aggregated_lp_duals, lp_duals
 from mast_opt.problems.server_assignment.ras.lagrangian.relaxation import Relaxed, SearchStopped
 from mast_opt.problems.server_assignment.ras.lagrangian.volume_algorithm import PriceSearch
-from mast_opt.problems.server_assignment.ras.local_search import LocalSearch
 from mast_opt.problems.server_assignment.ras.operators.delta_costs import cost
-from mast_opt.problems.server_assignment.ras.params import RasParams
-from mast_opt.problems.server_assignment.ras.state import RasState, infeasible_reservations, ras_arrays_of, state_of
-from mast_opt.problems.server_assignment.ras.strategy import choose_strategy
+from mast_opt.problems.server_assignment.ras.operators.reservation_reoptimise import reoptimise_reservation, settle
+from mast_opt.problems.server_assignment.ras.operators.transfers import transfer_servers
+from mast_opt.problems.server_assignment.ras.params import LocalSearchParams, RasParams
+from mast_opt.problems.server_assignment.ras.state import (
+    RasArrays,
+    RasState,
+    infeasible_reservations,
+    lacking,
+    ras_arrays_of,
+    state_of,
+)
 from mast_opt.problems.server_assignment.ras.sub_mip import ReservationSubMip
 from mast_opt.problems.server_assignment.verification.certificate import Certificate
 from mast_opt.problems.server_assignment.verification.verifier import verify
+
+
+def round_relaxation(f: RasArrays, size: Ints, servers: FloatArray) -> Ints:
+    """[P] the nearest counts that no stock is too small for; where it is, those that were rounded up most give way.
+
+    Args:
+        size: [K] servers of each stock.
+        servers: [P] a fractional plan; it may want more than there is.
+    """
+    count = np.clip(np.rint(servers), 0, f.most).astype(np.int64)
+    order = np.lexsort((servers - count, f.stock))
+    stock, wanted = f.stock[order], count[order]
+    used = np.bincount(stock, wanted, len(size)).astype(np.int64)
+    if (used > size).any():
+        # one from each, the most generously rounded first, then whatever does not fit
+        excess = np.maximum(used - size, 0)[stock]
+        has = (wanted > 0).astype(np.int64)
+        wanted = wanted - has * (_before(stock, has, len(size)) < excess)
+        room = np.maximum(size[stock] - _before(stock, wanted, len(size)), 0)
+        wanted = np.minimum(wanted, room)
+    count[order] = wanted
+    return count
+
+
+def _before(stock: Ints, amount: Ints, stocks: int) -> Ints:
+    """[·] what comes before each row of the same stock; equal stocks are neighbours."""
+    total = np.cumsum(amount) - amount
+    first = np.searchsorted(stock, np.arange(stocks))
+    return np.asarray(total - np.append(total, 0)[np.minimum(first, len(total))][stock])
+
+
+CHUNK = 500
+"""Number of pairs that reservations choose among between two looks at the clock, about."""
+
+
+class LocalSearch:
+    """Local search over reservations; every pass changes the state that it is given."""
+
+    def __init__(
+        self, fleet: RasArrays, rng: np.random.Generator, stopped: Callable[[], bool], params: LocalSearchParams
+    ) -> None:
+        """``stopped`` says whether to stop; it is asked before every portion of work."""
+        self._fleet, self._rng, self._stopped, self._params = fleet, rng, stopped, params
+
+    def settle(self, state: RasState) -> None:
+        """Let all reservations fill what they lack and give up what they have too much, at the levels that they
+        have."""
+        for part in self._parts(np.arange(len(self._fleet.asked))):
+            if self._stopped():
+                return
+            settle(self._fleet, state, part, self._params.levels_above, self._params.fill_portions)
+
+    def improve(self, state: RasState, who: Ints, hint: FloatArray, stocks: FloatArray, enough: float) -> None:
+        """Let some reservations choose again, with stocks at their prices ([K]) and then free; again where that saves
+        more than ``enough``. Then those that lack something take from others. ``hint``: [Q] levels to try."""
+        parts, nothing = self._parts(who), np.zeros_like(stocks)
+        for prices in (stocks, nothing) if stocks.any() else (nothing,):
+            for _ in range(self._params.repeats):
+                gain = 0.0
+                for part in parts:
+                    if self._stopped():
+                        return
+                    gain += reoptimise_reservation(
+                        self._fleet, state, part, hint, prices, self._params.level_tries, self._params.fill_portions
+                    )
+                if gain <= enough:
+                    break
+        self._take(state)
+
+    def _take(self, state: RasState) -> None:
+        """Let reservations that lack something take from others, those that lack most first. The kernel is called once
+        even if none does, so that it is compiled early."""
+        params, lack = self._params, lacking(self._fleet, state)
+        for q in np.argsort(-lack, kind="stable")[: max(1, np.count_nonzero(lack))].tolist():
+            for _ in range(params.transfer_calls):
+                if self._stopped():
+                    break
+                if transfer_servers(self._fleet, state, q, params.transfers, params.transfer_failures) <= 0:
+                    break
+
+    def _parts(self, who: Ints) -> list[Ints]:
+        """Portions of the reservations, in random order and of about equal work."""
+        pairs = int(np.diff(self._fleet.start)[who].sum())
+        return np.array_split(self._rng.permutation(who), max(1, min(pairs // CHUNK, len(who))))
+
+
+@dataclass(frozen=True)
+class RasStrategy(Strategy):
+    """Parts of ras that run on an instance, in addition to prices, rounding and local search, which always run."""
+
+    stages: tuple[str, ...]
+    """Terms that are minimised one after another; empty for a weighted sum."""
+    linear_relaxation: bool
+    """True if the linear relaxation is solved exactly before round ``lp_round``, if the gap is still above
+    ``lp_gap``."""
+    sub_mips: bool
+    """True if some reservations are solved exactly together, from round ``sub_mip_round`` on."""
+    integer_bound: str
+    """The bound with whole servers is computed in ``every round``, or ``by time`` where the clock ends the search."""
+    racks: int
+    """Reservations whose racks are chosen again at the end, where no limit has been reached."""
+
+
+def choose_strategy(pairs: int, objective: Objective, stop: StoppingCriteria, params: RasParams) -> RasStrategy:
+    """Choose what ras does on an instance with so many pairs of stock and reservation."""
+    return RasStrategy(
+        stages=objective.order if objective.lexicographic else (),
+        linear_relaxation=pairs <= params.lp_pairs,
+        sub_mips=pairs <= params.sub_mip_most_pairs,
+        integer_bound="by time" if stop.iterations is None else "every round",
+        racks=params.rack_reservations,
+    )
 
 
 class RasSearch:
@@ -265,3 +389,27 @@ class RasSearch:
     def _limits(self, at_most_s: float | None = None) -> SolveParams:
         """Limits of an exact sub-problem."""
         return self.sub_mip.limits(seed=int(self.tools.rng.integers(2**31)), at_most_s=at_most_s)
+
+
+def ras(problem: ServerAssignment, tools: SearchContext, start: Plan | None, params: RasParams) -> SearchResult[Plan]:
+    """Minimise a server-assignment problem heuristically, with a proven lower bound.
+
+    Deterministic for equal seed and number of rounds. A lexicographic objective is searched term by term by weights
+    that keep the terms before.
+    """
+    objective = problem.objective
+    if not objective.lexicographic:
+        search = RasSearch(problem, tools, start, dict(objective.weights), {}, params)
+        search.run(tools.watch.stop.time_limit_s)
+        return search.found()
+
+    def stage(now: SearchStage[Plan]) -> SearchResult[Plan]:
+        search = RasSearch(problem, tools, now.start, now.weights, dict(now.caps), params)
+        search.run(tools.watch.elapsed_s + tools.watch.remaining_s / now.left)
+        return search.found()
+
+    def cap(plan: Plan, term: str) -> float:
+        return verify(problem, plan).terms[term]
+
+    weight = params.lexicographic_weight
+    return search_in_order(objective.order, objective.weights, tools.watch, start, weight, stage, cap)

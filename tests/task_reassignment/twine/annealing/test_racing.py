@@ -12,8 +12,7 @@ from mast_opt.problems.task_reassignment.generate import FAMILIES
 from mast_opt.problems.task_reassignment.plan import Plan
 from mast_opt.problems.task_reassignment.twine.annealing.chain import Chain
 from mast_opt.problems.task_reassignment.twine.annealing.racing import Racing, Runner
-from mast_opt.problems.task_reassignment.twine.initial_solution import initial_assignment
-from mast_opt.problems.task_reassignment.twine.solver import twine
+from mast_opt.problems.task_reassignment.twine.solver import initial_assignment, twine
 from mast_opt.problems.task_reassignment.verification.verifier import verify
 from tests.task_reassignment.twine.test_solver import PARAMS, SHARES, chain_at, no_solver
 

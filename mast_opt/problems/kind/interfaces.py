@@ -42,18 +42,6 @@ def _no_conflicts(problem: object) -> tuple[()]:
     return ()
 
 
-def _no_warnings(tables: Tables) -> tuple[()]:
-    return ()
-
-
-def _no_use(problem: object, plan: object) -> dict[str, Fraction]:
-    return {}
-
-
-def _no_improvement(problem: object, plan: object) -> str:
-    return ""
-
-
 def _no_charts(problem: object, plan: object) -> tuple[()]:
     return ()
 
@@ -72,7 +60,7 @@ class TableInterface(Generic[ProblemT, PlanT]):
     plan_from_tables: Callable[[ProblemT, Tables], PlanT]
     """Raises PlanError for what only the plan can see."""
     plan_to_tables: Callable[[ProblemT, PlanT], Tables]
-    warnings: Callable[[Tables], tuple[InputWarning, ...]] = _no_warnings
+    warnings: Callable[[Tables], tuple[InputWarning, ...]] = lambda tables: ()
     """Values in validated tables that are allowed and were probably not meant. Files are called by the names of their
     tables, rows are counted from 1."""
     exporters: Mapping[str, Callable[[ProblemT, Path], None]] = field(default_factory=dict)
@@ -93,12 +81,12 @@ class VerificationInterface(Generic[ProblemT, PlanT]):
     certified_bound: Callable[[ProblemT, Mapping[str, NDArray[Any]]], float] | None = None
     """The lower bound on the objective (the first term, where it is lexicographic) that the arrays of a heuristic's
     certificate prove, computed without the search. Raises PlanError where they prove none."""
-    use_of_limits: Callable[[ProblemT, PlanT], Mapping[str, Fraction]] = _no_use
+    use_of_limits: Callable[[ProblemT, PlanT], Mapping[str, Fraction]] = lambda problem, plan: {}
     """Name of each of the instance's limits on a whole plan → how much the plan has of it, in the limit's unit."""
     instance_bound: Callable[[ProblemT], float] | None = None
     """The lower bound on the objective (the first term, where it is lexicographic) that follows from the instance
     alone, computed without the search. Heuristics of the kind that give no certificate report it, and no other."""
-    improvement: Callable[[ProblemT, PlanT], str] = _no_improvement
+    improvement: Callable[[ProblemT, PlanT], str] = lambda problem, plan: ""
     """A small change that makes the plan better where the objective's value does not show it, in words; "" where none
     was found. A plan that has one is not optimal."""
 

@@ -26,7 +26,7 @@ from mast_opt.core.wording import did_you_mean, plain
 from mast_opt.problems.kind import schema
 from mast_opt.problems.kind.header import term_faults
 from mast_opt.problems.kind.problem import PlanT, Problem
-from mast_opt.problems.kind.stated_columns import Stated, all_columns, arrays_in, stated_in
+from mast_opt.problems.kind.stated_columns import Stated, columns_in
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -69,11 +69,9 @@ class Group(Frozen, ABC):
     """The fields that a column of the group's table states."""
 
     def __init_subclass__(cls) -> None:
-        axis = vars(cls).get("AXIS", "")
-        cls.STATED, others = stated_in(vars(cls), axis), arrays_in(vars(cls), axis)
-        if cls.STATED or others:
-            others += vars(cls).get("COLUMNS", ())
-            cls.COLUMNS = all_columns(cls.STATED, others, tuple(vars(cls)["__annotations__"]))
+        cls.STATED, columns = columns_in(vars(cls), vars(cls).get("AXIS", ""))
+        if columns:
+            cls.COLUMNS = columns
 
     @classmethod
     def columns(cls) -> tuple[schema.Column, ...]:

@@ -59,22 +59,17 @@ def array(make: Callable[..., arrays.Column], *more: str | int, **options: Any) 
     return field(metadata={_ARRAY: (make, more, options)})
 
 
-def arrays_in(namespace: Mapping[str, Any], axis: str) -> tuple[arrays.Column, ...]:
-    """Requirements of the arrays of a class body that no column states."""
-    return tuple(
-        value.metadata[_ARRAY][0](name, axis, *value.metadata[_ARRAY][1], **value.metadata[_ARRAY][2])
-        for name, value in namespace.items()
-        if isinstance(value, Field) and _ARRAY in value.metadata
-    )
-
-
-def stated_in(namespace: Mapping[str, Any], axis: str) -> tuple[Stated, ...]:
-    """The stated fields of a class body."""
-    return tuple(
-        _of_field(name, axis, *value.metadata[_STATED])
-        for name, value in namespace.items()
-        if isinstance(value, Field) and _STATED in value.metadata
-    )
+def columns_in(namespace: Mapping[str, Any], axis: str) -> tuple[tuple[Stated, ...], tuple[arrays.Column, ...]]:
+    """The stated fields of a class body; and what each array has to be, in the order of the fields, flags before the
+    arrays that count where they are set."""
+    declared = {name: value.metadata for name, value in namespace.items() if isinstance(value, Field)}
+    stated_fields = tuple(_of_field(name, axis, *one[_STATED]) for name, one in declared.items() if _STATED in one)
+    found = {one.array.name: one.array for one in stated_fields}
+    found |= {one.name: one for one in namespace.get("COLUMNS", ())}
+    for name, (make, more, options) in ((name, one[_ARRAY]) for name, one in declared.items() if _ARRAY in one):
+        found[name] = make(name, axis, *more, **options)
+    ordered = (found[name] for name in namespace.get("__annotations__", ()) if name in found)
+    return stated_fields, tuple(sorted(ordered, key=lambda one: bool(one.where)))
 
 
 def _of_field(name: str, axis: str, column: Column, array: arrays.Column | None, total: bool, dat: str) -> Stated:
@@ -87,13 +82,6 @@ def _of_field(name: str, axis: str, column: Column, array: arrays.Column | None,
         least = None if column.minimum < 0 else int(column.minimum)
         array = arrays.amounts(name, axis, least=least, most=None if most is None else int(most), total=total)
     return Stated(replace(column, field=name), array, dat)
-
-
-def all_columns(stated_fields: Sequence[Stated], others: Sequence[arrays.Column], order: Sequence[str]) -> Any:  # noqa: ANN401
-    """The checks of all arrays of a class in the order of its fields, flags before the arrays that count where they
-    are set."""
-    found = {one.array.name: one.array for one in stated_fields} | {one.name: one for one in others}
-    return tuple(sorted((found[name] for name in order if name in found), key=lambda one: bool(one.where)))
 
 
 def arrays_of(group: Any, tables: Tables, table: str) -> dict[str, NDArray[Any]]:  # noqa: ANN401 - a class of groups

@@ -17,7 +17,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.engine import Engine, Turn
-from mast_opt.live.loop.jobs import _class_of
+from mast_opt.live.loop.jobs import job_of
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
@@ -161,7 +161,7 @@ def test_waits_are_bounded() -> None:
         for number, (name, (at, spec)) in enumerate(drawn.jobs.items()):
             before = list(drawn.jobs)[:number]
             older = sum(name in placed and placed[name] > at for name in before)
-            if isinstance(Fleet(drawn.servers, tiers=(1,)).place(_class_of(name, spec).job), Bid):
+            if isinstance(Fleet(drawn.servers, tiers=(1,)).place(job_of(name, spec)), Bid):
                 assert placed[name] - at <= (older + 1) * LONGEST, (seed, name)
                 waited += placed[name] > at
     assert waited > 30

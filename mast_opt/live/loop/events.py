@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import TypeAlias
 
 from mast_opt.core.errors import MastOptError
-from mast_opt.problems.job_placement.live_fleet.types import Share
+from mast_opt.problems.job_placement.live_fleet.types import Server, Share
 from mast_opt.problems.job_placement.units import WHOLE
 
 
@@ -85,6 +85,11 @@ class JobSpec:
     max_tasks: int | None = None
     model: str = ""
     """Model, or other kind of work, where the speeds of kinds of work are known."""
+
+    @property
+    def asked_mgpu(self) -> int:
+        """Milli-GPUs of all tasks, on the type on which it takes the fewest."""
+        return self.tasks * (min(self.gpu_types.values()) if self.gpu_types else self.mgpu)
 
     @property
     def shape(self) -> tuple[object, ...]:
@@ -289,6 +294,15 @@ class ServerUp(Event):
     gpus: int
     cpu_mcores: int = 0
     memory_mib: int = 0
+
+    @classmethod
+    def of(cls, server: Server) -> ServerUp:
+        """The event that puts a server in service."""
+        return cls(*astuple(server))
+
+    def as_server(self) -> Server:
+        """The server, as the live fleet takes it."""
+        return Server(*astuple(self))
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,8 +55,7 @@ class Inventory:
         """Put a server into service."""
         if event.server in self.up:
             raise ev.Unfit(f"server {event.server} is in service already")
-        place = event.region, event.cluster, event.rack, event.gpu_type
-        server = Server(event.server, *place, event.gpus, event.cpu_mcores, event.memory_mib)
+        server = event.as_server()
         known = self.server_of.get(event.server)
         if known is not None and known != server:
             self._fleet.remove_server(event.server)
@@ -161,10 +160,4 @@ class Inventory:
 
     def opening(self) -> tuple[ev.ServerUp, ...]:
         """The events that put the servers of the beginning in service."""
-        return tuple(
-            ev.ServerUp(
-                server.name, server.region, server.cluster, server.rack, server.gpu_type, server.gpus,
-                server.cpu_mcores, server.memory_mib,
-            )
-            for server in self.server_of.values()
-        )  # fmt: skip
+        return tuple(map(ev.ServerUp.of, self.server_of.values()))

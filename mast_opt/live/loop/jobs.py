@@ -39,12 +39,13 @@ class JobClasses:
         if known is None:
             if len(self._known) == MOST_KEPT:
                 self._known.clear()
-            known = self._known[key] = _class_of(name, spec)
+            known = self._known[key] = JobClass(job_of(name, spec), spec.asked_mgpu, DemandClass.of(spec))
         return known
 
 
-def _class_of(name: str, spec: JobSpec) -> JobClass:
-    job = Job(
+def job_of(name: str, spec: JobSpec) -> Job:
+    """The job as the fleet is asked for it, checked."""
+    return Job(
         name=name,
         tier=spec.tier,
         tasks=spec.tasks,
@@ -58,8 +59,6 @@ def _class_of(name: str, spec: JobSpec) -> JobClass:
         preemptible=spec.preemptible,
         tenant=spec.tenant,
     )
-    kinds = spec.gpu_types
-    return JobClass(job, spec.tasks * (min(kinds.values()) if kinds else spec.mgpu), DemandClass.of(spec))
 
 
 @dataclass(slots=True, eq=False)

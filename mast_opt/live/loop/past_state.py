@@ -29,12 +29,6 @@ class PastJob:
     claims: bool = False
     """Whether its servers are claimed by it: it holds them and was not asked to stop."""
 
-    @property
-    def asked_mgpu(self) -> int:
-        """Milli-GPUs that it asks for, on the type on which that is the least."""
-        kinds = self.spec.gpu_types
-        return self.spec.tasks * (min(kinds.values()) if kinds else self.spec.mgpu)
-
     def takes(self, gpu_type: str) -> bool:
         """Whether it runs on a type."""
         return self.spec.gpu_types is None or gpu_type in self.spec.gpu_types
@@ -158,9 +152,7 @@ class PastState:
             server = self.servers[event.server]
             server.moves = isinstance(event, ev.MoveAsked)
             if isinstance(event, ev.ServerMoved):
-                up = server.up
-                place = event.region, event.cluster, up.rack, up.gpu_type, up.gpus, up.cpu_mcores, up.memory_mib
-                server.up = ev.ServerUp(up.server, *place)
+                server.up = replace(server.up, region=event.region, cluster=event.cluster)
 
     def _placed(self, event: ev.Placed) -> None:
         """Take in the placement of a job."""
@@ -216,9 +208,7 @@ class PastState:
 
     def regions_with_room(self, job: PastJob) -> tuple[str, ...]:
         """Regions in which the job fits without a stop, wherever its data is."""
-        spec = job.spec
-        kinds = None if spec.gpu_types is None else tuple(sorted(spec.gpu_types.items()))
-        asked = spec.tasks, spec.mgpu, kinds, spec.cpu_mcores, spec.memory_mib, spec.within
+        asked = job.spec.shape
         if asked not in self._room:
             if self._servers_with_room is None:
                 there = [server for server in self.servers.values() if server.in_service and not server.moves]

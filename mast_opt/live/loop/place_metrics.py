@@ -194,7 +194,7 @@ class _Sweep:
                     for c, (region, kind) in enumerate(cells)
                     if (holders is None or region in holders) and job.bound in ("", region) and job.takes(kind)
                 )
-            by_tier.setdefault(job.spec.tier, Counter())[masks[key]] += job.asked_mgpu
+            by_tier.setdefault(job.spec.tier, Counter())[masks[key]] += job.spec.asked_mgpu
         demand: Counter[Mask] = Counter()
         stranded, before = 0, [0.0] * len(self.stranded)
         for tier in sorted(set(by_tier) | set(self.ratios)):
@@ -260,7 +260,7 @@ class _Sweep:
         if event.job not in self.counted or not alone or not took or not supply:
             return
         others = (self.active_ms - active_ms) / took
-        self.rho.append(took / (alone * max(1.0, job.asked_mgpu * others / supply)))
+        self.rho.append(took / (alone * max(1.0, job.spec.asked_mgpu * others / supply)))
 
     def metrics(self) -> PlaceMetrics:
         """Metrics of places in the window."""

@@ -85,7 +85,7 @@ class Pai:
             if not regions:
                 actions.mark_inadmissible(record.name, NO_DATA, "data")
                 continue
-            shape = _shape(record), regions
+            shape = record.spec.shape, record.spec.tenant, record.spec.tier, regions
             if shape in refused or not self._place(record, regions, actions):
                 refused.add(shape)
                 waiting.append(entry)
@@ -121,9 +121,3 @@ class Pai:
             raise UsageError(f"best names {unknown[0]!r}; expected some of {', '.join(sorted(largest))}")
         rest = sorted((kind for kind in largest if kind not in given), key=lambda kind: -largest[kind])
         self._types = (*given, *rest)
-
-
-def _shape(record: JobRecord) -> tuple[object, ...]:
-    spec = record.spec
-    kinds = None if spec.gpu_types is None else tuple(sorted(spec.gpu_types.items()))
-    return spec.tasks, spec.mgpu, kinds, spec.cpu_mcores, spec.memory_mib, spec.within, spec.tenant, spec.tier

@@ -34,7 +34,6 @@ def server_event(state: State, name: str, one: Mapping[str, Any]) -> tuple[ev.Ev
             raise Problem(409, "moves", words)
         return ev.ServerMoved(name, new.region, moves_to), []
     jobs = [record.name for record in state.jobs.values() if any(share.server == name for share in record.shares)]
-    amounts = new.gpus, new.cpu_mcores, new.memory_mib
     if known is None or _place(new) != _place(known):
         if name in inventory.up:
             raise Problem(409, "in-service", f"server {name} is in service; take it down before it becomes another one")
@@ -43,8 +42,8 @@ def server_event(state: State, name: str, one: Mapping[str, Any]) -> tuple[ev.Ev
         _check_place(state, new)
     elif name in inventory.up and new != now:
         smaller = any(before > after for before, after in zip(known.amounts, new.amounts, strict=True))
-        return ev.CapacitySet(name, *amounts), jobs if smaller else []
-    return ev.ServerUp(name, *_place(new), *amounts), []
+        return ev.CapacitySet(name, new.gpus, new.cpu_mcores, new.memory_mib), jobs if smaller else []
+    return ev.ServerUp.of(new), []
 
 
 def _server(name: str, known: Server | None, one: Mapping[str, Any]) -> Server:

@@ -14,10 +14,10 @@ from msgspec import Meta, Struct
 
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop.events import JobSpec
+from mast_opt.live.loop.jobs import job_of
 from mast_opt.live.service.problems import Problem
 from mast_opt.live.simulation.traces.schema import MOST_MS, REGIONS, SUBMISSIONS
 from mast_opt.live.simulation.traces.schema import SCHEMA as TRACE
-from mast_opt.problems.job_placement.live_fleet.types import Job
 from mast_opt.problems.kind.schema import Column, ColumnType
 
 MOST_BYTES = 8 * 2**20
@@ -236,19 +236,10 @@ def spec_of(asked: Mapping[str, Any]) -> JobSpec:
         found[name] = intern(found[name])  # as many jobs as there are, few of these
     spec = JobSpec(**found, datasets=tuple(dict.fromkeys(asked["datasets"])))
     try:
-        as_job(asked["job"], spec)
+        job_of(asked["job"], spec)
     except UsageError as error:
         raise Problem(422, "fault", str(error)) from None
     return spec
-
-
-def as_job(name: str, spec: JobSpec) -> Job:
-    """The job as the fleet takes it. Raises UsageError."""
-    return Job(
-        name=name, tier=spec.tier, tasks=spec.tasks, mgpu=spec.mgpu, cpu_mcores=spec.cpu_mcores,
-        memory_mib=spec.memory_mib, gpu_types=spec.gpu_types, datasets=spec.datasets, within=spec.within,
-        prefer=spec.prefer, preemptible=spec.preemptible, tenant=spec.tenant,
-    )  # fmt: skip
 
 
 def name_in(path: Mapping[str, Any], what: str) -> str:

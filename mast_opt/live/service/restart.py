@@ -69,8 +69,7 @@ def _first_servers(store: SqlStore) -> Iterable[Server]:
         event = stored.event
         if not isinstance(event, ev.ServerUp):
             return
-        place = event.region, event.cluster, event.rack, event.gpu_type
-        yield Server(event.server, *place, event.gpus, event.cpu_mcores, event.memory_mib)
+        yield event.as_server()
 
 
 def found_in(store: SqlStore, opening: Callable[[], State]) -> Found:

@@ -14,29 +14,12 @@ from starlette.routing import Route
 
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.job_states import HOLDING, WAITING, JobState
-from mast_opt.live.loop.jobs import JobRecord
+from mast_opt.live.loop.jobs import JobRecord, job_of
 from mast_opt.live.loop.state import State
-from mast_opt.live.service import views
+from mast_opt.live.service import requests, views
 from mast_opt.live.service.fleet_requests import dataset_events, drain_events, jobs_on, server_event
 from mast_opt.live.service.handlers import Handlers, json_of, number_of
 from mast_opt.live.service.problems import Problem
-from mast_opt.live.service.requests import (
-    MOST_LIMIT,
-    QUOTA,
-    STORAGE,
-    DatasetRequest,
-    DrainRequest,
-    JobRequest,
-    QuotaRequest,
-    RegionRequest,
-    ServerRequest,
-    as_job,
-    base_units,
-    fields_in,
-    jobs_in,
-    name_in,
-    spec_of,
-)
 from mast_opt.live.service.streams import ALIVE, last_seen, message
 from mast_opt.live.service.turn_requests import ACCEPTED, EXISTS, UNKNOWN, Respond
 from mast_opt.live.service.why import Why, places
@@ -72,7 +55,7 @@ class Api(Handlers):
         """Jobs, one or a list."""
         who = self.who(asked, "submit")
         body = await self.body(asked)
-        found, many = jobs_in(body)
+        found, many = requests.jobs_in(body)
         if who.tenant:
             for name, spec in found:
                 if spec.tenant not in ("", who.tenant):
@@ -93,7 +76,7 @@ class Api(Handlers):
         tenant, text = query.get("tenant"), query.get("search", "")
         groups = {"": frozenset(JobState), "waiting": WAITING, "holding": HOLDING}
         states = groups.get(wanted, frozenset(one for one in JobState if one.value == wanted))
-        limit = number_of(asked, "limit", 100, 1, MOST_LIMIT)
+        limit = number_of(asked, "limit", 100, 1, requests.MOST_LIMIT)
         with self.live.state() as state:
             if after is not None and after not in state.jobs:
                 raise Problem(422, "fault", f"after is {after[:60]!r}; expected the name of a job of this list")
@@ -113,7 +96,7 @@ class Api(Handlers):
     def job(self, asked: Asked) -> Response:
         """One job; of one that has ended, all of its events."""
         self.who(asked, "read")
-        name = name_in(asked.path_params, "job")
+        name = requests.name_in(asked.path_params, "job")
         with self.live.state() as state:
             record = state.jobs.get(name)
             found = None
@@ -130,7 +113,7 @@ class Api(Handlers):
     async def cancel(self, asked: Asked) -> Response:
         """A job is wanted no more."""
         who = self.who(asked, "submit")
-        name = name_in(asked.path_params, "job")
+        name = requests.name_in(asked.path_params, "job")
 
         def prepare(state: State) -> tuple[tuple[ev.Event, ...], Respond]:
             record = state.jobs.get(name)
@@ -145,7 +128,7 @@ class Api(Handlers):
     def explain(self, asked: Asked) -> Response:
         """Explain where a waiting job could start, and what rules every other cluster out."""
         self.who(asked, "read")
-        name = name_in(asked.path_params, "job")
+        name = requests.name_in(asked.path_params, "job")
         with self.live.state() as state:
             record = state.jobs.get(name)
             if record is None:
@@ -160,8 +143,8 @@ class Api(Handlers):
     async def what_if(self, asked: Asked) -> Response:
         """Explain where a job could start if it came now; nothing changes."""
         self.who(asked, "read")
-        one = fields_in(await self.body(asked), JobRequest)
-        job = as_job(f"what if: {one['job']}", spec_of(one))
+        one = requests.fields_in(await self.body(asked), requests.JobRequest)
+        job = job_of(f"what if: {one['job']}", requests.spec_of(one))
 
         def look() -> dict[str, Any]:
             with self.live.state() as state:
@@ -180,8 +163,8 @@ class Api(Handlers):
     async def server(self, asked: Asked) -> Response:
         """A server comes, breaks or comes back."""
         who = self.who(asked, "operate")
-        name, body = name_in(asked.path_params, "server"), await self.body(asked)
-        one = fields_in(body, ServerRequest)
+        name, body = requests.name_in(asked.path_params, "server"), await self.body(asked)
+        one = requests.fields_in(body, requests.ServerRequest)
 
         def prepare(state: State) -> tuple[tuple[ev.Event, ...], Respond]:
             event, jobs = server_event(state, name, one)
@@ -200,7 +183,7 @@ class Api(Handlers):
         """Servers take no job more, or take jobs again."""
         who = self.who(asked, "operate")
         body = await self.body(asked)
-        one = fields_in(body, DrainRequest)
+        one = requests.fields_in(body, requests.DrainRequest)
 
         def prepare(state: State) -> tuple[tuple[ev.Event, ...], Respond]:
             events, answer = drain_events(state, one, state.now_ms)
@@ -221,21 +204,21 @@ class Api(Handlers):
     async def quota(self, asked: Asked) -> Response:
         """GPUs of a tenant."""
         who = self.who(asked, "operate")
-        name, body = name_in(asked.path_params, "tenant"), await self.body(asked)
-        gpus = fields_in(body, QuotaRequest)["gpus"]
-        event = ev.QuotaSet(name, base_units(QUOTA, gpus))
+        name, body = requests.name_in(asked.path_params, "tenant"), await self.body(asked)
+        gpus = requests.fields_in(body, requests.QuotaRequest)["gpus"]
+        event = ev.QuotaSet(name, requests.base_units(requests.QUOTA, gpus))
         return await self.submitted(asked, who, body, (event,), _done({"tenant": name, "gpus": gpus}))
 
     async def region(self, asked: Asked) -> Response:
         """Set what a region can store."""
         who = self.who(asked, "operate")
-        name, body = name_in(asked.path_params, "region"), await self.body(asked)
-        storage_tb = fields_in(body, RegionRequest)["storage_tb"]
+        name, body = requests.name_in(asked.path_params, "region"), await self.body(asked)
+        storage_tb = requests.fields_in(body, requests.RegionRequest)["storage_tb"]
 
         def prepare(state: State) -> tuple[tuple[ev.Event, ...], Respond]:
             if name not in state.inventory.supply_mgpu:
                 raise Problem(404, "no-region", f"there is no region {name}")
-            event = ev.StorageSet(name, STORAGE.in_base_units(storage_tb))
+            event = ev.StorageSet(name, requests.STORAGE.in_base_units(storage_tb))
             return (event,), _done({"region": name, "storage_tb": storage_tb})
 
         return await self.submitted(asked, who, body, prepare=prepare)
@@ -243,8 +226,8 @@ class Api(Handlers):
     async def dataset(self, asked: Asked) -> Response:
         """A dataset, its size, and where it is."""
         who = self.who(asked, "operate")
-        name, body = name_in(asked.path_params, "dataset"), await self.body(asked)
-        one = fields_in(body, DatasetRequest)
+        name, body = requests.name_in(asked.path_params, "dataset"), await self.body(asked)
+        one = requests.fields_in(body, requests.DatasetRequest)
         answer = _done({"dataset": name, "regions": list(one["regions"])})
         return await self.submitted(asked, who, body, prepare=lambda state: (dataset_events(state, name, one), answer))
 
@@ -253,7 +236,7 @@ class Api(Handlers):
     def events(self, asked: Asked) -> Response:
         """Events after one of that number."""
         self.who(asked, "read")
-        limit = number_of(asked, "limit", 100, 1, MOST_LIMIT)
+        limit = number_of(asked, "limit", 100, 1, requests.MOST_LIMIT)
         last = self.store.last_seq()
         after = number_of(asked, "after", max(0, last - limit), 0, last)
         found = [views.event_object(stored) for stored in self.store.read(after, min(last, after + limit))]
@@ -273,7 +256,7 @@ class Api(Handlers):
                 news.clear()
                 last = await asyncio.to_thread(self.store.last_seq)
                 while after < last:
-                    upto = min(last, after + MOST_LIMIT)
+                    upto = min(last, after + requests.MOST_LIMIT)
                     for stored in await asyncio.to_thread(self._some, after, upto):
                         yield message(views.event_object(stored), stored.seq)
                     after = upto

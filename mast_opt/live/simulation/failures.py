@@ -31,13 +31,5 @@ def happenings_as_events(
             if known and not was_down:
                 events.append((one.at_ms, ev.ServerDown(server.name, f"{one.of} {one.name}")))
             elif was_down and not known:
-                events.append((one.at_ms, up(server)))
+                events.append((one.at_ms, ev.ServerUp.of(server)))
     return events
-
-
-def up(server: Server) -> ev.ServerUp:
-    """The event that puts a server in service."""
-    return ev.ServerUp(
-        server.name, server.region, server.cluster, server.rack, server.gpu_type, server.gpus, server.cpu_mcores,
-        server.memory_mib,
-    )  # fmt: skip

@@ -16,18 +16,10 @@ from mast_opt.core.errors import Fault, InstanceError, UsageError
 from mast_opt.core.wording import did_you_mean
 from mast_opt.live.loop.events import Event, Finished, Placed, ServerUp, Stopped, Stored, Submitted
 from mast_opt.live.loop.job_log import PLACED, STOPPED, SUBMITTED, JobLog
-from mast_opt.live.simulation.kernel import (
-    FOREVER,
-    OURS,
-    POLICIES,
-    TIRESIAS_THRESHOLDS_GPU_MS,
-    Habits,
-    Replayed,
-    replay,
-)
+from mast_opt.live.simulation import kernel
 from mast_opt.live.simulation.replay_state import QueueJobs
 from mast_opt.live.simulation.traces.trace import JobTrace, Submissions
-from mast_opt.problems.job_placement.live_fleet.types import Server, Share
+from mast_opt.problems.job_placement.live_fleet.types import Share
 from mast_opt.problems.job_placement.units import LEVELS, MOST_GPUS, SERVER, WHOLE
 
 Ints = NDArray[np.int64]
@@ -60,7 +52,7 @@ class OrderOnlyLog:
         seq, at = 0, int(self.rows.at_ms[0]) if len(self.rows) else 0
         for server in self.trace.servers:
             seq += 1
-            yield Stored(seq, at, _server_up(server))
+            yield Stored(seq, at, ServerUp.of(server))
         for time, event in self._rows():
             seq += 1
             yield Stored(seq, time, event)
@@ -95,26 +87,13 @@ class OrderOnlyLog:
         return Placed(self.trace.submissions.labels[job], attempt, first.region, first.cluster, shares, at_once=True)
 
 
-def _server_up(server: Server) -> ServerUp:
-    return ServerUp(
-        server.name,
-        server.region,
-        server.cluster,
-        server.rack,
-        server.gpu_type,
-        server.gpus,
-        server.cpu_mcores,
-        server.memory_mib,
-    )
-
-
 def replay_trace(
     trace: JobTrace,
     policy: str,
     *,
     thresholds_gpu_s: tuple[int, ...] | None = None,
-    habits: Habits = OURS,
-    until_ms: int = FOREVER,
+    habits: kernel.Habits = kernel.OURS,
+    until_ms: int = kernel.FOREVER,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> OrderOnlyLog:
     """The log of a trace under an order-only policy.
@@ -133,14 +112,14 @@ def replay_trace(
         InstanceError: what the trace asks for that these policies cannot do, such as cores, data, or unequal servers,
             and jobs that fit on no region's empty servers.
     """
-    if policy not in POLICIES:
-        hint = did_you_mean(policy, POLICIES)
-        raise UsageError(f"there is no policy called {policy!r}; expected one of: {', '.join(POLICIES)}{hint}")
+    if policy not in kernel.POLICIES:
+        hint = did_you_mean(policy, kernel.POLICIES)
+        raise UsageError(f"there is no policy called {policy!r}; expected one of: {', '.join(kernel.POLICIES)}{hint}")
     thresholds = _thresholds(policy, thresholds_gpu_s)
     jobs = trace.submissions
     home = home_regions(trace)
     check_order_only(trace, home)
-    parts: list[tuple[Replayed, Ints, Ints]] = []
+    parts: list[tuple[kernel.Replayed, Ints, Ints]] = []
     position = {server.name: at for at, server in enumerate(trace.servers)}
     for at, region in enumerate(trace.regions):
         mine, servers = np.flatnonzero(home == at), trace.servers_of[region]
@@ -153,7 +132,7 @@ def replay_trace(
             checkpoint=jobs.checkpoint_ms[mine],
             restart=jobs.restart_ms[mine],
         )
-        done = replay(
+        done = kernel.replay(
             queue,
             len(servers),
             servers[0].gpus,
@@ -169,7 +148,7 @@ def replay_trace(
 
 def _thresholds(policy: str, given: tuple[int, ...] | None) -> tuple[int, ...]:
     if given is None:
-        return TIRESIAS_THRESHOLDS_GPU_MS
+        return kernel.TIRESIAS_THRESHOLDS_GPU_MS
     if policy != "las":
         raise UsageError(f"{policy} has no thresholds; las has")
     if any(not 0 < one < 2**40 for one in given) or list(given) != sorted(set(given)):
@@ -256,7 +235,7 @@ def _sizes(trace: JobTrace, home: Ints) -> tuple[Ints, Ints]:
     return count[home], size[home]
 
 
-def _joined(trace: JobTrace, parts: list[tuple[Replayed, Ints, Ints]]) -> OrderOnlyLog:
+def _joined(trace: JobTrace, parts: list[tuple[kernel.Replayed, Ints, Ints]]) -> OrderOnlyLog:
     """The logs of all regions as one."""
     jobs: Submissions = trace.submissions
     at_ms = np.concatenate([part.at_ms for part, _, _ in parts])

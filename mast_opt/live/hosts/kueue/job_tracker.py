@@ -155,11 +155,11 @@ class JobTracker:
             for task in self.tasks.values():
                 task.stopping |= task.server == name and task.phase is not Phase.WAITING
         for name, one in found.items():
-            amounts = one.gpus, one.cpu_mcores, one.memory_mib
             if name not in self.servers:
-                yield ev.ServerUp(name, one.region, one.cluster, one.rack, one.gpu_type, *amounts)
+                yield ev.ServerUp.of(one)
             self.servers[name] = one
-            yield ev.CapacitySet(name, *amounts)  # again, as what is held may have kept it from being so
+            # again, as what is held may have kept it from being so
+            yield ev.CapacitySet(name, one.gpus, one.cpu_mcores, one.memory_mib)
 
     def _workload(self, task: Task, snapshot: ManagerSnapshot) -> Workload | None:
         """The workload of a job; None if it is not there, or ended."""

@@ -9,11 +9,11 @@ import numpy as np
 
 from mast_opt.core.input_warning import InputWarning
 from mast_opt.live.loop.events import JobSpec
+from mast_opt.live.loop.jobs import job_of
 from mast_opt.live.simulation.traces.schema import SUBMISSIONS
 from mast_opt.live.simulation.traces.trace import Bools, JobTrace, Submissions
 from mast_opt.problems.job_placement.live_fleet.answers import Refused
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
-from mast_opt.problems.job_placement.live_fleet.types import Job
 from mast_opt.problems.kind.schema import Column, ColumnType
 
 OPTIONAL = tuple(column for column in SUBMISSIONS.columns if not column.required)
@@ -36,9 +36,9 @@ def jobs_that_fit_nowhere(trace: JobTrace, of: Collection[str] | None = None) ->
         if of is not None and name not in of:
             continue
         spec = trace.submissions.spec(at)
-        shape = _shape(spec)
+        shape = spec.shape, frozenset(spec.datasets)
         if shape not in known:
-            known[shape] = _why(fleet, spec, tiers[0])
+            known[shape] = _why(fleet, spec)
         if known[shape]:
             found[name] = known[shape]
     return found
@@ -73,26 +73,9 @@ def warnings_of(trace: JobTrace) -> list[InputWarning]:
     return found
 
 
-def _shape(spec: JobSpec) -> tuple[object, ...]:
-    types = None if spec.gpu_types is None else tuple(sorted(spec.gpu_types.items()))
-    needs = spec.tasks, spec.mgpu, spec.cpu_mcores, spec.memory_mib
-    return needs, types, spec.within, frozenset(spec.datasets)
-
-
-def _why(fleet: Fleet, spec: JobSpec, tier: int) -> str:
-    """Reason why a job fits nowhere; empty if it fits."""
-    job = Job(
-        "a",
-        tier,
-        spec.tasks,
-        spec.mgpu,
-        spec.cpu_mcores,
-        spec.memory_mib,
-        spec.gpu_types,
-        spec.datasets,
-        spec.within,
-    )
-    answer = fleet.place(job)
+def _why(fleet: Fleet, spec: JobSpec) -> str:
+    """Reason for which no region can ever hold a job; empty if one can."""
+    answer = fleet.place(job_of("a", spec))
     return answer.reason if isinstance(answer, Refused) else ""
 
 

@@ -24,7 +24,7 @@ from mast_opt.core.units import MICRO, MILLI
 from mast_opt.live.importers.gavel import FORMATS, Trace, by_type, read_rates, read_trace
 from mast_opt.live.loop.speeds import Speeds
 from mast_opt.live.simulation.traces.schema import FASTEST, KIND, MOST_S, MOST_STEPS
-from mast_opt.live.simulation.traces.tables import Given, TraceTables, equal_servers, trace_tables
+from mast_opt.live.simulation.traces.tables import Given, TraceTables, equal_servers, places, trace_tables
 from mast_opt.planner.importers.base import Importer, Input, setting
 from mast_opt.planner.io.faults import Faults
 from mast_opt.problems.job_placement.units import MOST_TASKS
@@ -93,7 +93,7 @@ def gavel(paths: Sequence[Path], settings: GavelSettings, rng: np.random.Generat
             faults.add(throughputs.name, f"at most {FASTEST / MICRO:g} steps a second", value=rate.max())
             raise SourceError(faults.found)
     tables: dict[str, Mapping[str, Given]] = {
-        **equal_servers(["gavel"], [int(sum(supply.values())) // settings.server], [settings.server]),
+        **equal_servers(["gavel"], [int(sum(supply.values())) // settings.server], settings.server),
         "submissions": _jobs(jobs),
         "speeds": _speeds(keys, types, rates[0]),
     }
@@ -230,20 +230,16 @@ def gavel_jobs(speeds: Speeds, *, rate_per_h: float, jobs: int, seed: int, gpus:
         raise UsageError(f"there is no speed of {missing[0][0]} on {missing[0][1]}")
     drawn = list(islice(drawn_jobs(rate_per_h, seed), jobs))
     servers = [(kind, at) for kind in TYPES for at in range(gpus)]
-    none = np.zeros(len(servers), np.int64)
     no_time = np.zeros(jobs, np.int64)
     tables: dict[str, Mapping[str, Given]] = {
-        "regions": {"region": ["gavel"]},
-        "clusters": {"cluster": ["gavel"], "region": ["gavel"]},
-        "servers": {
-            "server": [f"{kind}-{at}" for kind, at in servers],
-            "cluster": ["gavel"] * len(servers),
-            "rack": [kind for kind, _ in servers],
-            "gpu_type": [kind for kind, _ in servers],
-            "gpus": np.full(len(servers), MILLI),
-            "cpu_cores": none,
-            "memory_gb": none,
-        },
+        **places(
+            ["gavel"],
+            [f"{kind}-{at}" for kind, at in servers],
+            ["gavel"] * len(servers),
+            np.ones(len(servers), np.int64),
+            gpu_type=[kind for kind, _ in servers],
+            rack=[kind for kind, _ in servers],
+        ),
         "submissions": {
             "job": [str(at) for at in range(jobs)],
             "submitted_s": np.array([round(job.arrival_s * MILLI) for job in drawn], np.int64),

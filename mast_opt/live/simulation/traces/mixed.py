@@ -12,7 +12,7 @@ import numpy as np
 
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop.speeds import Speeds
-from mast_opt.live.simulation.traces.tables import Given, TraceTables, trace_tables
+from mast_opt.live.simulation.traces.tables import Given, TraceTables, places, trace_tables
 from mast_opt.problems.data_placement.generate.distributions import names
 from mast_opt.problems.job_placement.units import WHOLE
 
@@ -61,11 +61,11 @@ def mixed_tables(
     span_ms = float((duration_ms * tasks).sum()) / (load * supply)
     submitted = np.sort(rng.random(jobs) * span_ms).astype(np.int64) // 1000 * 1000
     space = rng.integers(NAMESPACES, size=jobs)
-    places, spaces, data = names("r", regions), names("ns", NAMESPACES), names("d", NAMESPACES * DATASETS)
+    named, spaces, data = names("r", regions), names("ns", NAMESPACES), names("d", NAMESPACES * DATASETS)
     held = [sorted(rng.choice(regions, min(regions, 2 + n % 3), replace=False).tolist()) for n in range(NAMESPACES)]
     reads = [n * DATASETS + int(at) for n, at in zip(space.tolist(), rng.integers(DATASETS, size=jobs), strict=True)]
     tables: dict[str, Mapping[str, Given]] = {
-        **_places(places, kinds),
+        **_places(named, kinds),
         "submissions": {
             "job": [f"j{at}" for at in range(jobs)],
             "submitted_s": submitted,
@@ -74,7 +74,7 @@ def mixed_tables(
             "gpus": np.full(jobs, WHOLE),
             "duration_s": duration_ms,
             "namespace": [spaces[n] for n in space.tolist()],
-            "home_region": [places[held[n][0]] for n in space.tolist()],
+            "home_region": [named[held[n][0]] for n in space.tolist()],
             "preemptible": np.ones(jobs, np.int64),
             "checkpoint_s": np.full(jobs, 300_000, np.int64),
             "restart_s": np.full(jobs, 30_000, np.int64),
@@ -83,7 +83,7 @@ def mixed_tables(
         "job_datasets": {"job": [f"j{at}" for at in range(jobs)], "dataset": [data[i] for i in reads]},
         "replicas": {
             "dataset": [data[n * DATASETS + i] for n in range(NAMESPACES) for i in range(DATASETS) for _ in held[n]],
-            "region": [places[r] for n in range(NAMESPACES) for _ in range(DATASETS) for r in held[n]],
+            "region": [named[r] for n in range(NAMESPACES) for _ in range(DATASETS) for r in held[n]],
         },
         "speeds": _speeds(speeds),
         "pair_speeds": _pair_speeds(speeds),
@@ -93,20 +93,15 @@ def mixed_tables(
 
 def _places(regions: tuple[str, ...], kinds: list[str]) -> dict[str, Mapping[str, Given]]:
     servers = [(region, kind, at) for region in regions for kind in kinds for at in range(SERVERS)]
-    none = np.zeros(len(servers), np.int64)
-    return {
-        "regions": {"region": regions},
-        "clusters": {"cluster": regions, "region": regions},
-        "servers": {
-            "server": [f"{region}-{kind}-{at}" for region, kind, at in servers],
-            "cluster": [region for region, _, _ in servers],
-            "rack": [kind for _, kind, _ in servers],
-            "gpu_type": [kind for _, kind, _ in servers],
-            "gpus": np.full(len(servers), GPUS_PER_SERVER * WHOLE, np.int64),
-            "cpu_cores": none,
-            "memory_gb": none,
-        },
-    }
+    of_kind = [kind for _, kind, _ in servers]
+    return places(
+        regions,
+        [f"{region}-{kind}-{at}" for region, kind, at in servers],
+        [region for region, _, _ in servers],
+        np.full(len(servers), GPUS_PER_SERVER, np.int64),
+        gpu_type=of_kind,
+        rack=of_kind,
+    )
 
 
 def _speeds(speeds: Speeds) -> Mapping[str, Given]:

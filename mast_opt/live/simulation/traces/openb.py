@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mast_opt.core.errors import SourceError
 from mast_opt.core.units import MILLI
 from mast_opt.live.simulation.traces.schema import KIND
-from mast_opt.live.simulation.traces.tables import Given, TraceTables, trace_tables
+from mast_opt.live.simulation.traces.tables import Given, TraceTables, places, trace_tables
 from mast_opt.planner.importers.base import Importer, Input, setting
 from mast_opt.planner.importers.fields import Format, Use, of_columns
 from mast_opt.planner.importers.traces.alibaba import POD_COLUMNS, GpuNodes, GpuPods, pods_in, read_nodes
@@ -84,19 +84,15 @@ def openb(paths: Sequence[Path], settings: OpenbSettings, rng: np.random.Generat
 
 def _servers(nodes: GpuNodes) -> dict[str, Mapping[str, Given]]:
     count = len(nodes.gpus)
-    return {
-        "regions": {"region": [REGION]},
-        "clusters": {"cluster": [REGION], "region": [REGION]},
-        "servers": {
-            "server": [f"node-{number}" for number in range(count)],
-            "cluster": [REGION] * count,
-            "rack": ["rack"] * count,
-            "gpu_type": nodes.model,
-            "gpus": nodes.gpus * MILLI,
-            "cpu_cores": nodes.cpu_mcores,
-            "memory_gb": nodes.memory_mib,
-        },
-    }
+    return places(
+        [REGION],
+        [f"node-{number}" for number in range(count)],
+        [REGION] * count,
+        nodes.gpus,
+        gpu_type=nodes.model,
+        cpu_mcores=nodes.cpu_mcores,
+        memory_mib=nodes.memory_mib,
+    )
 
 
 def _jobs(names: list[str], pods: GpuPods, submitted_s: Ints, ran_s: Ints) -> Mapping[str, Given]:

@@ -91,7 +91,7 @@ def _tables(
     task = np.where(held <= gpus, held, np.gcd(held, gpus))
     one, several, many = (np.int64(seconds * MILLI) for seconds in RESTART_S)
     return {
-        **equal_servers(names, nodes.tolist(), [gpus] * len(names)),
+        **equal_servers(names, nodes.tolist(), gpus),
         "submissions": {
             "job": [str(number) for number in range(1, len(order) + 1)],
             "submitted_s": (jobs.submitted_s[order] - since) * MILLI,

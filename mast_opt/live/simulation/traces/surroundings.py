@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mast_opt.live.simulation.traces.schema import HAPPENINGS, QUOTA
+from mast_opt.live.simulation.traces.tables import texts_of
 from mast_opt.planner.io.faults import Faults
 from mast_opt.problems.kind.schema import Tables
 
@@ -66,34 +67,29 @@ def surroundings_of(tables: Tables) -> Surroundings:
     """The surroundings that checked tables state."""
     regions = tables.axes["region"]
 
-    def texts(table: str, column: str, axis: str) -> list[str]:
-        names = (*tables.axes[axis], "")
-        found = np.where(tables.has(table, column), tables.get(table, column), len(names) - 1)
-        return [names[at] for at in found.tolist()]
-
     def by_region(column: str) -> dict[str, int]:
         amounts, stated = tables.get("regions", column).tolist(), tables.has("regions", column).tolist()
         return {region: amount for region, amount, has in zip(regions, amounts, stated, strict=True) if has}
 
     links = None
     if "links" not in tables.missing:
-        pairs = zip(texts("links", "src", "region"), texts("links", "dst", "region"), strict=True)
+        pairs = zip(texts_of(tables, "links", "src", "region"), texts_of(tables, "links", "dst", "region"), strict=True)
         links = dict(zip(pairs, tables.get("links", "tb_per_day").tolist(), strict=True))
     datasets = zip(
-        texts("datasets", "dataset", "dataset"),
+        texts_of(tables, "datasets", "dataset", "dataset"),
         tables.get("datasets", "size_tb").tolist(),
-        texts("datasets", "namespace", "namespace"),
+        texts_of(tables, "datasets", "namespace", "namespace"),
         tables.get("datasets", "created_s").tolist(),
         strict=True,
     )
-    board = texts("switchboards", "switchboard", "switchboard")
+    board = texts_of(tables, "switchboards", "switchboard", "switchboard")
     return Surroundings(
         datasets={name: Dataset(*rest) for name, *rest in datasets},
         storage_mb=by_region("storage_tb"),
         ingress_mb_per_day=by_region("ingress_tb_per_day"),
         links=links,
-        switchboards=dict(zip(texts("switchboards", "server", "server"), board, strict=True)),
-        happenings=_happenings(tables, texts("happenings", "name", "happening")),
+        switchboards=dict(zip(texts_of(tables, "switchboards", "server", "server"), board, strict=True)),
+        happenings=_happenings(tables, texts_of(tables, "happenings", "name", "happening")),
     )
 
 

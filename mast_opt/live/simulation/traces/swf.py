@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from mast_opt.core.errors import SourceError, UsageError
 from mast_opt.core.units import MILLI
 from mast_opt.live.simulation.traces.schema import KIND, MOST_S
-from mast_opt.live.simulation.traces.tables import Given, TraceTables, trace_tables
+from mast_opt.live.simulation.traces.tables import Given, TraceTables, places, trace_tables
 from mast_opt.planner.importers.base import Importer, Input, setting
 from mast_opt.planner.importers.fields import Field, Format, Use
 from mast_opt.planner.importers.notices import warn
@@ -251,19 +251,15 @@ def _servers(machine: _Machine, settings: SwfSettings) -> dict[str, Mapping[str,
     each = np.full(machine.nodes, machine.each, np.int64)
     each[: machine.processors % machine.nodes] += 1
     gpus = settings.become == "gpus"
-    return {
-        "regions": {"region": ["machine"]},
-        "clusters": {"cluster": ["machine"], "region": ["machine"]},
-        "servers": {
-            "server": [f"node-{number}" for number in range(1, machine.nodes + 1)],
-            "cluster": ["machine"] * machine.nodes,
-            "rack": ["rack"] * machine.nodes,
-            "gpu_type": ["processor" if gpus else ""] * machine.nodes,
-            "gpus": each * MILLI * gpus,
-            "cpu_cores": each * MILLI * (not gpus),
-            "memory_gb": np.full(machine.nodes, machine.memory_mib, np.int64),
-        },
-    }
+    return places(
+        ["machine"],
+        [f"node-{number}" for number in range(1, machine.nodes + 1)],
+        ["machine"] * machine.nodes,
+        each * gpus,
+        gpu_type=["processor" if gpus else ""] * machine.nodes,
+        cpu_mcores=each * MILLI * (not gpus),
+        memory_mib=np.full(machine.nodes, machine.memory_mib, np.int64),
+    )
 
 
 def _jobs(log: _Log, size: NDArray[np.int64], machine: _Machine, settings: SwfSettings) -> dict[str, Given]:

@@ -65,28 +65,51 @@ def _cells(
     return np.where(numbers < 0, 0, numbers).astype(kind), numbers >= 0
 
 
-def equal_servers(names: Sequence[str], counts: Sequence[int], gpus: Sequence[int]) -> dict[str, Mapping[str, Given]]:
-    """The tables ``regions``, ``clusters`` and ``servers`` of regions that have one cluster of equal servers each.
+def places(
+    regions: Sequence[str],
+    servers: Sequence[str],
+    region: Sequence[str],
+    gpus: Ints,
+    *,
+    gpu_type: Sequence[str],
+    rack: Sequence[str] | None = None,
+    cpu_mcores: Ints | None = None,
+    memory_mib: Ints | None = None,
+) -> dict[str, Mapping[str, Given]]:
+    """Tables of regions that have one cluster each, and of servers with so many whole GPUs.
 
     Args:
-        names: of the regions, which are those of the clusters too.
-        counts: servers of each.
-        gpus: GPUs of one server of each.
+        region: of each server.
+        rack: None for one rack.
+        cpu_mcores, memory_mib: None for none.
     """
-    cluster = [name for name, count in zip(names, counts, strict=True) for _ in range(count)]
-    number = [at for count in counts for at in range(count)]
-    each = np.repeat(np.array(gpus, np.int64), np.array(counts, np.int64))
-    nothing = np.zeros(len(cluster), np.int64)
+    nothing = np.zeros(len(servers), np.int64)
     return {
-        "regions": {"region": names},
-        "clusters": {"cluster": names, "region": names},
+        "regions": {"region": regions},
+        "clusters": {"cluster": regions, "region": regions},
         "servers": {
-            "server": [f"{name}-{at}" for name, at in zip(cluster, number, strict=True)],
-            "cluster": cluster,
-            "rack": ["rack"] * len(cluster),
-            "gpu_type": ["gpu"] * len(cluster),
-            "gpus": each * MILLI,
-            "cpu_cores": nothing,
-            "memory_gb": nothing,
+            "server": servers,
+            "cluster": region,
+            "rack": ["rack"] * len(servers) if rack is None else rack,
+            "gpu_type": gpu_type,
+            "gpus": gpus * MILLI,
+            "cpu_cores": nothing if cpu_mcores is None else cpu_mcores,
+            "memory_gb": nothing if memory_mib is None else memory_mib,
         },
     }
+
+
+def equal_servers(names: Sequence[str], counts: Sequence[int], gpus: int) -> dict[str, Mapping[str, Given]]:
+    """Tables of regions with so many servers each, all of them with as many GPUs."""
+    region = [name for name, count in zip(names, counts, strict=True) for _ in range(count)]
+    servers = [f"{name}-{at}" for name, count in zip(names, counts, strict=True) for at in range(count)]
+    return places(names, servers, region, np.full(len(servers), gpus, np.int64), gpu_type=["gpu"] * len(servers))
+
+
+def texts_of(tables: Tables, table: str, column: str, axis: str) -> list[str]:
+    """Labels of a column; empty where the cell is."""
+    if not tables.rows(table):
+        return []
+    names = np.array([*tables.axes[axis], ""], dtype=object)
+    found = np.where(tables.has(table, column), tables.get(table, column), len(names) - 1)
+    return list(names[found])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,9 @@ from mast_opt.core.quotas import Quotas
 from mast_opt.live.loop.events import JobSpec
 from mast_opt.live.loop.speeds import Speeds
 from mast_opt.live.simulation.traces.models import check_models, durations_of, speeds_of, types_of
-from mast_opt.live.simulation.traces.schema import KIND, SCHEMA
+from mast_opt.live.simulation.traces.schema import KIND, SCHEMA, SUBMISSIONS
 from mast_opt.live.simulation.traces.surroundings import Surroundings, check_surroundings, surroundings_of
+from mast_opt.live.simulation.traces.tables import texts_of
 from mast_opt.planner.io.faults import Faults
 from mast_opt.planner.io.plain_tables import read_tables, write_folder
 from mast_opt.problems.job_placement.live_fleet.types import Server
@@ -27,6 +29,8 @@ from mast_opt.problems.kind.schema import Tables
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+_WORKED_OUT = ("job", "duration_s", "steps", "preemptible", "model")
+"""Columns of submissions that are not taken over as they are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +161,7 @@ def write_trace(
 
 
 def _quotas(tables: Tables) -> Quotas:
-    tenants, types = _texts(tables, "quotas", "tenant", "tenant"), _texts(tables, "quotas", "gpu_type", "gpu_type")
+    tenants, types = texts_of(tables, "quotas", "tenant", "tenant"), texts_of(tables, "quotas", "gpu_type", "gpu_type")
     found = Quotas()
     for tenant, kind, mgpu in zip(tenants, types, tables.get("quotas", "gpus").tolist(), strict=True):
         found.set(tenant, kind or None, Quota(mgpu))
@@ -213,23 +217,14 @@ def _check(tables: Tables, faults: Faults) -> None:
     check_surroundings(tables, faults)
 
 
-def _texts(tables: Tables, table: str, column: str, axis: str) -> list[str]:
-    """Labels of a column; empty where the cell is."""
-    if not tables.rows(table):
-        return []
-    names = np.array([*tables.axes[axis], ""], dtype=object)
-    found = np.where(tables.has(table, column), tables.get(table, column), len(names) - 1)
-    return list(names[found])
-
-
 def _pairs(tables: Tables, table: str, one: str, other: str) -> list[tuple[str, str]]:
-    return list(zip(_texts(tables, table, one, one), _texts(tables, table, other, other), strict=True))
+    return list(zip(texts_of(tables, table, one, one), texts_of(tables, table, other, other), strict=True))
 
 
 def _servers(tables: Tables) -> tuple[Server, ...]:
     clusters, regions = tables.axes["cluster"], tables.axes["region"]
     region = tables.get("clusters", "region")
-    racks, types = _texts(tables, "servers", "rack", "rack"), _texts(tables, "servers", "gpu_type", "gpu_type")
+    racks, types = texts_of(tables, "servers", "rack", "rack"), texts_of(tables, "servers", "gpu_type", "gpu_type")
     columns = [tables.get("servers", name).tolist() for name in ("cluster", "gpus", "cpu_cores", "memory_gb")]
     return tuple(
         Server(
@@ -260,45 +255,33 @@ def _submissions(tables: Tables, speeds: Speeds) -> Submissions:
         return values
 
     def texts(name: str, axis: str) -> tuple[str, ...]:
-        found = _texts(tables, table, name, axis)
+        found = texts_of(tables, table, name, axis)
         return tuple(found[row] for row in order)
 
     stated, tier = tables.has(table, "preemptible"), tables.get(table, "tier")
     types: dict[int, dict[str, int]] = {}
     mgpu = np.where(tables.has("job_gpu_types", "gpus"), tables.get("job_gpu_types", "gpus"), -1).tolist()
     for row, (job, name) in enumerate(
-        zip(tables.get("job_gpu_types", "job").tolist(), _texts(tables, "job_gpu_types", "gpu_type", "gpu_type"))
+        zip(tables.get("job_gpu_types", "job").tolist(), texts_of(tables, "job_gpu_types", "gpu_type", "gpu_type"))
     ):
         asked = mgpu[row] if mgpu[row] >= 0 else int(tables.get(table, "gpus")[job])
         types.setdefault(int(place[job]), {})[name] = asked
     read: dict[int, list[str]] = {}
     for job, name in zip(
-        tables.get("job_datasets", "job").tolist(), _texts(tables, "job_datasets", "dataset", "dataset")
+        tables.get("job_datasets", "job").tolist(), texts_of(tables, "job_datasets", "dataset", "dataset")
     ):
         read.setdefault(int(place[job]), []).append(name)
-    models, tasks = texts("model", "model"), column("tasks")
+    models = texts("model", "model")
+    as_stated = (one for one in SUBMISSIONS.columns if one.name not in _WORKED_OUT)
+    found: dict[str, Any] = {
+        one.attribute: column(one.name) if one.axis is None else texts(one.name, one.axis) for one in as_stated
+    }
     return Submissions(
         labels=texts("job", "job"),
-        submitted_ms=column("submitted_s"),
-        duration_ms=durations_of(models, tasks, column("steps"), column("duration_s"), speeds),
-        limit_ms=column("limit_s"),
-        tier=column("tier"),
-        tasks=tasks,
-        mgpu=column("gpus"),
-        cpu_mcores=column("cpu_cores"),
-        memory_mib=column("memory_gb"),
-        within=column("within"),
-        prefer=column("prefer"),
+        duration_ms=durations_of(models, found["tasks"], column("steps"), column("duration_s"), speeds),
         preemptible=np.where(stated, tables.get(table, "preemptible"), tier > 0)[order],
-        checkpoint_ms=column("checkpoint_s"),
-        restart_ms=column("restart_s"),
-        min_tasks=column("min_tasks"),
-        max_tasks=column("max_tasks"),
-        tenant=texts("tenant", "tenant"),
-        workload=texts("workload", "workload"),
-        namespace=texts("namespace", "namespace"),
-        home_region=texts("home_region", "region"),
-        gpu_types=types_of(models, tasks, column("gpus"), types, speeds),
+        gpu_types=types_of(models, found["tasks"], found["mgpu"], types, speeds),
         datasets={job: tuple(names) for job, names in read.items()},
         model=models if any(models) else (),
+        **found,
     )

@@ -19,7 +19,7 @@ from mast_opt.live.simulation.traces.slurm.nodes import Node, nodes_in
 from mast_opt.live.simulation.traces.slurm.records import STATES, Stage, gpu_types_in, gpus_in
 from mast_opt.live.simulation.traces.slurm.sacct_json import rows_in_json
 from mast_opt.live.simulation.traces.slurm.sacct_text import FORMAT, rows_in_text
-from mast_opt.live.simulation.traces.tables import Given, TraceTables, trace_tables
+from mast_opt.live.simulation.traces.tables import Given, TraceTables, places, trace_tables
 from mast_opt.planner.importers.base import Importer, Input, setting
 from mast_opt.planner.importers.fields import Field, Format, Tried, Use, of_columns
 from mast_opt.planner.importers.mapped.formats import SCONTROL
@@ -245,19 +245,15 @@ def _servers(nodes: Sequence[Node], settings: SacctSettings) -> dict[str, Mappin
     """Nodes without GPUs are left out where nothing could run there."""
     kept = [node for node in nodes if node.gpus or settings.cpu_jobs]
     regions = list(dict.fromkeys(node.partition for node in nodes))
-    return {
-        "regions": {"region": regions},
-        "clusters": {"cluster": regions, "region": regions},
-        "servers": {
-            "server": [node.name for node in kept],
-            "cluster": [node.partition for node in kept],
-            "rack": ["rack"] * len(kept),
-            "gpu_type": [node.gpu_type for node in kept],
-            "gpus": np.array([node.gpus for node in kept], np.int64) * MILLI,
-            "cpu_cores": np.array([node.cores_m for node in kept], np.int64),
-            "memory_gb": np.array([node.memory_mib for node in kept], np.int64),
-        },
-    }
+    return places(
+        regions,
+        [node.name for node in kept],
+        [node.partition for node in kept],
+        np.array([node.gpus for node in kept], np.int64),
+        gpu_type=[node.gpu_type for node in kept],
+        cpu_mcores=np.array([node.cores_m for node in kept], np.int64),
+        memory_mib=np.array([node.memory_mib for node in kept], np.int64),
+    )
 
 
 SACCT = Importer(

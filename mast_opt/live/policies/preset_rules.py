@@ -15,7 +15,7 @@ from mast_opt.core.arrays import BoolArray, FloatArray, IntArray
 from mast_opt.core.errors import BackendError
 from mast_opt.live.policies import gandiva, gandiva_fair, gavel, sia, singularity, themis, tiresias
 from mast_opt.live.policies.central_shares import Demand
-from mast_opt.live.policies.share_rules import Competing
+from mast_opt.live.policies.share_rules import Competing, ShareRule
 
 DAY_S = 86_400.0
 LEAST_S = 1e-3
@@ -36,15 +36,12 @@ def spread(part: FloatArray, demand: Demand) -> FloatArray:
     return shares
 
 
-class Objective:
+class Objective(ShareRule):
     """Gavel's policies that maximise something: total rate, Nash welfare, fairness among users.
 
     Args:
         policy: as in ``gavel.solve``, but for ``cost``.
     """
-
-    only_shared = False
-    every_round = False
 
     def __init__(self, policy: str) -> None:
         self._policy = policy
@@ -67,7 +64,7 @@ class Objective:
         return np.concatenate([found.share * found.kept[:, None], found.pair_share])
 
 
-class Themis:
+class Themis(ShareRule):
     """Themis: the jobs with the worst finish-time ratios are offered the GPUs first, worst first; the others take what
     is left.
 
@@ -75,7 +72,6 @@ class Themis:
         fairness: f: the best f of the jobs are left out of the offer.
     """
 
-    only_shared = False
     every_round = True
 
     def __init__(self, fairness: float) -> None:
@@ -93,7 +89,7 @@ class Themis:
         return in_order(np.where(offered, -ratio, -ratio + ratio.max() + 1.0), demand.rate)
 
 
-class Tiresias:
+class Tiresias(ShareRule):
     """Tiresias: queues by attained GPU-time, first come, first served inside each.
 
     Args:
@@ -101,7 +97,6 @@ class Tiresias:
         promote: a job that has waited so many times as long as it ran begins again in the first queue; 0 for never.
     """
 
-    only_shared = False
     every_round = True
 
     def __init__(self, thresholds_gpu_s: tuple[float, ...], promote: float) -> None:
@@ -117,13 +112,10 @@ class Tiresias:
         return in_order(self._rule(known), jobs.demand.rate)
 
 
-class TimeSlices:
+class TimeSlices(ShareRule):
     """Gandiva: equal parts of all GPUs, over time, to every job, or pair of jobs: where GPUs are short, jobs are packed
     in pairs, and stay so until one ends. They are those that gain most over taking turns, by the mean of the types: a
     maximum-weight matching of the jobs that are in no pair, where Gandiva tries pairs at random."""
-
-    only_shared = False
-    every_round = False
 
     def __init__(self) -> None:
         self._mates: dict[str, str] = {}
@@ -163,11 +155,8 @@ class TimeSlices:
         return np.concatenate([kept, np.array(new, np.int64)])
 
 
-class Trades:
+class Trades(ShareRule):
     """Gandiva-Fair: users have equal tickets and trade fast for slow GPUs; inside a user, jobs share alike."""
-
-    only_shared = False
-    every_round = False
 
     def shares(self, jobs: Competing) -> FloatArray:
         """Shares after the trades of Gandiva Fair."""
@@ -189,7 +178,7 @@ class Trades:
 
 
 @dataclass(frozen=True, eq=False)
-class Goodput:
+class Goodput(ShareRule):
     """Pollux and Sia on jobs of fixed size: who runs, and on which type, for the highest sum of powers of goodput.
 
     With p = 1 and types taken for equal it is Pollux's sum of speedups; Sia has p = −0.5 and knows the types.
@@ -205,8 +194,6 @@ class Goodput:
     waiting: float
     factor: float
     typed: bool
-    only_shared = False
-    every_round = False
 
     def shares(self, jobs: Competing) -> FloatArray:
         """Shares that maximise goodput."""
@@ -239,7 +226,7 @@ class Goodput:
 
 
 @dataclass(frozen=True, eq=False)
-class ServiceLevels:
+class ServiceLevels(ShareRule):
     """Singularity on jobs of fixed size: parts of the time under guarantees by tier; what is left goes by weight.
 
     Where the guarantees are more than there is, all are cut by the same factor.
@@ -251,8 +238,6 @@ class ServiceLevels:
 
     guarantees: tuple[float, ...]
     weights: tuple[float, ...]
-    only_shared = False
-    every_round = False
 
     def shares(self, jobs: Competing) -> FloatArray:
         """Shares by service levels."""

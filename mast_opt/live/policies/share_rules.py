@@ -44,9 +44,9 @@ class Competing:
 class ShareRule(Protocol):
     """Interface of a rule that computes shares. It may remember what it said before."""
 
-    only_shared: bool
+    only_shared: bool = False
     """Whether a job without a share does not run even where GPUs are left over."""
-    every_round: bool
+    every_round: bool = False
     """Whether shares are computed for every round, and not only when jobs have come or gone."""
 
     def shares(self, jobs: Competing) -> FloatArray:
@@ -64,12 +64,9 @@ def _known(jobs: Competing) -> FloatArray:
     return np.maximum(jobs.left_s, 1e-3)
 
 
-class MaxMin:
+class MaxMin(ShareRule):
     """Least attained service: every job's rate over that of an equal mix of all GPUs, as high as it can be for the one
     that has least. Jobs of larger gangs count for more, as one GPU of theirs is worth as much."""
-
-    only_shared = False
-    every_round = False
 
     def shares(self, jobs: Competing) -> FloatArray:
         """Shares by max-min fairness of the rates."""
@@ -78,23 +75,17 @@ class MaxMin:
         return largest_fraction(demand, mixed / demand.need.max(axis=1))
 
 
-class Makespan:
+class Makespan(ShareRule):
     """The rates under which the last job ends as early as it can."""
-
-    only_shared = False
-    every_round = False
 
     def shares(self, jobs: Competing) -> FloatArray:
         """Shares with the least makespan."""
         return largest_fraction(jobs.demand, _known(jobs))
 
 
-class FinishTime:
+class FinishTime(ShareRule):
     """Finish-time fairness: the largest ratio of the time until a job ends to that with an equal part of all GPUs, as
     low as it can be. Work done so far counts as long as it would have taken with the equal parts of its time."""
-
-    only_shared = False
-    every_round = False
 
     def __init__(self) -> None:
         self._fair_s: dict[str, float] = {}
@@ -116,7 +107,7 @@ class FinishTime:
         return self._fair_s.get(name, 0.0) + (had - left) / rate
 
 
-class Fifo:
+class Fifo(ShareRule):
     """First come, first served: each job has one type for itself. A job for which no type has room lets nobody pass;
     one that cannot run where there is room does.
 
@@ -127,7 +118,6 @@ class Fifo:
     """
 
     only_shared = True
-    every_round = False
 
     def __init__(self, aware: bool, seed: int = 0) -> None:
         self._aware = aware
@@ -166,11 +156,8 @@ class Fifo:
         return able[int(rng.integers(len(able)))]
 
 
-class AlloX:
+class AlloX(ShareRule):
     """AlloX (EuroSys'20): the least total completion time of jobs of one GPU; a job keeps its GPU once it runs."""
-
-    only_shared = False
-    every_round = False
 
     def __init__(self) -> None:
         self._type: dict[str, int] = {}

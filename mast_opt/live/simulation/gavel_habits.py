@@ -42,7 +42,7 @@ TYPE_SEED = 5
 """Added to the seed for the order of types."""
 
 
-class GavelFifo:
+class GavelFifo(ShareRule):
     """Gavel's ``fifo`` without speeds, as its code is.
 
     Args:
@@ -50,7 +50,6 @@ class GavelFifo:
     """
 
     only_shared = True
-    every_round = False
 
     def __init__(self, seed: int) -> None:
         self._rng = random.Random(seed)
@@ -93,11 +92,9 @@ class GavelFifo:
         return found
 
 
-class GavelMakespan:
+class GavelMakespan(ShareRule):
     """Gavel's least makespan, which it finds to 5% by bisection."""
 
-    only_shared = False
-    every_round = False
     first_s = (100.0, 1e6)
     """Seconds between which the search for the makespan begins."""
 

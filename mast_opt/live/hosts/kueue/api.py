@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
 from typing import Any, Protocol
 
 from mast_opt.core.errors import BackendUnavailable, MastOptError
@@ -140,11 +140,8 @@ class LightkubeApi:
 
     def list(self, kind: str) -> list[dict[str, Any]]:
         """List the objects of a kind in all namespaces."""
-        where = {"namespace": "*"} if kind in NAMESPACED else {}
-        api_version = f"{GROUP}/{self._version}"
-        with self._explained():
-            found = self._client.list(self._resource(kind), chunk_size=500, **where)
-            return [{**one.to_dict(), "kind": kind, "apiVersion": api_version} for one in found]
+        with closing(self.follow(kind)) as found:
+            return next(found)[1]
 
     def changes(self, kind: str, seconds: float) -> Iterator[None]:
         """Wait for changes of objects of a kind, and yield at each."""
@@ -153,7 +150,7 @@ class LightkubeApi:
             for _ in self._client.watch(self._resource(kind), server_timeout=max(1, int(seconds)), **where):
                 yield
 
-    def follow(self, kind: str) -> Iterator[tuple[str, Objects]]:
+    def follow(self, kind: str) -> Generator[tuple[str, Objects], None, None]:
         """List the Workloads, or other objects of a kind, and then follow their changes."""
         where = {"namespace": "*"} if kind in NAMESPACED else {}
         head = {"kind": kind, "apiVersion": f"{GROUP}/{self._version}"}

@@ -9,13 +9,13 @@ from __future__ import annotations
 import datetime
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from mast_opt.live.hosts.kueue import patches
 from mast_opt.live.hosts.kueue.api import ApiError, KubeApi
-from mast_opt.live.hosts.kueue.manager_snapshot import CHECK, PENDING, is_active, take_snapshot
+from mast_opt.live.hosts.kueue.manager_snapshot import CHECK, PENDING, ManagerSnapshot, is_active, take_snapshot
 from mast_opt.live.hosts.kueue.nomination import Advice, DispatchParams, advise
-from mast_opt.live.hosts.kueue.objects import ClusterView, Workload
 from mast_opt.live.hosts.kueue.patches import Patch
 from mast_opt.live.hosts.kueue.reading import Object
 
@@ -36,24 +36,6 @@ class Decision:
     done: bool = False
     """Whether it has been carried out now; False in shadow mode, and where nothing was to be done."""
     error: str = ""
-
-
-@dataclass(frozen=True)
-class World:
-    """State of the API servers."""
-
-    clusters: tuple[ClusterView, ...]
-    waiting: tuple[Workload, ...]
-    """Workloads that wait for a cluster or for our check."""
-    objects: Mapping[str, Object]
-    """Key of each of them → its object."""
-    candidates: Mapping[str, tuple[str, ...]]
-    multikueue: frozenset[str]
-    """Checks of MultiKueue."""
-    ours: Mapping[str, Object]
-    """Our own checks."""
-    lost: Mapping[str, str]
-    """Cluster → why it could not be read."""
 
 
 class Dispatcher:
@@ -94,10 +76,13 @@ class Dispatcher:
         if self._clears is None:
             self._clears = self._manager.clears_nominations()
         self._answer_for_checks(world)
-        found = advise(world.clusters, world.waiting, world.candidates, self._replicas)
-        for key in set(self._since) - set(world.objects):
-            del self._since[key]
-        self._said = {key: words for key, words in self._said.items() if key in world.objects}
+        waiting = {key: one for key, one in world.managed.items() if one.waits}
+        allowed = {key: one.allowed for key, one in waiting.items()}
+        found = advise(
+            tuple(world.clusters.values()), [one.workload for one in waiting.values()], allowed, self._replicas
+        )
+        self._since = {key: since for key, since in self._since.items() if key in waiting}
+        self._said = {key: words for key, words in self._said.items() if key in waiting}
         return [decision for one in found for decision in self._decide(world, one)]
 
     def run(self, stop: threading.Event, on_turn: Callable[[Sequence[Decision]], None], every_s: float = 5.0) -> None:
@@ -134,27 +119,19 @@ class Dispatcher:
 
     # --- looking ---
 
-    def look(self) -> World:
+    def look(self) -> ManagerSnapshot:
         """Read the present state of the API servers."""
         snapshot = take_snapshot(self._manager, self._workers)
-        waiting = {key: one for key, one in snapshot.managed.items() if one.waits}
-        clusters = tuple(  # copies of workloads that still wait count for nothing
-            replace(view, workloads=tuple(one for one in view.workloads if one.key not in waiting))
-            for view in snapshot.clusters.values()
-        )
-        return World(
-            clusters,
-            tuple(one.workload for one in waiting.values()),
-            {key: one.found for key, one in waiting.items()},
-            {key: one.allowed for key, one in waiting.items()},
-            snapshot.multikueue,
-            snapshot.ours,
-            snapshot.lost,
-        )
+        waiting = {key for key, one in snapshot.managed.items() if one.waits}
+        clusters = {  # copies of workloads that still wait count for nothing
+            name: replace(view, workloads=tuple(one for one in view.workloads if one.key not in waiting))
+            for name, view in snapshot.clusters.items()
+        }
+        return replace(snapshot, clusters=clusters)
 
     # --- deciding ---
 
-    def _decide(self, world: World, advice: Advice) -> Iterator[Decision]:
+    def _decide(self, world: ManagerSnapshot, advice: Advice) -> Iterator[Decision]:
         """Decide about one waiting workload: nominate it, or answer its checks."""
         one = advice.workload
         words = advice.words
@@ -166,24 +143,24 @@ class Dispatcher:
             if one.checks.get(name) == PENDING:
                 yield self._check(world, advice, name, words)
 
-    def _nominate(self, world: World, advice: Advice, words: str) -> Decision:
+    def _nominate(self, world: ManagerSnapshot, advice: Advice, words: str) -> Decision:
         """Nominate clusters for a workload, or leave its nomination as it is."""
         one, now = advice.workload, self._now()
         names = self._names(world, advice, now)
         if names == one.nominated:
             return Decision(one.key, "nominate" if names else "wait", names, words)
         decision = Decision(one.key, "nominate", names, words)
-        found = world.objects[one.key]
+        found = world.managed[one.key].found
         decision = self._carry_out(decision, patches.nomination(found, names, clears=bool(self._clears)))
         if decision.done:
             self._since[one.key] = names, now
             self._record(found, "Nominated", f"nominated for {', '.join(names) or 'no cluster'}; {words}")
         return decision
 
-    def _names(self, world: World, advice: Advice, now: datetime.datetime) -> tuple[str, ...]:
+    def _names(self, world: ManagerSnapshot, advice: Advice, now: datetime.datetime) -> tuple[str, ...]:
         """The clusters to nominate now: those that try already, and after a round one more."""
         one = advice.workload
-        active = {cluster.name for cluster in world.clusters if cluster.active}
+        active = {name for name, cluster in world.clusters.items() if cluster.active}
         names = tuple(name for name in one.nominated if name in active)
         if names:
             known = self._since.setdefault(one.key, (names, now))
@@ -194,7 +171,7 @@ class Dispatcher:
         following = next((name for name in advice.clusters if name not in names), None)
         return names if following is None else (*names, following)
 
-    def _check(self, world: World, advice: Advice, check: str, words: str) -> Decision:
+    def _check(self, world: ManagerSnapshot, advice: Advice, check: str, words: str) -> Decision:
         """Answer one admission check of a workload."""
         one = advice.workload
         state = READY if advice.clusters else PENDING
@@ -202,7 +179,7 @@ class Dispatcher:
         message = words[: patches.MOST_MESSAGE]
         if state == PENDING and message in (one.messages.get(check), self._said.get(one.key)):
             return decision
-        found, now = world.objects[one.key], text_of(self._now())
+        found, now = world.managed[one.key].found, text_of(self._now())
         decision = self._carry_out(decision, patches.check_state(found, check, state, message, now, controller=CHECK))
         if decision.done:
             self._said[one.key] = message
@@ -219,7 +196,7 @@ class Dispatcher:
             return replace(decision, error="it has changed meanwhile" if error.status == 409 else str(error))
         return replace(decision, done=True)
 
-    def _answer_for_checks(self, world: World) -> None:
+    def _answer_for_checks(self, world: ManagerSnapshot) -> None:
         """Say that our checks have a controller, where that is not said yet."""
         for found in world.ours.values():
             if not self._shadow and not is_active(found):
@@ -227,10 +204,8 @@ class Dispatcher:
 
     def _record(self, about: Object, reason: str, message: str) -> None:
         """Record an event about an object; failures are ignored."""
-        try:
+        with suppress(ApiError):  # an Event is for readers; the nomination stands without it
             self._manager.record(about, reason, message, text_of(self._now()))
-        except ApiError:  # an Event is for readers; the nomination stands without it
-            return
 
 
 def text_of(time: datetime.datetime) -> str:

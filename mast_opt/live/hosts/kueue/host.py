@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mast_opt.core.errors import UsageError
 from mast_opt.live.hosts.kueue import patches
@@ -288,9 +288,7 @@ class KueueHost:
             known = self._nominations.get(task.job)
             if known is None or known.sent != (one.version, names):
                 if known is not None:
-                    self._nominations[task.job] = _Nomination(
-                        known.attempt, known.names, known.since_s, (one.version, names)
-                    )
+                    self._nominations[task.job] = replace(known, sent=(one.version, names))
                 yield lambda: self._nominate(managed, names)
         for check in snapshot.ours if names else ():
             if one.checks.get(check) == PENDING:

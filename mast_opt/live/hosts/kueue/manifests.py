@@ -55,14 +55,17 @@ def read_manifests(folder: Path) -> Picture:
     workers = folder / "workers"
     if workers.is_dir():
         clusters = tuple(cluster_view(path.name, _objects(path)) for path in _workers(folder))
-        found = list(_objects(folder / "manager")) if (folder / "manager").is_dir() else list(_files(folder))
+        manager = folder / "manager"
+        found = list(_objects(manager) if manager.is_dir() else _objects(folder, "*"))
     else:
         found = list(_objects(folder))
         clusters = (cluster_view(folder.name, found),)
     _warn_of_fields([*found, *(one for path in _workers(folder) for one in _objects(path))])
     if not any(one.queues for one in clusters):
         raise InputError(f"{folder} has no ClusterQueue; expected some, in files of workers/NAME")
-    return Picture(clusters, _waiting(found), _replicas(folder, {one.name for one in clusters}))
+    path = folder / REPLICAS
+    replicas = read_replicas(path, {one.name for one in clusters}) if path.exists() else {}
+    return Picture(clusters, _waiting(found), replicas)
 
 
 def _workers(folder: Path) -> list[Path]:
@@ -124,15 +127,9 @@ def as_workload(job: Object) -> dict[str, Any]:
     }
 
 
-def _objects(folder: Path) -> Iterator[Object]:
-    """All objects of the files of a folder and below."""
-    for path in sorted(folder.rglob("*")):
-        if path.suffix in (".yaml", ".yml", ".json") and path.is_file():
-            yield from _file(path)
-
-
-def _files(folder: Path) -> Iterator[Object]:
-    for path in sorted(folder.iterdir()):
+def _objects(folder: Path, pattern: str = "**/*") -> Iterator[Object]:
+    """Objects of the files of a folder, and of those below it unless the pattern says otherwise."""
+    for path in sorted(folder.glob(pattern)):
         if path.suffix in (".yaml", ".yml", ".json") and path.is_file():
             yield from _file(path)
 
@@ -161,13 +158,6 @@ def _file(path: Path) -> Iterator[Object]:
             except InputError as error:
                 raise InputError(f"{path}: {error}") from None
             yield one
-
-
-def _replicas(folder: Path, clusters: set[str]) -> dict[str, frozenset[str]]:
-    path = folder / REPLICAS
-    if not path.exists():
-        return {}
-    return read_replicas(path, clusters)
 
 
 def read_replicas(path: Path, clusters: set[str] | None = None) -> dict[str, frozenset[str]]:

@@ -8,21 +8,8 @@ from typing import Any
 
 from mast_opt.core.errors import InputError
 from mast_opt.core.quota_tree import Quota
+from mast_opt.live.hosts.kueue import objects as kueue
 from mast_opt.live.hosts.kueue.fields import POD_SET
-from mast_opt.live.hosts.kueue.objects import (
-    ClusterQueue,
-    ClusterView,
-    Cohort,
-    Expression,
-    Flavor,
-    Group,
-    Key,
-    PodSet,
-    Preemption,
-    Taint,
-    Toleration,
-    Workload,
-)
 from mast_opt.planner.importers.fields import Use, stated
 from mast_opt.planner.importers.pod_requests import amount, is_gpu, pod_requests
 
@@ -54,7 +41,7 @@ def named(found: Object) -> str:
     return f"{found.get('kind', 'object')} {f'{namespace}/' if namespace else ''}{name}"
 
 
-def workload(found: Object) -> Workload:
+def workload(found: Object) -> kueue.Workload:
     """A Workload. Raises InputError."""
     try:
         return _workload(found)
@@ -69,14 +56,14 @@ def _limit_s(spec: Object) -> int | None:
     return min(limits, default=None)
 
 
-def _workload(found: Object) -> Workload:
+def _workload(found: Object) -> kueue.Workload:
     spec, status, meta = at(found, "spec"), at(found, "status"), at(found, "metadata")
     pod_sets = tuple(_pod_set(one) for one in at(spec, "podSets", kind=list))
     if not pod_sets:
         raise InputError("it has no podSets")
     gpu_sets = {one.name for one in pod_sets if one.needs[0]}
     checks = at(status, "admissionChecks", kind=list)
-    return Workload(
+    return kueue.Workload(
         namespace=meta.get("namespace") or "default",
         name=at(meta, "name", kind=str),
         queue=at(spec, "queueName", kind=str),
@@ -136,12 +123,12 @@ def _admitted_flavors(status: Object, gpu_sets: set[str]) -> dict[str, str]:
     return flavors
 
 
-def _held(status: Object, pod_sets: tuple[PodSet, ...]) -> dict[Key, int]:
+def _held(status: Object, pod_sets: tuple[kueue.PodSet, ...]) -> dict[kueue.Key, int]:
     """Amounts that an admission still holds: what was assigned for so many pods, without those that are not needed any
     more."""
     sets = {one.name: one for one in pod_sets}
     spare = {str(one.get("name")): at(one, "count", kind=int) for one in at(status, "reclaimablePods", kind=list)}
-    held: dict[Key, int] = {}
+    held: dict[kueue.Key, int] = {}
     for one in at(status, "admission", "podSetAssignments", kind=list):
         name = str(one.get("name"))
         pods = sets.get(name)
@@ -156,18 +143,18 @@ def _held(status: Object, pod_sets: tuple[PodSet, ...]) -> dict[Key, int]:
     return held
 
 
-def _pod_set(found: Object) -> PodSet:
+def _pod_set(found: Object) -> kueue.PodSet:
     pod = at(found, "template", "spec")
     count = at(found, "count", kind=int) if "count" in found else 1
     if isinstance(count, bool) or count < 0:
         raise InputError(f"count of pod set {found.get('name')} is {count}; expected a whole number of at least 0")
-    return PodSet(
+    return kueue.PodSet(
         name=str(found.get("name") or "main"),
         count=count,
         requests={resource: _count(resource, value) for resource, value in pod_requests(pod).items()},
         terms=_terms(pod),
         tolerations=tuple(
-            Toleration(
+            kueue.Toleration(
                 one.get("key") or "", one.get("operator") or "Equal", one.get("value") or "", one.get("effect") or ""
             )
             for one in at(pod, "tolerations", kind=list)
@@ -182,13 +169,17 @@ def _count(resource: str, value: Decimal) -> int:
     return int((value * 1000 if resource == "cpu" else value).to_integral_value(ROUND_CEILING))
 
 
-def _terms(pod: Object) -> tuple[tuple[Expression, ...], ...]:
+def _terms(pod: Object) -> tuple[tuple[kueue.Expression, ...], ...]:
     """Terms that a node has to satisfy, by the node selector and the required node affinity."""
-    always = tuple(Expression(label, "In", frozenset({str(value)})) for label, value in at(pod, "nodeSelector").items())
+    always = tuple(
+        kueue.Expression(label, "In", frozenset({str(value)})) for label, value in at(pod, "nodeSelector").items()
+    )
     path = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
     terms = [
         tuple(
-            Expression(str(one.get("key")), str(one.get("operator")), frozenset(map(str, one.get("values") or ())))
+            kueue.Expression(
+                str(one.get("key")), str(one.get("operator")), frozenset(map(str, one.get("values") or ()))
+            )
             for one in at(term, "matchExpressions", kind=list)
         )
         for term in at(pod, *path, kind=list)
@@ -200,18 +191,18 @@ def _unknown(found: Object) -> tuple[str, ...]:
     return tuple(one.help for one in stated(found, POD_SET, Use.REFUSED))
 
 
-def cluster_queue(found: Object) -> ClusterQueue:
+def cluster_queue(found: Object) -> kueue.ClusterQueue:
     """A ClusterQueue. Raises InputError."""
     spec = at(found, "spec")
     policy, borrowing = at(spec, "preemption"), at(spec, "preemption", "borrowWithinCohort")
     strategy = at(spec, "admissionChecksStrategy", "admissionChecks", kind=list)
     threshold = borrowing.get("maxPriorityThreshold")
     fungible = at(spec, "flavorFungibility")
-    return ClusterQueue(
+    return kueue.ClusterQueue(
         name=at(found, "metadata", "name", kind=str),
         cohort=at(spec, "cohortName", kind=str) or at(spec, "cohort", kind=str),
         groups=tuple(
-            Group(
+            kueue.Group(
                 frozenset(map(str, at(group, "coveredResources", kind=list)))
                 or frozenset(
                     str(one.get("name"))
@@ -223,7 +214,7 @@ def cluster_queue(found: Object) -> ClusterQueue:
             for group in at(spec, "resourceGroups", kind=list)
         ),
         quotas=_quotas(found),
-        preemption=Preemption(
+        preemption=kueue.Preemption(
             at(policy, "withinClusterQueue", kind=str) or "Never",
             at(policy, "reclaimWithinCohort", kind=str) or "Never",
             at(borrowing, "policy", kind=str) not in ("", "Never"),
@@ -246,16 +237,16 @@ def _stopped(found: Object) -> str:
     return ""
 
 
-def cohort(found: Object) -> Cohort:
+def cohort(found: Object) -> kueue.Cohort:
     """A Cohort. Raises InputError."""
     spec = at(found, "spec")
     parent = at(spec, "parentName", kind=str) or at(spec, "parent", kind=str)
-    return Cohort(at(found, "metadata", "name", kind=str), parent, _quotas(found))
+    return kueue.Cohort(at(found, "metadata", "name", kind=str), parent, _quotas(found))
 
 
-def _quotas(found: Object) -> dict[Key, Quota]:
+def _quotas(found: Object) -> dict[kueue.Key, Quota]:
     """(flavor, resource) → quota of a ClusterQueue or Cohort."""
-    quotas: dict[Key, Quota] = {}
+    quotas: dict[kueue.Key, Quota] = {}
     for group in at(found, "spec", "resourceGroups", kind=list):
         for flavor in at(group, "flavors", kind=list):
             for one in at(flavor, "resources", kind=list):
@@ -272,22 +263,22 @@ def _quota(found: Object, resource: str, where: str) -> Quota:
     return Quota(limit("nominalQuota") or 0, limit("borrowingLimit"), limit("lendingLimit"))
 
 
-def flavor(found: Object) -> Flavor:
+def flavor(found: Object) -> kueue.Flavor:
     """A ResourceFlavor."""
     spec = at(found, "spec")
-    return Flavor(
+    return kueue.Flavor(
         at(found, "metadata", "name", kind=str),
         {str(label): str(value) for label, value in at(spec, "nodeLabels").items()},
         tuple(
-            Taint(one.get("key") or "", one.get("value") or "", one.get("effect") or "")
+            kueue.Taint(one.get("key") or "", one.get("value") or "", one.get("effect") or "")
             for one in at(spec, "nodeTaints", kind=list)
         ),
     )
 
 
 def cluster_view(
-    name: str, objects: Iterable[Object], *, active: bool = True, read: Callable[[Object], Workload] = workload
-) -> ClusterView:
+    name: str, objects: Iterable[Object], *, active: bool = True, read: Callable[[Object], kueue.Workload] = workload
+) -> kueue.ClusterView:
     """A cluster from all of its objects; those of other kinds are passed over. Raises InputError."""
     queues, local, flavors, cohorts = {}, {}, {}, {}
     held, workloads = set(), []
@@ -307,4 +298,4 @@ def cluster_view(
             flavors[own] = flavor(one)
         elif kind == "Workload":
             workloads.append(read(one))
-    return ClusterView(name, queues, local, flavors, tuple(workloads), active, cohorts, frozenset(held))
+    return kueue.ClusterView(name, queues, local, flavors, tuple(workloads), active, cohorts, frozenset(held))

@@ -73,6 +73,10 @@ class SqlStore:
             if not version:
                 self._db.insert("base", ("one", "seq", "chain"), [(1, 0, START)])
 
+    def _rows(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
+        with self._mutex:
+            return self._db.execute(statement, values)
+
     def _ddl(self, statement: str) -> None:
         """Execute a statement that defines tables, with the types of this database."""
         for name, own in self._db.types().items():
@@ -108,8 +112,7 @@ class SqlStore:
 
     def lead(self) -> Lead | None:
         """The present leader; None if there never was one."""
-        with self._mutex:
-            rows = self._db.execute("SELECT holder, epoch, renewals, released FROM lead WHERE one = 1")
+        rows = self._rows("SELECT holder, epoch, renewals, released FROM lead WHERE one = 1")
         return Lead(rows[0][0], rows[0][1], rows[0][2], bool(rows[0][3])) if rows else None
 
     def take_lead(self, holder: str, ttl_s: float) -> int:
@@ -281,11 +284,7 @@ class SqlStore:
 
     def of_job(self, job: str) -> list[Stored]:
         """Read the events of a job, in order."""
-        with self._mutex:
-            rows = self._db.execute(
-                f"SELECT {_READ} FROM events WHERE job = ? AND job IS NOT NULL ORDER BY seq",
-                (job,),
-            )
+        rows = self._rows(f"SELECT {_READ} FROM events WHERE job = ? AND job IS NOT NULL ORDER BY seq", (job,))
         return [event_from(row) for row in rows]
 
     def known_jobs(self, names: Collection[str]) -> set[str]:
@@ -295,19 +294,17 @@ class SqlStore:
         for first in range(0, len(asked), MOST_NAMES):
             some = asked[first : first + MOST_NAMES]
             places = ", ".join("?" * len(some))
-            with self._mutex:
-                rows = self._db.execute(
-                    f"SELECT job FROM events WHERE job IN ({places}) AND job IS NOT NULL "
-                    f"UNION SELECT job FROM names WHERE job IN ({places})",
-                    [*some, *some],
-                )
+            rows = self._rows(
+                f"SELECT job FROM events WHERE job IN ({places}) AND job IS NOT NULL "
+                f"UNION SELECT job FROM names WHERE job IN ({places})",
+                [*some, *some],
+            )
             known.update(row[0] for row in rows)
         return known
 
     def open_commands(self) -> list[OpenCommand]:
         """Commands without an answer, in order."""
-        with self._mutex:
-            rows = self._db.execute("SELECT id, seq, kind, body, digest FROM commands ORDER BY seq, id")
+        rows = self._rows("SELECT id, seq, kind, body, digest FROM commands ORDER BY seq, id")
         sound = [row for row in rows if self._is_sound(row, f"command {row[0]}")]
         return [OpenCommand(row[0], row[2], json.loads(row[3])) for row in sound]
 
@@ -322,12 +319,10 @@ class SqlStore:
 
     def answer(self, principal: str, key: str) -> Answer | None:
         """The stored answer to a request; None if it is not known."""
-        with self._mutex:
-            rows = self._db.execute(
-                "SELECT principal, key, request, status, body, at_ms, digest FROM answers "
-                "WHERE principal = ? AND key = ?",
-                (principal, key),
-            )
+        rows = self._rows(
+            "SELECT principal, key, request, status, body, at_ms, digest FROM answers WHERE principal = ? AND key = ?",
+            (principal, key),
+        )
         if not rows or not self._is_sound(rows[0], f"the answer to request {key}"):
             return None
         return Answer(*rows[0][:6])
@@ -351,8 +346,7 @@ class SqlStore:
 
     def plans(self) -> list[StoredPlan]:
         """Records of every stored plan, the newest first."""
-        with self._mutex:
-            rows = self._db.execute(f"SELECT {', '.join(PLAN_COLUMNS)} FROM plans ORDER BY at_ms DESC, id")
+        rows = self._rows(f"SELECT {', '.join(PLAN_COLUMNS)} FROM plans ORDER BY at_ms DESC, id")
         found = []
         for row in rows:
             if not self._is_sound(row, f"plan {row[0]}"):
@@ -376,28 +370,24 @@ class SqlStore:
 
     def newest_snapshot(self) -> int:
         """Event after which the newest snapshot was taken; 0 if there is none."""
-        with self._mutex:
-            return int(self._db.execute("SELECT COALESCE(MAX(seq), 0) FROM snapshots")[0][0])
+        return int(self._rows("SELECT COALESCE(MAX(seq), 0) FROM snapshots")[0][0])
 
     def oldest_snapshot(self) -> int:
         """Event after which the oldest snapshot was taken; 0 if there is none."""
-        with self._mutex:
-            return int(self._db.execute("SELECT COALESCE(MIN(seq), 0) FROM snapshots")[0][0])
+        return int(self._rows("SELECT COALESCE(MIN(seq), 0) FROM snapshots")[0][0])
 
     def seq_before(self, at_ms: int) -> int:
         """Number of the last event that is kept and lies before a time; 0 if there is none."""
         first, last = self.first_seq(), self.last_seq() + 1
         while first < last:
             middle = (first + last) // 2
-            with self._mutex:
-                ((found,),) = self._db.execute("SELECT at_ms FROM events WHERE seq = ?", (middle,))
+            ((found,),) = self._rows("SELECT at_ms FROM events WHERE seq = ?", (middle,))
             first, last = (middle + 1, last) if found < at_ms else (first, middle)
         return first - 1
 
     def snapshots(self) -> Iterator[Snapshot]:
         """Snapshots, the newest first; damaged ones are left out."""
-        with self._mutex:
-            numbers = self._db.execute("SELECT seq FROM snapshots ORDER BY seq DESC")
+        numbers = self._rows("SELECT seq FROM snapshots ORDER BY seq DESC")
         for number in numbers:
             with self._mutex:
                 rows = self._db.execute("SELECT seq, state, blob, chain, digest FROM snapshots WHERE seq = ?", number)

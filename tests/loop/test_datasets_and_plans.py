@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.cluster_use import INTERVAL_MS, ClusterUse
 from mast_opt.live.loop.demand import DAY_MS, KEPT_DAYS, Demand, DemandClass
@@ -228,31 +227,3 @@ class TestForecasts:
             window = np.sort(peaks[max(0, last - 335) : last + 1])
             expected = window[-(-95 * len(window) // 100) - 1]
             assert use.p95_mgpu("c", "h100", now) == expected
-
-
-class TestRollBack:
-    def test_the_turn_is_as_if_it_had_not_been(self) -> None:
-        log: list[ev.Stored] = []
-
-        def rebuilt(seq: int) -> State:
-            state = State(SERVERS)
-            for one in log[:seq]:
-                state.apply(one.seq, one.at_ms, one.event)
-            return state
-
-        engine = Engine(State(SERVERS), Mast(), rebuild=rebuilt)
-        job = [ev.Submitted(name, ev.JobSpec(mgpu=8000)) for name in "jk"]
-        log += engine.advance(0, [*engine.state.opening(), job[0]]).events
-        before = engine.state.digest()
-        refused = engine.advance(5, [job[1]])
-        assert len(refused.commands) == 1
-        engine.roll_back()
-        assert engine.state.digest() == before
-        again = engine.advance(5, [job[1]])
-        assert again == refused
-        assert len(engine.state.fleet.running()) == 2
-        assert {"j", "k"} == set(engine.state.jobs)
-
-    def test_without_a_log(self) -> None:
-        with pytest.raises(UsageError, match="give it rebuild"):
-            Engine(State(SERVERS), Mast()).roll_back()

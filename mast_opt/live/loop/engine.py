@@ -40,7 +40,6 @@ class Engine:
         state: its events so far have been applied; the engine owns it from now on.
         slow: each asks for plans of its own; their names differ.
         plans: what ``SolveEnded.plan`` refers to; needed with ``slow``.
-        rebuild: the state after so many events, from the log that is stored; needed for ``roll_back``.
         tick_ms: the least time between two decisions; 0 to decide at every change.
     """
 
@@ -51,7 +50,6 @@ class Engine:
         slow: Sequence[SlowPath] = (),
         *,
         plans: Callable[[str], Planned] | None = None,
-        rebuild: Callable[[int], State] | None = None,
         tick_ms: int = 0,
     ) -> None:
         if tick_ms < 0:
@@ -62,15 +60,11 @@ class Engine:
         if slow and plans is None:
             raise UsageError("slow paths need plans: what a finished solve refers to")
         self.policy = policy
-        self._plans, self._rebuild = plans, rebuild
+        self._plans = plans
         self._tick_ms = tick_ms
         self._reacts_to = policy.reacts_to
         self._dropped = 0
-        self._begin(state)
-
-    def _begin(self, state: State) -> None:
         self.state = state
-        self._before = state.seq
         self._news: list[ev.Event] = []
         self._stored: list[ev.Stored] = []
         self._due = True
@@ -98,7 +92,7 @@ class Engine:
         state = self.state
         if now_ms < state.now_ms:
             raise UsageError(f"now_ms is {now_ms}; the last turn was at {state.now_ms}")
-        self._stored, self._before = [], state.seq
+        self._stored = []
         state.now_ms = now_ms
         for item in inbox:
             event, by = (item.event, item.by) if isinstance(item, ev.Asked) else (item, "")
@@ -116,20 +110,6 @@ class Engine:
         solves = self._ask(now_ms) if self.slow else ()
         starts = [Start(one.name, one.attempt, one.shares, one.partner) for one in state.take_startable()]
         return Turn(tuple(self._stored), (*self._commands(), *starts, *solves), self._next_wake(now_ms))
-
-    def roll_back(self) -> None:
-        """The store has refused the last turn: the state becomes what it was before it. Commands of that turn must not
-        leave.
-
-        Raises:
-            UsageError: the engine was not given ``rebuild``.
-        """
-        if self._rebuild is None:
-            raise UsageError("this engine cannot roll back; give it rebuild, which reads the log that is stored")
-        state = self._rebuild(self._before)
-        state.take_startable()
-        state.take_never_started()
-        self._begin(state)
 
     def record(self, event: ev.Event, bid: Bid | None = None, by: str = "") -> None:
         """Apply an event of this turn, and keep it for the log."""

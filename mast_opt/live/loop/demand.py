@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import NamedTuple
 
 from mast_opt.live.loop.events import JobSpec
@@ -146,17 +146,5 @@ class Demand:
 
     def fields(self) -> list[tuple[object, ...]]:
         """Fields to compare states by."""
-        return [
-            (
-                *of,
-                known.mgpu,
-                known.mgpu_ms,
-                known.at_ms,
-                known.mean_mgpu,
-                known.jobs,
-                known.present,
-                known.largest_mgpu,
-                sorted(known.read.items()),
-            )
-            for of, known in sorted(self._classes.items())
-        ]
+        classes = sorted(self._classes.items())
+        return [(*of, *astuple(known)[:-1], sorted(known.read.items())) for of, known in classes]

@@ -161,12 +161,7 @@ class Plans:
         return [
             (
                 path,
-                known.asked,
-                known.solved,
-                known.failed,
-                known.adopted,
-                known.taken_on,
-                known.dropped,
+                *astuple(known)[:6],
                 *(tuple(map(astuple, steps.values())) for steps in known.steps),
             )
             for path, known in sorted(self._paths.items())

@@ -30,20 +30,10 @@ from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.slow_path import Planned, SlowPath
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
+from mast_opt.live.service import solve_files as files
 from mast_opt.live.service.live import Live
 from mast_opt.live.service.problems import Problem
 from mast_opt.live.service.requests import INGRESS, SolveRequest
-from mast_opt.live.service.solve_files import (
-    ALIVE,
-    ASKED,
-    ERRORS,
-    INSTANCE,
-    LOST,
-    OUTCOME,
-    PLAN,
-    SETTINGS,
-    files_checksum,
-)
 from mast_opt.live.service.turn_requests import Request, Unavailable
 from mast_opt.live.slow_paths import data_path, servers_path
 from mast_opt.live.slow_paths.data_path import DataPath, DataPathParams
@@ -163,7 +153,7 @@ class Solves:
     def resume(self) -> None:
         """Take up what an earlier service has left; the loop has begun."""
         if self._folder is not None and self._folder.is_dir():
-            for path in sorted(self._folder.glob(f"*/{ASKED}")):
+            for path in sorted(self._folder.glob(f"*/{files.ASKED}")):
                 try:
                     solve = Solve.read(path)
                 except (OSError, ValueError, TypeError) as error:
@@ -179,7 +169,7 @@ class Solves:
             else:
                 self._outcome(solve)
         for name, checksum in awaited.items():
-            self._tell(ev.SolveEnded(name, checksum, LOST))
+            self._tell(ev.SolveEnded(name, checksum, files.LOST))
 
     def all(self) -> list[Solve]:
         """Every solve of the service, the newest first."""
@@ -220,10 +210,10 @@ class Solves:
             solve = Solve(f"{asked.path}-{secrets.token_hex(6)}", asked.path, solver, by, question.checksum, now)
             folder = root / solve.id
             folder.mkdir(mode=0o700, parents=True)
-            write(question.problem, folder / INSTANCE)
+            write(question.problem, folder / files.INSTANCE)
             settings = {name: getattr(asked, name) for name in ("time_limit_s", "gap", "seed", "threads")}
             settings |= {"solver": solver, "memory_mib": self._limits.memory_mib, "file_mib": self._limits.file_mib}
-            for name, text in ((SETTINGS, json.dumps(settings)), (ASKED, json.dumps(asdict(solve)))):
+            for name, text in ((files.SETTINGS, json.dumps(settings)), (files.ASKED, json.dumps(asdict(solve)))):
                 with new_file(folder / name) as draft:
                     draft.write_text(text)
         except BaseException:
@@ -286,10 +276,10 @@ class Solves:
         """A plan and its instance from their files. Raises Problem where they are not what they were."""
         folder = self._root() / plan.folder
         try:
-            if files_checksum(folder / PLAN) != plan.checksum:
+            if files.files_checksum(folder / files.PLAN) != plan.checksum:
                 raise Problem(409, "plan-changed", f"the files of plan {plan.id} are not what the solve has written")
-            problem = read(folder / INSTANCE)
-            found = Planned(problem, read_plan(problem, folder / PLAN))
+            problem = read(folder / files.INSTANCE)
+            found = Planned(problem, read_plan(problem, folder / files.PLAN))
         except (OSError, MastOptError) as error:
             raise Problem(409, "plan-lost", f"plan {plan.id} cannot be read: {error}") from None
         return (DataPath(NetworkLimits()) if plan.path == data_path.NAME else ServersPath({})), found
@@ -329,7 +319,7 @@ class Solves:
             assert process.stdin is not None
             process.stdin.close()
         else:
-            _wait_for(self.folder_of(solve) / ALIVE)
+            _wait_for(self.folder_of(solve) / files.ALIVE)
         self._end(solve)
         with self._lock:
             self._processes.pop(solve.id, None)
@@ -347,18 +337,18 @@ class Solves:
     def _outcome(self, solve: Solve) -> None:
         """Fill in what the process has left."""
         folder, solve.plan = self.folder_of(solve), ""
-        solve.status, solve.objective, solve.bound = LOST, None, None
+        solve.status, solve.objective, solve.bound = files.LOST, None, None
         try:
-            found = msgspec.json.decode((folder / OUTCOME).read_bytes(), type=_Outcome)
+            found = msgspec.json.decode((folder / files.OUTCOME).read_bytes(), type=_Outcome)
             if found.status in {status.value for status in Status if status.has_solution}:
                 if found.objective is None:
                     raise ValueError("it has a plan and no objective")
-                files_checksum(folder / PLAN)
+                files.files_checksum(folder / files.PLAN)
                 solve.plan = solve.id
         except (OSError, ValueError) as error:
             solve.error = "" if isinstance(error, FileNotFoundError) else f"its outcome cannot be read: {error}"
             with suppress(OSError):
-                solve.error += (folder / ERRORS).read_text(errors="replace")[-ERROR_CHARACTERS:]
+                solve.error += (folder / files.ERRORS).read_text(errors="replace")[-ERROR_CHARACTERS:]
             return
         solve.status, solve.objective, solve.bound = found.status, found.objective, found.bound
         solve.error = found.error
@@ -366,7 +356,7 @@ class Solves:
     def _keep(self, solve: Solve) -> None:
         """Write the plan's row, before the log refers to it."""
         assert solve.objective is not None
-        checksum = files_checksum(self.folder_of(solve) / PLAN)
+        checksum = files.files_checksum(self.folder_of(solve) / files.PLAN)
         row = StoredPlan(
             solve.id, solve.path, solve.id, checksum, solve.checksum, solve.status, solve.objective, solve.bound,
             self._live.now_ms(),
@@ -398,7 +388,7 @@ class Solves:
 
 def _process(folder: Path) -> subprocess.Popen[bytes]:
     """A process that solves what is in a folder. It holds the lock on a file there, which is taken before it begins."""
-    with (folder / ALIVE).open("wb") as alive, (folder / ERRORS).open("wb") as errors:
+    with (folder / files.ALIVE).open("wb") as alive, (folder / files.ERRORS).open("wb") as errors:
         fcntl.flock(alive, fcntl.LOCK_EX)
         return subprocess.Popen(
             [sys.executable, "-m", "mast_opt.live.service.solve_child", str(folder)],

@@ -276,16 +276,12 @@ class SimulatedHost:
         if isinstance(event, ev.Started):
             attempt = self._running.get(event.job)
             return attempt is not None and attempt.number == event.attempt
-        if isinstance(event, ev.Finished):
+        if isinstance(event, (ev.Finished, ev.Failed)):
             attempt = self._running.get(event.job)
-            if attempt is None or attempt.number != event.attempt or attempt.stopping or attempt.ends_ms != at_ms:
+            if attempt is None or attempt.number != event.attempt:
                 return False
-            self._leave(at_ms, event.job)
-            self._saved.pop(event.job, None)
-            return True
-        if isinstance(event, ev.Failed):
-            attempt = self._running.get(event.job)
-            if attempt is None or attempt.number != event.attempt or attempt.ends_ms <= at_ms:
+            at_limit = isinstance(event, ev.Failed)
+            if attempt.ends_ms <= at_ms if at_limit else attempt.stopping or attempt.ends_ms != at_ms:
                 return False
             self._leave(at_ms, event.job)
             self._saved.pop(event.job, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -151,15 +151,14 @@ def slow_run(trace: JobTrace, names: Collection[str], given: Mapping[str, str]) 
     if data_path.NAME in of_path:
         data = values_of(DataRunParams, of_path[data_path.NAME], f"{PREFIX}{data_path.NAME}.")
         limits = NetworkLimits(around.ingress_mb_per_day, around.links)
-        own = {item.name: getattr(data, item.name) for item in fields(DataPathParams)}
         origins = {name: regions[0] for name, regions in trace.replicas.items() if len(regions) == 1}
-        paths.append(DataPath(limits, DataPathParams(**own), origins, data.forecast_of(trace)))
+        paths.append(DataPath(limits, data, origins, data.forecast_of(trace)))
         params = {} if data.exact_shares else {"completion.read_cells": 0}
         settings[data_path.NAME] = SolveSettings("tetris", data.iterations, data.takes_s * 1000, data.seed, params)
         stated |= _stated(data_path.NAME, "tetris", data)
     if servers_path.NAME in of_path:
         servers = values_of(ServersRunParams, of_path[servers_path.NAME], f"{PREFIX}{servers_path.NAME}.")
-        paths.append(ServersPath(around.switchboards, ServersPathParams(servers.every_s)))
+        paths.append(ServersPath(around.switchboards, servers))
         settings[servers_path.NAME] = SolveSettings("ras", servers.iterations, servers.takes_s * 1000, servers.seed)
         move_ms = servers.move_s * 1000
         stated |= _stated(servers_path.NAME, "ras", servers)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from mast_opt.live.loop import events as ev
+from mast_opt.live.loop.datasets import Datasets
 from mast_opt.live.loop.past_room import PastRoom
 
 GPU_MILLI = 1000
@@ -71,14 +72,9 @@ class PastState:
     def __init__(self) -> None:
         self.jobs: dict[str, PastJob] = {}
         self.servers: dict[str, PastServer] = {}
-        self.whole: dict[str, set[str]] = {}
-        """Dataset → regions that hold it whole."""
-        self.size_mb: dict[str, int] = {}
-        self.copying_mb: dict[tuple[str, str], int] = {}
+        self._datasets = Datasets({})
         self.all_mb = 0
         """Sizes of all datasets."""
-        self.stored_mb = 0
-        """MB of all replicas and copies under way."""
         self._supply: dict[tuple[str, str], int] | None = None
         self._room: dict[tuple[object, ...], tuple[str, ...]] = {}
         """Regions with room for a job, by what it asks for, since servers last changed."""
@@ -115,26 +111,14 @@ class PastState:
         if isinstance(event, (ev.ServerUp, ev.ServerDown, ev.ServerMoved, ev.MoveAsked, ev.CapacitySet)):
             self._server(event)
         elif isinstance(event, ev.DatasetCreated):
-            more_mb = event.size_mb - self.size_mb.get(event.dataset, 0)
-            self.size_mb[event.dataset] = event.size_mb
-            self.whole[event.dataset] = set(event.regions)
-            self.all_mb += more_mb
-            self.stored_mb += more_mb * len(event.regions)
-            for dataset, region in self.copying_mb:
-                if dataset == event.dataset:
-                    self.stored_mb += event.size_mb - self.copying_mb[dataset, region]
-                    self.copying_mb[dataset, region] = event.size_mb
+            self.all_mb += event.size_mb - self._datasets.size_mb.get(event.dataset, 0)
+            self._datasets.created(event)
         elif isinstance(event, ev.CopyAsked):
-            self.copying_mb[event.dataset, event.region] = event.size_mb
-            self.stored_mb += event.size_mb
+            self._datasets.copy_asked(event)
         elif isinstance(event, ev.CopyEnded):
-            self.stored_mb -= self.copying_mb.pop((event.dataset, event.region), 0)
-            if event.whole and event.region not in self.whole.setdefault(event.dataset, set()):
-                self.whole[event.dataset].add(event.region)
-                self.stored_mb += self.size_mb.get(event.dataset, 0)
+            self._datasets.copy_ended(event)
         elif isinstance(event, ev.ReplicaDropped):
-            self.whole[event.dataset].discard(event.region)
-            self.stored_mb -= self.size_mb.get(event.dataset, 0)
+            self._datasets.dropped(event)
 
     def _server(self, event: ev.ServerUp | ev.ServerDown | ev.ServerMoved | ev.MoveAsked | ev.CapacitySet) -> None:
         """Take in an event of a server."""
@@ -200,11 +184,16 @@ class PastState:
                     self._supply[cell] = self._supply.get(cell, 0) + server.up.gpus * GPU_MILLI
         return self._supply
 
-    def holders(self, datasets: tuple[str, ...]) -> set[str] | None:
+    @property
+    def stored_mb(self) -> int:
+        """MB of all replicas and copies under way."""
+        return sum(self._datasets.stored_mb.values())
+
+    def holders(self, datasets: tuple[str, ...]) -> frozenset[str] | None:
         """Regions that hold all of these datasets; None for any region, as there are none to be held."""
         if not datasets:
             return None
-        return set.intersection(*(self.whole.get(name, set()) for name in datasets))
+        return frozenset.intersection(*map(self._datasets.whole_in, datasets))
 
     def regions_with_room(self, job: PastJob) -> tuple[str, ...]:
         """Regions in which the job fits without a stop, wherever its data is."""

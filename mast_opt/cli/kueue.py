@@ -56,9 +56,9 @@ class KueueOptions:
         contexts = contexts_of(self.worker or ())
         if not contexts:
             raise UsageError("expected --worker NAME=CONTEXT, for each cluster of MultiKueueConfig")
+        known = None if self.replicas is None else read_replicas(self.replicas, set(contexts))
         file = None if self.kubeconfig is None else str(self.kubeconfig)
         workers = {name: LightkubeApi(file, context, name=name) for name, context in contexts.items()}
-        known = None if self.replicas is None else read_replicas(self.replicas, set(contexts))
         return LightkubeApi(file, self.manager, name="the manager"), workers, known
 
 

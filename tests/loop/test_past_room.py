@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from mast_opt.live.loop import events as ev
-from mast_opt.live.loop.past_room import PastRoom
-from mast_opt.live.loop.past_state import PastJob, PastServer
+from mast_opt.live.loop.past_state import PastJob, PastRoom, PastServer
 
 
 def server(rng: np.random.Generator, number: int) -> PastServer:

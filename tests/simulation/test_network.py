@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.commands import Copy
-from mast_opt.live.simulation.failures import happenings_as_events
+from mast_opt.live.simulation.engine_run import happenings_as_events
 from mast_opt.live.simulation.host import SimulatedHost
 from mast_opt.live.simulation.network import DAY_MS, SimulatedNetwork
 from mast_opt.live.simulation.traces.surroundings import Happening

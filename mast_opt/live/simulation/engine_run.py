@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from mast_opt.core.errors import Fault, InstanceError
+from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.engine import Engine, Turn
-from mast_opt.live.loop.events import DatasetCreated, Failed, Finished, StorageSet, Stored, Submitted
 from mast_opt.live.loop.policy import Policy
 from mast_opt.live.loop.state import State
 from mast_opt.live.simulation.driver import Happening, simulate
-from mast_opt.live.simulation.failures import happenings_as_events
 from mast_opt.live.simulation.host import SimulatedHost, Work
 from mast_opt.live.simulation.slow_runs import SlowRun
+from mast_opt.live.simulation.traces import surroundings
 from mast_opt.live.simulation.traces.trace import JobTrace
+from mast_opt.problems.job_placement.live_fleet.types import Server
 
 
 def engine_log(
@@ -27,7 +28,7 @@ def engine_log(
     until_ms: int | None = None,
     watch: Callable[[float], None] | None = None,
     stop: Callable[[], bool] | None = None,
-) -> tuple[list[Stored], bool]:
+) -> tuple[list[ev.Stored], bool]:
     """The log of a trace, and whether it is complete.
 
     Args:
@@ -53,13 +54,13 @@ def engine_log(
             jobs.limit_ms.tolist(),
         )
     }
-    log: list[Stored] = []
+    log: list[ev.Stored] = []
     ended = 0
 
     def keep(turn: Turn) -> None:
         nonlocal ended
         log.extend(turn.events)
-        ended += sum(isinstance(stored.event, (Failed, Finished)) for stored in turn.events)
+        ended += sum(isinstance(stored.event, (ev.Failed, ev.Finished)) for stored in turn.events)
         if watch is not None:
             watch(ended / len(jobs))
         if stop is not None and stop():
@@ -101,15 +102,41 @@ def opening_state(trace: JobTrace, placement: str) -> State:
 def what_comes(trace: JobTrace) -> Iterator[Happening]:
     """(time in ms, event) of all that comes from outside: data first, then what happens, then jobs."""
     around, jobs = trace.surroundings, trace.submissions
-    storage = [(0, StorageSet(region, mb)) for region, mb in around.storage_mb.items()]
+    storage = [(0, ev.StorageSet(region, mb)) for region, mb in around.storage_mb.items()]
     created = [
-        (one.created_ms, DatasetCreated(name, one.size_mb, trace.replicas[name], one.namespace))
+        (one.created_ms, ev.DatasetCreated(name, one.size_mb, trace.replicas[name], one.namespace))
         for name, one in around.datasets.items()
     ]
     happens = happenings_as_events(around.happenings, trace.servers, around.switchboards)
-    submitted = ((int(jobs.submitted_ms[j]), Submitted(name, jobs.spec(j))) for j, name in enumerate(jobs.labels))
+    submitted = ((int(jobs.submitted_ms[j]), ev.Submitted(name, jobs.spec(j))) for j, name in enumerate(jobs.labels))
     created.sort(key=lambda pair: pair[0])
     yield from heapq.merge(storage, created, happens, submitted, key=lambda pair: pair[0])
+
+
+def happenings_as_events(
+    happenings: Iterable[surroundings.Happening], servers: Sequence[Server], switchboards: Mapping[str, str]
+) -> list[Happening]:
+    """(time in ms, event) of everything that happens, in order.
+
+    A server is out of service as long as itself, its switchboard or its region is.
+    """
+    reasons: dict[str, set[tuple[str, str]]] = {server.name: set() for server in servers}
+    events: list[Happening] = []
+    for one in happenings:
+        if one.of == "quota":
+            events.append((one.at_ms, ev.QuotaSet(one.name, one.mgpu)))
+            continue
+        for server in servers:
+            part = {"server": server.name, "region": server.region}.get(one.of, switchboards.get(server.name))
+            if part != one.name:
+                continue
+            was_down, known = bool(reasons[server.name]), reasons[server.name]
+            (known.add if one.down else known.discard)((one.of, one.name))
+            if known and not was_down:
+                events.append((one.at_ms, ev.ServerDown(server.name, f"{one.of} {one.name}")))
+            elif was_down and not known:
+                events.append((one.at_ms, ev.ServerUp.of(server)))
+    return events
 
 
 def _check(trace: JobTrace) -> None:

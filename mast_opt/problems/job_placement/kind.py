@@ -17,8 +17,7 @@ from mast_opt.problems.job_placement.formulation.strengthened import strong
 from mast_opt.problems.job_placement.generate import FAMILIES, SIZES_HELP
 from mast_opt.problems.job_placement.migration.plan_rows import migration_plan
 from mast_opt.problems.job_placement.plan import Plan, check_plan
-from mast_opt.problems.job_placement.presentation.charts import charts
-from mast_opt.problems.job_placement.presentation.sections import sections
+from mast_opt.problems.job_placement.presentation.sections import charts, sections
 from mast_opt.problems.job_placement.problem import TERMS, UNITS, JobPlacement
 from mast_opt.problems.job_placement.tables.input_warnings import warnings
 from mast_opt.problems.job_placement.tables.mathprog import write_dat

@@ -34,10 +34,6 @@ def _unknown(problem: object) -> None:
     return None
 
 
-def _any_plan(problem: object, plan: object) -> None:
-    return None
-
-
 def _no_conflicts(problem: object) -> tuple[()]:
     return ()
 
@@ -76,7 +72,7 @@ class VerificationInterface(Generic[ProblemT, PlanT]):
     """Checks of plans and bounds, which share nothing with the solvers."""
 
     verify: Callable[[ProblemT, PlanT], Verdict]
-    check_plan: Callable[[ProblemT, PlanT], None] = _any_plan
+    check_plan: Callable[[ProblemT, PlanT], None] = lambda problem, plan: None
     """Raises PlanError for a plan whose arrays do not fit the problem, as one of another instance."""
     certified_bound: Callable[[ProblemT, Mapping[str, NDArray[Any]]], float] | None = None
     """The lower bound on the objective (the first term, where it is lexicographic) that the arrays of a heuristic's

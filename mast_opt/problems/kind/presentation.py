@@ -9,6 +9,8 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mast_opt.core.arrays import IntArray
+
 Values = tuple[float | None, ...]
 """None where there is nothing: a region without GPUs of that type."""
 
@@ -104,6 +106,11 @@ Chart = HeatMap | Bars | Flows | Lines | Spans
 def grid(values: Sequence[Sequence[float | None]]) -> tuple[Values, ...]:
     """Rows of values, made immutable."""
     return tuple(tuple(None if value is None else float(value) for value in row) for row in values)
+
+
+def ratios(part: IntArray, whole: IntArray) -> tuple[Values, ...]:
+    """Cell by cell, the part that is of the whole; None where the whole is 0."""
+    return grid([[a / b if b else None for a, b in zip(x, y)] for x, y in zip(part.tolist(), whole.tolist())])
 
 
 class Form(enum.Enum):

@@ -20,8 +20,7 @@ from mast_opt.problems.resource_allocation.methods.params import AllocationParam
 from mast_opt.problems.resource_allocation.methods.solver import solve_policy
 from mast_opt.problems.resource_allocation.plan import Plan, check_plan
 from mast_opt.problems.resource_allocation.policies import POLICIES
-from mast_opt.problems.resource_allocation.presentation.charts import charts
-from mast_opt.problems.resource_allocation.presentation.sections import sections
+from mast_opt.problems.resource_allocation.presentation.sections import charts, sections
 from mast_opt.problems.resource_allocation.problem import TERMS, ResourceAllocation
 from mast_opt.problems.resource_allocation.tables.mathprog import write_dat
 from mast_opt.problems.resource_allocation.tables.problem_tables import (

@@ -21,10 +21,9 @@ from mast_opt.problems.server_assignment.formulation.codec import FREEZING
 from mast_opt.problems.server_assignment.formulation.formulation import base
 from mast_opt.problems.server_assignment.formulation.size import size
 from mast_opt.problems.server_assignment.generate import FAMILIES
-from mast_opt.problems.server_assignment.migration.plan_rows import migration_plan
+from mast_opt.problems.server_assignment.migration.planner import migration_plan
 from mast_opt.problems.server_assignment.plan import Plan, check_plan, today
-from mast_opt.problems.server_assignment.presentation.charts import charts
-from mast_opt.problems.server_assignment.presentation.sections import sections
+from mast_opt.problems.server_assignment.presentation.sections import charts, sections
 from mast_opt.problems.server_assignment.problem import TERMS, UNITS, ServerAssignment
 from mast_opt.problems.server_assignment.ras.params import RasParams
 from mast_opt.problems.server_assignment.tables.input_warnings import warnings

@@ -22,10 +22,9 @@ from mast_opt.problems.task_reassignment.formulation.codec import FREEZING
 from mast_opt.problems.task_reassignment.formulation.formulation import base
 from mast_opt.problems.task_reassignment.formulation.size import size
 from mast_opt.problems.task_reassignment.generate import FAMILIES
-from mast_opt.problems.task_reassignment.migration.plan_rows import migration_plan
+from mast_opt.problems.task_reassignment.migration.planner import migration_plan
 from mast_opt.problems.task_reassignment.plan import Plan, check_plan, today
-from mast_opt.problems.task_reassignment.presentation.charts import charts
-from mast_opt.problems.task_reassignment.presentation.sections import sections
+from mast_opt.problems.task_reassignment.presentation.sections import charts, sections
 from mast_opt.problems.task_reassignment.problem import TERMS, UNITS, TaskReassignment
 from mast_opt.problems.task_reassignment.tables.input_warnings import warnings
 from mast_opt.problems.task_reassignment.tables.mathprog import write_dat

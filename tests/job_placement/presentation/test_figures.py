@@ -9,8 +9,7 @@ import pytest
 
 from mast_opt import JobPlacementBuilder
 from mast_opt.problems.job_placement import JobPlacement
-from mast_opt.problems.job_placement.presentation.charts import charts
-from mast_opt.problems.job_placement.presentation.sections import sections
+from mast_opt.problems.job_placement.presentation.sections import charts, sections
 from tests.job_placement.verification.test_verifier import plan
 
 

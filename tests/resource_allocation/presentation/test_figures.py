@@ -11,8 +11,7 @@ import pytest
 import mast_opt
 from mast_opt.problems.kind.presentation import Form, Scale
 from mast_opt.problems.resource_allocation import Plan, ResourceAllocation
-from mast_opt.problems.resource_allocation.presentation.charts import charts
-from mast_opt.problems.resource_allocation.presentation.sections import sections
+from mast_opt.problems.resource_allocation.presentation.sections import charts, sections
 
 ROWS = (
     ("a@v100", 1 / 4, {"a": 4}, {"v100": 1}),

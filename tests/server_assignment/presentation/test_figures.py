@@ -8,8 +8,7 @@ import numpy as np
 
 from mast_opt import ServerAssignmentBuilder
 from mast_opt.problems.server_assignment import Plan, ServerAssignment
-from mast_opt.problems.server_assignment.presentation.charts import charts
-from mast_opt.problems.server_assignment.presentation.sections import sections
+from mast_opt.problems.server_assignment.presentation.sections import charts, sections
 
 WEB, ML, NOBODY = 0, 1, 3
 PLAN = Plan(np.array([NOBODY, NOBODY, ML, WEB, ML, WEB, NOBODY, WEB], np.int64))

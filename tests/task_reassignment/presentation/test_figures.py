@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mast_opt.problems.task_reassignment.presentation.charts import charts
-from mast_opt.problems.task_reassignment.presentation.sections import sections
+from mast_opt.problems.task_reassignment.presentation.sections import charts, sections
 from tests.task_reassignment.hand import hand, plan
 
 PLAN = plan(2, 1, 1, 1, 2)

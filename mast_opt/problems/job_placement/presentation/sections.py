@@ -1,4 +1,7 @@
-"""Report tables of a job-placement plan: how full, what is admitted, who is stopped, what waits and why."""
+"""Report tables and charts of a job-placement plan: how full, what is admitted, who is stopped, what waits and why.
+
+Every figure comes from the verifier's half of the problem, none from a solver.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,9 @@ from mast_opt.problems.job_placement.analysis.rejection_reasons import reason_in
 from mast_opt.problems.job_placement.migration.plan_rows import servers_in_words
 from mast_opt.problems.job_placement.plan import Plan
 from mast_opt.problems.job_placement.problem import JobPlacement
-from mast_opt.problems.job_placement.units import GPU, WHOLE, Bools
-from mast_opt.problems.job_placement.verification.measures import free_after
-from mast_opt.problems.kind.presentation import Form, Head, Section
+from mast_opt.problems.job_placement.units import GPU, WHOLE, Bools, Ints
+from mast_opt.problems.job_placement.verification.measures import free_after, row_needs
+from mast_opt.problems.kind.presentation import Bars, Chart, Form, Head, HeatMap, Scale, Section, ratios
 
 Cell = str | float | int | None
 MOST_EXPLAINED = 200
@@ -160,3 +163,84 @@ def _waiting(problem: JobPlacement, admitted: Bools) -> tuple[Section, ...]:
     if len(waiting) > MOST_EXPLAINED:
         note += f" The first {MOST_EXPLAINED} of the queue are listed."
     return (Section("Jobs that wait", heads, rows, note),)
+
+
+def charts(problem: JobPlacement, plan: Plan) -> tuple[Chart, ...]:
+    """Charts in the order of reading: GPUs in use by region, by cluster, and admission by tier."""
+    p = problem
+    before, after = p.servers.supply - p.free, p.servers.supply - free_after(p, plan)
+    return (
+        _heat(p, p.server_region, p.regions, "region", before[:, GPU], after[:, GPU]),
+        _clusters(p, before[:, GPU], after[:, GPU]),
+        _gpus(p, plan),
+        _jobs(p, plan),
+    )
+
+
+def _heat(problem: JobPlacement, place: Ints, names: tuple[str, ...], name: str, before: Ints, after: Ints) -> HeatMap:
+    p = problem
+    shape = (len(names), len(p.gpu_types))
+
+    def spread(amount: Ints) -> Ints:
+        total = np.zeros(shape, np.int64)
+        np.add.at(total, (place, p.servers.gpu_type), amount)
+        return total
+
+    supply = spread(p.servers.supply[:, GPU])
+    kept = np.flatnonzero(supply.any(axis=0))
+    return HeatMap(
+        title="GPUs in use",
+        row_name=name,
+        column_name="GPU type",
+        rows=names,
+        columns=tuple(p.gpu_types[k] for k in kept.tolist()),
+        before=ratios(spread(before)[:, kept], supply[:, kept]),
+        after=ratios(spread(after)[:, kept], supply[:, kept]),
+        scale=Scale.FILL,
+        note="As a share of the GPUs there are.",
+    )
+
+
+def _clusters(problem: JobPlacement, before: Ints, after: Ints) -> Bars:
+    """Fullest first."""
+    p = problem
+
+    def spread(amount: Ints) -> Ints:
+        total = np.zeros(len(p.clusters), np.int64)
+        np.add.at(total, p.server_cluster, amount)
+        return total
+
+    supply, used, now = spread(p.servers.supply[:, GPU]), spread(after), spread(before)
+    order = [c for c in np.argsort(-used / np.maximum(supply, 1), kind="stable").tolist() if supply[c]]
+    series = tuple(
+        (name, tuple(float(amount[c] / supply[c]) for c in order))
+        for name, amount in (("before", now), ("after", used))
+    )
+    return Bars(
+        "GPUs in use by cluster", "cluster", tuple(p.clusters.labels[c] for c in order), series, scale=Scale.FILL
+    )
+
+
+def _gpus(problem: JobPlacement, plan: Plan) -> Bars:
+    """GPUs that the admitted jobs of each tier hold, and those that its running jobs hold before and after."""
+    p = problem
+    tiers = len(p.tiers)
+    held, kept, started = (np.zeros(tiers, np.int64) for _ in range(3))
+    tier = p.running.tier[p.allocations.running]
+    np.add.at(held, tier, p.held[:, GPU])
+    stays = ~plan.preempt[p.allocations.running]
+    np.add.at(kept, tier[stays], p.held[stays, GPU])
+    np.add.at(started, p.queue_tier[plan.job], row_needs(p, plan)[:, GPU])
+    named = (("running before", held), ("still running", kept), ("started", started))
+    series = tuple((name, tuple((amount / WHOLE).tolist())) for name, amount in named)
+    return Bars("GPUs held by tier", "tier", tuple(f"tier {tier}" for tier in p.tiers), series, "GPUs")
+
+
+def _jobs(problem: JobPlacement, plan: Plan) -> Bars:
+    p = problem
+    admitted: Bools = np.zeros(len(p.jobs), np.bool_)
+    admitted[plan.job] = True
+    count = np.bincount(p.queue_tier, minlength=len(p.tiers))
+    got = np.bincount(p.queue_tier[admitted], minlength=len(p.tiers))
+    series = (("pending", tuple(map(float, count))), ("admitted", tuple(map(float, got))))
+    return Bars("Jobs admitted by tier", "tier", tuple(f"tier {tier}" for tier in p.tiers), series, "jobs")

@@ -14,8 +14,7 @@ from mast_opt.core.errors import InstanceError, UnsupportedOption
 from mast_opt.planner.io import write_plan
 from mast_opt.planner.io.checksum import checksum
 from mast_opt.problems.job_placement import JobPlacement, Plan
-from mast_opt.problems.job_placement.analysis.hooks import alternatives
-from mast_opt.problems.job_placement.analysis.scenarios import adapted, lose_clusters
+from mast_opt.problems.job_placement.analysis.hooks import adapted, alternatives, lose_clusters
 from mast_opt.problems.job_placement.entities import Clusters, Movable, MoveLimits, Racks, Servers
 from mast_opt.problems.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble
 from mast_opt.problems.job_placement.migration.plan_rows import migration_plan

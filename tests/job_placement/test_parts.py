@@ -15,9 +15,8 @@ from mast_opt.core.errors import InstanceError, PlanError, UnsupportedOption, Us
 from mast_opt.planner.io import validate
 from mast_opt.planner.io.checksum import checksum
 from mast_opt.problems.job_placement import JobPlacement, Plan
-from mast_opt.problems.job_placement.analysis.hooks import alternatives
+from mast_opt.problems.job_placement.analysis.hooks import alternatives, lose_clusters
 from mast_opt.problems.job_placement.analysis.rejection_reasons import Obstacle, reason_in_words, reasons
-from mast_opt.problems.job_placement.analysis.scenarios import lose_clusters
 from mast_opt.problems.job_placement.live_fleet.types import Job, Part
 from mast_opt.problems.job_placement.migration.plan_rows import migration_plan
 from mast_opt.problems.job_placement.plan import empty

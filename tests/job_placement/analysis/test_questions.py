@@ -11,7 +11,7 @@ import pytest
 
 import mast_opt
 from mast_opt import Scenario
-from mast_opt.problems.job_placement.analysis.scenarios import add_servers
+from mast_opt.problems.job_placement.analysis.hooks import add_servers
 from mast_opt.problems.job_placement.plan import empty
 from tests.narrowing import some
 

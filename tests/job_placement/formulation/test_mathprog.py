@@ -13,7 +13,8 @@ from mast_opt.problems.job_placement.entities import Clusters, Racks, Servers
 from mast_opt.problems.job_placement.formulation.formulation import base
 from mast_opt.problems.job_placement.formulation.size import size
 from mast_opt.problems.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble
-from mast_opt.problems.job_placement.tables.mathprog import printable, write_dat
+from mast_opt.problems.job_placement.tables.mathprog import symbol_axes, write_dat
+from mast_opt.problems.kind.mathprog import with_symbols
 from tests.job_placement.strategies import problems
 from tests.mathprog import assert_same, stated, statement
 
@@ -24,7 +25,7 @@ QUICK = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 def same(problem: JobPlacement, folder: Path) -> None:
     data = folder / "instance.dat"
     write_dat(problem, data)
-    assert_same(statement(MODEL, data), stated(base(printable(problem)).mip))
+    assert_same(statement(MODEL, data), stated(base(with_symbols(problem, symbol_axes(problem))).mip))
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=QUICK)

@@ -11,9 +11,10 @@ import pytest
 import mast_opt
 from mast_opt.core.errors import UsageError
 from mast_opt.core.sense import Sense
+from mast_opt.problems.kind.mathprog import with_symbols
 from mast_opt.problems.resource_allocation import Plan, ResourceAllocation
 from mast_opt.problems.resource_allocation.formulation.formulation import base
-from mast_opt.problems.resource_allocation.tables.mathprog import STATED, printable, write_dat
+from mast_opt.problems.resource_allocation.tables.mathprog import AXES, STATED, write_dat
 from tests.mathprog import assert_same, optimum, stated, statement
 from tests.resource_allocation.support import gavel, small, with_policy
 
@@ -23,7 +24,7 @@ MODEL = Path(__file__).parents[3] / "models" / "resource_allocation.mod"
 def same(problem: ResourceAllocation, folder: Path) -> Path:
     data = folder / "instance.dat"
     write_dat(problem, data)
-    assert_same(statement(MODEL, data), stated(base(printable(problem)).mip))
+    assert_same(statement(MODEL, data), stated(base(with_symbols(problem, AXES)).mip))
     return data
 
 

@@ -14,8 +14,7 @@ import mast_opt
 from mast_opt.planner.report.result_sections import moves_section
 from mast_opt.problems.server_assignment import Plan, ServerAssignment
 from mast_opt.problems.server_assignment.formulation.formulation import base
-from mast_opt.problems.server_assignment.migration.plan_rows import migration_plan
-from mast_opt.problems.server_assignment.migration.planner import Guarantees, Steps, _mixtures, steps
+from mast_opt.problems.server_assignment.migration.planner import Guarantees, Steps, _mixtures, migration_plan, steps
 from mast_opt.problems.server_assignment.problem import EMBEDDED, NONE, POOL, SHARED
 from mast_opt.problems.server_assignment.verification.measures import Measure
 from tests.server_assignment.brute import Brute

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import mast_opt
+from mast_opt.problems.kind.mathprog import with_symbols
 from mast_opt.problems.task_reassignment import TaskReassignment
 from mast_opt.problems.task_reassignment.formulation.formulation import base
 from mast_opt.problems.task_reassignment.generate import challenge, containers
-from mast_opt.problems.task_reassignment.tables.mathprog import printable, write_dat
+from mast_opt.problems.task_reassignment.tables.mathprog import AXES, write_dat
 from mast_opt.problems.task_reassignment.twine.instance_arrays import base_levels, twine_arrays_of
 from mast_opt.problems.task_reassignment.twine.params import OperatorParams
 from mast_opt.problems.task_reassignment.verification.aggregate_bound import aggregate_bound
@@ -26,7 +27,7 @@ MODEL = Path(__file__).parents[3] / "models" / "task_reassignment.mod"
 def same(problem: TaskReassignment, folder: Path) -> Path:
     data = folder / "instance.dat"
     write_dat(problem, data)
-    assert_same(statement(MODEL, data), stated(base(printable(problem)).mip))
+    assert_same(statement(MODEL, data), stated(base(with_symbols(problem, AXES)).mip))
     return data
 
 

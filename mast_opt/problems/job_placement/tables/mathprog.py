@@ -10,26 +10,21 @@ import numpy as np
 from mast_opt.problems.job_placement.movable_jobs import movable_jobs
 from mast_opt.problems.job_placement.problem import JobPlacement
 from mast_opt.problems.job_placement.units import GPU, LEVELS, MOVE_LIMITS, RESOURCES, WHOLE, WHOLE_JOB_LEVELS
-from mast_opt.problems.kind.mathprog import section, stated_sections, symbols, with_symbols, write_data
+from mast_opt.problems.kind.mathprog import section, stated_sections, symbols, write_data
 
 _AXES: dict[str, tuple[str, ...]] = dict.fromkeys(
     ("regions", "clusters", "racks", "servers", "gpu_types", "jobs", "multipart_jobs", "running", "datasets"), ()
 )
 
 
-def printable(problem: JobPlacement) -> JobPlacement:
-    """The problem with every label a symbol, as ``write_dat`` names them."""
-    return with_symbols(problem, _axes(problem))
-
-
-def _axes(problem: JobPlacement) -> dict[str, tuple[str, ...]]:
+def symbol_axes(problem: JobPlacement) -> dict[str, tuple[str, ...]]:
     """The axes, and symbols that their labels must not take: a movable job is among the jobs too."""
     return _AXES | ({"running": symbols(problem.jobs.labels)} if len(problem.movable) else {})
 
 
 def write_dat(problem: JobPlacement, path: Path) -> None:
     """Write the data section that, with the .mod, states this problem. The objective is the weighted one."""
-    write_data(problem, path, "job_placement.mod", _axes(problem), _sections)
+    write_data(problem, path, "job_placement.mod", symbol_axes(problem), _sections)
 
 
 def _sections(p: JobPlacement) -> Iterator[Iterator[str]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from mast_opt.core.errors import UsageError
-from mast_opt.problems.kind.mathprog import section, with_symbols, write_data
+from mast_opt.problems.kind.mathprog import section, write_data
 from mast_opt.problems.resource_allocation.policies import (
     COST,
     HIERARCHICAL,
@@ -19,14 +19,9 @@ from mast_opt.problems.resource_allocation.policies import (
 )
 from mast_opt.problems.resource_allocation.problem import ResourceAllocation
 
-_AXES: dict[str, tuple[str, ...]] = dict.fromkeys(("resources", "groups", "jobs", "configurations"), ())
+AXES: dict[str, tuple[str, ...]] = dict.fromkeys(("resources", "groups", "jobs", "configurations"), ())
 STATED = (TOTAL_RATE, MAX_MIN, MAKESPAN, RATE_PER_COST, COST, HIERARCHICAL)
 """Policies that the .mod states."""
-
-
-def printable(problem: ResourceAllocation) -> ResourceAllocation:
-    """The problem with every label a symbol, as ``write_dat`` names them."""
-    return with_symbols(problem, _AXES)
 
 
 def write_dat(problem: ResourceAllocation, path: Path) -> None:
@@ -40,7 +35,7 @@ def write_dat(problem: ResourceAllocation, path: Path) -> None:
         raise UsageError(f"models/resource_allocation.mod does not state {policy}; it states: {', '.join(STATED)}")
     if problem.whole:
         raise UsageError("models/resource_allocation.mod states fractional shares, and this instance has whole ones")
-    write_data(problem, path, "resource_allocation.mod", _AXES, _sections)
+    write_data(problem, path, "resource_allocation.mod", AXES, _sections)
 
 
 def _sections(p: ResourceAllocation) -> Iterator[Iterator[str]]:

@@ -7,21 +7,16 @@ from pathlib import Path
 
 import numpy as np
 
-from mast_opt.problems.kind.mathprog import section, with_symbols, write_data
+from mast_opt.problems.kind.mathprog import section, write_data
 from mast_opt.problems.server_assignment.formulation.index_sets import pairs_of
 from mast_opt.problems.server_assignment.problem import BUFFERS, ServerAssignment
 
-_AXES: dict[str, tuple[str, ...]] = dict.fromkeys(("datacenters", "switchboards", "types", "reservations"), ())
-
-
-def printable(problem: ServerAssignment) -> ServerAssignment:
-    """The problem with every label that the .mod mentions a symbol, as ``write_dat`` names them."""
-    return with_symbols(problem, _AXES)
+AXES: dict[str, tuple[str, ...]] = dict.fromkeys(("datacenters", "switchboards", "types", "reservations"), ())
 
 
 def write_dat(problem: ServerAssignment, path: Path) -> None:
     """Write the data section that, with the .mod, states this problem. The objective is the weighted one."""
-    write_data(problem, path, "server_assignment.mod", _AXES, _sections)
+    write_data(problem, path, "server_assignment.mod", AXES, _sections)
 
 
 def _sections(p: ServerAssignment) -> Iterator[Iterator[str]]:

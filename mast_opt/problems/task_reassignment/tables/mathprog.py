@@ -7,22 +7,17 @@ from pathlib import Path
 
 import numpy as np
 
-from mast_opt.problems.kind.mathprog import section, with_symbols, write_data
+from mast_opt.problems.kind.mathprog import section, write_data
 from mast_opt.problems.task_reassignment.problem import TaskReassignment
 
-_AXES: dict[str, tuple[str, ...]] = dict.fromkeys(
+AXES: dict[str, tuple[str, ...]] = dict.fromkeys(
     ("resources", "machines", "locations", "neighbourhoods", "move_groups", "services", "processes"), ()
 )
 
 
-def printable(problem: TaskReassignment) -> TaskReassignment:
-    """The problem with every label a symbol, as ``write_dat`` names them."""
-    return with_symbols(problem, _AXES)
-
-
 def write_dat(problem: TaskReassignment, path: Path) -> None:
     """Write the data section that, with the .mod, states this problem. The objective is the weighted one."""
-    write_data(problem, path, "task_reassignment.mod", _AXES, _sections)
+    write_data(problem, path, "task_reassignment.mod", AXES, _sections)
 
 
 def _sections(p: TaskReassignment) -> Iterator[Iterator[str]]:

@@ -3,8 +3,8 @@
 A family, its sizes and the state of a NumPy ``Generator`` over PCG64 (``np.random.default_rng(seed)``) determine
 the instance, array by array; a test holds the figures that this code gave when it was written.
 
-    families                                the families, from what is drawn below
-    fleets, jobs, parts, demand, blank      what they are made of
+    families           the families, and the jobs that wait in them
+    fleets, blank      what they are made of
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ A family, its sizes and the state of a NumPy ``Generator`` determine the instanc
     standard           a fleet that RAS keeps: today's assignment is nearly right, demand has drifted a little
     variants           the same fleet from nothing, with too little, with today's assignment crowded
     features           every optional table and column, and today's oddities; for tests
-    fleet, claims      what they are made of: servers in their racks, and what reservations ask of them
+    fleets             what they are made of: servers in their racks
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from mast_opt.core.arrays import OTHER_INSTANCE, Arrays, amounts, flags, positions
 from mast_opt.core.errors import PlanError
 from mast_opt.core.units import MILLI
+from mast_opt.problems.data_placement.entities import CurrentRuns
 from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.problems.kind.problem_data import Decisions
 
@@ -55,18 +57,28 @@ class Plan(Decisions):
         if check.faults:
             raise PlanError(check.faults)
 
+    def rows(self, relation: str) -> tuple[Ints, ...]:
+        """The columns of a relation, ``run``, ``copy`` or ``remote``, in the order of the fields."""
+        return tuple(getattr(self, name) for name in RELATIONS[relation])
 
+    def with_rows(self, **rows: Sequence[Ints]) -> Plan:
+        """The plan with other columns of some relations."""
+        columns = {name: column for relation, found in rows.items() for name, column in zip(RELATIONS[relation], found)}
+        return replace(self, **columns)  # type: ignore[arg-type]
+
+    def running(self) -> CurrentRuns:
+        """The runs, as an instance states those of today."""
+        return CurrentRuns(*(column[self.run_share > 0] for column in self.rows("run")))
+
+
+RELATIONS = {
+    "run": ("run_workload", "run_region", "run_type", "run_share"),
+    "copy": ("copy_dataset", "copy_source", "copy_target", "copy_share"),
+    "remote": ("remote_workload", "remote_dataset", "remote_source", "remote_target", "remote_share"),
+}
 COLUMNS = (
     flags("place", "datasets", "regions"),
-    *(
-        amounts(f"{relation}_{name}", relation, least=None)
-        for relation, names in (
-            ("run", ("workload", "region", "type", "share")),
-            ("copy", ("dataset", "source", "target", "share")),
-            ("remote", ("workload", "dataset", "source", "target", "share")),
-        )
-        for name in names
-    ),
+    *(amounts(name, relation, least=None) for relation, names in RELATIONS.items() for name in names),
 )
 
 
@@ -147,6 +159,12 @@ def fill_remote(
     return pair_workload[entry], dataset, first_holder(place)[dataset], target, total[entry]
 
 
+def filled(problem: DataPlacement, place: Bools, run: Sequence[Ints]) -> Plan:
+    """The plan with these replicas and runs, whose copies and remote reads come from the first region that can give."""
+    rows = (*run, *fill_copies(problem, place), *fill_remote(problem, place, *run))
+    return Plan(place, *rows)
+
+
 def today(problem: DataPlacement) -> Plan | None:
     """Replicas and runs as they are, or None where the instance does not say where work runs.
 
@@ -165,25 +183,10 @@ def today(problem: DataPlacement) -> Plan | None:
     np.add.at(share, at, p.current_runs.share)
     workload, region, kind = np.unravel_index(cell[share > 0], grid)
     share = share[share > 0]
-    none = np.zeros(0, np.int64)
     remote = fill_remote(p, p.datasets.stored, workload, region, kind, share)
-    reader, dataset, source, target, part = (column[remote[2] >= 0] for column in remote)
-    return Plan(
-        place=p.datasets.stored.copy(),
-        run_workload=workload,
-        run_region=region,
-        run_type=kind,
-        run_share=share,
-        copy_dataset=none.copy(),
-        copy_source=none.copy(),
-        copy_target=none.copy(),
-        copy_share=none.copy(),
-        remote_workload=reader,
-        remote_dataset=dataset,
-        remote_source=source,
-        remote_target=target,
-        remote_share=part,
-    )
+    known = (column[remote[2] >= 0] for column in remote)
+    none = [np.zeros(0, np.int64) for _ in RELATIONS["copy"]]
+    return Plan(p.datasets.stored.copy(), workload, region, kind, share, *none, *known)
 
 
 def assumed_types(problem: DataPlacement, plan: Plan | None = None) -> Ints:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mast_opt.core.verdict import Violation
 from mast_opt.core.wording import listed
 from mast_opt.problems.data_placement.limits import LIMITS
-from mast_opt.problems.data_placement.plan import Plan, fill_copies, fill_remote, first_holder
+from mast_opt.problems.data_placement.plan import Plan, filled, first_holder
 from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.problems.data_placement.wording import cores, quantity, tb
 from mast_opt.problems.kind.analysis_hooks import Alternative, Decisions
@@ -113,41 +114,27 @@ def _why_not_resident(problem: DataPlacement, index: Sequence[str]) -> str:
 def _moved(problem: DataPlacement, plan: Plan, w: int, region: int | None, kind: int, place: Bools) -> Plan:
     """The plan with all of the workload in the region (None: nowhere), and sources for what that needs."""
     p = problem
-    others = plan.run_workload != w
-    here = [] if region is None else [region]
-    run_workload = np.append(plan.run_workload[others], [w] * len(here)).astype(np.int64)
-    order = np.argsort(run_workload, kind="stable")
-    run_region = np.append(plan.run_region[others], here).astype(np.int64)[order]
-    run_type = np.append(plan.run_type[others], [kind] * len(here)).astype(np.int64)[order]
-    run_share = np.append(plan.run_share[others], [SHARE] * len(here)).astype(np.int64)[order]
-    run = (run_workload[order], run_region, run_type, run_share)
+    run = [column[plan.run_workload != w] for column in plan.rows("run")]
+    if region is not None:
+        run = appended(run, [w], region, kind, SHARE)
+        order = np.argsort(run[0], kind="stable")
+        run = [column[order] for column in run]
     if p.links is None:
-        return Plan(place.copy(), *run, *fill_copies(p, place), *fill_remote(p, place, *run))
-    stays = plan.remote_workload != w
-    far = (
-        np.zeros((0, 2), np.int64)
-        if region is None
-        else cheapest_sources(p, place, p.reads.dataset[p.reads.workload == w], region)
-    )
-    new = np.flatnonzero(place[:, region] & ~plan.place[:, region]) if region is not None else np.zeros(0, np.int64)
-    come = np.zeros((0, 2), np.int64) if region is None else cheapest_sources(p, p.datasets.stored, new, region)
-    return replace(
-        plan,
-        place=place.copy(),
-        run_workload=run[0],
-        run_region=run[1],
-        run_type=run[2],
-        run_share=run[3],
-        copy_dataset=np.append(plan.copy_dataset, come[:, 0]),
-        copy_source=np.append(plan.copy_source, come[:, 1]),
-        copy_target=np.append(plan.copy_target, np.full(len(come), region or 0)),
-        copy_share=np.append(plan.copy_share, np.full(len(come), SHARE)),
-        remote_workload=np.append(plan.remote_workload[stays], np.full(len(far), w)),
-        remote_dataset=np.append(plan.remote_dataset[stays], far[:, 0]),
-        remote_source=np.append(plan.remote_source[stays], far[:, 1]),
-        remote_target=np.append(plan.remote_target[stays], np.full(len(far), region or 0)),
-        remote_share=np.append(plan.remote_share[stays], np.full(len(far), SHARE)),
-    )
+        return filled(p, place.copy(), run)
+    copy = list(plan.rows("copy"))
+    remote = [column[plan.remote_workload != w] for column in plan.rows("remote")]
+    if region is not None:
+        new = np.flatnonzero(place[:, region] & ~plan.place[:, region])
+        dataset, source = cheapest_sources(p, p.datasets.stored, new, region).T
+        copy = appended(copy, dataset, source, region, SHARE)
+        dataset, source = cheapest_sources(p, place, p.reads.dataset[p.reads.workload == w], region).T
+        remote = appended(remote, w, dataset, source, region, SHARE)
+    return replace(plan, place=place.copy()).with_rows(run=run, copy=copy, remote=remote)
+
+
+def appended(columns: Sequence[Ints], *more: ArrayLike) -> list[Ints]:
+    """Columns of a relation with further rows; a single value stands for all of them."""
+    return [np.append(column, values) for column, values in zip(columns, np.broadcast_arrays(*more), strict=True)]
 
 
 def cheapest_sources(problem: DataPlacement, held: Bools, datasets: Ints, region: int) -> Ints:

@@ -93,8 +93,7 @@ def _without_runs(problem: DataPlacement) -> Plan:
 def _unreadable(problem: DataPlacement, plan: Plan) -> list[BrokenLimit]:
     """Reads that today's replicas cannot serve: stored nowhere, remote where that is forbidden, or over no link."""
     p = problem
-    runs = (plan.run_workload, plan.run_region, plan.run_type, plan.run_share)
-    workload, dataset, source, target, _ = fill_remote(p, p.datasets.stored, *runs)
+    workload, dataset, source, target, _ = fill_remote(p, p.datasets.stored, *plan.rows("run"))
     reached = np.ones((len(p.datasets), len(p.regions)), np.bool_)
     if p.links is not None:
         linked = np.zeros((len(p.regions), len(p.regions)), np.bool_)

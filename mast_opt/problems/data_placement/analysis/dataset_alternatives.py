@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from mast_opt.core.wording import listed
-from mast_opt.problems.data_placement.analysis.alternatives import RULES, cheapest_sources, phrase
+from mast_opt.problems.data_placement.analysis.alternatives import RULES, appended, cheapest_sources, phrase
 from mast_opt.problems.data_placement.plan import Plan, fill_remote
 from mast_opt.problems.data_placement.problem import SHARE, DataPlacement, Ints
 from mast_opt.problems.kind.analysis_hooks import Alternative, Decisions
@@ -62,22 +62,15 @@ def _with(problem: DataPlacement, plan: Plan, i: int, less: int | None, more: in
         place[i, more] = True
         if not problem.datasets.stored[i, more]:
             source = cheapest_sources(problem, problem.datasets.stored, np.array([i], np.int64), more)[:, 1]
-    changed = replace(
-        plan,
-        place=place,
-        copy_dataset=np.append(plan.copy_dataset[~gone], np.full(len(source), i)),
-        copy_source=np.append(plan.copy_source[~gone], source),
-        copy_target=np.append(plan.copy_target[~gone], np.full(len(source), more or 0)),
-        copy_share=np.append(plan.copy_share[~gone], np.full(len(source), SHARE)),
-    )
+    copy = appended([column[~gone] for column in plan.rows("copy")], i, source, more or 0, SHARE)
+    changed = replace(plan, place=place).with_rows(copy=copy)
     return _with_remote_reads(problem, changed, i)
 
 
 def _with_remote_reads(problem: DataPlacement, plan: Plan, i: int) -> Plan:
     """The plan with remote reads of the dataset where its copies are: those that are still possible stay, the others
     come whole over the cheapest link."""
-    run = (plan.run_workload, plan.run_region, plan.run_type, plan.run_share)
-    needed = np.stack(fill_remote(problem, plan.place, *run), axis=1)
+    needed = np.stack(fill_remote(problem, plan.place, *plan.rows("run")), axis=1)
     needed = needed[needed[:, 1] == i]
     rows = [needed[:0]]
     kept = plan.remote_dataset != i
@@ -90,14 +83,8 @@ def _with_remote_reads(problem: DataPlacement, plan: Plan, i: int) -> Plan:
         for _, source in cheapest_sources(problem, plan.place, np.array([i], np.int64), target).tolist():
             rows.append(np.array([[workload, i, source, target, row[4]]], np.int64))
     new = np.concatenate(rows)
-    return replace(
-        plan,
-        remote_workload=np.append(plan.remote_workload[kept], new[:, 0]),
-        remote_dataset=np.append(plan.remote_dataset[kept], new[:, 1]),
-        remote_source=np.append(plan.remote_source[kept], new[:, 2]),
-        remote_target=np.append(plan.remote_target[kept], new[:, 3]),
-        remote_share=np.append(plan.remote_share[kept], new[:, 4]),
-    )
+    remote = appended([column[kept] for column in plan.rows("remote")], *new.T)
+    return plan.with_rows(remote=remote)
 
 
 def _largest(problem: DataPlacement) -> list[int]:

@@ -23,7 +23,7 @@ from mast_opt.problems.data_placement.analysis.scenarios import (
     with_replicas,
 )
 from mast_opt.problems.data_placement.analysis.two_stage import TWO_STAGE
-from mast_opt.problems.data_placement.plan import Plan, fill_copies, fill_remote, today
+from mast_opt.problems.data_placement.plan import Plan, filled, today
 from mast_opt.problems.data_placement.problem import Bools, DataPlacement, Ints
 from mast_opt.problems.kind.analysis_hooks import AnalysisHooks, ChangeGroups
 from mast_opt.problems.kind.rolling import Rolling
@@ -57,14 +57,10 @@ def change_groups(problem: DataPlacement, before: Plan, after: Plan) -> ChangeGr
         datasets, workloads = taken[: len(p.datasets)], taken[len(p.datasets) :]
         place = np.where(datasets[:, None], after.place, before.place)
         kept, new = ~workloads[before.run_workload], workloads[after.run_workload]
-        columns = [
-            np.concatenate([getattr(before, name)[kept], getattr(after, name)[new]])
-            for name in ("run_workload", "run_region", "run_type", "run_share")
-        ]
+        sides = zip(before.rows("run"), after.rows("run"), strict=True)
+        columns = [np.concatenate([left[kept], right[new]]) for left, right in sides]
         order = np.lexsort(columns[2::-1])
-        workload, region, kind, share = (column[order] for column in columns)
-        run = workload, region, kind, share
-        return Plan(place, *run, *fill_copies(p, place), *fill_remote(p, place, *run))
+        return filled(p, place, [column[order] for column in columns])
 
     return ChangeGroups(tuple(_words(p, before, after, group) for group in groups), only)
 

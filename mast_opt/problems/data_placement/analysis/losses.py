@@ -47,7 +47,7 @@ def settle_loss(
             "workloads.forbidden": scenario.workloads.forbidden | readers[:, None],
         }
     )
-    settled = settled if plan is None else _running(settled, plan)
+    settled = settled if plan is None else replace(settled, current_runs=plan.running())
     return settled, replace(loss_of(problem, lost), unavoidable=_unavoidable(settled, readers))
 
 
@@ -61,19 +61,6 @@ def _unavoidable(p: DataPlacement, readers: Bools) -> dict[str, float]:
         "unserved": float(weight[readers].sum() / weight.sum()) if weight.any() else 0.0,
         "moved_work": float(left.sum()) / whole if whole else 0.0,
     }
-
-
-def _running(scenario: DataPlacement, plan: Plan) -> DataPlacement:
-    """The scenario with the plan's runs as those of today; ``moved_work`` counts what leaves their regions."""
-    runs = plan.run_share > 0
-    return scenario.with_columns(
-        {
-            "current_runs.workload": plan.run_workload[runs],
-            "current_runs.region": plan.run_region[runs],
-            "current_runs.gpu_type": plan.run_type[runs],
-            "current_runs.share": plan.run_share[runs],
-        }
-    )
 
 
 def lost_datasets(problem: DataPlacement, closed: Bools, replicas: Bools, away: Bools) -> Bools:
@@ -114,13 +101,7 @@ def loss_of(problem: DataPlacement, lost: Bools) -> Loss:
 def adapted(scenario: DataPlacement, plan: Plan) -> Plan:
     """The plan's decisions as a plan of the scenario: what is stored there already needs no copy."""
     needed = ~scenario.datasets.stored[plan.copy_dataset, plan.copy_target]
-    return replace(
-        plan,
-        copy_dataset=plan.copy_dataset[needed],
-        copy_source=plan.copy_source[needed],
-        copy_target=plan.copy_target[needed],
-        copy_share=plan.copy_share[needed],
-    )
+    return plan.with_rows(copy=[column[needed] for column in plan.rows("copy")])
 
 
 def risk(problem: DataPlacement, plan: Plan | None) -> Risk:

@@ -12,7 +12,6 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.problems.data_placement.analysis import instance_edits as edits
 from mast_opt.problems.data_placement.analysis.losses import readers_of
-from mast_opt.problems.data_placement.entities import CurrentRuns
 from mast_opt.problems.data_placement.plan import Plan
 from mast_opt.problems.data_placement.problem import Bools, DataPlacement, Ints
 from mast_opt.problems.kind.analysis_hooks import PLAUSIBLE_GROWTH, Change, Resource
@@ -197,10 +196,7 @@ def days(problem: DataPlacement, value: object) -> DataPlacement:
 
 def carried(problem: DataPlacement, plan: Plan) -> DataPlacement:
     """The instance once the plan is carried out: its replicas and runs are the present state."""
-    p = problem
-    share = plan.run_share > 0
-    runs = CurrentRuns(plan.run_workload[share], plan.run_region[share], plan.run_type[share], plan.run_share[share])
-    return replace(p, datasets=replace(p.datasets, stored=plan.place), current_runs=runs)
+    return replace(problem, datasets=replace(problem.datasets, stored=plan.place), current_runs=plan.running())
 
 
 def unhurried(problem: DataPlacement) -> DataPlacement:
@@ -253,5 +249,4 @@ def moved(problem: DataPlacement, scenario: DataPlacement, before: Plan, after: 
 
 
 def _rows(plan: Plan) -> set[Sequence[int]]:
-    columns = (plan.run_workload, plan.run_region, plan.run_type, plan.run_share)
-    return set(zip(*(column.tolist() for column in columns)))
+    return set(zip(*(column.tolist() for column in plan.rows("run"))))

@@ -10,7 +10,7 @@ import numpy as np
 from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.errors import UnsupportedOption
 from mast_opt.problems.data_placement.formulation.index_sets import IndexSets
-from mast_opt.problems.data_placement.plan import Plan, fill_copies, fill_remote, gpu_demand
+from mast_opt.problems.data_placement.plan import Plan, filled, gpu_demand
 from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.problems.kind.formulation import FixedParts
 
@@ -77,7 +77,7 @@ class Codec:
             share[kept],
         )
         if p.links is None:
-            return Plan(place, *run, *fill_copies(p, place), *fill_remote(p, place, *run))
+            return filled(p, place, run)
         return Plan(place, *run, *self._copies(x, place), *self._remote(x, place, share))
 
     def _shares(self, x: FloatArray) -> Ints:

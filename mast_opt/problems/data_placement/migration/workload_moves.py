@@ -55,8 +55,7 @@ def parts(problem: DataPlacement, plan: Plan) -> tuple[Part, ...]:
     """Every part of every workload that runs today or in the plan, those that stay included; by workload."""
     now = todays_cells(problem, plan)
     then: dict[int, dict[Cell, int]] = defaultdict(dict)
-    rows = (plan.run_workload, plan.run_region, plan.run_type, plan.run_share)
-    for w, r, k, share in zip(*(column.tolist() for column in rows), strict=True):
+    for w, r, k, share in zip(*(column.tolist() for column in plan.rows("run")), strict=True):
         then[w][r, k] = then[w].get((r, k), 0) + share
     found = []
     for w in sorted({*now, *then}):

@@ -36,9 +36,8 @@ def charts(problem: DataPlacement, plan: Plan) -> tuple[Chart, ...]:
 
 def _activity(problem: DataPlacement, plan: Plan) -> Activity:
     """The decisions that the figures here need."""
-    none: Ints = np.zeros(0, np.int64)
-    runs = (plan.run_workload, plan.run_region, plan.run_type, plan.run_share)
-    return Activity(plan.place, *runs, none, none, none, none, none, none)
+    none: list[Ints] = [np.zeros(0, np.int64)] * 6
+    return Activity(plan.place, *(*plan.rows("run"), *none))
 
 
 def _heat(problem: DataPlacement, before: NDArray[Any] | None, after: NDArray[Any], over: int) -> HeatMap:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -28,6 +27,8 @@ from mast_opt.problems.kind.schema import Tables
 from mast_opt.problems.kind.stated_columns import arrays_of, cells_of
 
 MICRO_OF_A_MILLI = 1000
+COPIES = ("dataset", "src", "dst", "share")
+REMOTE_READS = ("workload", *COPIES)
 """Files state steps of GPUs and of TB in one column, in millionths; arrays hold GPUs in thousandths."""
 
 
@@ -261,22 +262,10 @@ def plan_from_tables(problem: DataPlacement, tables: Tables) -> Plan:
     typed = tables.has("runs", "gpu_type")
     kind = np.where(typed, tables.get("runs", "gpu_type"), len(problem.gpu_types))
     order = np.lexsort((kind, tables.get("runs", "region"), tables.get("runs", "workload")))
-    return Plan(
-        place=place,
-        run_workload=tables.get("runs", "workload")[order],
-        run_region=tables.get("runs", "region")[order],
-        run_type=kind[order],
-        run_share=tables.get("runs", "share")[order],
-        copy_dataset=tables.get("copies", "dataset"),
-        copy_source=tables.get("copies", "src"),
-        copy_target=tables.get("copies", "dst"),
-        copy_share=tables.get("copies", "share"),
-        remote_workload=tables.get("remote_reads", "workload"),
-        remote_dataset=tables.get("remote_reads", "dataset"),
-        remote_source=tables.get("remote_reads", "src"),
-        remote_target=tables.get("remote_reads", "dst"),
-        remote_share=tables.get("remote_reads", "share"),
-    )
+    run = (tables.get("runs", "workload"), tables.get("runs", "region"), kind, tables.get("runs", "share"))
+    copy = (tables.get("copies", name) for name in COPIES)
+    remote = (tables.get("remote_reads", name) for name in REMOTE_READS)
+    return Plan(place, *(column[order] for column in run), *copy, *remote)
 
 
 def in_full(problem: DataPlacement, plan: Plan) -> Plan:
@@ -284,20 +273,10 @@ def in_full(problem: DataPlacement, plan: Plan) -> Plan:
     if problem.links is not None:
         return plan
     if not len(plan.copy_share):
-        dataset, source, target, share = fill_copies(problem, plan.place)
-        plan = replace(plan, copy_dataset=dataset, copy_source=source, copy_target=target, copy_share=share)
+        plan = plan.with_rows(copy=fill_copies(problem, plan.place))
     if not len(plan.remote_share):
-        runs = (plan.run_workload, plan.run_region, plan.run_type, plan.run_share)
-        remote = fill_remote(problem, plan.place, *runs)
-        workload, dataset, source, target, share = (column[remote[2] >= 0] for column in remote)
-        plan = replace(
-            plan,
-            remote_workload=workload,
-            remote_dataset=dataset,
-            remote_source=source,
-            remote_target=target,
-            remote_share=share,
-        )
+        remote = fill_remote(problem, plan.place, *plan.rows("run"))
+        plan = plan.with_rows(remote=[column[remote[2] >= 0] for column in remote])
     return plan
 
 
@@ -313,18 +292,7 @@ def plan_to_tables(problem: DataPlacement, plan: Plan) -> Tables:
             "gpu_type": np.where(typed, plan.run_type, 0),
             "share": plan.run_share,
         },
-        "copies": {
-            "dataset": plan.copy_dataset,
-            "src": plan.copy_source,
-            "dst": plan.copy_target,
-            "share": plan.copy_share,
-        },
-        "remote_reads": {
-            "workload": plan.remote_workload,
-            "dataset": plan.remote_dataset,
-            "src": plan.remote_source,
-            "dst": plan.remote_target,
-            "share": plan.remote_share,
-        },
+        "copies": dict(zip(COPIES, plan.rows("copy"))),
+        "remote_reads": dict(zip(REMOTE_READS, plan.rows("remote"))),
     }
     return Tables(problem_axes(problem), values, {"runs": {"gpu_type": typed}})

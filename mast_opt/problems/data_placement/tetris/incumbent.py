@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mast_opt.problems.data_placement.plan import Plan, fill_copies, fill_remote
+from mast_opt.problems.data_placement.plan import Plan, filled
 from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.problems.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.problems.data_placement.tetris.state import TetrisState, cost, excess, forbidden, state_of
@@ -61,9 +61,7 @@ def plan_of(problem: DataPlacement, snapshot: Assignment) -> Plan:
         problem.options.gpu_type[snapshot.option[runs]],
         np.full(len(runs), SHARE, np.int64),
     )
-    return Plan(
-        snapshot.place, *run, *fill_copies(problem, snapshot.place), *fill_remote(problem, snapshot.place, *run)
-    )
+    return filled(problem, snapshot.place, run)
 
 
 def restore(a: TetrisArrays, s: TetrisState, snapshot: Assignment) -> None:

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from mast_opt.problems.data_placement.plan import Plan, fill_copies, fill_remote
+from mast_opt.problems.data_placement.plan import Plan, filled
 from mast_opt.problems.data_placement.problem import SHARE, DataPlacement, Ints
 from mast_opt.problems.search.params import Params, parameter
 
@@ -63,10 +63,8 @@ class WorkloadParts:
         """The plan of the problem as one of the parts."""
         if self.problem is problem:
             return plan
-        run = self._runs(plan.run_workload, plan.run_region, plan.run_type, plan.run_share)
-        return Plan(
-            plan.place, *run, *fill_copies(self.problem, plan.place), *fill_remote(self.problem, plan.place, *run)
-        )
+        run = self._runs(*plan.rows("run"))
+        return filled(self.problem, plan.place, run)
 
     def merged(self, problem: DataPlacement, plan: Plan) -> Plan:
         """The plan of the parts as one of the problem."""
@@ -79,7 +77,7 @@ class WorkloadParts:
         np.add.at(share, entry, self.share[plan.run_workload] * plan.run_share // SHARE)
         workload, region, kind = np.unravel_index(cell, grid)
         run = (workload, region, kind, share)
-        return Plan(plan.place, *run, *fill_copies(problem, plan.place), *fill_remote(problem, plan.place, *run))
+        return filled(problem, plan.place, run)
 
     def _divided(self, whole: DataPlacement) -> DataPlacement:
         """The problem of the parts. Needs are rounded up, so that what fits in parts fits."""

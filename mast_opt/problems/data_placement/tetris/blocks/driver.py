@@ -17,7 +17,7 @@ import numpy as np
 from mast_opt.core.errors import UnsupportedOption
 from mast_opt.core.executor import RAY, Call, Executor, Shared, WorkerLost, executor
 from mast_opt.core.parallel import in_parallel
-from mast_opt.problems.data_placement.plan import Plan, fill_copies, fill_remote
+from mast_opt.problems.data_placement.plan import Plan, filled
 from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.problems.data_placement.tetris.blocks.clusters import block_of_workloads, owner_of_datasets
 from mast_opt.problems.data_placement.tetris.blocks.instances import (
@@ -224,8 +224,7 @@ def joined_plan(
     a = arrays_of(problem, dict(weights))
     state = _state(problem, a, _paying(a, _state(problem, a, place, run)), run)
     repair_replicas(a, state)
-    place = state.place
-    return Plan(place, *run, *fill_copies(problem, place), *fill_remote(problem, place, *run))
+    return filled(problem, state.place, run)
 
 
 def _state(problem: DataPlacement, a: TetrisArrays, place: Bools, run: Runs) -> TetrisState:

@@ -161,13 +161,4 @@ def place_work(
 
 def _with_remote_reads(problem: DataPlacement, plan: Plan) -> Plan:
     """The plan of a problem without reads as one of the problem that has them."""
-    runs = plan.run_workload, plan.run_region, plan.run_type, plan.run_share
-    workload, dataset, source, target, share = fill_remote(problem, plan.place, *runs)
-    return replace(
-        plan,
-        remote_workload=workload,
-        remote_dataset=dataset,
-        remote_source=source,
-        remote_target=target,
-        remote_share=share,
-    )
+    return plan.with_rows(remote=fill_remote(problem, plan.place, *plan.rows("run")))

@@ -100,10 +100,8 @@ def check_plan(problem: DataPlacement, plan: Plan) -> None:
 def gpu_demand(problem: DataPlacement, plan: Plan) -> NDArray[np.float64]:
     """[R, K, P] GPUs asked by work of tier ≤ p, in milli-GPUs."""
     shape = (len(problem.regions), len(problem.gpu_types) + 1, len(problem.tiers))
-    gpus = np.zeros((len(problem.workloads), shape[1]), np.int64)
-    gpus[problem.options.workload, problem.options.gpu_type] = problem.options.mgpu
     asked = np.zeros(shape)
-    amount = gpus[plan.run_workload, plan.run_type] * plan.run_share / SHARE
+    amount = problem.option_mgpu[plan.run_workload, plan.run_type] * plan.run_share / SHARE
     np.add.at(asked, (plan.run_region, plan.run_type, problem.workloads.tier[plan.run_workload]), amount)
     return np.cumsum(asked, axis=2)[:, :-1]
 

@@ -249,6 +249,20 @@ class DataPlacement(GroupedProblem["Plan"]):
         return read_only(self.allowed[self.options.workload] & has_type)
 
     @cached_property
+    def option_mgpu(self) -> Ints:
+        """[W, K + 1] GPUs that a workload needs on each type; 0 where it does not accept the type."""
+        gpus = np.zeros((len(self.workloads), len(self.gpu_types) + 1), np.int64)
+        gpus[self.options.workload, self.options.gpu_type] = self.options.mgpu
+        return read_only(gpus)
+
+    @cached_property
+    def fewest_mgpu(self) -> Ints:
+        """[W] the smallest number of GPUs that a workload accepts, 0 for CPU-only work."""
+        fewest = np.full(len(self.workloads), np.iinfo(np.int64).max, np.int64)
+        np.minimum.at(fewest, self.options.workload, self.options.mgpu)
+        return read_only(fewest)
+
+    @cached_property
     def demand_mgpu(self) -> Ints:
         """[W] the size of a workload for the terms ``unserved``, ``moved_work`` and ``retyped_work``.
 
@@ -258,8 +272,7 @@ class DataPlacement(GroupedProblem["Plan"]):
         Raises:
             InstanceError: the sizes together do not fit in 64 bits, as where regions have GPUs and next to no cores.
         """
-        gpus = np.full(len(self.workloads), np.iinfo(np.int64).max, np.int64)
-        np.minimum.at(gpus, self.options.workload, self.options.mgpu)
+        gpus = self.fewest_mgpu
         per_core = self.regions.supply_mgpu.sum() / max(int(self.regions.cpu_mcores.sum()), 1)
         equivalent = np.maximum(np.floor(self.workloads.cpu_mcores * per_core + 0.5), 1)
         equivalent[gpus > 0] = 0

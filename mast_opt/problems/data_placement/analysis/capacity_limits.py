@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -27,6 +27,22 @@ SEVERAL = 4
 """Limits of which the sum is stated as well."""
 
 
+@dataclass(frozen=True)
+class Measure:
+    """Unit of a capacity."""
+
+    unit: str
+    base: int
+    """Base units in one of these."""
+    text: Callable[[float], str]
+    """An amount in base units, in words."""
+    days: float = 1.0
+    """Factor from the stated amount to that of the row."""
+
+
+TB, CORES = Measure("TB", MB_PER_TB, tb), Measure("cores", 1000, cores)
+
+
 def amounts(view: View) -> tuple[ElasticLimits, ...]:
     """Elastic limits that state amounts: capacities and numbers of replicas."""
     capacities = (storage(view), cpu(view), quota(view), ingress(view), *link(view))
@@ -48,17 +64,7 @@ def storage(view: View) -> ElasticLimits:
         whole = int(edits.more_storage(p, {r: more}).regions.storage_mb[r] - p.regions.storage_mb[r])
         return f"raise storage of {p.regions.labels[r]} by {quantity(whole / MB_PER_TB, 'TB')}"
 
-    limits = _capacity(
-        view,
-        "storage",
-        MB_PER_TB,
-        _by_size(p.usable_storage_mb, MB_PER_TB),
-        name,
-        p.usable_storage_mb,
-        tb,
-        "TB",
-        edits.more_storage,
-    )
+    limits = _capacity(view, "storage", p.usable_storage_mb, name, edits.more_storage, TB)
     usable = np.where(p.regions.headroom_milli == 1000, 1000, 1000 - p.regions.headroom_milli)
     return replace(limits, advice=advice, step=usable / 1000)
 
@@ -66,48 +72,30 @@ def storage(view: View) -> ElasticLimits:
 def cpu(view: View) -> ElasticLimits:
     """Elastic limits [R] on CPU, in cores."""
     p = view.p
-    price = _by_size(p.regions.cpu_mcores, 1000)
-    return _capacity(
-        view,
-        "cpu",
-        1000,
-        price,
-        lambda r: f"CPU of {p.regions.labels[r]}",
-        p.regions.cpu_mcores,
-        cores,
-        "cores",
-        edits.more_cores,
-    )
+    names = p.regions.labels
+    return _capacity(view, "cpu", p.regions.cpu_mcores, lambda r: f"CPU of {names[r]}", edits.more_cores, CORES)
 
 
 def quota(view: View) -> ElasticLimits:
     """Elastic limits on the CPU of one app in one region, in cores; one for each quota."""
     p = view.p
-    price = _by_size(p.cpu_quotas.cpu_mcores, 1000)
 
     def name(q: int) -> str:
         return f"CPU quota of {p.apps[p.cpu_quotas.app[q]]} in {p.regions.labels[p.cpu_quotas.region[q]]}"
 
-    return _capacity(view, "quota", 1000, price, name, p.cpu_quotas.cpu_mcores, cores, "cores", edits.more_quota)
+    return _capacity(view, "quota", p.cpu_quotas.cpu_mcores, name, edits.more_quota, CORES)
 
 
 def ingress(view: View) -> ElasticLimits:
     """Elastic limits on the data copied into a region, in TB a day; one for each region that has a limit."""
     p = view.p
     limited = np.flatnonzero(p.regions.ingress_limited)
-    daily = p.regions.ingress_mb_per_day[limited]
-    per_unit = MB_PER_TB * float(p.days)
-    return _capacity(
-        view,
-        "ingress",
-        per_unit,
-        _by_size(daily, MB_PER_TB),
-        lambda at: f"ingress of {p.regions.labels[limited[at]]}",
-        daily,
-        lambda mb: f"{tb(mb)} a day for {days(p.days)}",
-        "TB a day",
-        edits.more_ingress,
-    )
+    stated = Measure("TB a day", MB_PER_TB, lambda mb: f"{tb(mb)} a day for {days(p.days)}", float(p.days))
+
+    def name(at: int) -> str:
+        return f"ingress of {p.regions.labels[limited[at]]}"
+
+    return _capacity(view, "ingress", p.regions.ingress_mb_per_day[limited], name, edits.more_ingress, stated)
 
 
 def link(view: View) -> tuple[ElasticLimits, ...]:
@@ -118,20 +106,12 @@ def link(view: View) -> tuple[ElasticLimits, ...]:
     ends = [
         (p.regions.labels[q], p.regions.labels[r]) for q, r in zip(p.links.source.tolist(), p.links.target.tolist())
     ]
-    daily, per_unit = p.links.capacity_mb_per_day, MB_PER_TB * float(p.days)
-    return (
-        _capacity(
-            view,
-            "link",
-            per_unit,
-            _by_size(daily, MB_PER_TB),
-            lambda at: f"the link from {ends[at][0]} to {ends[at][1]}",
-            daily,
-            lambda mb: f"{tb(mb)} a day",
-            "TB a day",
-            edits.more_link,
-        ),
-    )
+    stated = Measure("TB a day", MB_PER_TB, lambda mb: f"{tb(mb)} a day", float(p.days))
+
+    def name(at: int) -> str:
+        return f"the link from {ends[at][0]} to {ends[at][1]}"
+
+    return (_capacity(view, "link", p.links.capacity_mb_per_day, name, edits.more_link, stated),)
 
 
 def whole_plan(view: View) -> tuple[ElasticLimits, ...]:
@@ -164,17 +144,10 @@ def whole_plan(view: View) -> tuple[ElasticLimits, ...]:
 
 
 def _capacity(
-    view: View,
-    name: str,
-    per_unit: float,
-    price: FloatArray,
-    called: Callable[[int], str],
-    amount: Ints,
-    unit: Callable[[float], str],
-    unit_name: str,
-    edit: edits.Edit,
+    view: View, name: str, amount: Ints, called: Callable[[int], str], edit: edits.Edit, measure: Measure
 ) -> ElasticLimits:
     """Limits that a repair raises by whole TB, cores or TB a day."""
+    unit = measure.text
     rows = view.rows[name].ids.ravel()
 
     def describe(members: Sequence[int]) -> str:
@@ -184,13 +157,13 @@ def _capacity(
     return ElasticLimits(
         name,
         "upper",
-        price,
+        _by_size(amount, measure.base),
         describe=describe,
         row_member=np.arange(len(rows)),
         row=rows,
-        advice=lambda m, more: f"raise {called(m)} by {quantity(more, unit_name)}",
+        advice=lambda m, more: f"raise {called(m)} by {quantity(more, measure.unit)}",
         relax=edit,
-        per_unit=per_unit,
+        per_unit=measure.base * measure.days,
         step=np.ones(len(rows)),
     )
 

@@ -47,11 +47,9 @@ def known(problem: DataPlacement) -> tuple[Known, ...]:
     counts = accepted[runs.workload, runs.gpu_type] | _single_type(p)[runs.workload] & _untyped(p)
     on_gpus = np.zeros(len(p.workloads), np.int64)
     np.add.at(on_gpus, runs.workload[counts], runs.share[counts])
-    fewest = np.full(len(p.workloads), np.iinfo(np.int64).max)
-    np.minimum.at(fewest, p.options.workload, p.options.mgpu)
     return (
         Known("workloads", float(total.sum()) / SHARE, float(len(p.workloads))),
-        Known("GPUs", _amount(fewest, on_gpus), _amount(fewest, np.full_like(total, SHARE))),
+        Known("GPUs", _amount(p.fewest_mgpu, on_gpus), _amount(p.fewest_mgpu, np.full_like(total, SHARE))),
         Known(
             "cores", _amount(p.workloads.cpu_mcores, total), _amount(p.workloads.cpu_mcores, np.full_like(total, SHARE))
         ),

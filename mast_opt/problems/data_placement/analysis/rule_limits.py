@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -36,45 +37,16 @@ def rules(view: View) -> tuple[ElasticLimits, ...]:
 
 def pin(view: View) -> ElasticLimits:
     """Elastic limits: a replica of the dataset has to be in the region; one for each pin."""
-    p = view.p
-    cells = np.nonzero(p.datasets.pinned)
-    return _rule(
-        "pin",
-        "lower",
-        RULE,
-        cells,
-        by_place(
-            lambda r, rows: (
-                f"{named('dataset', names_at(p.datasets.labels, cells[0][rows]))} pinned to {r} "
-                f"({tb(int(p.datasets.size_mb[cells[0][rows]].sum()))})"
-            ),
-            p.regions.labels,
-            cells[1],
-        ),
-        lambda m: f"drop the pin of {p.datasets.labels[cells[0][m]]} to {p.regions.labels[cells[1][m]]}",
-        (np.arange(len(cells[0])), view.place[cells]),
-        edits.without("datasets.pinned", cells),
-    )
+    cells = np.nonzero(view.p.datasets.pinned)
+    sizes = view.p.datasets.size_mb[cells[0]]
+    columns = (np.arange(len(sizes)), view.place[cells])
+    return _cell_rule(view, "pin", "lower", "datasets.pinned", columns, lambda rows: f" ({tb(int(sizes[rows].sum()))})")
 
 
 def ban(view: View) -> ElasticLimits:
     """Elastic limits: no replica of the dataset may be in the region; one for each ban."""
-    p = view.p
-    cells = np.nonzero(p.datasets.forbidden)
-    return _rule(
-        "ban",
-        "upper",
-        RULE,
-        cells,
-        by_place(
-            lambda r, rows: f"{named('dataset', names_at(p.datasets.labels, cells[0][rows]))} forbidden in {r}",
-            p.regions.labels,
-            cells[1],
-        ),
-        lambda m: f"allow dataset {p.datasets.labels[cells[0][m]]} in {p.regions.labels[cells[1][m]]}",
-        (np.arange(len(cells[0])), view.place[cells]),
-        edits.without("datasets.forbidden", cells),
-    )
+    cells = np.nonzero(view.p.datasets.forbidden)
+    return _cell_rule(view, "ban", "upper", "datasets.forbidden", (np.arange(len(cells[0])), view.place[cells]))
 
 
 def residency(view: View) -> ElasticLimits:
@@ -128,20 +100,7 @@ def work_pin(view: View) -> ElasticLimits:
     p, (workload, region, _, ids) = view.p, view.run
     cells = np.nonzero(p.workloads.pinned)
     pairs = [np.flatnonzero((workload == w) & (region != r)) for w, r in zip(*(at.tolist() for at in cells))]
-    return _rule(
-        "work_pin",
-        "upper",
-        RULE,
-        cells,
-        by_place(
-            lambda r, rows: f"{named('workload', names_at(p.workloads.labels, cells[0][rows]))} pinned to {r}",
-            p.regions.labels,
-            cells[1],
-        ),
-        lambda m: f"drop the pin of workload {p.workloads.labels[cells[0][m]]} to {p.regions.labels[cells[1][m]]}",
-        _listed_columns(pairs, ids),
-        edits.without("workloads.pinned", cells),
-    )
+    return _cell_rule(view, "work_pin", "upper", "workloads.pinned", _listed_columns(pairs, ids))
 
 
 def work_ban(view: View) -> ElasticLimits:
@@ -151,20 +110,8 @@ def work_ban(view: View) -> ElasticLimits:
     member = np.full(p.workloads.forbidden.shape, -1)
     member[cells] = np.arange(len(cells[0]))
     closed = member[workload, region]
-    return _rule(
-        "work_ban",
-        "upper",
-        RULE,
-        cells,
-        by_place(
-            lambda r, rows: f"{named('workload', names_at(p.workloads.labels, cells[0][rows]))} forbidden in {r}",
-            p.regions.labels,
-            cells[1],
-        ),
-        lambda m: f"allow workload {p.workloads.labels[cells[0][m]]} in {p.regions.labels[cells[1][m]]}",
-        (closed[closed >= 0], ids[closed >= 0]),
-        edits.without("workloads.forbidden", cells),
-    )
+    columns = (closed[closed >= 0], ids[closed >= 0])
+    return _cell_rule(view, "work_ban", "upper", "workloads.forbidden", columns)
 
 
 def gpu_type(view: View) -> ElasticLimits:
@@ -172,12 +119,10 @@ def gpu_type(view: View) -> ElasticLimits:
     as many whole GPUs as one workload needs at most."""
     p, (workload, region, kind, ids) = view.p, view.run
     cells = missing_types(p)
-    need = np.zeros((len(p.workloads), len(p.gpu_types) + 1), np.int64)
-    need[p.options.workload, p.options.gpu_type] = p.options.mgpu
     member = np.full((len(p.regions), len(p.gpu_types) + 1), -1)
     member[cells] = np.arange(len(cells[0]))
-    closed = np.where(need[workload, kind] > 0, member[region, kind], -1)
-    largest = -(-need.max(axis=0, initial=0)[cells[1]] // 1000) * 1000
+    closed = np.where(p.option_mgpu[workload, kind] > 0, member[region, kind], -1)
+    largest = -(-p.option_mgpu.max(axis=0, initial=0)[cells[1]] // 1000) * 1000
     return _rule(
         "gpu_type",
         "upper",
@@ -209,6 +154,32 @@ def remote_reads(view: View) -> ElasticLimits:
         (np.zeros(len(ids), np.int64), ids),
         edits.with_remote_reads,
     )
+
+
+def _cell_rule(
+    view: View,
+    name: str,
+    side: str,
+    column: str,
+    columns: tuple[IntArray, IntArray],
+    more: Callable[[IntArray], str] = lambda rows: "",
+) -> ElasticLimits:
+    """A limit for each pin or ban of a dataset or workload."""
+    table, _, sort = column.partition(".")
+    labels, places = view.p.labels_of(table), view.p.regions.labels
+    things, regions = cells = np.nonzero(attrgetter(column)(view.p))
+    noun, rule = table.removesuffix("s"), "pinned to" if sort == "pinned" else "forbidden in"
+
+    def advice(m: int) -> str:
+        thing, place = labels[things[m]], places[regions[m]]
+        if sort == "pinned":
+            return f"drop the pin of {'' if table == 'datasets' else 'workload '}{thing} to {place}"
+        return f"allow {noun} {thing} in {place}"
+
+    describe = by_place(
+        lambda r, rows: f"{named(noun, names_at(labels, things[rows]))} {rule} {r}{more(rows)}", places, regions
+    )
+    return _rule(name, side, RULE, cells, describe, advice, columns, edits.without(column, cells))
 
 
 def _rule(

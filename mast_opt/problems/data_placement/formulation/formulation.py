@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 
 from mast_opt.core.arrays import FloatArray, IntArray
@@ -134,24 +136,7 @@ class Statement:
 
     def columns(self) -> Columns:
         """Column ids of the program, by name."""
-        return Columns(
-            place=self.place,
-            run=self.run,
-            run_unit=self.run_unit,
-            unserved=self.unserved,
-            refuse_unit=self.refuse_unit,
-            remote=self.remote,
-            remote_row=self.remote_row,
-            remote_link=self.remote_link,
-            copy=self.copy,
-            flow_unit=self.flow_unit,
-            demand=self.demand,
-            overload=self.overload,
-            peak=self.peak,
-            idle=self.idle,
-            left=self.left,
-            retyped=self.retyped,
-        )
+        return Columns(**{one.name: getattr(self, one.name) for one in fields(Columns)})
 
     def service(self) -> None:
         """served: Σ_{r,k} run[w,r,k] + unserved[w] = 1."""
@@ -381,8 +366,6 @@ class Statement:
         moved = p.demand_mgpu[self.left_workload].astype(np.float64)
         refused = np.zeros(0, np.int32) if self.unserved is None else self.unserved
         urgency = p.tier_weight[p.workloads.tier] * p.demand_mgpu * self.refuse_unit
-        fewest = np.full(len(p.workloads), np.iinfo(np.int64).max)
-        np.minimum.at(fewest, p.options.workload, p.options.mgpu)
         counted: dict[str, list[tuple[IntArray, FloatArray]]] = {
             "copied_tb": copied,
             "copy": copied,
@@ -396,7 +379,9 @@ class Statement:
             },
             "moved_work": [(self.left, moved)],
             "unserved": [(refused, urgency[: len(refused)])],
-            "unserved_gpus": [(refused, (fewest * self.refuse_unit)[: len(refused)])],
+            "unserved_gpus": [
+                (refused, np.multiply(p.fewest_mgpu, self.refuse_unit, dtype=np.float64)[: len(refused)])
+            ],
             "overload_gpus": [(self.overload[:, -1], np.ones(len(self.overload)))],
             "new_replicas": [replicas],
             "moved_workloads": [workloads],

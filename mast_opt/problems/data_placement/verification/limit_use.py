@@ -8,12 +8,17 @@ from fractions import Fraction
 import numpy as np
 
 from mast_opt.core.units import MB_PER_TB, MICRO, MILLI
-from mast_opt.problems.data_placement.problem import SHARE, DataPlacement, Ints
+from mast_opt.problems.data_placement.problem import SHARE, DataPlacement
 from mast_opt.problems.data_placement.verification.measures import (
     Activity,
+    copied_mb,
     gpu_demand,
+    leaving_shares,
     migration_cost,
+    over_links,
+    refused_shares,
     running_cost,
+    stored_mb,
     total,
     totals,
 )
@@ -42,63 +47,26 @@ def _weighted(p: DataPlacement, by_tier: list[int]) -> Fraction:
     return sum((Fraction(weight) * n for weight, n in zip(p.tier_weight.tolist(), by_tier)), Fraction(0))
 
 
-def _copied_mb(p: DataPlacement, a: Activity) -> int:
-    return total(np.repeat(p.datasets.size_mb, (a.place & ~p.datasets.stored).sum(axis=1)))
-
-
-def _stored_mb(p: DataPlacement, a: Activity) -> int:
-    return total(np.repeat(p.datasets.size_mb, a.place.sum(axis=1)))
-
-
 def _remote_mb(p: DataPlacement, a: Activity) -> Fraction:
     return Fraction(total(p.reads.mb_per_day[a.far_read], a.far_share), SHARE)
 
 
 def _egress(p: DataPlacement, a: Activity) -> Fraction:
     """USD a day; copies are spread over the days that they may take."""
-    if p.links is None:
-        return Fraction(0)
-    read = totals(a.far_link, p.reads.mb_per_day[a.far_read], a.far_share, len(p.links))
-    copied = totals(a.copy_link, p.datasets.size_mb[a.copy_dataset], a.copy_share, len(p.links))
-    daily = [r + c / p.days for r, c in zip(read, copied)]
-    return sum((Fraction(price) * mb for price, mb in zip(p.links.price_usd_per_tb.tolist(), daily)), Fraction(0)) / (
-        SHARE * MB_PER_TB
-    )
-
-
-def _leaving(p: DataPlacement, a: Activity) -> Ints:
-    """[W] thousandths of a workload that leave the regions where it runs today."""
-    regions = len(p.regions)
-    leaves = np.zeros(len(p.workloads) * regions, np.int64)
-    np.add.at(leaves, p.current_runs.workload * regions + p.current_runs.region, p.current_runs.share)
-    np.subtract.at(leaves, a.run_workload * regions + a.run_region, a.run_share)
-    left: Ints = np.maximum(leaves, 0).reshape(-1, regions).sum(axis=1)
-    return left
+    read = over_links(p, a.far_link, p.reads.mb_per_day[a.far_read], a.far_share)
+    return read + over_links(p, a.copy_link, p.datasets.size_mb[a.copy_dataset], a.copy_share) / p.days
 
 
 def _moved_workloads(p: DataPlacement, a: Activity) -> Fraction:
-    return Fraction(int(_leaving(p, a).sum()), SHARE)
+    return Fraction(int(leaving_shares(p, a).sum()), SHARE)
 
 
 def _new_replicas(p: DataPlacement, a: Activity) -> Fraction:
     return Fraction(int((a.place & ~p.datasets.stored).sum()))
 
 
-def _refused(p: DataPlacement, a: Activity) -> Ints:
-    """[W] thousandths that run nowhere."""
-    served = np.zeros(len(p.workloads), np.int64)
-    np.add.at(served, a.run_workload, a.run_share)
-    return np.maximum(SHARE - served, 0)
-
-
 def _unserved(p: DataPlacement, a: Activity) -> Fraction:
-    return _weighted(p, totals(p.workloads.tier, p.demand_mgpu, _refused(p, a), len(p.tiers))) / SHARE
-
-
-def _unserved_gpus(p: DataPlacement, a: Activity) -> Fraction:
-    fewest = np.full(len(p.workloads), np.iinfo(np.int64).max)
-    np.minimum.at(fewest, p.options.workload, p.options.mgpu)
-    return Fraction(total(fewest, _refused(p, a)), SHARE)
+    return _weighted(p, totals(p.workloads.tier, p.demand_mgpu, refused_shares(p, a), len(p.tiers))) / SHARE
 
 
 def _overload_gpus(p: DataPlacement, a: Activity) -> Fraction:
@@ -107,15 +75,15 @@ def _overload_gpus(p: DataPlacement, a: Activity) -> Fraction:
 
 
 _USE: dict[str, Callable[[DataPlacement, Activity], int | Fraction]] = {
-    **dict.fromkeys(("copied_tb", "copy"), _copied_mb),
-    **dict.fromkeys(("stored_tb", "storage"), _stored_mb),
+    **dict.fromkeys(("copied_tb", "copy"), copied_mb),
+    **dict.fromkeys(("stored_tb", "storage"), stored_mb),
     **dict.fromkeys(("remote_tb_per_day", "remote"), _remote_mb),
     "egress": lambda p, a: MICRO * _egress(p, a),
     "running_cost": lambda p, a: MICRO * running_cost(p, a),
     "migration_cost": lambda p, a: MICRO * migration_cost(p, a),
-    "moved_work": lambda p, a: Fraction(total(p.demand_mgpu, _leaving(p, a)), SHARE),
+    "moved_work": lambda p, a: Fraction(total(p.demand_mgpu, leaving_shares(p, a)), SHARE),
     "unserved": _unserved,
-    "unserved_gpus": _unserved_gpus,
+    "unserved_gpus": lambda p, a: Fraction(total(p.fewest_mgpu, refused_shares(p, a)), SHARE),
     "overload_gpus": _overload_gpus,
     "new_replicas": _new_replicas,
     "moved_workloads": _moved_workloads,

@@ -54,19 +54,18 @@ def measure(problem: DataPlacement, activity: Activity) -> tuple[dict[str, float
     """(terms, metrics) as the problem's documentation defines them."""
     p, a = problem, activity
     sizes = total(p.datasets.size_mb)
-    stored = total(np.repeat(p.datasets.size_mb, a.place.sum(axis=1)))
-    copied = total(np.repeat(p.datasets.size_mb, (a.place & ~p.datasets.stored).sum(axis=1)))
+    stored = stored_mb(p, a)
+    copied = copied_mb(p, a)
     far = total(p.reads.mb_per_day[a.far_read], a.far_share)
     asked = gpu_demand(p, a)
-    refused = SHARE - np.bincount(a.run_workload, a.run_share, len(p.workloads)).astype(np.int64)
-    refused = np.maximum(refused, 0)
+    refused = refused_shares(p, a)
     terms = {
         **_balance_terms(p, asked),
         "remote": _ratio(far, SHARE * total(p.reads.mb_per_day)),
         "egress": _egress(p, a),
         "copy": _ratio(copied, sizes),
         "storage": _ratio(stored, sizes),
-        "moved_work": _moved(p, a),
+        "moved_work": _ratio(total(p.demand_mgpu, leaving_shares(p, a)), SHARE * total(p.demand_mgpu)),
         "unserved": _unserved(p, refused),
         "running_cost": float(running_cost(p, a)),
         "migration_cost": float(migration_cost(p, a)),
@@ -84,7 +83,7 @@ def measure(problem: DataPlacement, activity: Activity) -> tuple[dict[str, float
         "remote_tb_per_day": far / SHARE / MB_PER_TB,
         "non_collocation_rate": len(np.unique(p.reads.workload[a.far_read])) / max(len(p.workloads), 1),
         "storage_overhead": _ratio(stored, sizes) - 1 if sizes else 0.0,
-        "unserved_gpus": total(_fewest_mgpu(p), refused) / SHARE / MILLI,
+        "unserved_gpus": total(p.fewest_mgpu, refused) / SHARE / MILLI,
     }
     return terms, metrics
 
@@ -98,11 +97,19 @@ def gpu_demand(problem: DataPlacement, activity: Activity) -> NDArray[Any]:
     """[R, K, P] thousandths of a milli-GPU asked by work of tier ≤ p, as Python integers."""
     p, a = problem, activity
     shape = (len(p.regions), len(p.gpu_types) + 1, len(p.tiers))
-    gpus = np.zeros((len(p.workloads), shape[1]), np.int64)
-    gpus[p.options.workload, p.options.gpu_type] = p.options.mgpu
     group = np.ravel_multi_index((a.run_region, a.run_kind, p.workloads.tier[a.run_workload]), shape)
-    asked = totals(group, gpus[a.run_workload, a.run_kind], a.run_share, int(np.prod(shape)))
+    asked = totals(group, p.option_mgpu[a.run_workload, a.run_kind], a.run_share, int(np.prod(shape)))
     return np.cumsum(np.array(asked, object).reshape(shape), axis=2)[:, :-1]
+
+
+def copied_mb(problem: DataPlacement, activity: Activity) -> int:
+    """MB of replicas where there is none today."""
+    return total(np.repeat(problem.datasets.size_mb, (activity.place & ~problem.datasets.stored).sum(axis=1)))
+
+
+def stored_mb(problem: DataPlacement, activity: Activity) -> int:
+    """MB of all replicas."""
+    return total(np.repeat(problem.datasets.size_mb, activity.place.sum(axis=1)))
 
 
 def _balance_terms(problem: DataPlacement, asked: NDArray[Any]) -> dict[str, float]:
@@ -138,9 +145,9 @@ def running_cost(problem: DataPlacement, activity: Activity) -> Fraction:
     """USD a month: GPUs by the hour, replicas and outputs by the TB-month, remote reads by link."""
     p, a = problem, activity
     regions, types = len(p.regions), len(p.gpu_types) + 1
-    gpus = np.zeros((len(p.workloads), types), np.int64)
-    gpus[p.options.workload, p.options.gpu_type] = p.options.mgpu
-    used = totals(a.run_region * types + a.run_kind, gpus[a.run_workload, a.run_kind], a.run_share, regions * types)
+    used = totals(
+        a.run_region * types + a.run_kind, p.option_mgpu[a.run_workload, a.run_kind], a.run_share, regions * types
+    )
     prices = np.append(p.regions.gpu_price_micro, np.zeros((regions, 1), np.int64), axis=1).ravel().tolist()
     hourly = Fraction(sum(price * mgpu for price, mgpu in zip(prices, used)), SHARE * MILLI)
     dataset, region = np.nonzero(a.place)
@@ -148,7 +155,7 @@ def running_cost(problem: DataPlacement, activity: Activity) -> Fraction:
     outputs = totals(a.run_region, p.workloads.output_mb[a.run_workload], a.run_share, regions)
     stored = [mb + Fraction(part, SHARE) for mb, part in zip(replicas, outputs)]
     monthly = sum((price * mb for price, mb in zip(p.regions.storage_price_micro.tolist(), stored)), Fraction(0))
-    daily = _over_links(p, a.far_link, p.reads.mb_per_day[a.far_read], a.far_share)
+    daily = over_links(p, a.far_link, p.reads.mb_per_day[a.far_read], a.far_share)
     return (hourly * HOURS_A_MONTH + monthly / MB_PER_TB) / MICRO + daily * HOURS_A_MONTH / 24
 
 
@@ -158,11 +165,11 @@ def migration_cost(problem: DataPlacement, activity: Activity) -> Fraction:
     dataset, region = np.nonzero(a.place & ~p.datasets.stored)
     arriving = totals(region, p.datasets.size_mb[dataset], 1, len(p.regions))
     price = sum(micro * mb for micro, mb in zip(p.regions.copy_price_micro.tolist(), arriving))
-    over_links = _over_links(p, a.copy_link, p.datasets.size_mb[a.copy_dataset], a.copy_share)
-    return Fraction(price, MB_PER_TB * MICRO) + over_links
+    copied = over_links(p, a.copy_link, p.datasets.size_mb[a.copy_dataset], a.copy_share)
+    return Fraction(price, MB_PER_TB * MICRO) + copied
 
 
-def _over_links(problem: DataPlacement, link: Ints, volume_mb: Ints, share: Ints) -> Fraction:
+def over_links(problem: DataPlacement, link: Ints, volume_mb: Ints, share: Ints) -> Fraction:
     """USD for what crosses links; 0 without links."""
     if problem.links is None:
         return Fraction(0)
@@ -171,17 +178,21 @@ def _over_links(problem: DataPlacement, link: Ints, volume_mb: Ints, share: Ints
     return sum((Fraction(price) * mb for price, mb in zip(prices, carried)), Fraction(0)) / (SHARE * MB_PER_TB)
 
 
-def _moved(problem: DataPlacement, activity: Activity) -> float:
-    """The share of GPU demand that runs in a region today and not under the plan."""
-    p, a = problem, activity
-    regions = len(p.regions)
-    today = p.current_runs.workload * regions + p.current_runs.region
-    size = len(p.workloads) * regions
-    leaves = np.zeros(size, np.int64)
-    np.add.at(leaves, today, p.current_runs.share)
+def leaving_shares(problem: DataPlacement, activity: Activity) -> Ints:
+    """[W] thousandths of a workload that leave the regions where it runs today."""
+    p, a, regions = problem, activity, len(problem.regions)
+    leaves = np.zeros(len(p.workloads) * regions, np.int64)
+    np.add.at(leaves, p.current_runs.workload * regions + p.current_runs.region, p.current_runs.share)
     np.subtract.at(leaves, a.run_workload * regions + a.run_region, a.run_share)
-    pairs = np.flatnonzero(leaves > 0)
-    return _ratio(total(p.demand_mgpu[pairs // regions], leaves[pairs]), SHARE * total(p.demand_mgpu))
+    left: Ints = np.maximum(leaves, 0).reshape(-1, regions).sum(axis=1)
+    return left
+
+
+def refused_shares(problem: DataPlacement, activity: Activity) -> Ints:
+    """[W] thousandths of a workload that run nowhere."""
+    served = np.zeros(len(problem.workloads), np.int64)
+    np.add.at(served, activity.run_workload, activity.run_share)
+    return np.maximum(SHARE - served, 0)
 
 
 def _retyped(problem: DataPlacement, activity: Activity) -> float:
@@ -200,13 +211,6 @@ def _unserved(problem: DataPlacement, refused: Ints) -> float:
     lost = totals(problem.workloads.tier, problem.demand_mgpu, refused, tiers)
     asked = totals(problem.workloads.tier, problem.demand_mgpu, SHARE, tiers)
     return _ratio(sum(w * n for w, n in zip(weights, lost)), sum(w * n for w, n in zip(weights, asked)))
-
-
-def _fewest_mgpu(problem: DataPlacement) -> Ints:
-    """[W] the smallest number of GPUs that each workload accepts, 0 for CPU-only work."""
-    fewest = np.full(len(problem.workloads), np.iinfo(np.int64).max)
-    np.minimum.at(fewest, problem.options.workload, problem.options.mgpu)
-    return fewest
 
 
 def _worst(demand: NDArray[Any], supply_mgpu: Ints) -> float:

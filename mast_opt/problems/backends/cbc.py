@@ -25,12 +25,12 @@ import numpy as np
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import BackendError, BackendUnavailable, UnsupportedOption
-from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status, within_gap
+from mast_opt.core.solve_result import Limit, SolveParams, Status, within_gap
 from mast_opt.problems.backends.base import checked_options, load
 from mast_opt.problems.backends.cbc_log import CbcLog
-from mast_opt.problems.backends.progress import Progress, Relay, watching
-from mast_opt.problems.backends.supervise import Outcome, supervised
-from mast_opt.problems.mip import Mip, scale
+from mast_opt.problems.backends.progress import Progress, watching
+from mast_opt.problems.backends.supervise import Outcome, Run, Supervised
+from mast_opt.problems.mip import Mip
 from mast_opt.problems.mip.export import write_mps
 
 GOVERNED = {
@@ -51,7 +51,7 @@ SPAWNING = {"start_new_session": True} if os.name == "posix" else {}
 """A process group of its own, so that Ctrl-C in a terminal reaches us alone."""
 
 
-class Cbc:
+class Cbc(Supervised):
     """CBC 2.10 or later, through its command line."""
 
     name = "cbc"
@@ -66,10 +66,6 @@ class Cbc:
             raise BackendUnavailable(f"{path} does not run here: {error}") from error
         found = re.search(r"Version: *(\S+)", output)
         return found[1] if found else "unknown"
-
-    def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
-        """The result of one run of the program, under ``supervised``; see ``Backend.solve``."""
-        return supervised(self._minimise, mip, params)
 
     def _path(self) -> str:
         """Path of the CBC executable. Raises BackendUnavailable if there is none."""
@@ -123,16 +119,12 @@ def _unproven(outcome: Outcome, why: str) -> Outcome:
     return Outcome(status, outcome.x, None, outcome.limit or Limit.OTHER, f"{outcome.message}; not confirmed {why}")
 
 
-class _Run:
+class _Run(Run):
     """One solve: the files, the command line, the log, the answer."""
 
     def __init__(self, path: str, folder: Path, mip: Mip, params: SolveParams, progress: Progress) -> None:
+        super().__init__(mip, params, progress)
         self._folder = folder
-        self._mip = mip
-        self._params = params
-        self._progress = progress
-        self._relay = Relay(params, progress)
-        self._scaled = scale(mip)
         self._log = CbcLog()
         self._told_at: float | None = None
         write_mps(self._scaled.mip, folder / "program.mps", readable=False)

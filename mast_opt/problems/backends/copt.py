@@ -13,11 +13,11 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mast_opt.core.errors import BackendError, BackendUnavailable, UnsupportedOption
-from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
+from mast_opt.core.solve_result import Limit, SolveParams, Status
 from mast_opt.problems.backends.base import checked_options, converted, load, scaled_start, too_large
-from mast_opt.problems.backends.progress import Progress, Relay, watching
-from mast_opt.problems.backends.supervise import Outcome, supervised
-from mast_opt.problems.mip import Mip, scale
+from mast_opt.problems.backends.progress import Progress, watching
+from mast_opt.problems.backends.supervise import Outcome, Run, Supervised
+from mast_opt.problems.mip import Mip
 
 GOVERNED = {
     **dict.fromkeys(("TimeLimit", "SolTimeLimit"), "time_limit_s"),
@@ -29,7 +29,7 @@ NODE_LIMIT = "NodeLimit"
 _REDIRECTING = threading.Lock()
 
 
-class Copt:
+class Copt(Supervised):
     """COPT; without a licence it takes 2,000 rows and 2,000 columns, and LPs of 10,000."""
 
     name = "copt"
@@ -39,10 +39,6 @@ class Copt:
         """The library's version. Raises BackendUnavailable without the library."""
         coptpy = load("coptpy", self)
         return ".".join(str(getattr(coptpy.COPT, f"VERSION_{part}")) for part in ("MAJOR", "MINOR", "TECHNICAL"))
-
-    def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
-        """The result of one solve, under ``supervised``; see ``Backend.solve``."""
-        return supervised(self._minimise, mip, params)
 
     def _environment(self, coptpy: Any) -> Any:
         """Licensed environment of COPT. Raises BackendUnavailable."""
@@ -85,18 +81,14 @@ def _stdout_to_stderr() -> Iterator[None]:
             os.close(saved)
 
 
-class _Run:
+class _Run(Run):
     """One solve: the parameters, the hand-over, the callback, the answer."""
 
     def __init__(self, coptpy: Any, model: Any, mip: Mip, params: SolveParams, progress: Progress) -> None:
+        super().__init__(mip, params, progress, coptpy.COPT.INFINITY)
         self._coptpy = coptpy
         self._copt = coptpy.COPT
         self._model = model
-        self._mip = mip
-        self._params = params
-        self._progress = progress
-        self._relay = Relay(params, progress)
-        self._scaled = scale(mip)
 
     def outcome(self) -> Outcome:
         """Run COPT, and return its outcome."""
@@ -158,10 +150,6 @@ class _Run:
         if self._params.start is not None and mip.integral.any():
             model.setMipStart(model.getVars(), scaled_start(self._mip, self._scaled, self._params.start))
             model.loadMipStart()
-
-    def _known(self, value: float) -> float | None:
-        """Objective value in original units; None for COPT's infinity."""
-        return None if abs(value) >= self._copt.INFINITY else self._scaled.to_original_objective(value)
 
     def _listener(self) -> Any:
         """COPT callback that reports progress and interrupts the solve."""

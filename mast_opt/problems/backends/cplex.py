@@ -8,11 +8,11 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array
 
 from mast_opt.core.errors import BackendError, UnsupportedOption
-from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
+from mast_opt.core.solve_result import Limit, SolveParams, Status
 from mast_opt.problems.backends.base import checked_options, converted, load, one_sided, scaled_start, too_large
-from mast_opt.problems.backends.progress import Progress, Relay, watching
-from mast_opt.problems.backends.supervise import Outcome, supervised
-from mast_opt.problems.mip import Mip, scale
+from mast_opt.problems.backends.progress import Progress, watching
+from mast_opt.problems.backends.supervise import Outcome, Run, Supervised
+from mast_opt.problems.mip import Mip
 
 GOVERNED = {
     "timelimit": "time_limit_s",
@@ -25,7 +25,7 @@ SIZE_LIMIT = 1016
 """CPLEX's error number for a program over the size of the community edition."""
 
 
-class Cplex:
+class Cplex(Supervised):
     """CPLEX; its community edition takes 1,000 rows and 1,000 columns."""
 
     name = "cplex"
@@ -35,10 +35,6 @@ class Cplex:
         """The library's version. Raises BackendUnavailable without the library."""
         with load("cplex", self).Cplex() as solver:
             return str(solver.get_version())
-
-    def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
-        """The result of one solve, under ``supervised``; see ``Backend.solve``."""
-        return supervised(self._minimise, mip, params)
 
     def _minimise(self, mip: Mip, params: SolveParams, progress: Progress) -> Outcome:
         """Minimise a program with CPLEX."""
@@ -53,17 +49,13 @@ class Cplex:
                 raise BackendError(f"CPLEX failed: {error}") from error
 
 
-class _Run:
+class _Run(Run):
     """One solve: the parameters, the hand-over, the callback, the answer."""
 
     def __init__(self, cplex: Any, solver: Any, mip: Mip, params: SolveParams, progress: Progress) -> None:
+        super().__init__(mip, params, progress, cplex.infinity)
         self._cplex = cplex
         self._solver = solver
-        self._mip = mip
-        self._params = params
-        self._progress = progress
-        self._relay = Relay(params, progress)
-        self._scaled = scale(mip)
 
     def outcome(self) -> Outcome:
         """Run CPLEX, and return its outcome."""
@@ -160,10 +152,6 @@ class _Run:
             start = scaled_start(self._mip, self._scaled, self._params.start).tolist()
             pair = self._cplex.SparsePair(list(range(len(start))), start)
             solver.MIP_starts.add(pair, solver.MIP_starts.effort_level.repair)
-
-    def _known(self, value: float) -> float | None:
-        """Objective value in original units; None for CPLEX's infinity."""
-        return None if abs(value) >= self._cplex.infinity else self._scaled.to_original_objective(value)
 
     def invoke(self, context: Any) -> None:
         """Report progress in CPLEX's generic callback."""

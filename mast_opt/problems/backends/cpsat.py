@@ -13,10 +13,10 @@ from scipy.sparse import csr_array
 
 from mast_opt.core.arrays import BoolArray, FloatArray
 from mast_opt.core.errors import BackendError, SizeLimitExceeded, UnsupportedOption
-from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status, within_gap
+from mast_opt.core.solve_result import Limit, SolveParams, Status, within_gap
 from mast_opt.problems.backends.base import checked_options, load
-from mast_opt.problems.backends.progress import Progress, Relay, watching
-from mast_opt.problems.backends.supervise import FEASIBILITY_TOLERANCE, Outcome, supervised
+from mast_opt.problems.backends.progress import Progress, watching
+from mast_opt.problems.backends.supervise import FEASIBILITY_TOLERANCE, Outcome, Run, Supervised
 from mast_opt.problems.mip import Mip, scale
 from mast_opt.problems.mip.integer_relaxation.bound_tightening import endless_gain
 from mast_opt.problems.mip.integer_relaxation.coefficients import Coefficients
@@ -40,21 +40,18 @@ SMALL = 2000
 """Up to so many rows the linear relaxation holds all of them; adding them one by one loses precision on one thread."""
 
 
-class CpSat:
+class CpSat(Supervised):
     """CP-SAT: exact on integer programs; other continuous columns are placed on a fine grid and then solved for."""
 
     name = "cpsat"
     package = "ortools>=9.15"
     grid = True
     """Continuous columns are placed on a grid."""
+    exact = True
 
     def version(self) -> str:
         """The version of OR-Tools. Raises BackendUnavailable without it."""
         return str(load("ortools", self).__version__)
-
-    def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
-        """The result of one solve, under ``supervised``; see ``Backend.solve``."""
-        return supervised(self._minimise, mip, params, exact=True)
 
     def _minimise(self, mip: Mip, params: SolveParams, progress: Progress) -> Outcome:
         """Minimise a program with CP-SAT, on a coarse grid first and on a finer one if that pays."""
@@ -90,18 +87,15 @@ class CpSat:
         return _Run(cp_model, mip, integers, params, progress).outcome()
 
 
-class _Run:
+class _Run(Run):
     """One solve: the model, the parameters, the callbacks, the answer."""
 
     def __init__(
         self, cp_model: Any, mip: Mip, integers: IntegerRelaxation, params: SolveParams, progress: Progress
     ) -> None:
+        super().__init__(mip, params, progress)
         self._cp_model = cp_model
-        self._mip = mip
         self._integers = integers
-        self._params = params
-        self._progress = progress
-        self._relay = Relay(params, progress)
         self._model = _model(cp_model, integers)
         if params.start is not None:
             hint = self._model.proto.solution_hint

@@ -8,11 +8,11 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mast_opt.core.errors import BackendError, BackendUnavailable, UnsupportedOption
-from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
+from mast_opt.core.solve_result import Limit, SolveParams, Status
 from mast_opt.problems.backends.base import checked_options, converted, load, one_sided, scaled_start, too_large
-from mast_opt.problems.backends.progress import Progress, Relay, watching
-from mast_opt.problems.backends.supervise import Outcome, supervised
-from mast_opt.problems.mip import Mip, scale
+from mast_opt.problems.backends.progress import Progress, watching
+from mast_opt.problems.backends.supervise import Outcome, Run, Supervised
+from mast_opt.problems.mip import Mip
 
 GOVERNED = {
     "TimeLimit": "time_limit_s",
@@ -24,7 +24,7 @@ GOVERNED = {
 NODE_LIMIT = "NodeLimit"
 
 
-class Gurobi:
+class Gurobi(Supervised):
     """Gurobi; its free package solves up to 2,000 rows and 2,000 columns."""
 
     name = "gurobi"
@@ -35,10 +35,6 @@ class Gurobi:
         gurobi = load("gurobipy", self)
         with self._environment(gurobi):
             return ".".join(map(str, gurobi.gurobi.version()))
-
-    def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
-        """The result of one solve, under ``supervised``; see ``Backend.solve``."""
-        return supervised(self._minimise, mip, params)
 
     def _environment(self, gurobi: Any) -> Any:
         """Licensed environment of Gurobi. Raises BackendUnavailable."""
@@ -63,18 +59,14 @@ class Gurobi:
                 raise BackendError(f"Gurobi failed: {error}") from error
 
 
-class _Run:
+class _Run(Run):
     """One solve: the parameters, the hand-over, the callback, the answer."""
 
     def __init__(self, gurobi: Any, model: Any, mip: Mip, params: SolveParams, progress: Progress) -> None:
+        super().__init__(mip, params, progress, gurobi.GRB.INFINITY)
         self._grb = gurobi.GRB
         self._error = gurobi.GurobiError
         self._model = model
-        self._mip = mip
-        self._params = params
-        self._progress = progress
-        self._relay = Relay(params, progress)
-        self._scaled = scale(mip)
         self._x: Any = None
 
     def outcome(self) -> Outcome:
@@ -134,10 +126,6 @@ class _Run:
             model.addMConstr(matrix[at], self._x, sense, limit)
         if self._params.start is not None and mip.integral.any():
             self._x.Start = scaled_start(self._mip, self._scaled, self._params.start)
-
-    def _known(self, value: float) -> float | None:
-        """Objective value in original units; None for Gurobi's infinity."""
-        return None if abs(value) >= self._grb.INFINITY else self._scaled.to_original_objective(value)
 
     def _on_event(self, model: Any, where: int) -> None:
         callback = self._grb.Callback

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import BackendError, BackendUnavailable, SizeLimitExceeded, UnsupportedOption
-from mast_opt.core.solve_result import AT_LOWER, AT_UPPER, BASIC, Basis, Limit, SolveParams, SolveResult, Status
+from mast_opt.core.solve_result import AT_LOWER, AT_UPPER, BASIC, Basis, Limit, SolveParams, Status
 from mast_opt.problems.backends.base import checked_options, load, scaled_start
-from mast_opt.problems.backends.progress import Progress, Relay
-from mast_opt.problems.backends.supervise import Outcome, supervised
-from mast_opt.problems.mip import Mip, Scaled, scale
+from mast_opt.problems.backends.progress import Progress
+from mast_opt.problems.backends.supervise import Outcome, Run, Supervised
+from mast_opt.problems.mip import Mip, Scaled
 
 GOVERNED = {
     "time_limit": "time_limit_s",
@@ -44,7 +44,7 @@ WRONG_VERSIONS = {
 """Versions that are refused; see decision 8."""
 
 
-class Highs:
+class Highs(Supervised):
     """HiGHS: LPs by simplex or interior point, MIPs by branch and cut."""
 
     name = "highs"
@@ -60,10 +60,6 @@ class Highs:
     def version(self) -> str:
         """The library's version. Raises BackendUnavailable without the library."""
         return _version(self._library())
-
-    def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
-        """The result of one solve, under ``supervised``; see ``Backend.solve``."""
-        return supervised(self._minimise, mip, params)
 
     def _library(self) -> Any:
         """Imported highspy. Raises BackendUnavailable for versions with wrong answers."""
@@ -105,16 +101,13 @@ class _SolveError(BackendError):
     """HiGHS contradicted itself."""
 
 
-class _Run:
+class _Run(Run):
     """One solve: the options, the hand-over, the callbacks, the answer."""
 
     def __init__(self, highspy: Any, mip: Mip, params: SolveParams, progress: Progress) -> None:
+        super().__init__(mip, params, progress)
         self._highspy = highspy
-        self._params = params
-        self._progress = progress
-        self._scaled = scale(mip)
         self._complaints: list[str] = []
-        self._relay = Relay(params, progress)
         self._solver = quiet(highspy)
         wanted = params.start if mip.integral.any() else None
         self._start = None if wanted is None else scaled_start(mip, self._scaled, wanted)

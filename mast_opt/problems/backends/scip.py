@@ -10,11 +10,11 @@ import numpy as np
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import BackendError, UnsupportedOption
-from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
+from mast_opt.core.solve_result import Limit, SolveParams, Status
 from mast_opt.problems.backends.base import checked_options, converted, load, scaled_start
-from mast_opt.problems.backends.progress import Progress, Relay, watching
-from mast_opt.problems.backends.supervise import Outcome, supervised
-from mast_opt.problems.mip import Mip, scale
+from mast_opt.problems.backends.progress import Progress, watching
+from mast_opt.problems.backends.supervise import Outcome, Run, Supervised
+from mast_opt.problems.mip import Mip
 from mast_opt.problems.mip.export import write_mps
 
 GOVERNED = {
@@ -38,7 +38,7 @@ LIMITS = {
 }
 
 
-class Scip:
+class Scip(Supervised):
     """SCIP: branch, cut and price on one thread."""
 
     name = "scip"
@@ -48,25 +48,19 @@ class Scip:
         """The version of SCIP. Raises BackendUnavailable without the library."""
         return str(load("pyscipopt", self).Model().version())
 
-    def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
-        """The result of one solve, under ``supervised``; see ``Backend.solve``."""
-        return supervised(self._minimise, mip, params)
-
     def _minimise(self, mip: Mip, params: SolveParams, progress: Progress) -> Outcome:
         if params.threads not in (None, 1):
             raise UnsupportedOption(f"scip solves on one thread; threads = {params.threads} cannot be honoured")
         return _Run(load("pyscipopt", self), mip, params, progress).outcome()
 
 
-class _Run:
+class _Run(Run):
     """One solve: the hand-over, the parameters, the events, the answer."""
 
     def __init__(self, pyscipopt: Any, mip: Mip, params: SolveParams, progress: Progress) -> None:
-        self._params = params
-        self._progress = progress
-        self._relay = Relay(params, progress)
-        self._scaled = scale(mip)
+        super().__init__(mip, params, progress)
         self._model = pyscipopt.Model()
+        self._infinity = self._model.infinity()
         self._model.hideOutput()
         self._configure()
         with tempfile.TemporaryDirectory(prefix="mast-opt-") as folder:
@@ -128,9 +122,6 @@ class _Run:
             self._model.interruptSolve()
         except Exception:  # between two stages SCIP refuses; the watcher tries again
             return
-
-    def _known(self, value: float) -> float | None:
-        return None if abs(value) >= self._model.infinity() else self._scaled.to_original_objective(value)
 
     def _report(self) -> None:
         incumbent = self._known(self._model.getPrimalbound()) if self._model.getNSols() else None

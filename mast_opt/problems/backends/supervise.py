@@ -9,6 +9,7 @@ gap by arithmetic that can see what decides.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -18,7 +19,7 @@ from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import BackendError, UsageError
 from mast_opt.core.solve_result import Basis, Limit, SolveParams, SolveResult, Status, within_gap
 from mast_opt.problems.backends.base import interruptibly
-from mast_opt.problems.backends.progress import Progress
+from mast_opt.problems.backends.progress import Progress, Relay
 from mast_opt.problems.mip import Mip, scale
 
 FEASIBILITY_TOLERANCE = 1e-6
@@ -49,6 +50,33 @@ class Outcome:
     row_price: FloatArray | None = None
     """[rows] of the handed program; see ``SolveResult``."""
     basis: Basis | None = None
+
+
+class Run:
+    """One solve by a solver's library: the program as it is handed over, the clock and the callbacks."""
+
+    def __init__(self, mip: Mip, params: SolveParams, progress: Progress, infinity: float = math.inf) -> None:
+        self._mip, self._params, self._progress, self._infinity = mip, params, progress, infinity
+        self._relay, self._scaled = Relay(params, progress), scale(mip)
+
+    def _known(self, value: float) -> float | None:
+        """Objective value in original units; None for the library's infinity."""
+        return None if abs(value) >= self._infinity else self._scaled.to_original_objective(value)
+
+
+class Supervised(ABC):
+    """A backend under ``supervised``."""
+
+    exact = False
+    """True if the solver counts in integers, and has no tolerances that hide coefficients."""
+
+    def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
+        """The result of one solve; see ``Backend.solve``."""
+        return supervised(self._minimise, mip, params, exact=self.exact)
+
+    @abstractmethod
+    def _minimise(self, mip: Mip, params: SolveParams, progress: Progress) -> Outcome:
+        """Minimise a program."""
 
 
 def supervised(

@@ -9,11 +9,11 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mast_opt.core.errors import BackendError, BackendUnavailable, UnsupportedOption
-from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
+from mast_opt.core.solve_result import Limit, SolveParams, Status
 from mast_opt.problems.backends.base import checked_options, converted, load, scaled_start, too_large
-from mast_opt.problems.backends.progress import Progress, Relay
-from mast_opt.problems.backends.supervise import Outcome, supervised
-from mast_opt.problems.mip import Mip, scale
+from mast_opt.problems.backends.progress import Progress
+from mast_opt.problems.backends.supervise import Outcome, Run, Supervised
+from mast_opt.problems.mip import Mip
 
 GOVERNED = {
     **dict.fromkeys(("timelimit", "maxtime"), "time_limit_s"),
@@ -24,7 +24,7 @@ GOVERNED = {
 NODE_LIMIT = "maxnode"
 
 
-class Xpress:
+class Xpress(Supervised):
     """FICO Xpress; its community licence takes 5,000 rows and columns together."""
 
     name = "xpress"
@@ -34,10 +34,6 @@ class Xpress:
         """The library's version. Raises BackendUnavailable without the library."""
         xpress = self._library()
         return str(xpress.__version__)
-
-    def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
-        """The result of one solve, under ``supervised``; see ``Backend.solve``."""
-        return supervised(self._minimise, mip, params)
 
     def _library(self) -> Any:
         """Imported Xpress with its licence. Raises BackendUnavailable."""
@@ -61,16 +57,12 @@ class Xpress:
             raise BackendError(f"Xpress failed: {error}") from error
 
 
-class _Run:
+class _Run(Run):
     """One solve: the hand-over, the controls, the callbacks, the answer."""
 
     def __init__(self, xpress: Any, mip: Mip, params: SolveParams, progress: Progress) -> None:
+        super().__init__(mip, params, progress, xpress.infinity)
         self._xpress = xpress
-        self._mip = mip
-        self._params = params
-        self._progress = progress
-        self._relay = Relay(params, progress)
-        self._scaled = scale(mip)
         self._problem = xpress.problem()
         self._problem.setOutputEnabled(False)
         self._configure()
@@ -160,10 +152,6 @@ class _Run:
             self._problem.chgObj([-1], [-mip.offset])
         if self._params.start is not None and mip.integral.any():
             self._problem.addMipSol(scaled_start(self._mip, self._scaled, self._params.start))
-
-    def _known(self, value: float) -> float | None:
-        """Objective value in original units; None for Xpress' infinity."""
-        return None if abs(value) >= self._xpress.infinity else self._scaled.to_original_objective(value)
 
     def _bound(self, attributes: Any) -> float | None:
         """Xpress's bound; it is 0, not unknown, before the first relaxation is begun."""

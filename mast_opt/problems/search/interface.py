@@ -40,16 +40,12 @@ class StoppingCriteria:
     cancel: threading.Event = field(default_factory=threading.Event)
 
 
-def _always(problem: object, params: Params | None) -> Mapping[str, str]:
-    return {}
-
-
 @dataclass(frozen=True)
 class Pricing:
     """Terms of the objective that a heuristic takes into account."""
 
     terms: frozenset[str]
-    unless: Callable[[Any, Any], Mapping[str, str]] = _always
+    unless: Callable[[Any, Any], Mapping[str, str]] = lambda problem, params: {}
     """(problem, parameters of the solver or None) → those of the terms that it does not take into account on this
     problem, and why."""
 
@@ -243,10 +239,6 @@ class Heuristic(Protocol):
         """
 
 
-def _no_rehearsals(problem: object) -> tuple[()]:
-    return ()
-
-
 @dataclass(frozen=True)
 class HeuristicSolver:
     """A heuristic with what ``solve`` has to know of it."""
@@ -260,7 +252,7 @@ class HeuristicSolver:
     """The limits on a whole plan that it keeps; ``solve`` refuses it where the instance has another."""
     constructive: bool = False
     """True if it builds one plan and ends. It takes neither a start nor a number of iterations then."""
-    rehearsals: Callable[[Any], tuple[Rehearsal, ...]] = _no_rehearsals
+    rehearsals: Callable[[Any], tuple[Rehearsal, ...]] = lambda problem: ()
     """Problem → what compiles every kernel that it can call on this problem, the longest first; for None, on any
     problem."""
     package: str | None = None

@@ -10,7 +10,6 @@ A period after the first is stated as if nothing were stored and nothing ran bef
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,13 +28,8 @@ _OF_MOVES = ("copied_tb", "copy", "new_replicas", "moves", "moved_work", "moved_
 
 def fresh(problem: DataPlacement) -> DataPlacement:
     """The instance as if nothing were stored and nothing ran before it."""
-    none = np.zeros(0, np.int64)
-    stored = np.zeros_like(problem.datasets.stored)
-    return replace(
-        problem,
-        datasets=replace(problem.datasets, stored=stored),
-        current_runs=CurrentRuns(none, none, none, none),
-    )
+    none, stored = np.zeros(0, np.int64), np.zeros_like(problem.datasets.stored)
+    return problem.with_columns({"datasets.stored": stored, "current_runs": CurrentRuns(none, none, none, none)})
 
 
 def refusal(instances: Iterable[DataPlacement], changes: Iterable[str]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mast_opt.problems.data_placement.entities import CpuQuotas, CurrentRuns
 from mast_opt.problems.data_placement.problem import TERMS, DataPlacement, Ints
 from mast_opt.problems.kind.header import Objective
 
@@ -21,25 +22,17 @@ def plain(*, work_tier: Ints, columns: Mapping[str, Any]) -> DataPlacement:
     options and reads must be among them."""
     tiers, tier = np.unique(work_tier, return_inverse=True)
     at_regions, at_datasets, at_work = (len(columns[f"{axis}.labels"]) for axis in ("regions", "datasets", "workloads"))
-    nothing = np.zeros(0, np.int64)
+    nothing, no_data = np.zeros(0, np.int64), np.zeros((at_datasets, at_regions), np.bool_)
     absent: dict[str, Any] = {
         "apps": ("",),
         "regions.ingress_limited": np.zeros(at_regions, np.bool_),
         "regions.gpu_price_micro": np.zeros((at_regions, len(columns["gpu_types"])), np.int64),
         "datasets.copies_max": np.full(at_datasets, at_regions),
-        "datasets.pinned": np.zeros((at_datasets, at_regions), np.bool_),
-        "datasets.forbidden": np.zeros((at_datasets, at_regions), np.bool_),
-        "datasets.residency": np.zeros((at_datasets, at_regions), np.bool_),
+        **dict.fromkeys(("datasets.pinned", "datasets.forbidden", "datasets.residency"), no_data),
         "workloads.app": np.zeros(at_work, np.int64),
-        "workloads.pinned": np.zeros((at_work, at_regions), np.bool_),
-        "workloads.forbidden": np.zeros((at_work, at_regions), np.bool_),
-        "current_runs.workload": nothing,
-        "current_runs.region": nothing,
-        "current_runs.gpu_type": nothing,
-        "current_runs.share": nothing,
-        "cpu_quotas.region": nothing,
-        "cpu_quotas.app": nothing,
-        "cpu_quotas.cpu_mcores": nothing,
+        **dict.fromkeys(("workloads.pinned", "workloads.forbidden"), np.zeros((at_work, at_regions), np.bool_)),
+        "current_runs": CurrentRuns(nothing, nothing, nothing, nothing),
+        "cpu_quotas": CpuQuotas(nothing, nothing, nothing),
         "links": None,
         "objective": Objective(weights=WEIGHTS),
         "remote_reads": True,

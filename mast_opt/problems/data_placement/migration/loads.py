@@ -123,13 +123,6 @@ class Loads:
         return found
 
     @cached_property
-    def _gpus(self) -> dict[tuple[int, int], int]:
-        """Milli-GPUs of each workload and GPU type that it accepts."""
-        p = self.moving.problem
-        options = zip(p.options.workload.tolist(), p.options.gpu_type.tolist(), p.options.mgpu.tolist(), strict=True)
-        return {(w, k): mgpu for w, k, mgpu in options}
-
-    @cached_property
     def _quota(self) -> dict[tuple[int, int], int]:
         """Position of each quota, by region and application."""
         p = self.moving.problem
@@ -149,7 +142,7 @@ class Loads:
 
     def mgpu(self, w: int, k: int) -> int:
         """GPUs that the workload needs on a type; 0 on one that it does not accept."""
-        return self._gpus.get((w, k), 0)
+        return int(self.moving.problem.option_mgpu[w, k])
 
     def _load(self, part: Part) -> Load:
         """Load of one part of a workload, on both sides."""

@@ -64,10 +64,6 @@ def _data_moves(p: DataPlacement, found: Steps) -> list[Move]:
 
 
 def _work_moves(p: DataPlacement, found: Steps) -> list[Move]:
-    gpus = {
-        (w, k): mgpu
-        for w, k, mgpu in zip(p.options.workload.tolist(), p.options.gpu_type.tolist(), p.options.mgpu.tolist())
-    }
     moves = []
     for run in found.runs:
         cell = run.target or run.source
@@ -79,7 +75,7 @@ def _work_moves(p: DataPlacement, found: Steps) -> list[Move]:
                 what=p.workloads.labels[run.workload],
                 source=_name(p, run.source and run.source[0]),
                 target=_name(p, run.target and run.target[0]),
-                amount=gpus.get((run.workload, cell[1]), 0) * run.share / SHARE / MILLI,
+                amount=int(p.option_mgpu[run.workload, cell[1]]) * run.share / SHARE / MILLI,
                 day=run.day,
                 unit="GPUs",
                 share=run.share / SHARE,

@@ -94,7 +94,9 @@ def random_operation(rng: np.random.Generator, fleet: Fleet, number: int) -> str
     elif what == "risk":
         fleet.set_at_risk({str(name): float(rng.integers(0, 20)) for name in rng.choice(running, 2)})
     elif what == "server":
-        what = str(rng.choice(["fail", "cordon", *["uncordon"] * 6, "drain", "add", "remove", *["capacity"] * 4]))
+        what = str(
+            rng.choice(["fail", "cordon", *["uncordon"] * 6, "drain", "add", "remove", "replace", *["capacity"] * 4])
+        )
         at = str(rng.choice(servers))
         if what == "add":
             if len(servers) < 16:
@@ -103,6 +105,9 @@ def random_operation(rng: np.random.Generator, fleet: Fleet, number: int) -> str
             if len(servers) > 8:
                 fleet.fail(at)
                 fleet.remove_server(at)
+        elif what == "replace":
+            fleet.fail(at)
+            fleet.replace_server(new_server(rng, at))
         elif what == "capacity":
             what = change_capacity(rng, fleet, at)
         else:

@@ -98,6 +98,20 @@ def test_a_server_that_shrinks_under_work_takes_none_until_it_has_room() -> None
     loop.check(State((server("a", "east"),)))
 
 
+def test_the_only_server_comes_back_as_another_one_and_moves() -> None:
+    state = State((server("a", "east"),))
+    changes = (
+        ev.ServerDown("a"),
+        ev.ServerUp("a", "west", "east-1", "r", "H100", 4, 64_000, 512_000),
+        ev.MoveAsked("a", "west-2"),
+        ev.ServerMoved("a", "west", "west-2"),
+    )
+    for seq, event in enumerate((*state.opening(), *changes), start=1):
+        state.apply(seq, 0, event)
+    assert state.inventory.supply_mgpu == {"east": 0, "west": 4000}
+    assert {one.cluster for one in state.inventory.in_service()} == {"west-2"}
+
+
 def test_what_cannot_be_is_corrupt() -> None:
     state = State((server("a", "east"),))
     for seq, event in enumerate((*state.opening(), ev.Submitted("x", SPEC)), start=1):

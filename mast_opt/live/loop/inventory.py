@@ -57,10 +57,11 @@ class Inventory:
             raise ev.Unfit(f"server {event.server} is in service already")
         server = event.as_server()
         known = self.server_of.get(event.server)
-        if known is not None and known != server:
-            self._fleet.remove_server(event.server)
         if known != server:
-            self._fleet.add_servers((server,))
+            if known is None:
+                self._fleet.add_servers((server,))
+            else:
+                self._fleet.replace_server(server)
             self._know(server)
         elif event.server in self._was_down:
             self._fleet.uncordon(event.server)
@@ -131,9 +132,8 @@ class Inventory:
         server = self.server_of[event.server]
         if self.moving.pop(event.server, None) != event.cluster or server.region != event.region:
             raise ev.Unfit(f"server {event.server} was not to move to cluster {event.cluster} of {event.region}")
-        self._fleet.remove_server(event.server)
         moved = replace(server, cluster=event.cluster)
-        self._fleet.add_servers((moved,))
+        self._fleet.replace_server(moved)
         self._was_down.discard(event.server)
         self._know(moved)
         if event.server in self.closed:

@@ -297,7 +297,7 @@ def _stays_near(live: Fleet, move: JobMove) -> bool:
     return len(kept) == 1 and spread[1] <= spread[0] and len({s.cluster for s in then}) == 1
 
 
-@pytest.mark.parametrize("seed", [1, 7, 4, 8])
+@pytest.mark.parametrize("seed", [2, 7, 4, 8])
 def test_plans_for_random_fleets_hold_every_limit(seed: int) -> None:
     rng = np.random.default_rng(seed)
     live = small_fleet(rng)

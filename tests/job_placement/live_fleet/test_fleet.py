@@ -263,6 +263,9 @@ def test_hopeless_jobs_get_a_stated_reason(job: Job, words: str) -> None:
         (lambda fleet: fleet.release("nobody"), "nobody runs here"),
         (lambda fleet: fleet.fail("nowhere"), "nowhere"),
         (lambda fleet: fleet.remove_server("s1"), "still runs runs"),
+        (lambda fleet: fleet.replace_server(server("s1")), "still runs runs"),
+        (lambda fleet: fleet.replace_server(server("s2", region="elsewhere")), "belongs to one region"),
+        (lambda fleet: fleet.replace_server(server("s9")), "no server called s9"),
         (lambda fleet: fleet.add_servers([server("s1")]), "called s1 already"),
         (lambda fleet: fleet.add_servers([server("s9", region="elsewhere")]), "belongs to one region"),
         (lambda fleet: Job("x", 0, mgpu=1500), "whole GPUs, or less than one"),
@@ -292,6 +295,15 @@ def test_bad_input_is_refused_and_nothing_changes(wrong: Callable[[Fleet], objec
     with pytest.raises(UsageError, match=words):
         wrong(fleet)
     fleet.commit(bid)
+    assert_exact(fleet._books)
+
+
+def test_the_only_server_can_become_another_one() -> None:
+    fleet = Fleet([server("s1")])
+    fleet.replace_server(replace(server("s1"), region="elsewhere", gpus=1))
+    assert fleet.gpus() == (0, 1000)
+    assert isinstance(fleet.place(Job("x", 0, mgpu=2000)), Refused)
+    assert bid_for(fleet, Job("x", 0)).region == "elsewhere"
     assert_exact(fleet._books)
 
 

@@ -367,11 +367,7 @@ class Fleet:
 
     def add_servers(self, servers: Iterable[Server]) -> None:
         """Raises UsageError, with nothing changed, for a name that is taken or a cluster in two regions."""
-        with self._lock:
-            self._outside_round("servers are added")
-            self._books.change_servers(servers_in(servers), ())
-            self._failures = NegativeCache(self._freed)
-            self._versions.all_changed()
+        self._change_servers(servers_in(servers), ())
 
     @checked(server=a_text)
     def set_capacity(
@@ -405,12 +401,20 @@ class Fleet:
     @checked(server=a_text)
     def remove_server(self, server: str) -> None:
         """Raises UsageError, with nothing changed, if something still runs there."""
+        self._change_servers((), (server,))
+
+    def replace_server(self, server: Server) -> None:
+        """A server is another one from now on, even the only one of the fleet. Raises UsageError, with nothing changed,
+        if something still runs there, or for a cluster in two regions."""
+        self._change_servers(servers_in((server,)), (server.name,))
+
+    def _change_servers(self, added: Iterable[Server], removed: Collection[str]) -> None:
         with self._lock:
-            self._outside_round("a server is removed")
-            there = self._jobs_on(server)
-            if there:
-                raise UsageError(f"{server} still runs {', '.join(there[:5])}; drain it and wait, or let it fail")
-            self._books.change_servers((), (server,))
+            self._outside_round("servers come or go")
+            for server in removed:
+                if there := self._jobs_on(server):
+                    raise UsageError(f"{server} still runs {', '.join(there[:5])}; drain it and wait, or let it fail")
+            self._books.change_servers(added, removed)
             self._failures = NegativeCache(self._freed)
             self._versions.all_changed()
 

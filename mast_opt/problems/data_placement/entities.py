@@ -159,7 +159,7 @@ class Reads(Relation):
 
     workload: Ints = stated(label("workload", "workload"), positions("workload", "reads", "workloads", ascending=True))
     """[N] position in ``workloads``, ascending."""
-    dataset: Ints = stated(label("dataset", "dataset"), positions("dataset", "reads", "datasets"))
+    dataset: Ints = stated(label("dataset", "dataset"))
     """[N] position in ``datasets``."""
     mb_per_day: Ints = stated(need("tb_per_day", MB_PER_TB, help="TB read a day"), total=False)
     """[N] volume that the workload reads of the dataset."""
@@ -172,14 +172,11 @@ class CurrentRuns(Relation):
     AXIS = "current_runs"
     KEY = ("workload", "region", "gpu_type")
 
-    workload: Ints = stated(label("workload", "workload"), positions("workload", "current_runs", "workloads"))
+    workload: Ints = stated(label("workload", "workload"))
     """[C] position in ``workloads``."""
-    region: Ints = stated(label("region", "region"), positions("region", "current_runs", "regions"))
+    region: Ints = stated(label("region", "region"))
     """[C] position in ``regions``."""
-    gpu_type: Ints = stated(
-        label("gpu_type", "gpu_type", required=False, help="empty = not known, or no GPU"),
-        positions("gpu_type", "current_runs", "gpu_types", beyond=1),
-    )
+    gpu_type: Ints = stated(label("gpu_type", "gpu_type", required=False, help="empty = not known, or no GPU"))
     """[C] position in ``gpu_types``, or K where it is none or not stated."""
     share: Ints = stated(
         need("share", SHARE, maximum=SHARE, default=SHARE, required=False, help="share that runs there, 0–1"),
@@ -195,9 +192,9 @@ class CpuQuotas(Relation):
     AXIS = "cpu_quotas"
     KEY = ("region", "app")
 
-    region: Ints = stated(label("region", "region"), positions("region", "cpu_quotas", "regions"))
+    region: Ints = stated(label("region", "region"))
     """[Q] position in ``regions``."""
-    app: Ints = stated(label("app", "app"), positions("app", "cpu_quotas", "apps"))
+    app: Ints = stated(label("app", "app"))
     """[Q] position in ``apps``."""
     cpu_mcores: Ints = stated(supply("cpu_cores", MILLI, help="cores that the application may use there"))
     """[Q] limit, in thousandths of a core."""
@@ -211,20 +208,11 @@ class Candidates(Entities):
 
     resource: Ints = stated(choice("resource", *RESOURCES, help="gpus, storage or link"), total=False)
     """[C] position in ``RESOURCES``."""
-    region: Ints = stated(
-        label("region", "region", help="where; of a link, the region that data leaves"),
-        positions("region", "candidates", "regions"),
-    )
+    region: Ints = stated(label("region", "region", help="where; of a link, the region that data leaves"))
     """[C] where it is bought; of a link, the region that data leaves."""
-    gpu_type: Ints = stated(
-        label("gpu_type", "gpu_type", required=False, help="of gpus"),
-        positions("gpu_type", "candidates", "gpu_types", beyond=1),
-    )
+    gpu_type: Ints = stated(label("gpu_type", "gpu_type", required=False, help="of gpus"))
     """[C] position in ``gpu_types``; K for anything but GPUs."""
-    target: Ints = stated(
-        label("dst", "region", required=False, help="of a link, the region that data reaches"),
-        positions("target", "candidates", "regions", beyond=1),
-    )
+    target: Ints = stated(label("dst", "region", required=False, help="of a link, the region that data reaches"))
     """[C] of a link, the region that data reaches; R for anything else."""
     step: Ints = stated(supply("step", MICRO, help="GPUs, TB or TB a day that one step brings"), total=False)
     """[C] what one step brings: milli-GPUs, MB, or MB a day."""
@@ -252,9 +240,9 @@ class Links(Relation):
     AXIS = "links"
     KEY = ("source", "target")
 
-    source: Ints = stated(label("src", "region"), positions("source", "links", "regions"))
+    source: Ints = stated(label("src", "region"))
     """[L] region that data leaves."""
-    target: Ints = stated(label("dst", "region"), positions("target", "links", "regions"))
+    target: Ints = stated(label("dst", "region"))
     """[L] region that it reaches, another one than the source."""
     capacity_mb_per_day: Ints = stated(supply("tb_per_day", MB_PER_TB, help="capacity, TB a day"))
     """[L] most that reads and copies may carry in a day."""

@@ -137,6 +137,12 @@ class Entities(Group):
 
     labels: tuple[str, ...]
 
+    @classmethod
+    def table(cls, axis: str, **about: Any) -> schema.Table:  # noqa: ANN401 - fields of a table
+        """The table that states the group, with labels of this axis as its key. Rows are required if the table is."""
+        stated: dict[str, Any] = {"name": cls.AXIS, "rows_required": about.get("required", True), **about}
+        return schema.Table(columns=(schema.label(axis, axis), *cls.columns()), key=(axis,), group=cls.AXIS, **stated)
+
     def __len__(self) -> int:
         return len(self.labels)
 
@@ -157,6 +163,12 @@ class Relation(Group):
 
     KEY: ClassVar[tuple[str, ...]] = ()
     """Columns that no two rows have in common; empty where rows may be equal."""
+
+    @classmethod
+    def table(cls, name: str, **about: Any) -> schema.Table:  # noqa: ANN401 - fields of a table
+        """The table of this name that states the relation, with the same key."""
+        key = tuple(one.column.name for one in cls.STATED if one.array.name in cls.KEY)
+        return schema.Table(name, cls.columns(), key, group=cls.AXIS, **about)
 
     def __len__(self) -> int:
         return len(getattr(self, self.COLUMNS[0].name))
@@ -252,6 +264,15 @@ class GroupedProblem(Summarised, Frozen, Problem[PlanT]):
             known = (*self.LABELS, *(name for name, group in _groups(self).items() if isinstance(group, Entities)))
             raise UsageError(f"there is no axis {axis!r}; expected one of: {', '.join(known)}")
         return labels
+
+    def table_axes(self, tables: schema.Schema) -> dict[str, tuple[str, ...]]:
+        """Axis of a schema → the labels that its tables can mention: each once, and none that is empty."""
+        found = {}
+        for axis in tables.axes:
+            name = axis.table or f"{axis.name}s"
+            labels = () if getattr(self, name) is None else self.labels_of(name)
+            found[axis.name] = labels if _is_plain(labels) else tuple(dict.fromkeys(filter(None, labels)))
+        return found
 
     def relabelled(self, labels: Mapping[str, tuple[str, ...]]) -> Self:
         """The problem with other labels on some axes (axis → labels)."""
@@ -406,3 +427,7 @@ def _equal(one: object, other: object) -> bool:
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return np.array_equal(one, other)
     return one == other
+
+
+def _is_plain(labels: tuple[str, ...]) -> bool:
+    return isinstance(labels, Labels) and labels.unique and not labels.has_empty

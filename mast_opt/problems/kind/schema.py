@@ -184,6 +184,8 @@ class Table:
     order_within: tuple[str, ...] = ()
     """Only rows with the same values in these columns are in an order that has a meaning."""
     help: str = ""
+    group: str = ""
+    """Field of the problem that the table states, column by column; empty where it states parts of several."""
 
     def column(self, name: str) -> Column:
         """The column of that name. Raises StopIteration if there is none."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core import arrays
-from mast_opt.problems.kind.schema import Column, ColumnType, Tables
+from mast_opt.problems.kind.schema import Column, ColumnType, Schema, Tables
 
 _STATED, _ARRAY = "stated", "array"
 
@@ -44,12 +44,12 @@ def stated(column: Column, array: arrays.Column | None = None, *, total: bool = 
 
     Args:
         column: of the table of the group.
-        array: what the field has to be; whole numbers in base units, or flags, within the limits of the column unless
-            given.
+        array: what the field has to be; unless given, whole numbers in base units within the limits of the column,
+            flags, or positions of labels, the length of the axis where a cell may be empty.
         total: see ``amounts``.
         dat: see ``Stated``.
     """
-    if column.required or array is not None or column.type is ColumnType.REAL:
+    if column.required or array is not None or column.type in (ColumnType.REAL, ColumnType.LABEL):
         return field(metadata={_STATED: (column, array, total, dat)})
     return field(default=None, kw_only=True, metadata={_STATED: (column, array, total, dat)})
 
@@ -77,6 +77,8 @@ def _of_field(name: str, axis: str, column: Column, array: arrays.Column | None,
         array = arrays.flags(name, axis)
     elif array is None and column.type is ColumnType.REAL:
         array = arrays.reals(name, axis, most=column.maximum)
+    elif array is None and column.type is ColumnType.LABEL:
+        array = arrays.positions(name, axis, f"{column.axis}s", beyond=int(not column.required))
     elif array is None:
         most = len(column.choices) - 1 if column.choices else column.maximum
         least = None if column.minimum < 0 else int(column.minimum)
@@ -116,3 +118,26 @@ def cells_of(
             present[name] = array != one.column.default
         values[name] = array
     return values, present
+
+
+def stated_tables(
+    problem: Any,  # noqa: ANN401 - a problem of groups
+    tables: Schema,
+    axes: Mapping[str, Sequence[str]],
+) -> tuple[dict[str, dict[str, NDArray[Any]]], dict[str, dict[str, NDArray[np.bool_]]]]:
+    """Values and presence of the tables that each state a group of the problem; no rows where it has no such group."""
+    values: dict[str, dict[str, NDArray[Any]]] = {}
+    present: dict[str, dict[str, NDArray[np.bool_]]] = {}
+    for table in tables.tables:
+        if table.group:
+            group, cells = getattr(problem, table.group), dict[str, NDArray[Any]]()
+            if group is not None:
+                cells, present[table.name] = cells_of(group, axes)
+            keys = np.arange(0 if group is None else len(group))
+            values[table.name] = {column.name: cells.get(column.name, keys) for column in table.columns}
+    return values, present
+
+
+def left_out(tables: Schema, values: Mapping[str, Mapping[str, NDArray[Any]]]) -> frozenset[str]:
+    """The optional tables without rows."""
+    return frozenset(one.name for one in tables.tables if not one.required and not len(values[one.name][one.key[0]]))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mast_opt.core.arrays import Arrays, flags, positions
+from mast_opt.core.arrays import Arrays, flags
 from mast_opt.problems.kind.problem_data import Bools, Entities, Floats, Ints, Relation
 from mast_opt.problems.kind.schema import boolean, label, real
 from mast_opt.problems.kind.stated_columns import stated
@@ -55,10 +55,7 @@ class Jobs(Entities):
 
     weight: Floats = stated(real("weight", above=True, maximum=LARGEST, default=1, required=False, help="importance"))
     """[J] > 0"""
-    group: Ints = stated(
-        label("group", "group", required=False, help="empty = in no group"),
-        positions("group", "jobs", "groups", beyond=1),
-    )
+    group: Ints = stated(label("group", "group", required=False, help="empty = in no group"))
     """[J] G for a job in no group."""
     required: Bools = stated(
         boolean("required", default=False, required=False, help="must its shares add up to 1?"),
@@ -121,11 +118,9 @@ class Members(Relation):
     AXIS = "members"
     KEY = ("configuration", "job")
 
-    configuration: Ints = stated(
-        label("configuration", "configuration"), positions("configuration", "members", "configurations")
-    )
+    configuration: Ints = stated(label("configuration", "configuration"))
     """Configuration of each member, [M]."""
-    job: Ints = stated(label("job", "job"), positions("job", "members", "jobs"))
+    job: Ints = stated(label("job", "job"))
     """[M] runs in that configuration …"""
     rate: Floats = stated(real("rate", maximum=LARGEST, help="steps a second, or another unit of progress"))
     """[M] … at this rate."""
@@ -138,11 +133,9 @@ class Uses(Relation):
     AXIS = "uses"
     KEY = ("configuration", "resource")
 
-    configuration: Ints = stated(
-        label("configuration", "configuration"), positions("configuration", "uses", "configurations")
-    )
+    configuration: Ints = stated(label("configuration", "configuration"))
     """Configuration of each use, [U]."""
-    resource: Ints = stated(label("resource", "resource"), positions("resource", "uses", "resources"))
+    resource: Ints = stated(label("resource", "resource"))
     """Resource of each use, [U]."""
     amount: Floats = stated(real("amount", maximum=LARGEST, help="held while the configuration runs"))
     """[U] of the resource, while the configuration runs."""

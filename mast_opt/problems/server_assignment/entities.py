@@ -55,15 +55,9 @@ class Servers(Entities):
 
     rack: Ints = array(positions, "racks")
     """[S] rack of each server."""
-    type: Ints = stated(
-        label("type", "type", help="hardware; servers of a type are worth the same to a reservation"),
-        positions("type", "servers", "types"),
-    )
+    type: Ints = stated(label("type", "type", help="hardware; servers of a type are worth the same to a reservation"))
     """[S] position in ``types``."""
-    owner: Ints = stated(
-        label("reservation", "reservation", required=False, help="who has it today; empty = nobody"),
-        positions("owner", "servers", "reservations", beyond=1),
-    )
+    owner: Ints = stated(label("reservation", "reservation", required=False, help="who has it today; empty = nobody"))
     """[S] the reservation that has the server today; Q for a server that nobody has."""
     in_use: Bools = stated(boolean("in_use", help="does work run on it?"))
     """[S] does work run on the server? It matters only where somebody has it."""
@@ -122,11 +116,9 @@ class Affinities(Relation):
     AXIS = "affinities"
     KEY = ("reservation", "datacenter")
 
-    reservation: Ints = stated(
-        label("reservation", "reservation"), positions("reservation", "affinities", "reservations")
-    )
+    reservation: Ints = stated(label("reservation", "reservation"))
     """[A] this reservation …"""
-    datacenter: Ints = stated(label("datacenter", "datacenter"), positions("datacenter", "affinities", "datacenters"))
+    datacenter: Ints = stated(label("datacenter", "datacenter"))
     """[A] … should hold in this datacenter …"""
     share_milli: Ints = stated(
         need("share", SHARE, maximum=SHARE, help="share of the reservation that should be there, 0–1")

@@ -43,14 +43,10 @@ class Machines(Entities):
     """[M, K] what a machine has."""
     safety: Ints = array(amounts, "resources", least=None, total=False)
     """[M, K] use up to here costs nothing."""
-    location: Ints = stated(
-        label("location", "location", help="a service spreads over several locations"),
-        positions("location", "machines", "locations"),
-    )
+    location: Ints = stated(label("location", "location", help="a service spreads over several locations"))
     """[M] position in ``locations``."""
     neighbourhood: Ints = stated(
-        label("neighbourhood", "neighbourhood", help="a service finds the ones it depends on in its own"),
-        positions("neighbourhood", "machines", "neighbourhoods"),
+        label("neighbourhood", "neighbourhood", help="a service finds the ones it depends on in its own")
     )
     """[M] position in ``neighbourhoods``."""
     move_group: Ints = stated(
@@ -94,11 +90,9 @@ class Dependencies(Relation):
     AXIS = "dependencies"
     KEY = ("service", "needs")
 
-    service: Ints = stated(label("service", "service"), positions("service", "dependencies", "services"))
+    service: Ints = stated(label("service", "service"))
     """[·] each process of this service …"""
-    needs: Ints = stated(
-        label("needs", "service", help="the service that must be near"), positions("needs", "dependencies", "services")
-    )
+    needs: Ints = stated(label("needs", "service", help="the service that must be near"))
     """[·] … has a process of this service in its neighbourhood."""
 
 
@@ -110,11 +104,9 @@ class Processes(Entities):
 
     need: Ints = array(amounts, "resources")
     """[P, K] what a process needs."""
-    service: Ints = stated(label("service", "service"), positions("service", "processes", "services"))
+    service: Ints = stated(label("service", "service"))
     """[P] service of each process."""
-    initial: Ints = stated(
-        label("machine", "machine", help="where it runs today"), positions("initial", "processes", "machines")
-    )
+    initial: Ints = stated(label("machine", "machine", help="where it runs today"))
     """[P] the machine that runs it today."""
     move_cost: Ints = stated(integer("move_cost", default=1, required=False, help="cost of moving it"), total=False)
     """[P] cost of moving this process anywhere."""
@@ -127,12 +119,9 @@ class Balances(Relation):
     AXIS = "balances"
     KEY = ("first", "second", "target")
 
-    first: Ints = stated(
-        label("first", "resource", help="the resource whose free amount asks for the second"),
-        positions("first", "balances", "resources"),
-    )
+    first: Ints = stated(label("first", "resource", help="the resource whose free amount asks for the second"))
     """[B] resource whose free amount asks for …"""
-    second: Ints = stated(label("second", "resource"), positions("second", "balances", "resources"))
+    second: Ints = stated(label("second", "resource"))
     """[B] … free amounts of this resource,"""
     target: Ints = stated(
         integer("target", minimum=1, help="free units of the second wanted for each free unit of the first"),

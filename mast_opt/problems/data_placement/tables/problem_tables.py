@@ -24,7 +24,7 @@ from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement
 from mast_opt.problems.data_placement.tables.schema import FORBIDDEN, PINNED, SCHEMA
 from mast_opt.problems.kind.header import Header
 from mast_opt.problems.kind.schema import Tables
-from mast_opt.problems.kind.stated_columns import arrays_of, cells_of
+from mast_opt.problems.kind.stated_columns import arrays_of, left_out, stated_tables
 
 MICRO_OF_A_MILLI = 1000
 COPIES = ("dataset", "src", "dst", "share")
@@ -126,16 +126,6 @@ def _candidates(tables: Tables) -> Candidates | None:
     return Candidates(labels=tables.axes["candidate"], **found)
 
 
-def _candidate_rows(problem: DataPlacement) -> tuple[dict[str, Ints], dict[str, Bools]]:
-    """Columns of the table of candidates, and which cells of them hold a value."""
-    c = problem.candidates
-    if c is None:
-        return {column.name: np.zeros(0, np.int64) for column in SCHEMA.table("candidates").columns}, {}
-    values, present = cells_of(c, problem_axes(problem))
-    step = np.where(c.resource == GPUS, c.step * MICRO_OF_A_MILLI, c.step)
-    return {"candidate": np.arange(len(c)), **values, "step": step}, present
-
-
 def _sorted(tables: Tables, table: str, first: str, second: str) -> tuple[Ints, ...]:
     """The columns of a table in order of its first two."""
     order = np.lexsort((tables.get(table, second), tables.get(table, first)))
@@ -182,30 +172,26 @@ def problem_to_tables(problem: DataPlacement) -> tuple[Header, Tables]:
     rows, work_rows = p.datasets.pinned | p.datasets.forbidden, p.workloads.pinned | p.workloads.forbidden
     supply_at = np.nonzero(p.regions.supply_mgpu)
     asks = p.options.gpu_type < len(p.gpu_types)
-    axes = problem_axes(p)
-    places, prices = cells_of(p.regions, axes)
-    runs, types_known = cells_of(p.current_runs, axes)
-    values = {
-        "regions": {"region": np.arange(len(p.regions)), **places},
+    axes = p.table_axes(SCHEMA)
+    values, present = stated_tables(p, SCHEMA, axes)
+    values["workloads"]["tier"] = np.array(p.tiers, np.int64)[p.workloads.tier]
+    values["workloads"]["app"] = np.where(named, p.workloads.app, 0)
+    if p.candidates is not None:
+        gpus, step = p.candidates.resource == GPUS, p.candidates.step
+        values["candidates"]["step"] = np.where(gpus, step * MICRO_OF_A_MILLI, step)
+    values |= {
         "gpu_supply": {
             "region": supply_at[0],
             "gpu_type": supply_at[1],
             "gpus": p.regions.supply_mgpu[supply_at],
             "usd_per_gpu_hour": p.regions.gpu_price_micro[supply_at],
         },
-        "datasets": {"dataset": np.arange(len(p.datasets)), **cells_of(p.datasets, axes)[0]},
         "replicas": dict(zip(("dataset", "region"), np.nonzero(p.datasets.stored))),
         "rules": {
             **dict(zip(("dataset", "region"), np.nonzero(rows))),
             "rule": np.where(p.datasets.pinned[rows], PINNED, FORBIDDEN),
         },
         "residency": dict(zip(("dataset", "region"), np.nonzero(p.datasets.residency))),
-        "workloads": {
-            "workload": np.arange(len(p.workloads)),
-            **cells_of(p.workloads, axes)[0],
-            "tier": np.array(p.tiers, np.int64)[p.workloads.tier],
-            "app": np.where(named, p.workloads.app, 0),
-        },
         "workload_rules": {
             **dict(zip(("workload", "region"), np.nonzero(work_rows))),
             "rule": np.where(p.workloads.pinned[work_rows], PINNED, FORBIDDEN),
@@ -215,44 +201,20 @@ def problem_to_tables(problem: DataPlacement) -> tuple[Header, Tables]:
             "gpu_type": p.options.gpu_type[asks],
             "gpus": p.options.mgpu[asks],
         },
-        "reads": cells_of(p.reads, axes)[0],
-        "current_runs": runs,
-        "cpu_quota": cells_of(p.cpu_quotas, axes)[0],
-        "links": {column.name: np.zeros(0, np.int64) for column in Links.columns()}
-        if p.links is None
-        else cells_of(p.links, axes)[0],
     }
-    values["candidates"], offered = _candidate_rows(p)
-    present = {
-        "candidates": offered,
-        "regions": {**prices, "ingress_tb_per_day": p.regions.ingress_limited},
+    present["regions"]["ingress_tb_per_day"] = p.regions.ingress_limited
+    present |= {
         "gpu_supply": {"usd_per_gpu_hour": p.regions.gpu_price_micro[supply_at] > 0},
+        "gpu_demand": {},
         "workloads": {"app": named},
-        "current_runs": types_known,
         "datasets": {"copies_max": p.datasets.copies_max < len(p.regions)},
     }
-    optional = ("rules", "residency", "workload_rules", "current_runs", "cpu_quota")
-    empty = {name for name in optional if not len(next(iter(values[name].values())))}
-    missing = frozenset(
-        empty | {name for name, group in (("links", p.links), ("candidates", p.candidates)) if group is None}
-    )
-    return header, Tables(axes, values, present, missing)
+    there = {name for name, group in (("links", p.links), ("candidates", p.candidates)) if group is not None}
+    return header, Tables(axes, values, present, left_out(SCHEMA, values) - there)
 
 
 def _either(condition: bool, yes: str, no: str) -> str:
     return yes if condition else no
-
-
-def problem_axes(problem: DataPlacement) -> dict[str, tuple[str, ...]]:
-    """The labels of every axis of the instance's tables."""
-    return {
-        "region": problem.regions.labels,
-        "dataset": problem.datasets.labels,
-        "workload": problem.workloads.labels,
-        "gpu_type": problem.gpu_types,
-        "app": tuple(app for app in problem.apps if app),
-        "candidate": () if problem.candidates is None else problem.candidates.labels,
-    }
 
 
 def plan_from_tables(problem: DataPlacement, tables: Tables) -> Plan:
@@ -295,4 +257,4 @@ def plan_to_tables(problem: DataPlacement, plan: Plan) -> Tables:
         "copies": dict(zip(COPIES, plan.rows("copy"))),
         "remote_reads": dict(zip(REMOTE_READS, plan.rows("remote"))),
     }
-    return Tables(problem_axes(problem), values, {"runs": {"gpu_type": typed}})
+    return Tables(problem.table_axes(SCHEMA), values, {"runs": {"gpu_type": typed}})

@@ -34,13 +34,7 @@ SCHEMA = Schema(
         Axis("candidate", "candidates", later=True),
     ),
     tables=(
-        Table(
-            "regions",
-            (label("region", "region"), *Regions.columns()),
-            key=("region",),
-            rows_required=True,
-            help="a place with storage, CPUs and GPUs",
-        ),
+        Regions.table("region", help="a place with storage, CPUs and GPUs"),
         Table(
             "gpu_supply",
             (
@@ -52,13 +46,7 @@ SCHEMA = Schema(
             key=("region", "gpu_type"),
             help="how many GPUs of which type each region has",
         ),
-        Table(
-            "datasets",
-            (label("dataset", "dataset"), *Datasets.columns()),
-            key=("dataset",),
-            rows_required=True,
-            help="a unit of data that is placed as a whole",
-        ),
+        Datasets.table("dataset", help="a unit of data that is placed as a whole"),
         Table(
             "replicas",
             (label("dataset", "dataset"), label("region", "region")),
@@ -81,13 +69,7 @@ SCHEMA = Schema(
             later=True,
             help="a dataset listed here is stored and read only in the regions listed for it",
         ),
-        Table(
-            "workloads",
-            (label("workload", "workload"), *Workloads.columns()),
-            key=("workload",),
-            rows_required=True,
-            help="recurring work that needs CPUs, perhaps GPUs, and datasets",
-        ),
+        Workloads.table("workload", help="recurring work that needs CPUs, perhaps GPUs, and datasets"),
         Table(
             "workload_rules",
             (label("workload", "workload"), label("region", "region"), _RULE),
@@ -95,44 +77,18 @@ SCHEMA = Schema(
             required=False,
             help="where a workload must or must not run",
         ),
-        Table(
-            "gpu_demand",
-            Options.columns(),
-            key=("workload", "gpu_type"),
-            help="a row per GPU type that a workload accepts; none for CPU-only work",
-        ),
-        Table(
-            "reads",
-            Reads.columns(),
-            key=("workload", "dataset"),
-            help="which workload reads which dataset",
-        ),
-        Table(
-            "current_runs",
-            CurrentRuns.columns(),
-            key=("workload", "region", "gpu_type"),
-            required=False,
-            help="where work runs today",
-        ),
-        Table(
-            "cpu_quota",
-            CpuQuotas.columns(),
-            key=("region", "app"),
-            required=False,
-            help="cores per application and region",
-        ),
-        Table(
+        Options.table("gpu_demand", help="a row per GPU type that a workload accepts; none for CPU-only work"),
+        Reads.table("reads", help="which workload reads which dataset"),
+        CurrentRuns.table("current_runs", required=False, help="where work runs today"),
+        CpuQuotas.table("cpu_quota", required=False, help="cores per application and region"),
+        Links.table(
             "links",
-            Links.columns(),
-            key=("src", "dst"),
             required=False,
             missing="any region reaches any other freely",
             help="network links; without this table any region reaches any other freely",
         ),
-        Table(
-            "candidates",
-            (label("candidate", "candidate"), *Candidates.columns()),
-            key=("candidate",),
+        Candidates.table(
+            "candidate",
             required=False,
             later=True,
             missing="nothing may be bought",

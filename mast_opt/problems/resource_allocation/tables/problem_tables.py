@@ -9,11 +9,12 @@ import numpy as np
 from mast_opt.core.errors import Fault, InstanceError, PlanError
 from mast_opt.problems.kind.header import Header, Rule, policy_faults
 from mast_opt.problems.kind.schema import Tables
-from mast_opt.problems.kind.stated_columns import arrays_of, cells_of
+from mast_opt.problems.kind.stated_columns import arrays_of, left_out, stated_tables
 from mast_opt.problems.resource_allocation.entities import Configurations, Groups, Jobs, Members, Resources, Uses
 from mast_opt.problems.resource_allocation.plan import Plan
 from mast_opt.problems.resource_allocation.policies import HIERARCHICAL, NEEDS_STEPS, POLICIES, RATE_PER_COST
 from mast_opt.problems.resource_allocation.problem import ResourceAllocation
+from mast_opt.problems.resource_allocation.tables.schema import SCHEMA
 
 FRACTIONAL, WHOLE = "fractional", "whole"
 RULES = (Rule("shares", FRACTIONAL, (FRACTIONAL, WHOLE), "is a share a part of the time, or a choice?"),)
@@ -74,28 +75,9 @@ def problem_to_tables(problem: ResourceAllocation) -> tuple[Header, Tables]:
     p = problem
     rules = {"shares": WHOLE if p.whole else FRACTIONAL}
     header = Header(p.kind, p.name, p.objective, rules, p.provenance)
-    axes = problem_axes(p)
-    jobs, grouped = cells_of(p.jobs, axes)
-    values = {
-        "resources": {"resource": np.arange(len(p.resources)), **cells_of(p.resources, axes)[0]},
-        "groups": {"group": np.arange(len(p.groups)), **cells_of(p.groups, axes)[0]},
-        "jobs": {"job": np.arange(len(p.jobs)), **jobs},
-        "configurations": {"configuration": np.arange(len(p.configurations)), **cells_of(p.configurations, axes)[0]},
-        "members": cells_of(p.members, axes)[0],
-        "uses": cells_of(p.uses, axes)[0],
-    }
-    missing = frozenset() if len(p.groups) else frozenset({"groups"})
-    return header, Tables(axes, values, {"jobs": grouped}, missing)
-
-
-def problem_axes(problem: ResourceAllocation) -> dict[str, tuple[str, ...]]:
-    """The labels of every axis of the schema."""
-    return {
-        "resource": problem.resources.labels,
-        "group": problem.groups.labels,
-        "job": problem.jobs.labels,
-        "configuration": problem.configurations.labels,
-    }
+    axes = p.table_axes(SCHEMA)
+    values, present = stated_tables(p, SCHEMA, axes)
+    return header, Tables(axes, values, present, left_out(SCHEMA, values))
 
 
 def plan_from_tables(problem: ResourceAllocation, tables: Tables) -> Plan:
@@ -120,4 +102,4 @@ def plan_to_tables(problem: ResourceAllocation, plan: Plan) -> Tables:
         "rates": {"job": np.arange(len(problem.jobs)), "rate": plan.rate, "kept": plan.kept},
     }
     stated = np.full(len(problem.jobs), bool(problem.objective.mechanism) or bool((plan.kept != 1).any()))
-    return Tables(problem_axes(problem), values, {"rates": {"kept": stated}})
+    return Tables(problem.table_axes(SCHEMA), values, {"rates": {"kept": stated}})

@@ -8,7 +8,7 @@ from mast_opt.core.errors import Fault, InstanceError
 from mast_opt.core.wording import unused
 from mast_opt.problems.kind.header import Header
 from mast_opt.problems.kind.schema import Tables
-from mast_opt.problems.kind.stated_columns import arrays_of, cells_of
+from mast_opt.problems.kind.stated_columns import arrays_of, cells_of, left_out, stated_tables
 from mast_opt.problems.server_assignment.entities import Affinities, Racks, Reservations, Servers, Switchboards
 from mast_opt.problems.server_assignment.plan import Plan
 from mast_opt.problems.server_assignment.problem import (
@@ -20,6 +20,7 @@ from mast_opt.problems.server_assignment.problem import (
     ServerAssignment,
     weight_faults,
 )
+from mast_opt.problems.server_assignment.tables.schema import SCHEMA
 
 POOL_NAME = "shared-buffer"
 
@@ -124,10 +125,12 @@ def problem_to_tables(problem: ServerAssignment) -> tuple[Header, Tables]:
     switchboard = p.server_switchboard
     label_at = {label: position for position, label in enumerate(dict.fromkeys(p.racks.labels))}
     rack_label = np.array([label_at[label] for label in p.racks.labels], np.int64)
-    axes = problem_axes(p)
+    axes = p.table_axes(SCHEMA)
     servers, owned = cells_of(p.servers, axes)
-    claims, stated_claims = cells_of(p.reservations, axes)
-    values = {
+    values, present = stated_tables(p, SCHEMA, axes)
+    limited = present["reservations"]["spread_limit"] = p.reservations.spread_limited
+    values["reservations"]["spread_limit"] = np.where(limited, p.reservations.spread_limit_milli, 0)
+    values |= {
         "servers": {
             "server": np.arange(len(p.servers)),
             **servers,
@@ -135,32 +138,9 @@ def problem_to_tables(problem: ServerAssignment) -> tuple[Header, Tables]:
             "switchboard": switchboard,
             "datacenter": p.switchboards.datacenter[switchboard],
         },
-        "reservations": {
-            "reservation": np.arange(len(p.reservations)),
-            **claims,
-            "spread_limit": np.where(p.reservations.spread_limited, p.reservations.spread_limit_milli, 0),
-        },
         "values": {"reservation": valued[0], "type": valued[1], "rru": p.reservations.value_mrru[valued]},
-        "affinity": cells_of(p.affinities, axes)[0],
     }
-    present = {
-        "servers": owned,
-        "reservations": {**stated_claims, "spread_limit": p.reservations.spread_limited},
-    }
-    missing = frozenset() if len(p.affinities) else frozenset({"affinity"})
-    return header, Tables(axes, values, present, missing)
-
-
-def problem_axes(problem: ServerAssignment) -> dict[str, tuple[str, ...]]:
-    """The labels of every axis of the schema."""
-    return {
-        "server": problem.servers.labels,
-        "reservation": problem.reservations.labels,
-        "type": problem.types,
-        "rack": tuple(dict.fromkeys(problem.racks.labels)),
-        "switchboard": problem.switchboards.labels,
-        "datacenter": problem.datacenters,
-    }
+    return header, Tables(axes, values, present | {"servers": owned}, left_out(SCHEMA, values))
 
 
 def plan_from_tables(problem: ServerAssignment, tables: Tables) -> Plan:
@@ -174,4 +154,4 @@ def plan_to_tables(problem: ServerAssignment, plan: Plan) -> Tables:
     """The table that ``plan_from_tables`` turns into this plan."""
     given = np.flatnonzero(plan.reservation < len(problem.reservations))
     values = {"assignments": {"server": given, "reservation": plan.reservation[given]}}
-    return Tables(problem_axes(problem), values)
+    return Tables(problem.table_axes(SCHEMA), values)

@@ -32,13 +32,7 @@ SCHEMA = Schema(
             rows_required=True,
             help="a machine that is handed to one reservation or to none",
         ),
-        Table(
-            "reservations",
-            (label("reservation", "reservation"), *Reservations.columns()),
-            key=("reservation",),
-            rows_required=True,
-            help="a cluster's claim to capacity",
-        ),
+        Reservations.table("reservation", help="a cluster's claim to capacity"),
         Table(
             "values",
             (
@@ -49,13 +43,7 @@ SCHEMA = Schema(
             key=("reservation", "type"),
             help="what a server of each type is worth to each reservation",
         ),
-        Table(
-            "affinity",
-            Affinities.columns(),
-            key=("reservation", "datacenter"),
-            required=False,
-            help="where a reservation should be, near its data for example",
-        ),
+        Affinities.table("affinity", required=False, help="where a reservation should be, near its data for example"),
     ),
 )
 

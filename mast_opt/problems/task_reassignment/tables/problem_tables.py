@@ -8,7 +8,7 @@ from mast_opt.core.arrays import exact_column_sums
 from mast_opt.core.errors import Fault, InstanceError, PlanError
 from mast_opt.problems.kind.header import Header
 from mast_opt.problems.kind.schema import Axis, Schema, Table, Tables, integer, label, need, supply
-from mast_opt.problems.kind.stated_columns import arrays_of, cells_of
+from mast_opt.problems.kind.stated_columns import arrays_of, left_out, stated_tables
 from mast_opt.problems.task_reassignment.entities import (
     Balances,
     Dependencies,
@@ -32,20 +32,8 @@ SCHEMA = Schema(
         Axis("move_group"),
     ),
     tables=(
-        Table(
-            "resources",
-            (label("resource", "resource"), *Resources.columns()),
-            key=("resource",),
-            rows_required=True,
-            help="what processes need and machines have: cores, memory, disk, …",
-        ),
-        Table(
-            "machines",
-            (label("machine", "machine"), *Machines.columns()),
-            key=("machine",),
-            rows_required=True,
-            help="a machine that runs processes",
-        ),
+        Resources.table("resource", help="what processes need and machines have: cores, memory, disk, …"),
+        Machines.table("machine", help="a machine that runs processes"),
         Table(
             "capacities",
             (
@@ -57,27 +45,13 @@ SCHEMA = Schema(
             key=("machine", "resource"),
             help="how much of each resource a machine has",
         ),
-        Table(
-            "services",
-            (label("service", "service"), *Services.columns()),
-            key=("service",),
-            rows_required=True,
-            help="a set of processes, no two of them on one machine",
-        ),
-        Table(
+        Services.table("service", help="a set of processes, no two of them on one machine"),
+        Dependencies.table(
             "dependencies",
-            Dependencies.columns(),
-            key=("service", "needs"),
             required=False,
             help="each process of the service has a process of the needed one in its neighbourhood",
         ),
-        Table(
-            "processes",
-            (label("process", "process"), *Processes.columns()),
-            key=("process",),
-            rows_required=True,
-            help="a running task",
-        ),
+        Processes.table("process", help="a running task"),
         Table(
             "needs",
             (
@@ -88,12 +62,8 @@ SCHEMA = Schema(
             key=("process", "resource"),
             help="how much of each resource a process holds",
         ),
-        Table(
-            "balances",
-            Balances.columns(),
-            key=("first", "second", "target"),
-            required=False,
-            help="free amounts that should stand in a proportion on every machine",
+        Balances.table(
+            "balances", required=False, help="free amounts that should stand in a proportion on every machine"
         ),
         Table(
             "move_costs",
@@ -221,45 +191,21 @@ def problem_to_tables(problem: TaskReassignment) -> tuple[Header, Tables]:
         np.nonzero(p.processes.need),
         np.nonzero(p.move_groups.move_cost),
     )
-    axes = problem_axes(p)
-    values = {
-        "resources": {"resource": np.arange(len(p.resources)), **cells_of(p.resources, axes)[0]},
-        "machines": {
-            "machine": np.arange(len(p.machines)),
-            **cells_of(p.machines, axes)[0],
-            "move_group": np.where(grouped, p.machines.move_group, 0),
-        },
+    axes = p.table_axes(SCHEMA)
+    values, present = stated_tables(p, SCHEMA, axes)
+    values["machines"]["move_group"] = np.where(grouped, p.machines.move_group, 0)
+    present["machines"] = {"move_group": grouped}
+    values |= {
         "capacities": {
             "machine": capacity_at[0],
             "resource": capacity_at[1],
             "capacity": p.machines.capacity[capacity_at],
             "safety": p.machines.safety[capacity_at],
         },
-        "services": {"service": np.arange(len(p.services)), **cells_of(p.services, axes)[0]},
-        "dependencies": cells_of(p.dependencies, axes)[0],
-        "processes": {"process": np.arange(len(p.processes)), **cells_of(p.processes, axes)[0]},
         "needs": {"process": need_at[0], "resource": need_at[1], "amount": p.processes.need[need_at]},
-        "balances": cells_of(p.balances, axes)[0],
         "move_costs": {"src": cost_at[0], "dst": cost_at[1], "cost": p.move_groups.move_cost[cost_at]},
     }
-    present = {"machines": {"move_group": grouped}}
-    missing = frozenset(
-        name for name in ("dependencies", "balances", "move_costs") if not len(next(iter(values[name].values())))
-    )
-    return header, Tables(axes, values, present, missing)
-
-
-def problem_axes(problem: TaskReassignment) -> dict[str, tuple[str, ...]]:
-    """The labels of every axis of the instance's tables."""
-    return {
-        "resource": problem.resources.labels,
-        "machine": problem.machines.labels,
-        "service": problem.services.labels,
-        "process": problem.processes.labels,
-        "location": problem.locations,
-        "neighbourhood": problem.neighbourhoods,
-        "move_group": tuple(group for group in problem.move_groups.labels if group),
-    }
+    return header, Tables(axes, values, present, left_out(SCHEMA, values))
 
 
 def plan_from_tables(problem: TaskReassignment, tables: Tables) -> Plan:
@@ -278,7 +224,7 @@ def plan_from_tables(problem: TaskReassignment, tables: Tables) -> Plan:
 def plan_to_tables(problem: TaskReassignment, plan: Plan) -> Tables:
     """The table that ``plan_from_tables`` turns into this plan."""
     values = {"assignments": {"process": np.arange(len(problem.processes)), "machine": plan.machine}}
-    return Tables(problem_axes(problem), values)
+    return Tables(problem.table_axes(SCHEMA), values)
 
 
 def faults(problem: TaskReassignment) -> list[Fault]:

@@ -12,9 +12,9 @@ from mast_opt.core.errors import InstanceError
 from mast_opt.core.fork_safety import use_tables
 from mast_opt.planner.io.atomic import new_folder
 from mast_opt.planner.io.consistent_read import read_undisturbed
+from mast_opt.planner.io.contents import placed
 from mast_opt.planner.io.faults import Faults
 from mast_opt.planner.io.header import FORMAT, name_in
-from mast_opt.planner.io.read import placed
 from mast_opt.planner.io.readers.opening import open_source
 from mast_opt.planner.io.validation.tables import check_tables
 from mast_opt.planner.io.write import only_instance

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from mast_opt.core.arguments import a_path, checked
-from mast_opt.core.errors import Fault, InstanceError, PlanError, UsageError
+from mast_opt.core.errors import PlanError, UsageError
 from mast_opt.core.fork_safety import use_tables
 from mast_opt.core.input_warning import InputWarning
 from mast_opt.core.summary import Summarised, Summary
@@ -19,19 +19,18 @@ from mast_opt.core.verdict import Conflict
 from mast_opt.core.wording import shown
 from mast_opt.planner.io.checksum import checksum_of
 from mast_opt.planner.io.consistent_read import read_undisturbed
+from mast_opt.planner.io.contents import mistaken, open_instance, plan_in, problem_in
 from mast_opt.planner.io.faults import Faults, shortened
-from mast_opt.planner.io.header import from_fields, kind_in
+from mast_opt.planner.io.header import kind_in
 from mast_opt.planner.io.overrides import overrides_in
 from mast_opt.planner.io.readers.base import Source
 from mast_opt.planner.io.readers.folder import FolderSource
 from mast_opt.planner.io.readers.opening import open_source
-from mast_opt.planner.io.validation.label_warnings import label_warnings
-from mast_opt.planner.io.validation.tables import Checked, Rounding, check_tables
+from mast_opt.planner.io.validation.tables import Rounding
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.overrides import Overrides
 from mast_opt.problems.kind.problem import PlanT, Problem
-from mast_opt.problems.kind.schema import Schema
-from mast_opt.problems.registry import kind_named, kind_of
+from mast_opt.problems.registry import kind_of
 
 CHECKSUM_SHOWN = len("sha256:") + 9
 """Characters of a checksum that are enough to distinguish two."""
@@ -123,13 +122,8 @@ def reading_of(path: str | PathLike[str]) -> Reading:
 
 def _read_instance(path: Path, started: float) -> Reading:
     faults = Faults()
-    source = open_source(path, "instance", faults)
-    fields = source.header() if source else None
-    name = kind_in(fields, source.header_file, faults) if source and fields is not None else None
-    if source is None or fields is None or name is None:
-        raise InstanceError(faults.found, "" if fields is not None else _mistaken(path, "plan"))
-    kind = kind_named(name)
-    problem, checked, warnings = problem_from(source, fields, kind, faults)
+    source, fields, kind = open_instance(path, faults)
+    problem, checked, warnings = problem_in(source, fields, kind, faults)
     there = [table.name for table in kind.tables.schema.tables if table.name not in checked.tables.missing]
     return Reading(
         problem=problem,
@@ -144,40 +138,10 @@ def _read_instance(path: Path, started: float) -> Reading:
     )
 
 
-def problem_from(
-    source: Source, fields: Mapping[str, Any], kind: Kind[Any, Any], faults: Faults
-) -> tuple[Any, Checked, tuple[InputWarning, ...]]:
-    """The problem that a source holds, its checked tables, and values that were probably not meant.
-
-    ``fields`` are those of the source's header. Raises InstanceError with these faults and all that are found here.
-    """
-    header = from_fields(fields, kind, source.header_file, faults)
-    checked = check_tables(source, kind.tables.schema, faults, others=_others(source, "plan", kind.tables.plan_schema))
-    if checked is None or faults:
-        raise InstanceError(faults.found)
-    try:
-        problem = kind.tables.problem_from_tables(header, checked.tables)
-    except InstanceError as error:
-        raise InstanceError([placed(fault, source, checked) for fault in error.faults]) from None
-    return problem, checked, warnings_of(source, kind, checked)
-
-
-def warnings_of(source: Source, kind: Kind[Any, Any], checked: Checked) -> tuple[InputWarning, ...]:
-    """Values of checked tables that were probably not meant, with their places in the source."""
-    suspicious = (*kind.tables.warnings(checked.tables), *label_warnings(kind.tables.schema, checked.tables))
-    return tuple(placed(one, source, checked) for one in suspicious)
-
-
 def kind_of_file(path: str | PathLike[str]) -> str:
     """The kind of the instance at this path, its tables not read. Raises InstanceError where it does not say."""
     use_tables("read an instance")
-    faults = Faults()
-    source = open_source(Path(path), "instance", faults)
-    fields = source.header() if source else None
-    name = kind_in(fields, source.header_file, faults) if source and fields is not None else None
-    if name is None:
-        raise InstanceError(faults.found)
-    return name
+    return open_instance(Path(path), Faults())[2].name
 
 
 def read_plan(problem: Problem[PlanT], path: str | PathLike[str]) -> PlanT:
@@ -206,47 +170,16 @@ def _read_plan_of(problem: Problem[PlanT], path: Path) -> PlanReading[PlanT]:
     fields = _plan_fields(source, kind, faults)
     header, instance = kind.tables.problem_to_tables(problem)
     foreign = _foreign(fields, header.name, checksum_of(kind.tables.schema, header, instance))
-    plan = plan_from(problem, source, instance.axes, faults, foreign or ("" if fields else _mistaken(path, "instance")))
+    cause = foreign or ("" if fields else mistaken(path, "instance"))
+    plan = plan_in(problem, source, instance.axes, faults, cause)
     same = None if "checksum" not in fields else not foreign
     overrides, stated = overrides_in(fields, problem)
     return PlanReading(plan, fields, same, foreign, overrides, stated)
 
 
-def plan_from(
-    problem: Problem[PlanT], source: Source, axes: Mapping[str, tuple[str, ...]], faults: Faults, cause: str = ""
-) -> PlanT:
-    """The plan that a source holds for this problem.
-
-    ``axes``: the labels of the problem. ``cause``: a sentence that explains faults.
-    Raises PlanError with these faults and all that are found here.
-    """
-    kind = kind_of(problem)
-    others = _others(source, "instance", kind.tables.schema)
-    checked = check_tables(source, kind.tables.plan_schema, faults, axes, others)
-    if checked is None or faults:
-        raise PlanError(faults.found, cause)
-    try:
-        return kind.tables.plan_from_tables(problem, checked.tables)
-    except (InstanceError, PlanError) as error:
-        raise PlanError([placed(fault, source, checked) for fault in error.faults], cause) from None
-
-
-def _mistaken(path: Path, stem: str) -> str:
-    """A hint where the path holds a ``stem`` (an instance or a plan) instead of what was looked for; empty
-    otherwise."""
-    source = open_source(path, stem, Faults())
-    if source is None or source.header() is None:
-        return ""
-    other = {"plan": "an instance, which it was made for", "instance": "a plan, as 'mast-opt solve --out' writes it"}
-    return f"{path} holds {'a plan' if stem == 'plan' else 'an instance'}; give {other[stem]}"
-
-
 def _foreign(fields: Mapping[str, Any], name: str, checksum: str) -> str:
     """Mismatch that ``plan.toml`` states between the plan's instance and the one of that name and checksum: by the
-    checksum, or by the name where it states none.
-
-    By the checksum; where it states none, by the name.
-    """
+    checksum, or by the name where it states none."""
     stated, other = fields.get("checksum"), shown(str(fields.get("instance", name)))
     if stated == checksum or (stated is None and other == name):
         return ""
@@ -272,19 +205,3 @@ def _plan_fields(source: Source, kind: Kind[Any, Any], faults: Faults) -> Mappin
     if isinstance(stages, Mapping):  # a sheet of keys and values numbers them
         return {**fields, "stages": list(stages.values())}
     return fields
-
-
-def _others(source: Source, stem: str, schema: Schema) -> tuple[str, ...]:
-    """Tables of the other half of a file that holds an instance and its plan; none where it does not."""
-    return (stem, *(table.name for table in schema.tables)) if stem in source.tables() else ()
-
-
-PlaceT = TypeVar("PlaceT", Fault, InputWarning)
-
-
-def placed(found: PlaceT, source: Source, checked: Checked) -> PlaceT:
-    """A finding that names a table and a row counted from 1, with the name of the file and the row's number there."""
-    row, numbers = found.row, checked.row_numbers.get(found.file)
-    if row is not None and numbers is not None:
-        row = int(numbers[row - 1])
-    return replace(found, file=source.file(found.file), row=row)

@@ -15,9 +15,10 @@ from mast_opt.core.errors import InstanceError, InstanceWarning, UsageError
 from mast_opt.core.fork_safety import use_tables
 from mast_opt.core.input_warning import InputWarning
 from mast_opt.core.solve_result import Status
+from mast_opt.planner.io.contents import plan_in, problem_in, warnings_in
 from mast_opt.planner.io.faults import Faults, one_of
 from mast_opt.planner.io.header import FORMAT
-from mast_opt.planner.io.read import Reading, plan_from, problem_from, reading_of, warnings_of
+from mast_opt.planner.io.read import Reading, reading_of
 from mast_opt.planner.io.readers.memory import MemorySource
 from mast_opt.planner.io.validation.frames import table_frames, with_numbers
 from mast_opt.planner.io.validation.tables import check_tables
@@ -120,7 +121,7 @@ def from_tables_with_warnings(
         if value is not None and value != "":
             stated[field] = value
     chosen, faults = kind_named(kind), Faults()
-    problem, _, found = problem_from(MemorySource(tables, stated, "from_tables", faults), stated, chosen, faults)
+    problem, _, found = problem_in(MemorySource(tables, stated, "from_tables", faults), stated, chosen, faults)
     return problem, found
 
 
@@ -152,7 +153,7 @@ def validate(given: str | PathLike[str] | Problem[Any]) -> Reading:
         rows={name: len(table) for name, table in tables.items()},
         missing=tuple(table.name for table in schema.tables if table.name not in tables),
         roundings=(),
-        warnings=warnings_of(source, kind, checked_again),
+        warnings=warnings_in(source, kind, checked_again),
         seconds=time.perf_counter() - started,
     )
 
@@ -169,7 +170,7 @@ def plan_from_tables(problem: Problem[PlanT], tables: Mapping[str, Any]) -> Plan
     kind = kind_of(problem)
     _, instance = kind.tables.problem_to_tables(problem)
     faults = Faults()
-    return plan_from(problem, MemorySource(tables, {}, "plan_from_tables", faults), instance.axes, faults)
+    return plan_in(problem, MemorySource(tables, {}, "plan_from_tables", faults), instance.axes, faults)
 
 
 def labelled_tables(problem: Problem[PlanT], plan: PlanT | Planned[PlanT] | None = None) -> dict[str, pl.DataFrame]:

@@ -135,6 +135,8 @@ class Ledger:
         """None where nothing but quotas of tenants is stated."""
         self._changed: dict[str, None] = {}
         """Jobs that are new or whose right has changed, and perhaps back."""
+        self.is_sound = True
+        """Whether no change was interrupted; after one that was, a ledger has to be made again."""
         self.set_quotas(quotas or Quotas())
 
     def copy(self) -> Ledger:
@@ -155,13 +157,17 @@ class Ledger:
             tier: the least is the most important.
             number: jobs that started later have higher ones.
         """
+        self.is_sound = False
         held = self._held[name] = _Held(tenant, tier, number, amounts)
-        if not tenant:
-            return
-        self._count(held, 1)
-        account = self._accounts.get(tenant)
-        if account is None:
-            return
+        if tenant:
+            self._count(held, 1)
+            account = self._accounts.get(tenant)
+            if account is not None:
+                self._enter(account, name, held)
+        self.is_sound = True
+
+    def _enter(self, account: _Account, name: str, held: _Held) -> None:
+        _, tier, number, amounts = held
         self._changed[name] = None
         at = bisect.bisect_left(account.order, (tier, number, name))
         account.order.insert(at, (tier, number, name))
@@ -175,14 +181,17 @@ class Ledger:
 
     def remove(self, name: str) -> None:
         """A job holds nothing any more."""
+        self.is_sound = False
         held = self._held.pop(name)
         self._changed.pop(name, None)
-        if not held.tenant:
-            return
-        self._count(held, -1)
-        account = self._accounts.get(held.tenant)
-        if account is None:
-            return
+        if held.tenant:
+            self._count(held, -1)
+            account = self._accounts.get(held.tenant)
+            if account is not None:
+                self._strike(account, name, held)
+        self.is_sound = True
+
+    def _strike(self, account: _Account, name: str, held: _Held) -> None:
         at = bisect.bisect_left(account.order, (held.tier, held.number, name))
         del account.order[at]
         if name in account.beyond:
@@ -195,6 +204,7 @@ class Ledger:
     def set_quotas(self, quotas: Quotas) -> None:
         """The quotas from now on. Raises UsageError for groups that are above themselves or have no quota."""
         quotas.check()
+        self.is_sound = False
         tenants = list(dict.fromkeys((*self._use, *(row[0] for row in quotas.rows()))))
         nominal = {tenant: amounts for tenant in tenants if (amounts := quotas.nominal(tenant))}
         self.quotas, self._tree = quotas, quotas.tree(list(nominal))
@@ -221,6 +231,7 @@ class Ledger:
         self._changed.update(dict.fromkeys(sorted(was ^ now)))
         for name in [one for one in self._changed if one not in self._held]:
             del self._changed[name]
+        self.is_sound = True
 
     def _is_kept(self, tenant: str, nominal: dict[Key, int]) -> bool:
         account = self._accounts.get(tenant)
@@ -264,6 +275,10 @@ class Ledger:
             self._changed[name] = None
 
     # --- questions ---
+
+    def has(self, name: str) -> bool:
+        """Whether a job holds something."""
+        return name in self._held
 
     def is_limited(self, tenant: str) -> bool:
         """Whether a quota, its own or of a group above it, limits a tenant."""

@@ -6,7 +6,7 @@ What a job had is kept to bring it back after it stopped; whole arrays are put b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,8 +142,7 @@ def copied(state: EngineState) -> EngineState:
     return EngineState._make(array.copy() for array in state)
 
 
-@dataclass(frozen=True, eq=False)
-class Stopped:
+class Stopped(NamedTuple):
     """Entries that the engine's state had of a job before it stopped."""
 
     place: int
@@ -161,12 +160,15 @@ class Stopped:
     @classmethod
     def of(cls, state: EngineState, place: int, last: int) -> Stopped:
         """A job that is about to stop."""
-        rows, row = [], int(state.job[J_ROW, place])
+        rows, row = [], state.job.item(J_ROW, place)
         while row >= 0:
             rows.append(row)
-            row = int(state.row[L_NEXT, row])
+            row = state.row.item(L_NEXT, row)
         column = state.job[:J_STACK, place].copy()
-        return cls(place, last, column, rows, state.row[:L_STACK, rows], state.row_device[rows])
+        if len(rows) > 1:
+            return cls(place, last, column, rows, state.row[:L_STACK, rows], state.row_device[rows])
+        only = slice(rows[0], rows[0] + 1)
+        return cls(place, last, column, rows, state.row[:L_STACK, only].copy(), state.row_device[only].copy())
 
     def resume(self, state: EngineState) -> None:
         """Let the job run again, when all that changed since it stopped has been undone."""

@@ -113,11 +113,32 @@ def _without_stops(reason: Coded, *, preempt: bool) -> Coded:
     return "no cluster has room for it without stopping other work", "in-use"
 
 
+class _Operation:
+    """An operation of a fleet, which changes all or, when it is interrupted, nothing."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+
+    def __enter__(self) -> None:
+        books = self._fleet._books
+        if not books.trials:
+            books.log.clear()
+        self._mark = len(books.log)
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        books = self._fleet._books
+        if kind is not None:
+            books.roll_back(self._mark)
+        elif not books.trials:
+            books.log.clear()
+
+
 class Fleet:
     """Servers, what runs on them, and the search for the best place for a job.
 
-    Every method is atomic; ``place``, ``bids`` and ``explain`` change nothing. A bid is good until something changes
-    that it touches: its servers, those of its victims, or its tenant's quota.
+    Every method is atomic: one that an exception interrupts, whatever it is, has done all or nothing. ``place``,
+    ``bids`` and ``explain`` change nothing. A bid is good until something changes that it touches: its servers, those
+    of its victims, or its tenant's quota.
 
     The first call that needs a kernel compiles it, for seconds and under the fleet's lock. Call
     ``mast_opt.warm_up("job-placement")`` once in the process before the first request: it compiles every kernel that a
@@ -181,6 +202,7 @@ class Fleet:
         self._books = books
         self._failures = NegativeCache(self._freed)
         self._lock = threading.RLock()
+        self._operation = _Operation(self)
         self._versions = BidVersions()
         self._origin = object()
         """Snapshots of this fleet have it too."""
@@ -241,7 +263,7 @@ class Fleet:
             UsageError: the fleet has no such tier, server or GPU, or the shares are not all tasks of the job; nothing
                 has changed then.
         """
-        with self._lock:
+        with self._lock, self._operation:
             self._outside_round("a job is adopted")
             books, old = self._books, self._books.running.get(job.name)
             self._tier_of(job)
@@ -260,7 +282,7 @@ class Fleet:
     @checked(job=a(Job))
     def count_arrival(self, job: Job) -> None:
         """Count a job in the mix of arrivals, as if it had come and ended."""
-        with self._lock:
+        with self._lock, self._operation:
             self._books.count_arrival(job)
 
     @checked(name=a_text)
@@ -280,7 +302,7 @@ class Fleet:
                 them with their needs first).
             UnsupportedOption: the job has several parts.
         """
-        with self._lock:
+        with self._lock, self._operation:
             books, old = self._books, self._known(name)
             if old.job.parts:
                 raise UnsupportedOption(
@@ -311,7 +333,7 @@ class Fleet:
     @checked(name=a_text)
     def release(self, name: str) -> None:
         """A job has ended. Raises NotRunning if no job of that name runs: it may have been stopped for another one."""
-        with self._lock:
+        with self._lock, self._operation:
             servers = [share.server for share in self._shares_of(name)]
             self._books.end(name)
             self._changed(servers)
@@ -327,7 +349,7 @@ class Fleet:
         Raises:
             UsageError: one of them does not run; nothing has changed then.
         """
-        with self._lock:
+        with self._lock, self._operation:
             servers = [share.server for name in gpu_hours for share in self._shares_of(name)]
             self._books.set_at_risk(gpu_hours)
             self._changed(servers)
@@ -336,7 +358,7 @@ class Fleet:
     def fail(self, server: str) -> tuple[str, ...]:
         """A server is gone, and with it every gang that had a task there; returns these jobs. The server takes no
         work until ``uncordon``."""
-        with self._lock:
+        with self._lock, self._operation:
             lost = self._jobs_on(server)
             self._stop_taking(server, lost)
             return lost
@@ -344,14 +366,14 @@ class Fleet:
     @checked(server=a_text)
     def cordon(self, server: str) -> None:
         """A server takes no new work; what runs there goes on."""
-        with self._lock:
+        with self._lock, self._operation:
             self._jobs_on(server)
             self._stop_taking(server, ())
 
     @checked(server=a_text)
     def uncordon(self, server: str) -> None:
         """A server takes work again."""
-        with self._lock:
+        with self._lock, self._operation:
             self._jobs_on(server)
             self._books.take_again(server)
             self._changed((server,))
@@ -359,7 +381,7 @@ class Fleet:
     @checked(server=a_text)
     def drain(self, server: str) -> Drained:
         """Cordon a server and stop the jobs on it that may be stopped."""
-        with self._lock:
+        with self._lock, self._operation:
             there = self._jobs_on(server)
             stopped = tuple(name for name in there if self._books.running[name].stoppable)
             self._stop_taking(server, stopped)
@@ -379,7 +401,7 @@ class Fleet:
         Raises:
             UsageError: less than what runs there holds, or a GPU that is in use would go; nothing has changed then.
         """
-        with self._lock:
+        with self._lock, self._operation:
             self._outside_round("a capacity is changed")
             self._jobs_on(server)
             old = self._books.servers[server]
@@ -409,7 +431,7 @@ class Fleet:
         self._change_servers(servers_in((server,)), (server.name,))
 
     def _change_servers(self, added: Iterable[Server], removed: Collection[str]) -> None:
-        with self._lock:
+        with self._lock, self._operation:
             self._outside_round("servers come or go")
             for server in removed:
                 if there := self._jobs_on(server):
@@ -429,7 +451,7 @@ class Fleet:
     @checked(dataset=a_text)
     def set_replicas(self, dataset: str, regions: Collection[str]) -> None:
         """The regions that hold a dataset from now on. Raises UsageError for a string instead of a collection."""
-        with self._lock:
+        with self._lock, self._operation:
             self._books.set_replicas(dataset, regions)
             self._versions.rules_changed()
 
@@ -442,7 +464,7 @@ class Fleet:
             UsageError: it is no number of milli-GPUs, or a round has not ended yet.
         """
         amount = None if mgpu is None else Quota(whole(f"tenant {tenant}", "quota", mgpu))
-        with self._lock:
+        with self._lock, self._operation:
             self._outside_round("a quota is changed")
             quotas = self._books.ledger.quotas.copy()
             quotas.set(tenant, gpu_type, amount)
@@ -472,17 +494,27 @@ class Fleet:
         Raises:
             UsageError: a round has not ended yet.
         """
-        with self._lock:
-            self._outside_round("a round begins")
-            self._in_round = True
-            self._books.begin_round()
+        began = False
         try:
+            with self._lock, self._operation:
+                self._outside_round("a round begins")
+                self._books.begin_round()
+                began = self._in_round = True
             yield
         finally:
-            with self._lock:
+            if began:
+                self._end_round()
+
+    def _end_round(self, *, again: bool = True) -> None:
+        with self._lock:
+            try:
                 self._in_round = False
                 self._books.end_round()
                 self._versions.all_changed()
+            except BaseException:
+                if again:
+                    self._end_round(again=False)
+                raise
 
     @contextmanager
     def trial(self) -> Iterator[None]:
@@ -496,9 +528,9 @@ class Fleet:
         """
         with self._lock:
             before = self._books, self._failures, self._versions, self._in_round
-            self._failures = NegativeCache(self._freed)
-            self._versions = self._versions.trial()
             try:
+                self._failures = NegativeCache(self._freed)
+                self._versions = self._versions.trial()
                 with self._books.undoing():
                     yield
             finally:
@@ -543,9 +575,9 @@ class Fleet:
                 words = difference(self._books, snapshot._books)
                 if words:
                     raise UsageError(f"the snapshot is another fleet's: {words}; other_fleet=True takes it anyway")
-            self._books = snapshot._books.copy()
-            self._failures = NegativeCache(self._freed)
             self._versions.all_changed()
+            self._failures = NegativeCache(self._freed)
+            self._books = snapshot._books.copy()
 
     def running(self) -> tuple[str, ...]:
         """The jobs that run, in the order in which they started."""
@@ -637,8 +669,9 @@ class Fleet:
         if not self._books.restood:
             return ()
         with self._lock:
-            names, self._books.restood = self._books.restood, {}
-            return tuple(names)
+            names = tuple(self._books.restood)
+            self._books.restood = {}
+            return names
 
     def _freed(self, request: Request) -> int:
         """Number of times that capacity has appeared that the request could use."""
@@ -705,11 +738,13 @@ class Fleet:
                 raise UsageError(f"avoid names server {server}; the fleet has none of that name")
         places = np.array([books.position[server] for server in servers], np.int64)
         places = places[books.state.server[S_BLOCKED, places] == 0]
-        close_servers(books.state, places, 1)
-        try:
-            yield
-        finally:
-            close_servers(books.state, places, 0)
+        with self._operation:
+            books.log.append((close_servers, books.state, places, 0))
+            close_servers(books.state, places, 1)
+            try:
+                yield
+            finally:
+                close_servers(books.state, places, 0)
 
     def _answer(
         self, job: Job, regions: Collection[str] | None, *, some: bool = False, preempt: bool = True
@@ -758,7 +793,7 @@ class Fleet:
     def place_and_commit(self, job: Job, *, regions: Collection[str] | None = None) -> Bid | Refused:
         """Place a job like ``place``, and commit the bid before another thread can change anything. Its ``victims``
         have to be stopped."""
-        with self._lock:
+        with self._lock, self._operation:
             answer, placed = self._answer(job, regions)
             if isinstance(answer, Bid):
                 self._commit(answer, placed)
@@ -791,7 +826,7 @@ class Fleet:
         if not isinstance(bid, Bid):
             raise UsageError(f"commit takes a Bid of place or bids, not a {type(bid).__name__}")
         a(Job)("job of the bid", bid.job)
-        with self._lock:
+        with self._lock, self._operation:
             self._versions.check_maker(bid)
             if bid.version == self._versions.now:
                 last, placed = self._offered
@@ -890,7 +925,7 @@ class Fleet:
             StaleBid: what the plan touches has changed since it was made; nothing has changed then.
             UsageError: another fleet made the plan, or it was changed and does not fit the fleet; likewise.
         """
-        with self._lock:
+        with self._lock, self._operation:
             self._outside_round("moves are made")
             self._versions.check_maker(plan)
             each(a(JobMove))("moves of the plan", plan.moves)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from mast_opt.problems.job_placement.engine.arrival_mix import (
     ANY,
     ArrivalMix,
     Arrivals,
+    Shape,
     server_classes,
     shape_of,
     together,
@@ -29,17 +30,14 @@ from mast_opt.problems.job_placement.engine.best_bid import book, book_amounts
 from mast_opt.problems.job_placement.engine.capacity_ledger import (
     block,
     last_tier_of,
-    last_tier_of_victim,
     load,
-    new_job,
-    new_row,
     set_costs,
     set_price,
     settle,
-    start,
     stop,
 )
 from mast_opt.problems.job_placement.engine.feasibility import Request
+from mast_opt.problems.job_placement.engine.holding import hold
 from mast_opt.problems.job_placement.engine.limits import DEFAULT_LIMITS, SearchLimits
 from mast_opt.problems.job_placement.engine.server_layout import Layout, lay_out
 from mast_opt.problems.job_placement.engine.server_selection import Placement
@@ -58,6 +56,7 @@ from mast_opt.problems.job_placement.engine.state import (
     N_JOBS,
     N_LARGEST,
     N_ROUND,
+    N_ROWS,
     R_MGPU,
     R_USED,
     S_BLOCKED,
@@ -189,8 +188,11 @@ class FleetInventory:
         self.state: EngineState
         self._in_order = True
         """Whether ``running`` and ``place`` are in the order in which jobs started."""
-        self._undo: list[Callable[[], None]] | None = None
-        """Functions that undo each change of a trial; None outside one."""
+        self.log: list[tuple[Any, ...]] = []
+        """Functions, each with its arguments, that undo the changes of an operation or a trial. Each is noted before
+        its change, and does nothing if that has not happened."""
+        self.trials = 0
+        """Number of trials that go on, one in another."""
         self._load({}, None)
         self.draw()
 
@@ -334,9 +336,9 @@ class FleetInventory:
         """Lay the fleet out again, with the running jobs where they were. Nothing changes if a server is refused."""
         servers = changed(self.servers, added, removed)
         held = {name: self.holdings(name) for name in self.names()}
-        self._undoing_attributes()
+        self._note_attributes()
         self._lay_out(servers)
-        self.blocked.difference_update(removed)
+        self.blocked = self.blocked.difference(removed)
         self._load(held, None)
         self.draw()
 
@@ -423,7 +425,7 @@ class FleetInventory:
         twin.restood, twin._touched, twin._late_rights = {}, [], {}
         twin.blocked, twin.over_booked, twin.replicas = set(self.blocked), set(self.over_booked), dict(self.replicas)
         twin.mix = None if self.mix is None else self.mix.copy()
-        twin.state, twin.freed, twin._undo = copied(self.state), self.freed.copy(), None
+        twin.state, twin.freed, twin.log, twin.trials = copied(self.state), self.freed.copy(), [], 0
         return twin
 
     def names(self) -> tuple[str, ...]:
@@ -431,11 +433,7 @@ class FleetInventory:
         if not self._in_order:
             running = dict(sorted(self.running.items(), key=lambda pair: pair[1].number))
             place = {name: self.place[name] for name in running}
-            self._running.clear()
-            self._running.update(running)
-            self.place.clear()
-            self.place.update(place)
-            self._in_order = True
+            self._running, self.place, self._in_order = running, place, True
         return tuple(self._running)
 
     def load_of(self, region: int) -> float:
@@ -458,6 +456,7 @@ class FleetInventory:
         old, tier = self._running.get(job.name), self.tiers.index(job.tier)
         if old is None or not self.ledger.is_limited(job.tenant):
             return self.ledger.right(job.tenant, tier, amounts)
+        self.log.append((self._reenter, old, self.place[job.name]))
         self.ledger.remove(job.name)
         right = self.ledger.right(job.tenant, tier, amounts)
         self._hold_in_ledger(old)
@@ -520,34 +519,42 @@ class FleetInventory:
         needs = dict.fromkeys(self.types, gang.mgpu) if gang.gpu_types is None else gang.gpu_types
         return {kind: gang.tasks * mgpu for kind, mgpu in needs.items() if kind in self.types}
 
-    def _hold_in_ledger(self, running: Running) -> None:
-        job = running.job
+    def _hold_in_ledger(self, running: Running, ledger: Ledger | None = None) -> None:
+        job, ledger = running.job, ledger or self.ledger
         tier, amounts = self.tiers.index(job.tier), self.amounts(running.shares) if job.tenant else {}
-        self.ledger.add(job.name, job.tenant, tier, running.number, amounts)
+        ledger.add(job.name, job.tenant, tier, running.number, amounts)
 
     def _follow_rights(self) -> None:
         """Let running jobs stand where the ledger has them. Those that began in this round do when it ends."""
         for name in self.ledger.take_changes():
             if name in self.place and self.state.job[J_FRESH, self.place[name]]:
-                self._late_rights[name] = None
+                self._put_in("_late_rights", name)
             else:
                 self._restand(name)
 
-    def _restand(self, name: str) -> Running | None:
-        """Let a job stand where the ledger has it; returns what it was before, None if it stood there already."""
-        old, right = self._running[name], self.ledger.standing(name)
+    def _restand(self, name: str) -> None:
+        """Let a job stand where the ledger has it."""
+        old, right = self._current(name), self.ledger.standing(name)
         over = right is not Right.WITHIN
         if over == old.over_quota:
-            return None
-        level = self.ranks.level(self.tiers.index(old.job.tier), right)
-        new = self._running[name] = replace(old, tier=level, over_quota=over)
-        self.restood[name] = None
+            return
+        self._put_in("restood", name)
+        self.log.append((self._stand, old))
         self._touched += old.servers
+        self._stand(replace(old, tier=self.ranks.level(self.tiers.index(old.job.tier), right), over_quota=over))
         if name in self.place:
-            self._set_rank(new)
             for position in self.positions_of(name):
                 self.capacity_appeared(position)
-        return old
+
+    def _stand(self, running: Running) -> None:
+        """Let a running job have this level."""
+        name = running.job.name
+        self._running[name] = running
+        if name in self.place:
+            at = self.place[name]
+            self.state.job[J_TIER, at] = running.tier
+            places = np.array([at], np.int64)
+            set_price(self.state, places, self.limit_of(running), self.state.job[J_COST, places])
 
     def take_touched(self) -> list[str]:
         """The servers of jobs whose right has changed since the last call."""
@@ -562,22 +569,17 @@ class FleetInventory:
         """A number like that of a tier, which goes on beyond the lowest tier for levels of work that borrows."""
         return self.tiers[level] if level < len(self.tiers) else self.tiers[-1] + 1 + level - len(self.tiers)
 
-    def _set_rank(self, running: Running) -> None:
-        at = self.place[running.job.name]
-        self.state.job[J_TIER, at] = running.tier
-        places = np.array([at], np.int64)
-        set_price(self.state, places, self.limit_of(running), self.state.job[J_COST, places])
-
     def set_quotas(self, quotas: Quotas) -> None:
         """The quotas from now on; outside rounds. Raises UsageError, with nothing changed, for quotas that contradict
         one another."""
-        old = self.ledger.quotas
+        self.log.append((self._requote, self.ledger.quotas))
         self.ledger.set_quotas(quotas)
-        self._undoing(self._follow_rights)
-        self._undoing(lambda: self.ledger.set_quotas(old))
         if quotas and not self.ranks.quotas:
             self._lay_out_again(lambda: setattr(self, "ranks", replace(self.ranks, quotas=True)))
         self._follow_rights()
+
+    def _requote(self, quotas: Quotas) -> None:
+        self.ledger.quotas, self.ledger.is_sound = quotas, False
 
     def positions_of(self, name: str) -> list[int]:
         """The servers that a running job holds something on."""
@@ -616,6 +618,7 @@ class FleetInventory:
     def draw(self) -> None:
         """Draw samples of arrivals; what is known of values of servers is forgotten."""
         if self.mix is not None:
+            self.log.append((setattr, self.mix, "due", self.mix.due))
             self.value_by(self.mix.draw(self.types, self.classes()))
 
     def value_by(self, arrivals: Arrivals) -> None:
@@ -623,19 +626,18 @@ class FleetInventory:
         if self.mix is None:
             return
         old, sampling = self.state, self.mix.sampling
+        self.log.append((self._revalue, old))
         self.state = valued(old, arrivals, sampling.slots, sampling.memo)
-        self._undoing(lambda: setattr(self, "state", restore_values(self.state, old)))
+
+    def _revalue(self, old: EngineState) -> None:
+        self.state = restore_values(self.state, old)
 
     def set_supply(self, server: Server) -> bool:
         """Give the server of this name other GPUs, cores and memory, without a check of what runs there; returns
         whether the fleet had to be laid out again."""
         old, width = self.servers[server.name], self.state.row_device.shape[1]
         if server.gpus == old.gpus or (server.pool and old.pool) or (server.gpus <= width and not old.pool):
-            at = self.position[server.name]
-            blocked = int(self.state.server[S_BLOCKED, at])
             self._set_supply_of(server)
-            self._undoing(lambda: block(self.state, at, blocked))
-            self._undoing(lambda: self._set_supply_of(old))
             return False
         self._lay_out_again(lambda: self._lay_out({**self.servers, server.name: server}))
         return True
@@ -645,13 +647,17 @@ class FleetInventory:
         places = self.places()
         held = {name: self.holdings(name) for name in self.names()}
         arrivals = Arrivals(self.state.sample, self.state.demand)
-        self._undoing_attributes()
+        self._note_attributes()
         change()
         self._load(held, places)
         self.value_by(arrivals)
 
     def _set_supply_of(self, server: Server) -> None:
         old, at, state = self.servers[server.name], self.position[server.name], self.state
+        parts = [state.slack[:, at], state.slack_device[at], state.server[:, at], state.region[R_MGPU]]
+        parts.append(state.free_places[N_LARGEST : N_LARGEST + 1])
+        self._note_member(self.over_booked, server.name)
+        self.log.append((self._unset_supply, at, self.servers, self.supply, [(part, part.copy()) for part in parts]))
         state.slack[0, at] += server.cpu_mcores - old.cpu_mcores
         state.slack[1, at] += server.memory_mib - old.memory_mib
         if server.pool:
@@ -670,18 +676,29 @@ class FleetInventory:
         block(state, at, int(over or server.name in self.blocked))
         self.capacity_appeared(at)
 
+    def _unset_supply(self, at: int, servers: dict[str, Server], supply: Ints, parts: list[tuple[Ints, Ints]]) -> None:
+        for part, before in parts:
+            part[...] = before
+        self.servers = servers
+        self._supply_changed(supply)
+        block(self.state, at, int(self.state.server[S_BLOCKED, at]))
+
     def _set_block(self, server: str) -> None:
         at = self.position[server]
         old, new = int(self.state.server[S_BLOCKED, at]), int(server in self.blocked or server in self.over_booked)
         if old != new:
-            block(self.state, at, new)
-            self._undoing(lambda: block(self.state, at, old))
+            self.log.append((self._block, at, old))
+            self._block(at, new)
+
+    def _block(self, at: int, blocked: int) -> None:
+        block(self.state, at, blocked)
 
     def _check_booking(self, servers: Iterable[str]) -> None:
         """Note which of these servers are over-booked now, and let those take no work."""
         for server in servers:
             at = self.position[server]
             if (server in self.over_booked) != self._is_over_booked(at):
+                self._note_member(self.over_booked, server)
                 self.over_booked.symmetric_difference_update({server})
                 self._set_block(server)
 
@@ -697,11 +714,13 @@ class FleetInventory:
 
     def stop_taking(self, server: str) -> None:
         """Let a server take no work."""
+        self._note_member(self.blocked, server)
         self.blocked.add(server)
         self._set_block(server)
 
     def take_again(self, server: str) -> None:
         """Let a server take work again."""
+        self._note_member(self.blocked, server)
         self.blocked.discard(server)
         self._set_block(server)
         self.capacity_appeared(self.position[server])
@@ -716,34 +735,57 @@ class FleetInventory:
         group = int(self.state.server[S_GROUP, position])
         self.freed[self.layout.group_region[group], self.layout.group_type[group]] += 1
 
+    # --- undoing ---
+
     @contextmanager
     def undoing(self) -> Iterator[None]:
         """All that changes within is undone at the end, last changes first, at a cost in proportion to what changed."""
-        saved = {
-            name: getattr(self, name)
-            for name in ("mix", "freed", "blocked", "over_booked", "started", "limits", "_late_rights", "_undo")
-        }
-        log: list[Callable[[], None]] = []
-        self._undo, self.freed = log, self.freed.copy()
-        self.blocked, self.over_booked = set(self.blocked), set(self.over_booked)
-        self._late_rights = dict(self._late_rights)
-        self.mix = None if self.mix is None else self.mix.copy()
+        mark, before = len(self.log), (self.freed, self.limits, self.trials)
         try:
+            self.freed, self.trials = self.freed.copy(), self.trials + 1
             yield
         finally:
-            while log:
-                log.pop()()
-            vars(self).update(saved)
+            try:
+                self.roll_back(mark)
+            finally:
+                self.freed, self.limits, self.trials = before
 
-    def _undoing(self, undo: Callable[[], None]) -> None:
-        if self._undo is not None:
-            self._undo.append(undo)
+    def roll_back(self, mark: int) -> None:
+        """Undo what has been noted since the log had this length, also if that is interrupted."""
+        try:
+            self._undo(mark)
+        except BaseException:
+            self._undo(mark)
+            raise
 
-    def _undoing_attributes(self) -> None:
-        """Undo what sets attributes of the inventory and leaves the objects that they had as they are."""
-        if self._undo is not None:
-            saved = {**vars(self), "_in_order": False}
-            self._undo.append(lambda: vars(self).update(saved))
+    def _undo(self, mark: int) -> None:
+        while len(self.log) > mark:
+            undo, *values = self.log[-1]
+            undo(*values)
+            self.log.pop()
+        if not self.ledger.is_sound:
+            ledger = Ledger(self.ledger.quotas)
+            for one in self._running.values():
+                self._hold_in_ledger(one, ledger)
+            self.ledger = ledger
+        self.ledger.take_changes()
+        self._touched = []
+
+    def _put_in(self, table: str, name: str) -> None:
+        names: dict[str, None] = getattr(self, table)
+        if name not in names:
+            self.log.append((self._drop, table, name))
+            names[name] = None
+
+    def _drop(self, table: str, name: str) -> None:
+        getattr(self, table).pop(name, None)
+
+    def _note_member(self, names: set[str], name: str) -> None:
+        self.log.append((names.add if name in names else names.discard, name))
+
+    def _note_attributes(self) -> None:
+        """Note the attributes, before they are set while the objects that they had stay as they are."""
+        self.log.append((vars(self).update, {**vars(self), "_in_order": False}))
 
     def expect(self, jobs: Iterable[Job]) -> None:
         """Count jobs as arrivals before any has come."""
@@ -764,8 +806,16 @@ class FleetInventory:
         for gang in gangs_of(job):
             needs = {ANY: gang.mgpu} if gang.gpu_types is None else gang.gpu_types
             close = together(LEVELS.index(gang.within), LEVELS.index(gang.prefer))
-            due |= self.mix.add(*shape_of(needs, gang.cpu_mcores, gang.memory_mib, gang.tasks, close, self.largest))
+            shape, count = shape_of(needs, gang.cpu_mcores, gang.memory_mib, gang.tasks, close, self.largest)
+            mix = self.mix
+            self.log.append((self._uncount, shape, mix.counts, mix.counts.get(shape), mix.total, mix.due))
+            due |= mix.add(shape, count)
         return due
+
+    def _uncount(self, shape: Shape, counts: dict[Shape, int], count: int | None, total: int, due: int) -> None:
+        assert self.mix is not None
+        self.mix.counts, self.mix.total, self.mix.due = counts, total, due
+        counts.pop(shape, None) if count is None else counts.__setitem__(shape, count)
 
     def start(
         self, running: Running, request: Request, placed: Placement, victims: tuple[str, ...], fresh: bool
@@ -781,8 +831,7 @@ class FleetInventory:
 
     def start_parts(self, running: Running, held: tuple[Holding, ...], victims: tuple[str, ...], fresh: bool) -> None:
         """Start a job that holds this, one for each of its servers."""
-        rows = np.array([(self.position[one.server], one.cpu_mcores, one.memory_mib) for one in held], np.int64)
-        device = np.array([one.device for one in held], np.int32)
+        rows, device = self._rows(held)
 
         def booked(victims: Ints, limit: int, cost: int) -> int:
             return int(book_amounts(self.state, running.tier, rows, device, victims, limit, cost, fresh))
@@ -798,22 +847,18 @@ class FleetInventory:
         booked: Callable[[Ints, int, int], int],
         rows: Sequence[Share] | Sequence[Holding],
     ) -> None:
-        job, places = running.job, np.array([self.place[name] for name in victims], np.int64)
-        limit = self.limit_of(running)
-        stopped: list[Stopped] = []
-        if self._undo is not None:
-            for place in places.tolist():
-                last = last_tier_of_victim(self.state, place) if fresh else self.ranks.levels - 1
-                stopped.append(Stopped.of(self.state, place, last))
-        at = booked(places, limit, cost_of(job))
+        job, places = running.job, [self.place[name] for name in victims]
+        ended = [self._current(name) for name in victims]
+        stopped = [Stopped.of(self.state, place, self._last_of_victim(place, fresh)) for place in places]
+        at = places[-1] if places else self._next_place()
+        self.log.append((self._unbook, running, at, self.started, ended, stopped, self._places_left()))
+        at = booked(np.array(places, np.int64), self.limit_of(running), cost_of(job))
         if at < 0:
             server = rows[-1 - at].server
             tasks = sum(share.tasks for share in running.shares if share.server == server)
             raise UsageError(
                 f"the bid for {job.name}: {server} has no room for {tasks} of its tasks there; ask for a new bid"
             )
-        if self._undo is not None:
-            self._undo.append(self._unstarted(running, at, [self.running[name] for name in victims], stopped))
         for name in victims:
             self._forget(name)
         self._enter(running, at)
@@ -822,95 +867,127 @@ class FleetInventory:
         if self._count_arrival(job):
             self.draw()
 
-    def _unstarted(self, running: Running, at: int, ended: list[Running], stopped: list[Stopped]) -> Callable[[], None]:
-        def undo() -> None:
-            stop(self.state, at, last_tier_of(self.state, at))
-            self._strike(running.job.name)
-            resume_all(self.state, stopped)
-            for one, held in zip(reversed(ended), reversed(stopped)):
-                self._enter(one, held.place)
-                self._in_order = False
-            self._follow_rights()
+    def _next_place(self) -> int:
+        """The place in the state that the next job gets."""
+        return int(self.state.job.item(J_STACK, self._places_left() - 1))
 
-        return undo
+    def _last_of_victim(self, place: int, fresh: bool) -> int:
+        """The last tier that may use what a victim frees; see ``stop_all`` of the engine."""
+        if not fresh:
+            return self.ranks.levels - 1
+        job = self.state.job
+        return int(job.item(J_TIER, place)) - int(job.item(J_FRESH, place) == 0)
+
+    def _unbook(
+        self,
+        running: Running,
+        at: int,
+        started: int,
+        ended: Sequence[Running] = (),
+        stopped: Sequence[Stopped] = (),
+        left: int = 0,
+    ) -> None:
+        """Undo that a job starts at a place of the state, where the last of its victims was if it has any.
+
+        Args:
+            left: places that were free before.
+        """
+        name = running.job.name
+        self._running.pop(name, None)
+        self.place.pop(name, None)
+        self.name.pop(at, None)
+        if self.ledger.is_sound and self.ledger.has(name):
+            self.ledger.remove(name)
+        if self.state.job[J_TIER, at] == running.tier:
+            self._free(at)
+        self._resume(stopped, left)
+        for one, held in zip(ended, stopped):
+            self._reenter(one, held.place)
+        self.started = started
+
+    def _free(self, at: int) -> None:
+        """Stop what runs at a place of the state, if something does."""
+        if self.state.job[J_ROW, at] >= 0:
+            stop(self.state, at, last_tier_of(self.state, at))
+
+    def _places_left(self) -> int:
+        return int(self.state.free_places.item(N_JOBS))
+
+    def _resume(self, stopped: Sequence[Stopped], left: int) -> None:
+        """Let those of these jobs run again that are stopped: as many places are free as there were before, and theirs.
+        They came free in this order."""
+        resume_all(self.state, stopped[: self._places_left() - left])
+
+    def _reenter(self, running: Running, at: int) -> None:
+        """Enter a job as it was, whatever it is now."""
+        name = running.job.name
+        self._in_order &= name in self._running
+        self._running[name], self.place[name], self.name[at] = running, at, name
+        if self.ledger.is_sound:
+            if self.ledger.has(name):
+                self.ledger.remove(name)
+            self._hold_in_ledger(running)
 
     def end(self, name: str) -> None:
         """A job ends, or never was if it was placed in this round."""
-        at = self.place[name]
-        self._stop(at)
+        self._stop(name)
         self._forget(name)
         self._follow_rights()
 
-    def _stop(self, at: int) -> None:
+    def _stop(self, name: str) -> None:
+        at = self.place[name]
         last = last_tier_of(self.state, at)
-        if self._undo is not None:
-            held, running = Stopped.of(self.state, at, last), self.running[self.name[at]]
-
-            def undo() -> None:
-                held.resume(self.state)
-                self._enter(running, at)
-                self._follow_rights()
-                self._in_order = False
-
-            self._undo.append(undo)
+        self.log.append((self._unstop, self._current(name), Stopped.of(self.state, at, last), self._places_left()))
         stop(self.state, at, last)
+
+    def _unstop(self, running: Running, held: Stopped, left: int) -> None:
+        self._resume((held,), left)
+        self._reenter(running, held.place)
 
     def hold(self, running: Running, held: tuple[Holding, ...]) -> None:
         """A job starts and holds this, whether there is room for it or not; outside rounds."""
-        at = self._hold(running, held, False)
-        self._undoing(self._unstarted(running, at, [], []))
-        self._enter(running, at)
+        self.make_room(1, len(held))
+        self.log.append((self._unbook, running, self._next_place(), self.started))
+        self._enter(running, self._hold(running, held, False))
         self._follow_rights()
         self.started += 1
         self._check_booking(one.server for one in held)
 
     def _hold(self, running: Running, held: tuple[Holding, ...], fresh: bool) -> int:
-        self.make_room(1, len(held))
-        tier, limit, cost = self._job_row(running)
-        at = int(new_job(self.state, tier, limit, cost, fresh))
-        for one in held:
-            new_row(self.state, at, self.position[one.server], one.cpu_mcores, one.memory_mib, one.device)
-        start(self.state, at, tier if fresh else self.ranks.levels - 1)
-        return at
+        rows, device = self._rows(held)
+        return int(hold(self.state, *self._job_row(running), rows, device, fresh))
+
+    def _rows(self, held: tuple[Holding, ...]) -> tuple[Ints, NDArray[np.int32]]:
+        """Holdings as the engine has them."""
+        rows = [(self.position[one.server], one.cpu_mcores, one.memory_mib) for one in held]
+        return np.array(rows, np.int64), np.array([one.device for one in held], np.int32)
 
     def swap(self, running: Running, held: tuple[Holding, ...], fresh: bool) -> None:
         """A running job holds this from now on, whether there is room for it or not. ``fresh``: in a round."""
         name = running.job.name
-        old, at = self.running[name], self.place[name]
-        last = last_tier_of(self.state, at)
-        before = None if self._undo is None else Stopped.of(self.state, at, last)
-        stop(self.state, at, last)
-        self._put(old, running)
+        old = self._running[name]
+        self._stop(name)
+        self.ledger.remove(name)
+        self._running[name] = running
+        self._hold_in_ledger(running)
+        self.make_room(1, len(held))
+        self.log.append((self._free, self.place[name]))
         self._hold(running, held, fresh)
         self._follow_rights()
-        if before is not None:
-            self._undo_swap(old, running, before)
         servers = {one.server: None for one in (*old.shares, *running.shares)}
         for server in servers:
             self.capacity_appeared(self.position[server])
         self._check_booking(servers)
 
-    def _put(self, old: Running, new: Running) -> None:
-        self.ledger.remove(old.job.name)
-        self._running[new.job.name] = new
-        self._hold_in_ledger(new)
-
-    def _undo_swap(self, old: Running, new: Running, before: Stopped) -> None:
-        def undo() -> None:
-            stop(self.state, before.place, last_tier_of(self.state, before.place))
-            before.resume(self.state)
-            self._put(new, old)
-            self._follow_rights()
-
-        self._undoing(undo)
-
     def make_room(self, jobs: int, rows: int) -> None:
         """Have free places for so many jobs and allocations."""
-        old = self.state
-        free = None if self._undo is None else old.free_places.copy()
-        self.state = grown(old, jobs, rows)
-        if free is not None and self.state is not old:
-            self._undoing(lambda: setattr(self, "state", restore_arrays(self.state, old, free)))
+        old, free = self.state, self.state.free_places
+        if jobs > free[N_JOBS] or rows > free[N_ROWS]:
+            self.log.append((self._unroom, old, free.copy()))
+            self.state = grown(old, jobs, rows)
+
+    def _unroom(self, old: EngineState, free: Ints) -> None:
+        self.state = restore_arrays(self.state, old, free)
 
     def _enter(self, running: Running, at: int) -> None:
         name = running.job.name
@@ -918,9 +995,11 @@ class FleetInventory:
         self._hold_in_ledger(running)
 
     def _strike(self, name: str) -> None:
+        for table in ("_late_rights", "restood"):
+            if name in getattr(self, table):
+                self.log.append((setattr, self, table, dict(getattr(self, table))))
+                self._drop(table, name)
         self._late_risks.pop(name, None)
-        self._late_rights.pop(name, None)
-        self.restood.pop(name, None)
         del self._running[name]
         self.ledger.remove(name)
         del self.name[self.place.pop(name)]
@@ -932,50 +1011,58 @@ class FleetInventory:
         self._strike(name)
         self._check_booking(servers)
 
+    def _current(self, name: str) -> Running:
+        """A running job with what it has at risk now."""
+        if name in self._late_risks:
+            self._running[name] = self._running[name].but_at_risk(self._late_risks[name])
+            del self._late_risks[name]
+        return self._running[name]
+
     def set_at_risk(self, gpu_hours: Mapping[str, float]) -> None:
         """Set the GPU-hours that would be lost if these running jobs were stopped now."""
-        if self._undo is not None:
-            old = {name: self.running[name] for name in gpu_hours}
-            self._undo.append(lambda: self._put_back(old))
         places = np.array([self.place[name] for name in gpu_hours], np.int64)
-        set_costs(self.state, places, costs_of(np.fromiter(gpu_hours.values(), np.float64, len(gpu_hours))))
+        costs = costs_of(np.fromiter(gpu_hours.values(), np.float64, len(gpu_hours)))
+        before = [(name, self._running[name], self._late_risks.get(name)) for name in gpu_hours]
+        self.log.append((self._unset_risks, before, places, self.state.job[J_COST, places]))
+        set_costs(self.state, places, costs)
         self._late_risks.update(gpu_hours)
 
-    def _put_back(self, running: Mapping[str, Running]) -> None:
-        """Undo ``set_at_risk`` of what runs again as it did then."""
-        for name, one in running.items():
+    def _unset_risks(self, before: Iterable[tuple[str, Running, float | None]], places: Ints, costs: Ints) -> None:
+        for name, running, late in before:
+            self._running[name] = running
             self._late_risks.pop(name, None)
-            self._running[name] = one
-        places = np.array([self.place[name] for name in running], np.int64)
-        set_costs(self.state, places, np.array([cost_of(one.job) for one in running.values()], np.int64))
+            if late is not None:
+                self._late_risks[name] = late
+        set_costs(self.state, places, costs)
 
     def begin_round(self) -> None:
         """Let tiers find different room on a server."""
+        self.log.append((self.state.free_places.__setitem__, N_ROUND, 0))
         self.state.free_places[N_ROUND] = 1
-        self._undoing(lambda: self.state.free_places.__setitem__(N_ROUND, 0))
 
     def end_round(self) -> None:
-        """End the round: what victims left is free for all."""
-        if self._undo is not None:
-            old = copied(self.state)
-            self._undo.append(lambda: setattr(self, "state", restore_values(old, self.state)))
+        """End the round: what victims left is free for all. To be called again if it was interrupted."""
+        if self.trials:
+            self.log.append((self._unsettle, copied(self.state)))
         self.state.free_places[N_ROUND] = 0
         settle(self.state)
         self.freed += 1
-        names, self._late_rights = self._late_rights, {}
-        before = {name: was for name in names if (was := self._restand(name)) is not None}
-        if before:
-            self._undoing(lambda: self._late_rights.update(names))
-            self._undoing(lambda: self._running.update(before))
+        for name in self._late_rights:
+            self._restand(name)
+        self.log.append((setattr, self, "_late_rights", self._late_rights))
+        self._late_rights = {}
+
+    def _unsettle(self, before: tuple[Any, ...]) -> None:
+        for at, was in enumerate(before):
+            self.state[at][...] = was
 
     def set_replicas(self, dataset: str, regions: Collection[str]) -> None:
         """The regions that hold a dataset from now on."""
-        held, before = names_in(f"replicas of {dataset}", regions), self.replicas.get(dataset)
+        held = names_in(f"replicas of {dataset}", regions)
+        self.log.append((self._set_replicas, dataset, self.replicas.get(dataset)))
+        self._set_replicas(dataset, held)
 
-        def put(now: frozenset[str] | None) -> None:
-            self._open.pop(dataset, None)
-            self._asked.clear()
-            self.replicas.pop(dataset, None) if now is None else self.replicas.__setitem__(dataset, now)
-
-        put(held)
-        self._undoing(lambda: put(before))
+    def _set_replicas(self, dataset: str, regions: frozenset[str] | None) -> None:
+        self.replicas.pop(dataset, None) if regions is None else self.replicas.__setitem__(dataset, regions)
+        self._open.pop(dataset, None)
+        self._asked.clear()

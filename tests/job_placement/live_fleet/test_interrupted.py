@@ -1,0 +1,220 @@
+"""Operations of a live fleet that are interrupted at any step: they have done everything or nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from functools import partial
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mast_opt
+from mast_opt.core.errors import UsageError
+from mast_opt.core.ledger import Ledger
+from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
+from mast_opt.problems.job_placement.live_fleet.move_plan import MoveBudget
+from mast_opt.problems.job_placement.live_fleet.types import Job, Part, Server, Share
+from tests.job_placement.fleets import bid_for
+from tests.job_placement.operations import random_operation, small_fleet
+from tests.job_placement.reference import assert_exact
+
+PACKAGE = str(mast_opt.__path__[0])
+Operation = Callable[[Fleet], Callable[[], object]]
+
+
+class Interruption:
+    """Raises MemoryError at one step of the package: a call, a line or a return.
+
+    Args:
+        at: how many steps go on before; None to count them only.
+    """
+
+    def __init__(self, at: int | None = None) -> None:
+        self.at, self.seen = at, 0
+
+    def __enter__(self) -> Interruption:
+        self._before = sys.gettrace()
+        sys.settrace(self._step)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        sys.settrace(self._before)
+
+    def _step(self, frame: FrameType, event: str, value: Any) -> Any:
+        code = frame.f_code
+        if not code.co_filename.startswith(PACKAGE) or code.co_name == "<genexpr>" or event == "exception":
+            return self._step
+        self.seen += 1
+        if self.at is not None and self.seen > self.at:
+            sys.settrace(self._before)
+            raise MemoryError(f"{frame.f_code.co_name} {frame.f_lineno} {event}")
+        return self._step
+
+
+def assert_consistent(fleet: Fleet) -> None:
+    """Everything is as it would be recomputed from the running jobs; outside rounds."""
+    books = fleet._books
+    assert_exact(books)
+    again = Ledger(books.ledger.quotas)
+    for name in fleet.running():
+        one = books.running[name]
+        amounts = books.amounts(one.shares) if one.job.tenant else {}
+        again.add(name, one.job.tenant, books.tiers.index(one.job.tier), one.number, amounts)
+        assert books.name[books.place[name]] == name
+    assert len(books.place) == len(books.name) == len(books.running)
+    for name in fleet.running():
+        assert again.standing(name) == books.ledger.standing(name)
+        assert books.is_over_quota(name) == bool(again.standing(name))
+        tenant = fleet.job(name).tenant
+        assert (again.free(tenant), again.use(tenant)) == (books.ledger.free(tenant), books.ledger.use(tenant))
+
+
+SERVERS = [Server(f"s{n}", "r", f"c{n % 2}", f"b{n}", "AB"[n % 2], 4, 40, 40) for n in range(4)]
+
+
+def crowded(*, calm: bool = False) -> Fleet:
+    """A fleet of four servers, most of it in use by work within and beyond quotas that may be stopped."""
+    fleet = Fleet(SERVERS, tiers=(0, 1, 2), quotas={"t": 6000, "u": 3000}, replicas={"d": ("r",)})
+    for number in range(7):
+        name, tenant = f"j{number}", "tuv"[number % 3]
+        job = Job(name, 1 + number % 2, mgpu=2000, tenant=tenant, preemptible=not calm, gpu_hours_at_risk=number)
+        fleet.place_and_commit(job)
+    fleet.place_and_commit(Job("gang", 2, tasks=2, mgpu=500, cpu_mcores=3, tenant="u", within="server"))
+    fleet.set_at_risk({"j0": 1.5})
+    return fleet
+
+
+URGENT = Job("urgent", 0, tasks=2, mgpu=4000, tenant="v")
+PARTS = Job("parts", 0, tenant="v", within="region", parts=(Part("a", mgpu=3000), Part("b", 2, mgpu=1000)))
+
+
+def on(server: str, tasks: int = 1) -> tuple[Share, ...]:
+    return (Share(server, tasks, {0: 1000 * tasks}),)
+
+
+def commit(job: Job) -> Operation:
+    return lambda fleet: partial(fleet.commit, bid_for(fleet, job))
+
+
+OPERATIONS: dict[str, Operation] = {
+    "commit": commit(Job("small", 1, mgpu=500, cpu_mcores=2, tenant="v")),
+    "commit with victims": commit(URGENT),
+    "commit parts": commit(PARTS),
+    "place and commit": lambda fleet: partial(fleet.place_and_commit, URGENT),
+    "adopt": lambda fleet: partial(fleet.adopt, Job("new", 0, mgpu=1000, tenant="t"), on("s0")),
+    "adopt what runs": lambda fleet: partial(fleet.adopt, Job("j1", 0, mgpu=1000, tenant="t"), on("s2")),
+    "count": lambda fleet: partial(fleet.count_arrival, URGENT),
+    "grow": lambda fleet: partial(fleet.resize, "gang", 3),
+    "shrink": lambda fleet: partial(fleet.resize, "gang", 1),
+    "release": lambda fleet: partial(fleet.release, "j0"),
+    "risk": lambda fleet: partial(fleet.set_at_risk, {"j1": 9.0, "j2": 2.0}),
+    "fail": lambda fleet: partial(fleet.fail, "s0"),
+    "cordon": lambda fleet: partial(fleet.cordon, "s1"),
+    "uncordon": lambda fleet: partial(fleet.uncordon, "s3"),
+    "drain": lambda fleet: partial(fleet.drain, "s1"),
+    "add": lambda fleet: partial(fleet.add_servers, [replace(SERVERS[0], name="new", gpu_type="C")]),
+    "remove": lambda fleet: partial(fleet.remove_server, "s3"),
+    "replace": lambda fleet: partial(fleet.replace_server, replace(SERVERS[3], gpus=6)),
+    "other cores": lambda fleet: partial(fleet.set_capacity, "s0", cpu_mcores=50, gpus=5),
+    "wider": lambda fleet: partial(fleet.set_capacity, "s3", gpus=8),
+    "replicas": lambda fleet: partial(fleet.set_replicas, "d", ()),
+    "lower quota": lambda fleet: partial(fleet.set_quota, "t", 2000),
+    "quota of a type": lambda fleet: partial(fleet.set_quota, "v", 1000, "A"),
+    "no quota": lambda fleet: partial(fleet.set_quota, "u", None),
+    "restore": lambda fleet: partial(fleet.restore, crowded(calm=True).snapshot(), other_fleet=True),
+    "moves": lambda fleet: partial(
+        fleet.apply,
+        fleet.defragment(MoveBudget(), [Job("wide", 1, mgpu=4000)], movable=dict.fromkeys(fleet.running(), 0.0)),
+    ),
+}
+PRELUDE: dict[str, Callable[[Fleet], object]] = {
+    "uncordon": lambda fleet: fleet.cordon("s3"),
+    "remove": lambda fleet: fleet.fail("s3"),
+    "replace": lambda fleet: fleet.fail("s3"),
+    "moves": lambda fleet: [fleet.release(name) for name in ("j1", "j2", "j4", "j5", "gang")],
+}
+
+
+def prepared(what: str) -> Fleet:
+    fleet = crowded()
+    PRELUDE.get(what, Fleet.running)(fleet)
+    fleet.snapshot_bytes()
+    return fleet
+
+
+def taken(fleet: Fleet, operation: Operation, at: int | None) -> int:
+    """Do an operation, interrupted after so many steps; returns how many there were."""
+    step = Interruption(at)
+    with suppress(MemoryError, UsageError):
+        call = operation(fleet)
+        with step:
+            call()
+    return step.seen
+
+
+STEPS = [pytest.param(1, marks=pytest.mark.second_tier, id="every step"), pytest.param(149, id="some steps")]
+
+
+@pytest.mark.parametrize("what", OPERATIONS)
+@pytest.mark.parametrize("every", STEPS)
+def test_an_interrupted_operation_has_done_everything_or_nothing(what: str, every: int) -> None:
+    operation, fleet, outcomes = OPERATIONS[what], prepared(what), set()
+    before, steps = fleet.snapshot_bytes(), taken(fleet, operation, None)
+    done, fleet = fleet.snapshot_bytes(), prepared(what)
+    for at in range(0, steps, every):
+        taken(fleet, operation, at)
+        assert_consistent(fleet)
+        now = fleet.snapshot_bytes()
+        assert now in (before, done), (at, steps)
+        outcomes.add(now)
+        if now != before:
+            fleet = prepared(what)
+    assert before in outcomes
+
+
+@pytest.mark.parametrize("what", OPERATIONS)
+@pytest.mark.parametrize("in_round", [False, True])
+@pytest.mark.parametrize("every", STEPS)
+def test_an_operation_that_is_interrupted_in_a_trial_or_a_round(what: str, in_round: bool, every: int) -> None:
+    fleet, asked = prepared(what), Job("asked", 0, mgpu=3000, tenant="u")
+    before = fleet.snapshot_bytes()
+
+    def outcome(at: int | None, *, act: bool = True) -> tuple[tuple[object, ...], int]:
+        steps = 0
+        with fleet.trial():
+            with fleet.round() if in_round else nullcontext():
+                fleet.place_and_commit(Job("first", 1, mgpu=1000, tenant="t"))
+                if act:
+                    steps = taken(fleet, OPERATIONS[what], at)
+                fleet.place_and_commit(Job("next", 1, mgpu=1000, tenant="t"))
+                answer = fleet.place(asked)
+            assert_consistent(fleet)
+            found = fleet.snapshot_bytes(), getattr(answer, "shares", None), getattr(answer, "victims", None)
+        assert fleet.snapshot_bytes() == before
+        return found, steps
+
+    undone, (done, steps) = outcome(None, act=False)[0], outcome(None)
+    for at in range(0, steps, every):
+        assert outcome(at)[0] in (undone, done), (at, steps)
+    assert_consistent(fleet)
+
+
+def test_random_operations_that_are_interrupted() -> None:
+    """Whatever is interrupted, what is left is consistent, and trials and rounds around it end as they should."""
+    rng, interrupted = np.random.default_rng(51), 0
+    fleet = small_fleet(rng)
+    for number in range(600):
+        with Interruption(int(rng.integers(3000)) if rng.random() < 0.5 else None):
+            try:
+                random_operation(rng, fleet, number)
+            except MemoryError:
+                interrupted += 1
+        if number % 5 == 0:
+            assert_consistent(fleet)
+    assert_consistent(fleet)
+    assert interrupted > 50

@@ -11,7 +11,6 @@ MOST_LINES = 60
 COLUMNS = "names every column once, in the order of the tables; parts would hide what is missing"
 ARGUED = {
     ("problems/data_placement/tables/problem_tables.py", "problem_from_tables"): COLUMNS,
-    ("problems/data_placement/tables/problem_tables.py", "problem_to_tables"): COLUMNS,
     ("problems/job_placement/tables/problem_tables.py", "problem_from_tables"): COLUMNS,
     ("problems/job_placement/tables/problem_tables.py", "problem_to_tables"): COLUMNS,
     ("problems/data_placement/tables/mathprog.py", "_sections"): COLUMNS,

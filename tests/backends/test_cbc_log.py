@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mast_opt.problems.backends.cbc_log import CbcLog
+from mast_opt.problems.backends.cbc import CbcLog
 
 SEARCH = """\
 Continuous objective value is 81.8567 - 0.00 seconds

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 import mast_opt
-from mast_opt.planner.report.html.answers import CALENDAR, story
-from mast_opt.planner.report.html.content import report, table_of
+from mast_opt.planner.report.html.content import CALENDAR, report, story, table_of
 from mast_opt.planner.report.html.page import page, slug
 from mast_opt.planner.report.html.render import draw
 from mast_opt.planner.report.result_sections import SINGLE_COPIES

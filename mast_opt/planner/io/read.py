@@ -1,4 +1,7 @@
-"""Readers of problems and plans from files."""
+"""Readers of problems and plans from files.
+
+Overrides that a ``plan.toml`` states: weights and order of terms, and limits, that the plan was solved with.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +25,50 @@ from mast_opt.planner.io.consistent_read import read_undisturbed
 from mast_opt.planner.io.contents import mistaken, open_instance, plan_in, problem_in
 from mast_opt.planner.io.faults import Faults, shortened
 from mast_opt.planner.io.header import kind_in
-from mast_opt.planner.io.overrides import overrides_in
-from mast_opt.planner.io.readers.base import Source
+from mast_opt.planner.io.readers.base import Source, Untyped
 from mast_opt.planner.io.readers.folder import FolderSource
 from mast_opt.planner.io.readers.opening import open_source
 from mast_opt.planner.io.validation.tables import Rounding
 from mast_opt.problems.kind.kind import Kind
-from mast_opt.problems.kind.overrides import Overrides
+from mast_opt.problems.kind.overrides import Overrides, stated_limit
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.registry import kind_of
+
+KEY = "overrides"
+_KEYS = ("order", "weights", "limits", "peak_levels")
+
+
+def overrides_in(fields: Mapping[str, Any], problem: Problem[Any]) -> tuple[Overrides, Problem[Any]]:
+    """Overrides that the fields of a plan state, and the instance with them.
+
+    Raises:
+        PlanError: something that this instance cannot have.
+    """
+    stated = fields.get(KEY, {})
+    if not isinstance(stated, Mapping) or any(name not in _KEYS for name in stated):
+        raise _fault(stated, f"a table with some of the keys {', '.join(_KEYS)}")
+    order = stated.get("order")
+    weights, limits, levels = (stated.get(name, {}) for name in _KEYS[1:])
+    if isinstance(order, Untyped):
+        order = [name.strip() for name in order.split(",")]
+    if order is not None and not (isinstance(order, list) and all(isinstance(name, str) for name in order)):
+        raise _fault(order, "a list of terms", ".order")
+    for name, table in zip(_KEYS[1:], (weights, limits, levels), strict=True):
+        if not isinstance(table, Mapping):
+            raise _fault(table, "a table of numbers", f".{name}")
+    try:
+        numbers = {name: float(weight) for name, weight in weights.items()}
+        values = {name: stated_limit(name, most) for name, most in limits.items()}
+        by_tier = {int(tier): float(level) for tier, level in levels.items()}
+        overrides = Overrides(numbers, None if order is None else tuple(order), values, by_tier)
+        return overrides, overrides.applied_to(problem)
+    except (TypeError, ValueError, OverflowError, UsageError) as error:
+        raise _fault(stated, str(error)) from None
+
+
+def _fault(value: object, expected: str, where: str = "") -> PlanError:
+    return PlanError([Fault(f"plan.toml: {KEY}{where}", expected, value=str(value))])
+
 
 CHECKSUM_SHOWN = len("sha256:") + 9
 """Characters of a checksum that are enough to distinguish two."""

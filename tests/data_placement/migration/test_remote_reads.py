@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_flow
 
-from mast_opt.problems.data_placement.migration.remote_reads import RemoteReads
+from mast_opt.problems.data_placement.migration.state import RemoteReads
 from tests.data_placement.support import examples
 
 HERE = 0

@@ -11,7 +11,7 @@ import pytest
 import mast_opt
 from mast_opt.core.solve_result import Status
 from mast_opt.problems.resource_allocation import ResourceAllocation
-from mast_opt.problems.resource_allocation.generate.families import packing
+from mast_opt.problems.resource_allocation.generate import packing
 from mast_opt.problems.resource_allocation.methods import columns
 from mast_opt.problems.resource_allocation.methods.solves import Solves
 from mast_opt.problems.resource_allocation.methods.subproblems import without_job

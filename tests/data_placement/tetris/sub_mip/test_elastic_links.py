@@ -14,8 +14,7 @@ from mast_opt.problems import backends
 from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.data_placement.plan import Plan
 from mast_opt.problems.data_placement.tetris.stage_objective import StageObjective
-from mast_opt.problems.data_placement.tetris.sub_mip.elastic_links import NONE_LEFT
-from mast_opt.problems.data_placement.tetris.sub_mip.fix_and_optimise import FixAndOptimise
+from mast_opt.problems.data_placement.tetris.sub_mip.fix_and_optimise import NONE_LEFT, FixAndOptimise
 from mast_opt.problems.data_placement.tetris.sub_mip.params import NeighbourhoodParams
 from mast_opt.problems.data_placement.verification.verifier import verify
 from mast_opt.problems.mip import Mip

@@ -10,7 +10,7 @@ import pytest
 import mast_opt
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.solve_result import Status
-from mast_opt.problems.resource_allocation.mechanisms.partial_allocation import kept_parts, partial_allocation
+from mast_opt.problems.resource_allocation.methods.solver import kept_parts, partial_allocation
 from mast_opt.problems.resource_allocation.methods.subproblems import without_job
 from tests.narrowing import some
 

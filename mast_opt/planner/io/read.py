@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Generic
 
 from mast_opt.core.arguments import a_path, checked
-from mast_opt.core.errors import PlanError, UsageError
+from mast_opt.core.errors import Fault, PlanError, UsageError
 from mast_opt.core.fork_safety import use_tables
 from mast_opt.core.input_warning import InputWarning
 from mast_opt.core.summary import Summarised, Summary

@@ -30,18 +30,6 @@ from mast_opt.problems.search.params import Params
 ProblemT = TypeVar("ProblemT")
 
 
-def _unknown(problem: object) -> None:
-    return None
-
-
-def _no_conflicts(problem: object) -> tuple[()]:
-    return ()
-
-
-def _no_charts(problem: object, plan: object) -> tuple[()]:
-    return ()
-
-
 @dataclass(frozen=True)
 class TableInterface(Generic[ProblemT, PlanT]):
     """Tables of instances and plans, and the way between them and the problem's own classes."""
@@ -151,13 +139,13 @@ class GenerateInterface(Generic[ProblemT]):
 class AnalysisInterface(Generic[ProblemT, PlanT]):
     """Analyses of an instance and of changes of it."""
 
-    conflicts: Callable[[ProblemT], tuple[Conflict, ...]] = _no_conflicts
+    conflicts: Callable[[ProblemT], tuple[Conflict, ...]] = lambda problem: ()
     """Limits that contradict one another, as far as can be seen without solving. A kind whose every instance has a
     plan has none."""
-    current_state: Callable[[ProblemT], CurrentState | None] = _unknown
+    current_state: Callable[[ProblemT], CurrentState | None] = lambda problem: None
     """Function that finds how much of the present state the instance states, and which limits that breaks; None where
     there is none."""
-    current_plan: Callable[[ProblemT], PlanT | None] = _unknown
+    current_plan: Callable[[ProblemT], PlanT | None] = lambda problem: None
     """The present state as a plan, or None where the instance does not give it. It may break rules; where it breaks
     none, an exact solve begins there, so that no plan is ever worse than changing nothing."""
     hooks: Callable[[], AnalysisHooks] = AnalysisHooks
@@ -178,11 +166,11 @@ class PresentationInterface(Generic[ProblemT, PlanT]):
 
     sections: Callable[[ProblemT, PlanT], tuple[Section, ...]]
     """Tables of the plan, in the order of reading."""
-    charts: Callable[[ProblemT, PlanT], tuple[Chart, ...]] = _no_charts
+    charts: Callable[[ProblemT, PlanT], tuple[Chart, ...]] = lambda problem, plan: ()
     """Pictures of the plan, in the order of reading."""
-    answers: Callable[[ProblemT, PlanT], tuple[Answer, ...]] = _no_charts
+    answers: Callable[[ProblemT, PlanT], tuple[Answer, ...]] = lambda problem, plan: ()
     """Answers to the first questions of a reader, for the top of a report."""
-    details: Callable[[ProblemT, PlanT], tuple[Section, ...]] = _no_charts
+    details: Callable[[ProblemT, PlanT], tuple[Section, ...]] = lambda problem, plan: ()
     """Long tables for reports and workbooks only: what moves, what binds."""
     compared: Mapping[str, str] = field(default_factory=dict)
     """Metric or term → its name where plans stand side by side; empty for all metrics."""

@@ -69,9 +69,7 @@ class Problem(Generic[PlanT]):
             weights={**objective.weights, **weights},
             order=objective.order if order is None else tuple(order),
         )
-        instance: Any = self
-        found: Self = replace(instance, objective=changed)
-        return found
+        return replace(self, objective=changed)  # type: ignore[type-var]
 
     def with_limits(self, limits: Mapping[str, float | str | Fraction | None]) -> Self:
         """The instance with other limits on the whole plan; the others stay. Data placement has them.

@@ -271,7 +271,8 @@ class GroupedProblem(Summarised, Frozen, Problem[PlanT]):
         for axis in tables.axes:
             name = axis.table or f"{axis.name}s"
             labels = () if getattr(self, name) is None else self.labels_of(name)
-            found[axis.name] = labels if _is_plain(labels) else tuple(dict.fromkeys(filter(None, labels)))
+            plain = isinstance(labels, Labels) and labels.unique and not labels.has_empty
+            found[axis.name] = labels if plain else tuple(dict.fromkeys(filter(None, labels)))
         return found
 
     def relabelled(self, labels: Mapping[str, tuple[str, ...]]) -> Self:
@@ -427,7 +428,3 @@ def _equal(one: object, other: object) -> bool:
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return np.array_equal(one, other)
     return one == other
-
-
-def _is_plain(labels: tuple[str, ...]) -> bool:
-    return isinstance(labels, Labels) and labels.unique and not labels.has_empty

@@ -91,69 +91,42 @@ def label(name: str, axis: str, *, required: bool = True, later: bool = False, h
     return Column(name, ColumnType.LABEL, axis=axis, required=required, later=later, help=help)
 
 
-def integer(
-    name: str,
-    *,
-    minimum: int = 0,
-    maximum: int | None = None,
-    default: int | None = None,
-    required: bool = True,
-    help: str = "",
-) -> Column:
-    """A column of whole numbers, bounds included."""
-    return Column(
-        name, ColumnType.INTEGER, minimum=minimum, maximum=maximum, default=default, required=required, help=help
-    )
+class About(TypedDict, total=False):
+    """Keywords of a column in addition to its name and type; see ``Column``."""
 
-
-class Amount(TypedDict, total=False):
-    """Keywords of a quantity in addition to its scale; see ``Column``."""
-
-    minimum: int
-    maximum: int | None
-    default: int | None
+    minimum: float
+    maximum: float | None
+    above: bool
+    default: float | bool | None
     required: bool
     later: bool
     field: str
     help: str
 
 
-def need(name: str, scale: int, **said: Unpack[Amount]) -> Column:
+def integer(name: str, **about: Unpack[About]) -> Column:
+    """A column of whole numbers, bounds included."""
+    return Column(name, ColumnType.INTEGER, **about)
+
+
+def need(name: str, scale: int, **about: Unpack[About]) -> Column:
     """A quantity asked for: finer decimals round up."""
-    return Column(name, ColumnType.QUANTITY, scale=scale, role=Role.NEED, **said)
+    return Column(name, ColumnType.QUANTITY, scale=scale, role=Role.NEED, **about)
 
 
-def supply(name: str, scale: int, **said: Unpack[Amount]) -> Column:
+def supply(name: str, scale: int, **about: Unpack[About]) -> Column:
     """A quantity offered: finer decimals round down."""
-    return Column(name, ColumnType.QUANTITY, scale=scale, role=Role.SUPPLY, **said)
+    return Column(name, ColumnType.QUANTITY, scale=scale, role=Role.SUPPLY, **about)
 
 
-def real(
-    name: str,
-    *,
-    above: bool = False,
-    maximum: float | None = None,
-    default: float | None = None,
-    required: bool = True,
-    help: str = "",
-) -> Column:
+def real(name: str, **about: Unpack[About]) -> Column:
     """A column of floating-point numbers of at least 0, or above 0."""
-    return Column(
-        name,
-        ColumnType.REAL,
-        maximum=maximum,
-        above=above,
-        default=default,
-        required=required,
-        help=help,
-    )
+    return Column(name, ColumnType.REAL, **about)
 
 
-def boolean(
-    name: str, *, default: bool | None = None, required: bool = True, later: bool = False, help: str = ""
-) -> Column:
+def boolean(name: str, **about: Unpack[About]) -> Column:
     """A column of true and false."""
-    return Column(name, ColumnType.BOOLEAN, default=default, required=required, later=later, help=help)
+    return Column(name, ColumnType.BOOLEAN, **about)
 
 
 def choice(name: str, *choices: str, required: bool = True, default: int | None = None, help: str = "") -> Column:

@@ -130,9 +130,8 @@ def stated_tables(
     present: dict[str, dict[str, NDArray[np.bool_]]] = {}
     for table in tables.tables:
         if table.group:
-            group, cells = getattr(problem, table.group), dict[str, NDArray[Any]]()
-            if group is not None:
-                cells, present[table.name] = cells_of(group, axes)
+            group = getattr(problem, table.group)
+            cells, present[table.name] = ({}, {}) if group is None else cells_of(group, axes)
             keys = np.arange(0 if group is None else len(group))
             values[table.name] = {column.name: cells.get(column.name, keys) for column in table.columns}
     return values, present

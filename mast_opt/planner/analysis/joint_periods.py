@@ -21,11 +21,10 @@ from mast_opt.planner.analysis.two_stage import Extensive, extensive, stated
 from mast_opt.planner.solving import Solution
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
 from mast_opt.problems import backends
-from mast_opt.problems.kind.analysis_hooks import AnalysisHooks
+from mast_opt.problems.kind.analysis_hooks import AnalysisHooks, JointProgram, Link, Rolling, Stage
 from mast_opt.problems.kind.formulation import Formulation
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.problem import PlanT, Problem
-from mast_opt.problems.kind.rolling import JointProgram, Link, Rolling, Stage
 from mast_opt.problems.mip import Mip, frozen
 from mast_opt.problems.mip.transforms import extended
 from mast_opt.problems.registry import SolverName

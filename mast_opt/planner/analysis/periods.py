@@ -15,10 +15,9 @@ from mast_opt.planner.analysis.scenario_files import Scenario, check_scenarios, 
 from mast_opt.planner.solving import Solution
 from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
 from mast_opt.planner.solving.kernel_compilation import needed, rehearse
-from mast_opt.problems.kind.analysis_hooks import AnalysisHooks
+from mast_opt.problems.kind.analysis_hooks import AnalysisHooks, Rolling
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.problem import PlanT, Problem
-from mast_opt.problems.kind.rolling import Rolling
 from mast_opt.problems.registry import SolverName
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mast_opt.core.wording import UNKNOWN, counted, percent, plain
@@ -20,24 +20,15 @@ from mast_opt.planner.solving import Solution
 from mast_opt.problems.kind.analysis_hooks import Risk
 from mast_opt.problems.kind.current_state import CurrentState
 from mast_opt.problems.kind.migration_plan import Order
-from mast_opt.problems.kind.presentation import Form, Head, Section
+from mast_opt.problems.kind.presentation import Cell, Form, Head, Section, listed
 from mast_opt.problems.kind.problem import Problem
 from mast_opt.problems.registry import kind_of
 
 NOTICED, MANY = 0.1, 1000.0
 """Amounts below the first round to nothing; those above the second have no decimals."""
-Cell = str | float | int | None
 REGION_RISK, SINGLE_COPIES = "What depends on each region", "Data with a single copy"
 PROOF = (Head("status"), Head("objective", Form.AMOUNT), Head("bound", Form.AMOUNT), Head("gap (%)", Form.AMOUNT))
 """Heads of what every table says of a plan that was solved for."""
-
-
-def listed(
-    title: str, rows: Sequence[Any], *columns: tuple[str, Form, Callable[[Any], Cell]], note: str = ""
-) -> Section:
-    """Section with a row for each object; a column is its title, its form and its cell of an object."""
-    heads = tuple(Head(name, form) for name, form, _ in columns)
-    return Section(title, heads, tuple(tuple(cell(row) for *_, cell in columns) for row in rows), note)
 
 
 def _proof(solution: Solution[Any]) -> tuple[Cell, ...]:

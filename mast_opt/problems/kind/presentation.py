@@ -6,8 +6,9 @@ Every chart is also a table, so every figure in it is what the verifier's half o
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from mast_opt.core.arrays import IntArray
 
@@ -113,6 +114,9 @@ def ratios(part: IntArray, whole: IntArray) -> tuple[Values, ...]:
     return grid([[a / b if b else None for a, b in zip(x, y)] for x, y in zip(part.tolist(), whole.tolist())])
 
 
+Cell = str | float | int | None
+
+
 class Form(enum.Enum):
     """Form of the cells of a section's column, which says how a report shows them."""
 
@@ -155,8 +159,16 @@ class Section:
 
     title: str
     heads: tuple[Head, ...]
-    rows: tuple[tuple[str | float | int | None, ...], ...]
+    rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
     """One sentence that says what to remember."""
     leads: bool = False
     """Whether a terminal shows it above the terms of the objective."""
+
+
+def listed(
+    title: str, rows: Iterable[Any], *columns: tuple[str, Form, Callable[[Any], Cell]], note: str = ""
+) -> Section:
+    """A section with a row for each of ``rows``; each column has title, form, and function from row to cell."""
+    heads = tuple(Head(name, form) for name, form, _ in columns)
+    return Section(title, heads, tuple(tuple(cell(row) for *_, cell in columns) for row in rows), note)

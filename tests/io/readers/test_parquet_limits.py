@@ -13,8 +13,7 @@ import pytest
 from mast_opt.core import limits
 from mast_opt.planner.io.faults import Faults
 from mast_opt.planner.io.readers import parquet
-from mast_opt.planner.io.readers.parquet import parse_parquet
-from mast_opt.planner.io.readers.parquet_footer import pages, read_footer
+from mast_opt.planner.io.readers.parquet import pages, parse_parquet, read_footer
 
 LONG = "x" * 1_000_000
 

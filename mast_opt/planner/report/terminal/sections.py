@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mast_opt.core.wording import UNKNOWN, amounts, percent
-from mast_opt.problems.kind.presentation import Form, Head, Section
+from mast_opt.problems.kind.presentation import Cell, Form, Head, Section
 
 TOP_ROWS = 12
 """Rows of a long table that are shown unless all are asked for."""
@@ -23,8 +23,6 @@ LABEL, SHORT_LABEL = 24, 12
 _HEAT = ((1.2, "bold red"), (1.0, "red"), (0.9, "yellow"), (0.0, "green"))
 """Demand over supply, above which value, and its colour."""
 _FILL = ((1.0, "bold red"), (0.95, "yellow"), (0.0, ""))
-
-Cell = str | float | int | None
 
 
 def show_section(console: Console, section: Section, rows: int | None = TOP_ROWS) -> None:

@@ -12,7 +12,7 @@ from xlsxwriter.worksheet import Worksheet
 
 from mast_opt.core.wording import UNKNOWN
 from mast_opt.planner.io.writers.excel import MOST_ROWS
-from mast_opt.problems.kind.presentation import Form, Head, HeatMap, Scale, Section
+from mast_opt.problems.kind.presentation import Cell, Form, Head, HeatMap, Scale, Section
 
 NOTE = "# "
 """How the name of such a sheet begins; readers ignore it."""
@@ -29,8 +29,6 @@ _HEAT = ((1.2, "#c0392b", "#ffffff"), (1.0, "#e6866a", "#000000"), (0.9, "#f5d76
 """Demand over supply: above which value, the colour of the cell and of its text; below all of them it is green."""
 _COOL = "#c9e7cb"
 _DARK, _GREY = "#1f4e79", "#6b6b6b"
-
-Cell = str | float | int | None
 
 
 class ReportBook:

@@ -25,8 +25,7 @@ from mast_opt.problems.data_placement.analysis.scenarios import (
 from mast_opt.problems.data_placement.analysis.two_stage import TWO_STAGE
 from mast_opt.problems.data_placement.plan import Plan, filled, today
 from mast_opt.problems.data_placement.problem import Bools, DataPlacement, Ints
-from mast_opt.problems.kind.analysis_hooks import AnalysisHooks, ChangeGroups
-from mast_opt.problems.kind.rolling import Rolling
+from mast_opt.problems.kind.analysis_hooks import AnalysisHooks, ChangeGroups, Rolling
 
 NAMED = 3
 """Workloads of a group that are named; the others are counted."""

@@ -18,7 +18,7 @@ from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.units import MB_PER_TB, MICRO
 from mast_opt.problems.data_placement.entities import CurrentRuns
 from mast_opt.problems.data_placement.problem import DataPlacement
-from mast_opt.problems.kind.rolling import JointProgram, Link, Stage
+from mast_opt.problems.kind.analysis_hooks import JointProgram, Link, Stage
 from mast_opt.problems.mip import Block, Mip
 from mast_opt.problems.mip.transforms import Extension
 

@@ -10,14 +10,12 @@ from mast_opt.problems.data_placement.plan import Plan, gpu_demand
 from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement
 from mast_opt.problems.data_placement.tables.problem_tables import in_full
 from mast_opt.problems.data_placement.verification.verifier import use_of_limits
-from mast_opt.problems.kind.presentation import Form, Head, Section
+from mast_opt.problems.kind.presentation import Form, Head, Section, listed
 from mast_opt.problems.kind.problem_data import Floats
 
 WORK, DATA, BINDING = "Workloads that move", "Datasets that move", "What binds"
 FULL = 0.995
 """Part of a limit from which on it is listed as binding."""
-
-Row = tuple[str | float | int | None, ...]
 
 
 def details(problem: DataPlacement, plan: Plan) -> tuple[Section, ...]:
@@ -40,27 +38,19 @@ def workloads_that_move(problem: DataPlacement, plan: Plan) -> Section:
         types.setdefault(w, []).append(p.gpu_types[k] if k < len(p.gpu_types) else "none")
     read = np.bincount(p.reads.workload, minlength=len(p.workloads))
     largest = sorted(np.flatnonzero(left > 0).tolist(), key=lambda one: -float(left[one] * p.demand_mgpu[one]))
-    rows: list[Row] = [
-        (
-            p.workloads.labels[w],
-            p.tiers[p.workloads.tier[w]],
-            _named(p, now[w]),
-            _named(p, then[w]) or "left out",
-            ", ".join(sorted(set(types.get(w, [])))),
-            float(left[w] * p.demand_mgpu[w]) / MILLI,
-            int(read[w]),
-        )
-        for w in largest
-    ]
-    heads = (
-        Head("workload"),
-        Head("tier", Form.COUNT),
-        *Form.TEXT.heads("from", "to", "on"),
-        Head("GPUs", Form.AMOUNT),
-        Head("datasets read", Form.COUNT),
+    of = f"{counted(len(largest), 'workload')} of {len(p.workloads):,}."
+    return listed(
+        WORK,
+        largest,
+        ("workload", Form.TEXT, lambda w: p.workloads.labels[w]),
+        ("tier", Form.COUNT, lambda w: p.tiers[p.workloads.tier[w]]),
+        ("from", Form.TEXT, lambda w: _named(p, now[w])),
+        ("to", Form.TEXT, lambda w: _named(p, then[w]) or "left out"),
+        ("on", Form.TEXT, lambda w: ", ".join(sorted(set(types.get(w, []))))),
+        ("GPUs", Form.AMOUNT, lambda w: float(left[w] * p.demand_mgpu[w]) / MILLI),
+        ("datasets read", Form.COUNT, lambda w: int(read[w])),
+        note=f"{of} CPU-only work counts the GPUs that come with its cores.",
     )
-    of = f"{counted(len(rows), 'workload')} of {len(p.workloads):,}."
-    return Section(WORK, heads, tuple(rows), f"{of} CPU-only work counts the GPUs that come with its cores.")
 
 
 def datasets_that_move(problem: DataPlacement, plan: Plan) -> Section:
@@ -69,24 +59,19 @@ def datasets_that_move(problem: DataPlacement, plan: Plan) -> Section:
     new, gone = plan.place & ~p.datasets.stored, p.datasets.stored & ~plan.place
     copied = p.datasets.size_mb * new.sum(axis=1)
     readers = np.bincount(p.reads.dataset, minlength=len(p.datasets))
-    rows: list[Row] = [
-        (
-            p.datasets.labels[i],
-            _named(p, p.datasets.stored[i]) or "nowhere",
-            _named(p, new[i]),
-            _named(p, gone[i]),
-            int(p.datasets.size_mb[i]) / MB_PER_TB,
-            int(copied[i]) / MB_PER_TB,
-            int(readers[i]),
-        )
-        for i in sorted(np.flatnonzero((new | gone).any(axis=1)).tolist(), key=lambda one: -int(copied[one]))
-    ]
-    heads = (
-        *Form.TEXT.heads("dataset", "today in", "copied to", "deleted in"),
-        *Form.AMOUNT.heads("TB", "TB copied"),
-        Head("readers", Form.COUNT),
+    largest = sorted(np.flatnonzero((new | gone).any(axis=1)).tolist(), key=lambda one: -int(copied[one]))
+    return listed(
+        DATA,
+        largest,
+        ("dataset", Form.TEXT, lambda i: p.datasets.labels[i]),
+        ("today in", Form.TEXT, lambda i: _named(p, p.datasets.stored[i]) or "nowhere"),
+        ("copied to", Form.TEXT, lambda i: _named(p, new[i])),
+        ("deleted in", Form.TEXT, lambda i: _named(p, gone[i])),
+        ("TB", Form.AMOUNT, lambda i: int(p.datasets.size_mb[i]) / MB_PER_TB),
+        ("TB copied", Form.AMOUNT, lambda i: int(copied[i]) / MB_PER_TB),
+        ("readers", Form.COUNT, lambda i: int(readers[i])),
+        note=f"{counted(len(largest), 'dataset')} of {len(p.datasets):,}.",
     )
-    return Section(DATA, heads, tuple(rows), f"{counted(len(rows), 'dataset')} of {len(p.datasets):,}.")
 
 
 def what_binds(problem: DataPlacement, plan: Plan) -> Section:

@@ -15,9 +15,7 @@ from mast_opt.problems.data_placement.plan import Plan, gpu_demand, lacking_gpus
 from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.problems.data_placement.tables.problem_tables import in_full
 from mast_opt.problems.data_placement.verification.verifier import use_of_limits
-from mast_opt.problems.kind.presentation import Form, Head, Section
-
-Cell = str | float | int | None
+from mast_opt.problems.kind.presentation import Cell, Form, Head, Section, listed
 
 
 def sections(problem: DataPlacement, plan: Plan) -> tuple[Section, ...]:
@@ -40,16 +38,17 @@ def _limits(problem: DataPlacement, plan: Plan) -> tuple[Section, ...]:
     if not p.limits:
         return ()
     used = use_of_limits(p, plan)
-    fill = np.array([float(used[name] / most) if most else 1.0 for name, most in p.limits.items()])
-    columns: list[tuple[Head, list[Any]]] = [
-        (Head("limit"), list(p.limits)),
-        (Head("used", Form.AMOUNT), [float(used[name]) for name in p.limits]),
-        (Head("at most", Form.AMOUNT), [float(most) for most in p.limits.values()]),
-        (Head("unit"), [LIMITS[name].unit for name in p.limits]),
-        (Head("filled", Form.FILL), fill.tolist()),
-    ]
-    head = tuple(head for head, _ in columns)
-    return (Section("Limits on the whole plan", head, _rows(columns, np.argsort(-fill, kind="stable"))),)
+    fill = {name: float(used[name] / most) if most else 1.0 for name, most in p.limits.items()}
+    limits = listed(
+        "Limits on the whole plan",
+        sorted(fill, key=lambda name: -fill[name]),
+        ("limit", Form.TEXT, lambda name: name),
+        ("used", Form.AMOUNT, lambda name: float(used[name])),
+        ("at most", Form.AMOUNT, lambda name: float(p.limits[name])),
+        ("unit", Form.TEXT, lambda name: LIMITS[name].unit),
+        ("filled", Form.FILL, lambda name: fill[name]),
+    )
+    return (limits,)
 
 
 def _gpus(problem: DataPlacement, plan: Plan) -> Section:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.problems.kind.presentation import Chart, Form, Head, HeatMap, Lines, Scale, Section, grid
+from mast_opt.problems.kind.presentation import Chart, Form, Head, HeatMap, Lines, Scale, Section, grid, listed
 from mast_opt.problems.kind.problem_data import Floats
 from mast_opt.problems.resource_allocation.plan import Plan
 from mast_opt.problems.resource_allocation.problem import ResourceAllocation
 from mast_opt.problems.resource_allocation.verification.measures import Measure
 
-Cell = str | float | int | None
 NAMED = 3
 """Configurations of a job that its row names."""
 
@@ -31,28 +30,20 @@ def _jobs(p: ResourceAllocation, measure: Measure) -> Section:
         label = p.configurations.labels[p.members.configuration[row]]
         used[p.members.job[row]].append((float(share[row]), label))
     steps, ratio = p.jobs.steps > 0, measure.finish_time_ratio
-    rows: list[tuple[Cell, ...]] = [
-        (
-            p.jobs.labels[j],
-            float(measure.rate[j]),
-            float(normal[j]),
-            float(measure.time[j]),
-            float(ratio[j]) if steps[j] and measure.rate[j] > 0 else None,
-            _named(used[j]),
-        )
-        for j in np.argsort(normal, kind="stable").tolist()
-    ]
-    heads = (
-        Head("job"),
-        *Form.AMOUNT.heads("rate", "normalised rate"),
-        Head("time", Form.FILL),
-        Head("finish-time ratio", Form.AMOUNT),
-        Head("configurations (share of the time)"),
-    )
     waiting = int((measure.rate <= 0).sum())
     make = "makes" if waiting == 1 else "make"
     note = f"{waiting} of {len(p.jobs)} jobs {make} no progress." if waiting else "Every job makes progress."
-    return Section("Jobs", heads, tuple(rows), note)
+    return listed(
+        "Jobs",
+        np.argsort(normal, kind="stable").tolist(),
+        ("job", Form.TEXT, lambda j: p.jobs.labels[j]),
+        ("rate", Form.AMOUNT, lambda j: float(measure.rate[j])),
+        ("normalised rate", Form.AMOUNT, lambda j: float(normal[j])),
+        ("time", Form.FILL, lambda j: float(measure.time[j])),
+        ("finish-time ratio", Form.AMOUNT, lambda j: float(ratio[j]) if steps[j] and measure.rate[j] > 0 else None),
+        ("configurations (share of the time)", Form.TEXT, lambda j: _named(used[j])),
+        note=note,
+    )
 
 
 def _named(used: list[tuple[float, str]]) -> str:
@@ -64,25 +55,22 @@ def _named(used: list[tuple[float, str]]) -> str:
 def _groups(p: ResourceAllocation, measure: Measure) -> Section:
     """A row per group."""
     count = np.bincount(p.jobs.group, minlength=len(p.groups))
-    rows: list[tuple[Cell, ...]] = [
-        (
-            p.groups.labels[g],
-            int(count[g]),
-            float(p.groups.weight[g]),
-            float(p.groups.min_rate[g]),
-            float(measure.group_rate[g]),
-        )
-        for g in range(len(p.groups))
-    ]
-    heads = (Head("group"), Head("jobs", Form.COUNT), *Form.AMOUNT.heads("weight", "floor", "rate"))
-    return Section("Groups", heads, tuple(rows))
+    return listed(
+        "Groups",
+        range(len(p.groups)),
+        ("group", Form.TEXT, lambda g: p.groups.labels[g]),
+        ("jobs", Form.COUNT, lambda g: int(count[g])),
+        ("weight", Form.AMOUNT, lambda g: float(p.groups.weight[g])),
+        ("floor", Form.AMOUNT, lambda g: float(p.groups.min_rate[g])),
+        ("rate", Form.AMOUNT, lambda g: float(measure.group_rate[g])),
+    )
 
 
 def _resources(p: ResourceAllocation, measure: Measure) -> Section:
     """A row per resource; the fullest first."""
     amount = p.resources.amount
     fill = np.divide(measure.use, amount, out=np.zeros(len(amount)), where=amount > 0)
-    rows: list[tuple[Cell, ...]] = [
+    rows = [
         (p.resources.labels[k], float(amount[k]), float(measure.use[k]), float(fill[k]) if amount[k] > 0 else None)
         for k in np.argsort(-fill, kind="stable").tolist()
     ]

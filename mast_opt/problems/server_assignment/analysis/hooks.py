@@ -7,7 +7,6 @@ has become of it: lost servers become those of a new type that is worth nothing 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -38,33 +37,23 @@ def lose_datacenters(problem: ServerAssignment, value: object) -> ServerAssignme
 
 def _lose(problem: ServerAssignment, lost: Bools) -> ServerAssignment:
     p = problem
-    return replace(
-        p,
-        types=(*p.types, unused(LOST, p.types)),
-        reservations=replace(
-            p.reservations,
-            value_mrru=np.concatenate(
-                [p.reservations.value_mrru, np.zeros((len(p.reservations), 1), np.int64)], axis=1
-            ),
-        ),
-        servers=replace(
-            p.servers,
-            type=np.where(lost, len(p.types), p.servers.type),
-            owner=np.where(lost, len(p.reservations), p.servers.owner),
-            in_use=p.servers.in_use & ~lost,
-        ),
+    worthless = np.zeros((len(p.reservations), 1), np.int64)
+    return p.with_columns(
+        {
+            "types": (*p.types, unused(LOST, p.types)),
+            "reservations.value_mrru": np.append(p.reservations.value_mrru, worthless, axis=1),
+            "servers.type": np.where(lost, len(p.types), p.servers.type),
+            "servers.owner": np.where(lost, len(p.reservations), p.servers.owner),
+            "servers.in_use": p.servers.in_use & ~lost,
+        }
     )
 
 
 def grow_demand(problem: ServerAssignment, value: object) -> ServerAssignment:
     """Multiply what reservations ask for by a factor, of all or by reservation, rounded up."""
     times = factors("grow_demand", "reservation", problem.reservations.labels, value)
-    return replace(
-        problem,
-        reservations=replace(
-            problem.reservations, asked_mrru=grown("grow_demand", problem.reservations.asked_mrru, times)
-        ),
-    )
+    more = grown("grow_demand", problem.reservations.asked_mrru, times)
+    return problem.with_columns({"reservations.asked_mrru": more})
 
 
 def add_servers(problem: ServerAssignment, value: object) -> ServerAssignment:
@@ -73,21 +62,16 @@ def add_servers(problem: ServerAssignment, value: object) -> ServerAssignment:
     for record in records("add_servers", {"switchboard": p.switchboards.labels, "type": p.types}, "servers", value):
         count = whole("add_servers.servers", record.amount, 1)
         rack = unused("new-rack", p.racks.labels)
-        p = replace(
-            p,
-            racks=replace(
-                p.racks,
-                labels=(*p.racks.labels, rack),
-                switchboard=np.append(p.racks.switchboard, record.at["switchboard"]),
-            ),
-            servers=replace(
-                p.servers,
-                labels=(*p.servers.labels, *unused_labels("new-server", p.servers.labels, count)),
-                type=np.append(p.servers.type, np.full(count, record.at["type"])),
-                rack=np.append(p.servers.rack, np.full(count, len(p.racks))),
-                owner=np.append(p.servers.owner, np.full(count, len(p.reservations))),
-                in_use=np.append(p.servers.in_use, np.zeros(count, np.bool_)),
-            ),
+        p = p.with_columns(
+            {
+                "racks.labels": (*p.racks.labels, rack),
+                "racks.switchboard": np.append(p.racks.switchboard, record.at["switchboard"]),
+                "servers.labels": (*p.servers.labels, *unused_labels("new-server", p.servers.labels, count)),
+                "servers.type": np.append(p.servers.type, np.full(count, record.at["type"])),
+                "servers.rack": np.append(p.servers.rack, np.full(count, len(p.racks))),
+                "servers.owner": np.append(p.servers.owner, np.full(count, len(p.reservations))),
+                "servers.in_use": np.append(p.servers.in_use, np.zeros(count, np.bool_)),
+            }
         )
     return p
 

@@ -5,13 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.core.units import MILLI
-from mast_opt.problems.kind.presentation import Bars, Chart, Flows, Form, Head, HeatMap, Scale, Section, Values, ratios
+from mast_opt.problems.kind.presentation import (
+    Bars,
+    Chart,
+    Flows,
+    Form,
+    Head,
+    HeatMap,
+    Scale,
+    Section,
+    Values,
+    listed,
+    ratios,
+)
 from mast_opt.problems.server_assignment.plan import Plan
 from mast_opt.problems.server_assignment.problem import BUFFERS, Ints, ServerAssignment
 from mast_opt.problems.server_assignment.verification.measures import Measure
 
 NOBODY = "(nobody)"
-Cell = str | float | int | None
 
 
 def sections(problem: ServerAssignment, plan: Plan) -> tuple[Section, ...]:
@@ -26,37 +37,29 @@ def _reservations(p: ServerAssignment, now: Measure, then: Measure) -> Section:
     changed = np.flatnonzero(then.reservation != p.servers.owner)
     gained = np.bincount(then.reservation[changed], minlength=width + 1)[:width]
     lost = np.bincount(p.servers.owner[changed], minlength=width + 1)[:width]
-    worst = then.held.max(axis=1, initial=0)
-    rows: list[tuple[Cell, ...]] = [
-        (
-            p.reservations.labels[q],
-            BUFFERS[p.reservations.buffer[q]],
-            p.reservations.asked_mrru[q] / MILLI,
-            now.guaranteed[q] / MILLI,
-            then.guaranteed[q] / MILLI,
-            then.short[q] / MILLI,
-            int(gained[q]),
-            int(lost[q]),
-            _share(then.lost[q], then.total[q]) if p.buffered[q] else None,
-            _share(worst[q], then.total[q]),
-            p.switchboards.labels[int(then.held[q].argmax())] if then.total[q] else None,
-        )
-        for q in np.lexsort((-(gained + lost), -then.short)).tolist()
-    ]
-    heads = (
-        *Form.TEXT.heads("reservation", "buffer"),
-        *Form.AMOUNT.heads("asked, RRU", "guaranteed before", "guaranteed", "short"),
-        *Form.COUNT.heads("servers gained", "servers lost"),
-        *Form.FILL.heads("buffer share", "worst share"),
-        Head("at switchboard"),
-    )
+    worst, boards = then.held.max(axis=1, initial=0), p.switchboards.labels
     short = int((then.short > 0).sum())
     note = (
         f"{short} of {width} reservations are short of what they ask, by {then.short.sum() / MILLI:,.3f} RRU together."
         if short
         else "Every reservation is guaranteed what it asks."
     )
-    return Section("Reservations", heads, tuple(rows), note)
+    return listed(
+        "Reservations",
+        np.lexsort((-(gained + lost), -then.short)).tolist(),
+        ("reservation", Form.TEXT, lambda q: p.reservations.labels[q]),
+        ("buffer", Form.TEXT, lambda q: BUFFERS[p.reservations.buffer[q]]),
+        ("asked, RRU", Form.AMOUNT, lambda q: p.reservations.asked_mrru[q] / MILLI),
+        ("guaranteed before", Form.AMOUNT, lambda q: now.guaranteed[q] / MILLI),
+        ("guaranteed", Form.AMOUNT, lambda q: then.guaranteed[q] / MILLI),
+        ("short", Form.AMOUNT, lambda q: then.short[q] / MILLI),
+        ("servers gained", Form.COUNT, lambda q: int(gained[q])),
+        ("servers lost", Form.COUNT, lambda q: int(lost[q])),
+        ("buffer share", Form.FILL, lambda q: _share(then.lost[q], then.total[q]) if p.buffered[q] else None),
+        ("worst share", Form.FILL, lambda q: _share(worst[q], then.total[q])),
+        ("at switchboard", Form.TEXT, lambda q: boards[int(then.held[q].argmax())] if then.total[q] else None),
+        note=note,
+    )
 
 
 def _moves(p: ServerAssignment, then: Measure) -> Section:
@@ -67,7 +70,7 @@ def _moves(p: ServerAssignment, then: Measure) -> Section:
     at, inverse, count = np.unique(pair, return_inverse=True, return_counts=True)
     in_use = np.bincount(inverse.reshape(-1), p.working[changed], len(at)).astype(np.int64)
     names = (*p.reservations.labels, NOBODY)
-    rows: list[tuple[Cell, ...]] = [
+    rows = [
         (names[at[row] // width], names[at[row] % width], int(count[row]), int(in_use[row]))
         for row in np.argsort(-count, kind="stable").tolist()
     ]
@@ -83,25 +86,16 @@ def _switchboards(p: ServerAssignment, then: Measure) -> Section:
     servers = np.bincount(p.server_switchboard, minlength=boards)
     given = np.bincount(p.server_switchboard[then.given], minlength=boards)
     takes = then.held.sum(axis=0)
-    rows: list[tuple[Cell, ...]] = [
-        (
-            p.switchboards.labels[b],
-            p.datacenters[p.switchboards.datacenter[b]],
-            int(servers[b]),
-            _share(given[b], servers[b]),
-            takes[b] / MILLI,
-            _share(takes[b], takes.sum()),
-        )
-        for b in np.argsort(-takes, kind="stable").tolist()
-    ]
-    heads = (
-        *Form.TEXT.heads("switchboard", "datacenter"),
-        Head("servers", Form.COUNT),
-        Head("handed out", Form.FILL),
-        Head("RRU lost with it", Form.AMOUNT),
-        Head("share of all", Form.FILL),
+    return listed(
+        "Switchboards",
+        np.argsort(-takes, kind="stable").tolist(),
+        ("switchboard", Form.TEXT, lambda b: p.switchboards.labels[b]),
+        ("datacenter", Form.TEXT, lambda b: p.datacenters[p.switchboards.datacenter[b]]),
+        ("servers", Form.COUNT, lambda b: int(servers[b])),
+        ("handed out", Form.FILL, lambda b: _share(given[b], servers[b])),
+        ("RRU lost with it", Form.AMOUNT, lambda b: takes[b] / MILLI),
+        ("share of all", Form.FILL, lambda b: _share(takes[b], takes.sum())),
     )
-    return Section("Switchboards", heads, tuple(rows))
 
 
 def _types(now: Measure, then: Measure) -> Section:
@@ -111,7 +105,7 @@ def _types(now: Measure, then: Measure) -> Section:
     servers = np.bincount(p.servers.type, minlength=kinds)
     before, after = (np.bincount(p.servers.type[side.given], minlength=kinds) for side in (now, then))
     fill = after / np.maximum(servers, 1)
-    rows: list[tuple[Cell, ...]] = [
+    rows = [
         (p.types[t], int(servers[t]), _share(before[t], servers[t]), _share(after[t], servers[t]))
         for t in np.argsort(-fill, kind="stable").tolist()
     ]

@@ -5,11 +5,21 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.problems.kind.presentation import Bars, Chart, Flows, Form, Head, HeatMap, Scale, Section, Values, ratios
+from mast_opt.problems.kind.presentation import (
+    Bars,
+    Chart,
+    Flows,
+    Form,
+    Head,
+    HeatMap,
+    Scale,
+    Section,
+    Values,
+    listed,
+    ratios,
+)
 from mast_opt.problems.task_reassignment.plan import Plan
 from mast_opt.problems.task_reassignment.problem import Ints, TaskReassignment
-
-Cell = str | float | int | None
 
 
 def sections(problem: TaskReassignment, plan: Plan) -> tuple[Section, ...]:
@@ -39,27 +49,18 @@ def _resources(problem: TaskReassignment, before: Ints, after: Ints) -> Section:
     over = np.maximum(after - p.machines.safety, 0).sum(axis=0)
     over_before = np.maximum(before - p.machines.safety, 0).sum(axis=0)
     total, use = p.machines.capacity.sum(axis=0), after.sum(axis=0)
-    rows: list[tuple[Cell, ...]] = [
-        (
-            p.resources.labels[k],
-            float(total[k]),
-            _share(use[k], total[k]),
-            float(over_before[k]),
-            float(over[k]),
-            int((after[:, k] > p.machines.safety[:, k]).sum()),
-        )
-        for k in np.argsort(-over * p.resources.load_weight, kind="stable").tolist()
-    ]
-    heads = (
-        Head("resource"),
-        Head("capacity", Form.AMOUNT),
-        Head("used", Form.FILL),
-        *Form.AMOUNT.heads("over safety before", "over safety"),
-        Head("machines over safety", Form.COUNT),
-    )
     above = int((after > p.machines.safety).any(axis=1).sum())
-    note = f"{above} of {len(p.machines)} machines are above a safety capacity."
-    return Section("Resources", heads, tuple(rows), note)
+    return listed(
+        "Resources",
+        np.argsort(-over * p.resources.load_weight, kind="stable").tolist(),
+        ("resource", Form.TEXT, lambda k: p.resources.labels[k]),
+        ("capacity", Form.AMOUNT, lambda k: float(total[k])),
+        ("used", Form.FILL, lambda k: _share(use[k], total[k])),
+        ("over safety before", Form.AMOUNT, lambda k: float(over_before[k])),
+        ("over safety", Form.AMOUNT, lambda k: float(over[k])),
+        ("machines over safety", Form.COUNT, lambda k: int((after[:, k] > p.machines.safety[:, k]).sum())),
+        note=f"{above} of {len(p.machines)} machines are above a safety capacity.",
+    )
 
 
 def _machines(problem: TaskReassignment, before: Ints, after: Ints) -> Section:
@@ -71,25 +72,17 @@ def _machines(problem: TaskReassignment, before: Ints, after: Ints) -> Section:
     tightest = fill.argmax(axis=1)
     cost = np.maximum(after - p.machines.safety, 0) @ p.resources.load_weight
     cost_before = np.maximum(before - p.machines.safety, 0) @ p.resources.load_weight
-    order = np.lexsort((-fill.max(axis=1), -cost))
-    rows: list[tuple[Cell, ...]] = [
-        (
-            p.machines.labels[m],
-            p.locations[p.machines.location[m]],
-            p.resources.labels[tightest[m]],
-            float(fill_before[m].max()),
-            float(fill[m].max()),
-            float(cost_before[m]),
-            float(cost[m]),
-        )
-        for m in order.tolist()
-    ]
-    heads = (
-        *Form.TEXT.heads("machine", "location", "tightest resource"),
-        *Form.FILL.heads("fullest before", "fullest"),
-        *Form.AMOUNT.heads("load cost before", "load cost"),
+    return listed(
+        "Machines",
+        np.lexsort((-fill.max(axis=1), -cost)).tolist(),
+        ("machine", Form.TEXT, lambda m: p.machines.labels[m]),
+        ("location", Form.TEXT, lambda m: p.locations[p.machines.location[m]]),
+        ("tightest resource", Form.TEXT, lambda m: p.resources.labels[tightest[m]]),
+        ("fullest before", Form.FILL, lambda m: float(fill_before[m].max())),
+        ("fullest", Form.FILL, lambda m: float(fill[m].max())),
+        ("load cost before", Form.AMOUNT, lambda m: float(cost_before[m])),
+        ("load cost", Form.AMOUNT, lambda m: float(cost[m])),
     )
-    return Section("Machines", heads, tuple(rows))
 
 
 def _moves(problem: TaskReassignment, plan: Plan) -> Section:
@@ -99,7 +92,7 @@ def _moves(problem: TaskReassignment, plan: Plan) -> Section:
     places = len(p.locations)
     pair = p.machines.location[p.processes.initial[moved]] * places + p.machines.location[plan.machine[moved]]
     at, count = np.unique(pair, return_counts=True)
-    rows: list[tuple[Cell, ...]] = [
+    rows = [
         (p.locations[at[row] // places], p.locations[at[row] % places], int(count[row]))
         for row in np.argsort(-count, kind="stable").tolist()
     ]
@@ -113,7 +106,7 @@ def _services(problem: TaskReassignment, plan: Plan) -> Section:
     p = problem
     moved = np.bincount(p.processes.service[plan.machine != p.processes.initial], minlength=len(p.services))
     order = np.argsort(-moved, kind="stable")
-    rows: list[tuple[Cell, ...]] = [
+    rows = [
         (p.services.labels[s], int(p.service_size[s]), int(moved[s])) for s in order[: int((moved > 0).sum())].tolist()
     ]
     heads = (Head("service"), Head("processes", Form.COUNT), Head("moved", Form.COUNT))

@@ -10,27 +10,11 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from mast_opt.cli import options
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Console, Run
 from mast_opt.cli.json_record import explanation_keys, risk_keys
-from mast_opt.cli.options import (
-    Force,
-    Full,
-    Instance,
-    Json,
-    LimitOption,
-    TheRun,
-    Threads,
-    TimeOptions,
-    above,
-    at_least,
-    check_force,
-    listed,
-    numbers_by_name,
-    overrides_given,
-    repeated,
-)
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
 from mast_opt.planner.analysis.explain import Explanation, explain
@@ -49,13 +33,13 @@ def _about(noun: str) -> Parameter:
 
 
 @dataclass(frozen=True)
-class _Limits(TimeOptions):
-    time_limit: Annotated[float | None, above(0, "Seconds for the conflict and the repairs.")] = None
-    threads: Annotated[int | None, Threads] = 1
+class _Limits(options.TimeOptions):
+    time_limit: Annotated[float | None, options.above(0, "Seconds for the conflict and the repairs.")] = None
+    threads: Annotated[int | None, options.Threads] = 1
 
 
 def command(  # noqa: C901 - one branch for each sort of question
-    path: Instance,
+    path: options.Instance,
     /,
     *,
     plan: Annotated[Path | None, Parameter(help="Ask why this plan does what it does.")] = None,
@@ -71,17 +55,18 @@ def command(  # noqa: C901 - one branch for each sort of question
     solver: Annotated[str, Parameter(help="A MIP solver that 'mast-opt backends' lists.")] = DEFAULT_SOLVER,
     limits: _Limits = _Limits(),
     price: Annotated[
-        list[str] | None, repeated("LIMIT=FACTOR: make repairs of one kind of limit more expensive, or inf: never.")
+        list[str] | None,
+        options.repeated("LIMIT=FACTOR: make repairs of one kind of limit more expensive, or inf: never."),
     ] = None,
-    alternatives: Annotated[int, at_least(0, "How many repairs to look for.")] = 3,
+    alternatives: Annotated[int, options.at_least(0, "How many repairs to look for.")] = 3,
     out: Annotated[
         Path | None, Parameter(help="Write the instance with the cheapest repair: a folder, .xlsx or .json.")
     ] = None,
-    limit: LimitOption = None,
-    force: Force = False,
-    full: Full = False,
-    json: Json = False,
-    run: TheRun,
+    limit: options.LimitOption = None,
+    force: options.Force = False,
+    full: options.Full = False,
+    json: options.Json = False,
+    run: options.TheRun,
 ) -> Answer:
     """Explain why there is no plan and what would help, or why a plan does what it does.
 
@@ -105,7 +90,7 @@ def command(  # noqa: C901 - one branch for each sort of question
         raise UsageError("--risk answers for all regions and solves nothing: leave out --out, --price and names")
     if out is not None and (plan is not None or not alternatives):
         raise UsageError("--out writes an instance that was repaired; leave out --plan, and ask for an alternative")
-    check_force(force, out)
+    options.check_force(force, out)
     with run.phase("read", f"reading {path}"):
         problem = read(path)
         run.record.update(kind=problem.kind, solver=None if plan is not None else solver)
@@ -115,12 +100,12 @@ def command(  # noqa: C901 - one branch for each sort of question
         if plan is not None:
             reading = read_plan_of(problem, plan)
             asked, problem = reading.plan, reading.problem
-        problem = overrides_given(None, limits=limit).applied_to(problem)
+        problem = options.overrides_given(None, limits=limit).applied_to(problem)
         if out is not None:
             check_target(problem, out, force=force)
     if risk:
         return _risk(run, problem, asked, full=full)
-    prices = numbers_by_name("--price", price, "storage=3")
+    prices = options.numbers_by_name("--price", price, "storage=3")
     with Interrupt(run, "what was found so far") as interrupt:
         if plan is None:
             run.compile(problem, solver, interrupt.cancel)
@@ -183,7 +168,12 @@ def _names(problem: Problem[Any], given: Mapping[str, list[str]]) -> list[str]:
             instead = f"; use {' or '.join(f'--{own}' for own in nouns)}" if nouns else ""
             raise UsageError(f"--{noun} makes no sense here, since {problem.name} is a {kind.name} instance{instead}")
     known = {name for choices in decisions for name in choices.names(problem)}  # a name may hold a comma
-    return [name for texts in given.values() for text in texts for name in ([text] if text in known else listed(text))]
+    return [
+        name
+        for texts in given.values()
+        for text in texts
+        for name in ([text] if text in known else options.listed(text))
+    ]
 
 
 def _ending(answer: Explanation, *, interrupted: bool) -> tuple[Exit, str]:

@@ -7,29 +7,11 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from mast_opt.cli import options
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Console
 from mast_opt.cli.json_record import frontier_keys
-from mast_opt.cli.options import (
-    Force,
-    Instance,
-    Json,
-    LimitOption,
-    Param,
-    ParamFile,
-    RayOption,
-    SolveOptions,
-    TheRun,
-    Weight,
-    WorkersOption,
-    above,
-    at_least,
-    numbers_by_name,
-    overrides_given,
-    params_given,
-    repeated,
-)
 from mast_opt.cli.table_output import TableOut, answered, check_table_output
 from mast_opt.core.solve_result import Status
 from mast_opt.planner.analysis.pareto import Frontier, pareto
@@ -39,32 +21,32 @@ from mast_opt.problems.registry import kind_of
 
 
 @dataclass(frozen=True)
-class _Limits(SolveOptions):
-    time_limit: Annotated[float | None, above(0, "Seconds for all points together.")] = None
-    gap: Annotated[float, at_least(0, "Relative gap that counts as proven.")] = 1e-3
+class _Limits(options.SolveOptions):
+    time_limit: Annotated[float | None, options.above(0, "Seconds for all points together.")] = None
+    gap: Annotated[float, options.at_least(0, "Relative gap that counts as proven.")] = 1e-3
 
 
 def command(
-    path: Instance,
+    path: options.Instance,
     /,
     *,
     terms: Annotated[str, Parameter(help="Two terms of the objective: storage,peak.")],
-    points: Annotated[int, at_least(2, "How many points to look for.")] = 7,
-    keep: Annotated[list[str] | None, repeated("TERM=VALUE: no plan with more of another term.")] = None,
-    weight: Weight = None,
-    limit: LimitOption = None,
+    points: Annotated[int, options.at_least(2, "How many points to look for.")] = 7,
+    keep: Annotated[list[str] | None, options.repeated("TERM=VALUE: no plan with more of another term.")] = None,
+    weight: options.Weight = None,
+    limit: options.LimitOption = None,
     solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = DEFAULT_SOLVER,
     limits: _Limits = _Limits(),
-    jobs: Annotated[int, at_least(1, "Points solved at the same time.")] = 1,
-    workers: WorkersOption = "threads",
-    ray: RayOption = None,
+    jobs: Annotated[int, options.at_least(1, "Points solved at the same time.")] = 1,
+    workers: options.WorkersOption = "threads",
+    ray: options.RayOption = None,
     formulation: Annotated[str, Parameter(help="How the problem is stated to a MIP solver.")] = "base",
-    param: Param = None,
-    params: ParamFile = None,
+    param: options.Param = None,
+    params: options.ParamFile = None,
     out: TableOut = None,
-    force: Force = False,
-    json: Json = False,
-    run: TheRun,
+    force: options.Force = False,
+    json: options.Json = False,
+    run: options.TheRun,
 ) -> Answer:
     """Trade-off between two terms of the objective: the Pareto frontier.
 
@@ -81,13 +63,13 @@ def command(
     """
     run.record["solver"] = solver
     check_table_output(out, force)
-    kept = numbers_by_name("--keep", keep, "remote=0.001")
+    kept = options.numbers_by_name("--keep", keep, "remote=0.001")
     with run.phase("read", f"reading {path}"):
-        problem = overrides_given(None, limits=limit).applied_to(read(path))
+        problem = options.overrides_given(None, limits=limit).applied_to(read(path))
         if weight:
-            problem = problem.with_objective(numbers_by_name("--weight", weight, "remote=500"))
+            problem = problem.with_objective(options.numbers_by_name("--weight", weight, "remote=500"))
         run.record["kind"] = problem.kind
-        chosen = params_given(kind_of(problem), solver, param, params)
+        chosen = options.params_given(kind_of(problem), solver, param, params)
     with Interrupt(run, "the points so far") as interrupt:
         run.compile(problem, solver, interrupt.cancel)
         with run.phase("solve", "following the frontier"):

@@ -11,35 +11,12 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from mast_opt.cli import options
 from mast_opt.cli.advice import next_step
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Console, Run
 from mast_opt.cli.json_record import goal_keys, limit_keys, solution_keys, today_keys
-from mast_opt.cli.options import (
-    BlockRayOption,
-    BlockWorkersOption,
-    Full,
-    Instance,
-    Json,
-    LimitOption,
-    Order,
-    Param,
-    ParamFile,
-    SolveOptions,
-    Strict,
-    TheRun,
-    Weight,
-    above,
-    at_least,
-    block_params,
-    flag,
-    named_values,
-    overrides_given,
-    params_given,
-    parts_to_freeze,
-    repeated,
-)
 from mast_opt.cli.search_log import EventLog, SearchLog
 from mast_opt.core.errors import Contradiction, UsageError
 from mast_opt.core.solve_result import Event, Status
@@ -57,25 +34,25 @@ OptionValue = str | int | float | bool
 
 
 @dataclass(frozen=True)
-class _Limits(SolveOptions):
+class _Limits(options.SolveOptions):
     time_limit: Annotated[
         float | None,
-        above(
+        options.above(
             0, "Seconds for reading, searching and writing. Loading libraries and compiling kernels are not counted."
         ),
     ] = None
-    gap: Annotated[float, at_least(0, "Stop once proven within this relative gap.")] = 1e-4
+    gap: Annotated[float, options.at_least(0, "Stop once proven within this relative gap.")] = 1e-4
 
 
 def command(
-    path: Instance,
+    path: options.Instance,
     /,
     *,
     solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = DEFAULT_SOLVER,
     limits: _Limits = _Limits(),
     iterations: Annotated[
         int | None,
-        at_least(1, "Rounds of a heuristic that improves a plan; then equal seeds give equal plans anywhere."),
+        options.at_least(1, "Rounds of a heuristic that improves a plan; then equal seeds give equal plans anywhere."),
     ] = None,
     start: Annotated[Path | None, Parameter(help="A plan to begin from.")] = None,
     near: Annotated[
@@ -87,28 +64,31 @@ def command(
     ] = None,
     freeze: Annotated[
         list[str] | None,
-        repeated(
+        options.repeated(
             "WHAT=NAME,…, or a CSV file with columns what and name: keep that part of --start, or of today, as it is."
         ),
     ] = None,
-    weight: Weight = None,
-    order: Order = None,
+    weight: options.Weight = None,
+    order: options.Order = None,
     goal: Annotated[
         str | None,
         Parameter(help="least-change, balanced or cheapest: a named objective instead of weights or an order."),
     ] = None,
     goals: Annotated[
-        bool, flag("Solve for every goal in the time given, and compare the plans with doing nothing; --out has all.")
+        bool,
+        options.flag(
+            "Solve for every goal in the time given, and compare the plans with doing nothing; --out has all."
+        ),
     ] = False,
-    limit: LimitOption = None,
+    limit: options.LimitOption = None,
     formulation: Annotated[str, Parameter(help="How the problem is stated to an exact solver.")] = "base",
     option: Annotated[
-        list[str] | None, repeated("NAME=VALUE: an option of the solver itself, by its own name.")
+        list[str] | None, options.repeated("NAME=VALUE: an option of the solver itself, by its own name.")
     ] = None,
-    param: Param = None,
-    params: ParamFile = None,
-    workers: BlockWorkersOption = None,
-    ray: BlockRayOption = None,
+    param: options.Param = None,
+    params: options.ParamFile = None,
+    workers: options.BlockWorkersOption = None,
+    ray: options.BlockRayOption = None,
     cross_check: Annotated[
         str | None,
         Parameter(
@@ -124,12 +104,13 @@ def command(
         Path | None, Parameter(help="Write each incumbent and bound as it comes, one JSON line each.")
     ] = None,
     log: Annotated[
-        bool, flag("Say on stderr how the solver searches: settings, parameters, strategy, incumbents and bounds.")
+        bool,
+        options.flag("Say on stderr how the solver searches: settings, parameters, strategy, incumbents and bounds."),
     ] = False,
-    strict: Strict = False,
-    full: Full = False,
-    json: Json = False,
-    run: TheRun,
+    strict: options.Strict = False,
+    full: options.Full = False,
+    json: options.Json = False,
+    run: options.TheRun,
 ) -> Answer:
     """Find a plan, prove how good it is, verify it and show it.
 
@@ -157,9 +138,9 @@ def command(
         mast-opt solve my-instance --json | jq .objective
     """
     run.record["solver"] = solver
-    options = _options(option or ())
-    parts = parts_to_freeze(freeze or ())
-    overrides = overrides_given(weight, order, limit)
+    own_options = _options(option or ())
+    parts = options.parts_to_freeze(freeze or ())
+    overrides = options.overrides_given(weight, order, limit)
     single: dict[str, object] = {"--goal": goal, "--weight": weight, "--order": order, "--start": start, "--log": log}
     single |= {"--events": events, "--cross-check": cross_check, "--option": option, "--param": param}
     single |= {"--params": params, "--workers": workers, "--ray": ray, "--iterations": iterations, "--freeze": freeze}
@@ -172,8 +153,8 @@ def command(
         reading = validate(path)
         problem = reading.problem
         run.record["kind"] = problem.kind
-        divided = block_params(reading.kind, solver, workers, ray)
-        chosen = params_given(reading.kind, solver, [*(param or ()), *divided], params)
+        divided = options.block_params(reading.kind, solver, workers, ray)
+        chosen = options.params_given(reading.kind, solver, [*(param or ()), *divided], params)
         named = Overrides() if goal is None else stated_goal(problem, goal)
         stated = named.followed_by(overrides).applied_to(problem)
         run.warn(reading.warnings, strict=strict)
@@ -209,7 +190,7 @@ def command(
                 start=begin,
                 formulation=formulation,
                 on_event=on_event,
-                options=options,
+                options=own_options,
                 params=chosen,
                 freeze=parts,
                 weights=overrides.weights,
@@ -298,7 +279,7 @@ def exit_for(status: Status) -> Exit:
 
 
 def _options(texts: Sequence[str]) -> tuple[tuple[str, OptionValue], ...]:
-    given = named_values("--option", texts, "mip_heuristic_effort=0.2")
+    given = options.named_values("--option", texts, "mip_heuristic_effort=0.2")
     return tuple((name, _typed(value)) for name, value in given.items())
 
 

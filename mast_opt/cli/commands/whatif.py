@@ -9,30 +9,12 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from mast_opt.cli import options
 from mast_opt.cli.commands.solve import exit_for
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Console
 from mast_opt.cli.json_record import violation_keys, whatif_keys
-from mast_opt.cli.options import (
-    Force,
-    Instance,
-    Json,
-    LimitOption,
-    Order,
-    Param,
-    ParamFile,
-    RayOption,
-    SolveOptions,
-    Strict,
-    TheRun,
-    Weight,
-    WorkersOption,
-    above,
-    at_least,
-    overrides_given,
-    params_given,
-)
 from mast_opt.cli.table_output import answered, check_table_output, is_table_file
 from mast_opt.core.errors import UsageError
 from mast_opt.core.verdict import Violation
@@ -45,12 +27,12 @@ from mast_opt.planner.solving.auto_strategy import DEFAULT_SOLVER
 
 
 @dataclass(frozen=True)
-class _Limits(SolveOptions):
-    time_limit: Annotated[float | None, above(0, "Seconds for each scenario, and for the robust plan.")] = None
+class _Limits(options.SolveOptions):
+    time_limit: Annotated[float | None, options.above(0, "Seconds for each scenario, and for the robust plan.")] = None
 
 
 def command(
-    path: Instance,
+    path: options.Instance,
     /,
     *,
     scenarios: Annotated[Path, Parameter(help="A TOML file with a table [[scenario]] for each.")],
@@ -58,16 +40,16 @@ def command(
     robust: Annotated[
         str | None, Parameter(help="worst or weighted: also one plan for all scenarios, by a MIP solver.")
     ] = None,
-    weight: Weight = None,
-    order: Order = None,
-    limit: LimitOption = None,
+    weight: options.Weight = None,
+    order: options.Order = None,
+    limit: options.LimitOption = None,
     solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = DEFAULT_SOLVER,
     limits: _Limits = _Limits(),
-    jobs: Annotated[int, at_least(1, "Scenarios solved at the same time.")] = 1,
-    workers: WorkersOption = "threads",
-    ray: RayOption = None,
-    param: Param = None,
-    params: ParamFile = None,
+    jobs: Annotated[int, options.at_least(1, "Scenarios solved at the same time.")] = 1,
+    workers: options.WorkersOption = "threads",
+    ray: options.RayOption = None,
+    param: options.Param = None,
+    params: options.ParamFile = None,
     out: Annotated[
         Path | None,
         Parameter(
@@ -75,10 +57,10 @@ def command(
             "this folder."
         ),
     ] = None,
-    force: Force = False,
-    strict: Strict = False,
-    json: Json = False,
-    run: TheRun,
+    force: options.Force = False,
+    strict: options.Strict = False,
+    json: options.Json = False,
+    run: options.TheRun,
 ) -> Answer:
     """Solve scenarios of change: a lost region, more demand, new hardware, other prices, a pin.
 
@@ -120,14 +102,14 @@ def command(
         reading = validate(path)
         problem = reading.problem
         run.record["kind"] = problem.kind
-        chosen = params_given(reading.kind, solver, param, params)
+        chosen = options.params_given(reading.kind, solver, param, params)
         described = read_scenarios(scenarios)
         check_scenarios(reading.kind, described)
         doubtful = scenario_warnings(reading.kind, described, scenarios.name)
         run.warn([*reading.warnings, *doubtful], strict=strict)
         base = None if plan is None else read_plan_of(problem, plan)
         begin = None if base is None else base.plan
-        overrides = overrides_given(weight, order, limit)
+        overrides = options.overrides_given(weight, order, limit)
         overrides = overrides if base is None else base.overrides.followed_by(overrides)
         stated = overrides.applied_to(problem)
         if out is not None and tables is None:

@@ -17,16 +17,7 @@ from mast_opt.planner.analysis.plan_diff import Diff
 from mast_opt.planner.analysis.purchase_question import Purchases
 from mast_opt.planner.analysis.whatif import WhatIf
 from mast_opt.planner.io.tables import Planned, labelled_tables
-from mast_opt.planner.report.result_sections import (
-    diff_sections,
-    explanation_sections,
-    frontier_sections,
-    marginal_sections,
-    order_sections,
-    period_sections,
-    purchase_sections,
-    whatif_sections,
-)
+from mast_opt.planner.report import result_sections
 from mast_opt.problems.kind.migration_plan import Order
 from mast_opt.problems.kind.presentation import Section
 from mast_opt.problems.kind.problem import PlanT, Problem
@@ -37,14 +28,14 @@ if TYPE_CHECKING:
 Answer: TypeAlias = Diff | Order | Explanation | WhatIf[Any] | Frontier[Any] | Marginals | Periods[Any] | Purchases[Any]
 
 SECTIONS: Mapping[type, Callable[[Any], Sequence[Section]]] = {
-    Diff: diff_sections,
-    Order: order_sections,
-    Explanation: explanation_sections,
-    WhatIf: whatif_sections,
-    Frontier: frontier_sections,
-    Marginals: marginal_sections,
-    Periods: period_sections,
-    Purchases: purchase_sections,
+    Diff: result_sections.diff_sections,
+    Order: result_sections.order_sections,
+    Explanation: result_sections.explanation_sections,
+    WhatIf: result_sections.whatif_sections,
+    Frontier: result_sections.frontier_sections,
+    Marginals: result_sections.marginal_sections,
+    Periods: result_sections.period_sections,
+    Purchases: result_sections.purchase_sections,
 }
 SIGN = "sign"
 """Name of the column of a difference that says what became of a row: +, − or ~."""

@@ -22,15 +22,7 @@ from mast_opt.problems.backends.base import Backend, cancelling, interruptibly
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.problem import PlanT, Problem
 from mast_opt.problems.mip import Mip
-from mast_opt.problems.search.interface import (
-    Certificate,
-    Heuristic,
-    SearchContext,
-    SearchMonitor,
-    SearchResult,
-    StageBound,
-    StoppingCriteria,
-)
+from mast_opt.problems.search import interface
 from mast_opt.problems.search.strategy import LOG
 
 LARGE_LINEAR = 4_000
@@ -39,7 +31,7 @@ LARGE_LINEAR = 4_000
 
 def search_context(
     request: Request[Any], clock: Clock, inside: SubSolvers, backend: Backend | None, grid_limits: str
-) -> SearchContext:
+) -> interface.SearchContext:
     """Context for a search.
 
     Args:
@@ -47,13 +39,13 @@ def search_context(
         grid_limits: see ``SolverInterface``.
     """
     asked, problem = request.asked, request.problem
-    stop = StoppingCriteria(clock.budget_s(), asked.gap, request.iterations, asked.cancel)
+    stop = interface.StoppingCriteria(clock.budget_s(), asked.gap, request.iterations, asked.cancel)
     said = partial(LOG.info, "strategy: %s")
     mip_solver = None if backend is None else _AsAsked(backend, asked.options, asked.threads, asked.seed, grid_limits)
     offer = None if request.offers is None else request.offers.offer
-    return SearchContext(
+    return interface.SearchContext(
         rng=np.random.default_rng(asked.seed),
-        watch=SearchMonitor(stop, asked.on_event, said, problem.sense, problem.gap_scale, offer),
+        watch=interface.SearchMonitor(stop, asked.on_event, said, problem.sense, problem.gap_scale, offer),
         threads=asked.threads if asked.threads is not None else os.cpu_count() or 1,
         backends=inside,
         params=request.params,
@@ -63,13 +55,13 @@ def search_context(
 
 def by_search(
     kind: Kind[Any, PlanT],
-    search: Heuristic,
+    search: interface.Heuristic,
     problem: Problem[PlanT],
     solver: str,
-    tools: SearchContext,
+    tools: interface.SearchContext,
     start: PlanT | None,
     clock: Clock,
-) -> tuple[Answer, Certificate | None]:
+) -> tuple[Answer, interface.Certificate | None]:
     """The answer of a search, its plan verified, and the certificate of its bound.
 
     Raises:
@@ -149,10 +141,10 @@ def _by_name(name: str, *asked: Any) -> _AsAsked:  # noqa: ANN401 - the other fi
     return _AsAsked(backends.get(name), *asked)
 
 
-def _unguided(order: tuple[str, ...], found: SearchResult[Any]) -> SearchResult[Any]:
+def _unguided(order: tuple[str, ...], found: interface.SearchResult[Any]) -> interface.SearchResult[Any]:
     """A result found by weights, stated term by term; of terms that were not searched for, 0 is the bound."""
     words = f"{found.message}; searched by weights, not in the order {', '.join(order)}".removeprefix("; ")
-    stages = () if found.plan is None else tuple(StageBound(term, 0.0) for term in order)
+    stages = () if found.plan is None else tuple(interface.StageBound(term, 0.0) for term in order)
     return replace(found, bound=None, message=words, stages=stages)
 
 

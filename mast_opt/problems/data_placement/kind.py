@@ -17,31 +17,17 @@ from mast_opt.problems.data_placement.presentation.charts import charts
 from mast_opt.problems.data_placement.presentation.details import details
 from mast_opt.problems.data_placement.presentation.sections import sections
 from mast_opt.problems.data_placement.problem import LATER_TERMS, TERMS, UNITS, DataPlacement
+from mast_opt.problems.data_placement.tables import problem_tables
 from mast_opt.problems.data_placement.tables.input_warnings import warnings
 from mast_opt.problems.data_placement.tables.mathprog import write_dat
-from mast_opt.problems.data_placement.tables.problem_tables import (
-    plan_from_tables,
-    plan_to_tables,
-    problem_from_tables,
-    problem_to_tables,
-)
 from mast_opt.problems.data_placement.tables.schema import EXAMPLE, PLAN_SCHEMA, RULES, SCHEMA
 from mast_opt.problems.data_placement.tetris.params import TetrisParams
 from mast_opt.problems.data_placement.tetris.plan_limits import PRICED
 from mast_opt.problems.data_placement.tetris.priced_terms import TETRIS
 from mast_opt.problems.data_placement.verification.certificate import certified_bound
 from mast_opt.problems.data_placement.verification.verifier import use_of_limits, verify
+from mast_opt.problems.kind import interfaces
 from mast_opt.problems.kind.analysis_hooks import AnalysisHooks
-from mast_opt.problems.kind.interfaces import (
-    AnalysisInterface,
-    FormulationInterface,
-    GenerateInterface,
-    MigrationInterface,
-    PresentationInterface,
-    SolverInterface,
-    TableInterface,
-    VerificationInterface,
-)
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.search.interface import HeuristicSolver, Rehearsal, SearchContext, SearchResult
 
@@ -74,25 +60,25 @@ KIND: Kind[DataPlacement, Plan] = Kind(
     goals=GOALS,
     later_terms=LATER_TERMS,
     limits=LIMITS,
-    tables=TableInterface(
+    tables=interfaces.TableInterface(
         schema=SCHEMA,
         plan_schema=PLAN_SCHEMA,
         rules=RULES,
-        problem_from_tables=problem_from_tables,
-        problem_to_tables=problem_to_tables,
-        plan_from_tables=plan_from_tables,
-        plan_to_tables=plan_to_tables,
+        problem_from_tables=problem_tables.problem_from_tables,
+        problem_to_tables=problem_tables.problem_to_tables,
+        plan_from_tables=problem_tables.plan_from_tables,
+        plan_to_tables=problem_tables.plan_to_tables,
         warnings=warnings,
         exporters={".dat": write_dat},
         example=EXAMPLE,
     ),
-    formulation=FormulationInterface({"base": base}, size=size, fixed_parts=FREEZING),
-    verification=VerificationInterface(verify, check_plan, certified_bound, use_of_limits),
-    solvers=SolverInterface(
+    formulation=interfaces.FormulationInterface({"base": base}, size=size, fixed_parts=FREEZING),
+    verification=interfaces.VerificationInterface(verify, check_plan, certified_bound, use_of_limits),
+    solvers=interfaces.SolverInterface(
         {"tetris": HeuristicSolver(_tetris, TETRIS, TetrisParams, frozenset(PRICED), rehearsals=_rehearsals)}
     ),
-    generate=GenerateInterface(FAMILIES),
-    presentation=PresentationInterface(sections, charts, answers, details, COMPARED),
-    analysis=AnalysisInterface(conflicts, current_state=current_state, current_plan=today, hooks=_hooks),
-    migration=MigrationInterface(migration_plan),
+    generate=interfaces.GenerateInterface(FAMILIES),
+    presentation=interfaces.PresentationInterface(sections, charts, answers, details, COMPARED),
+    analysis=interfaces.AnalysisInterface(conflicts, current_state=current_state, current_plan=today, hooks=_hooks),
+    migration=interfaces.MigrationInterface(migration_plan),
 )

@@ -17,20 +17,8 @@ from numpy.typing import NDArray
 from mast_opt.core.arrays import Arrays
 from mast_opt.core.errors import Fault, InstanceError, UsageError
 from mast_opt.core.wording import did_you_mean
-from mast_opt.problems.data_placement.entities import (
-    GPUS,
-    LINK,
-    SHARE,
-    Candidates,
-    CpuQuotas,
-    CurrentRuns,
-    Datasets,
-    Links,
-    Options,
-    Reads,
-    Regions,
-    Workloads,
-)
+from mast_opt.problems.data_placement import entities
+from mast_opt.problems.data_placement.entities import SHARE, Links
 from mast_opt.problems.data_placement.limits import LIMITS
 from mast_opt.problems.kind.header import Objective
 from mast_opt.problems.kind.limits import MOST_LIMIT, limit_faults, limit_value
@@ -96,18 +84,18 @@ class DataPlacement(GroupedProblem["Plan"]):
     LABELS: ClassVar[Mapping[str, bool]] = {"gpu_types": False, "apps": True}
 
     name: str
-    regions: Regions
+    regions: entities.Regions
     gpu_types: tuple[str, ...]
-    datasets: Datasets
-    workloads: Workloads
+    datasets: entities.Datasets
+    workloads: entities.Workloads
     apps: tuple[str, ...]
     """Applications; an empty label, the last, stands for workloads that name none."""
     tiers: tuple[int, ...]
     """The tiers that occur, ascending; 0 is the most important."""
-    options: Options
-    reads: Reads
-    current_runs: CurrentRuns
-    cpu_quotas: CpuQuotas
+    options: entities.Options
+    reads: entities.Reads
+    current_runs: entities.CurrentRuns
+    cpu_quotas: entities.CpuQuotas
     links: Links | None
     """None: any region may read or copy from any other, at no price and without a limit."""
     objective: Objective
@@ -121,7 +109,7 @@ class DataPlacement(GroupedProblem["Plan"]):
     limits: Mapping[str, Fraction] = field(default_factory=dict)
     """The most that a whole plan may have of something (``LIMITS``), each in its own unit: hard limits."""
 
-    candidates: Candidates | None = None
+    candidates: entities.Candidates | None = None
     """Candidates for purchase that would bring the worst ratio down; None: nothing is offered."""
 
     def __post_init__(self) -> None:
@@ -162,13 +150,13 @@ class DataPlacement(GroupedProblem["Plan"]):
         if self.candidates is not None:
             self._check_candidates(check, self.candidates)
 
-    def _check_candidates(self, check: Arrays, offered: Candidates) -> None:
+    def _check_candidates(self, check: Arrays, offered: entities.Candidates) -> None:
         """Faults of candidates for GPUs without a type, and for links that are not there."""
-        needs_type = (offered.resource == GPUS) & (offered.gpu_type == len(self.gpu_types))
+        needs_type = (offered.resource == entities.GPUS) & (offered.gpu_type == len(self.gpu_types))
         link_of = np.zeros((len(self.regions), len(self.regions) + 1), np.bool_)
         if self.links is not None:
             link_of[self.links.source, self.links.target] = True
-        no_link = (offered.resource == LINK) & ~link_of[offered.region, offered.target]
+        no_link = (offered.resource == entities.LINK) & ~link_of[offered.region, offered.target]
         for wrong, words in ((needs_type, "a GPU type"), (no_link, "two regions that a row of links joins")):
             for at in np.flatnonzero(wrong)[:1].tolist():
                 check.fault("candidates", f"{words} for the candidate {offered.labels[at]}")

@@ -12,18 +12,9 @@ from typing import Generic, TypeVar
 
 from mast_opt.core.errors import FormulationTooLarge
 from mast_opt.core.memory import GB, available_bytes
+from mast_opt.problems.kind import interfaces
 from mast_opt.problems.kind.formulation import Formulation
 from mast_opt.problems.kind.header import Policy
-from mast_opt.problems.kind.interfaces import (
-    AnalysisInterface,
-    FormulationInterface,
-    GenerateInterface,
-    MigrationInterface,
-    PresentationInterface,
-    SolverInterface,
-    TableInterface,
-    VerificationInterface,
-)
 from mast_opt.problems.kind.limits import LimitName
 from mast_opt.problems.kind.overrides import Goal
 from mast_opt.problems.kind.problem import PlanT
@@ -42,14 +33,14 @@ class Kind(Generic[ProblemT, PlanT]):
     plan_type: type[PlanT]
     terms: Mapping[str, float]
     """Every objective term with its default weight; empty for a kind that has ``policies``."""
-    tables: TableInterface[ProblemT, PlanT]
-    formulation: FormulationInterface[ProblemT, PlanT]
-    verification: VerificationInterface[ProblemT, PlanT]
-    solvers: SolverInterface
-    generate: GenerateInterface[ProblemT]
-    presentation: PresentationInterface[ProblemT, PlanT]
-    analysis: AnalysisInterface[ProblemT, PlanT] = field(default_factory=AnalysisInterface)
-    migration: MigrationInterface[ProblemT, PlanT] = field(default_factory=MigrationInterface)
+    tables: interfaces.TableInterface[ProblemT, PlanT]
+    formulation: interfaces.FormulationInterface[ProblemT, PlanT]
+    verification: interfaces.VerificationInterface[ProblemT, PlanT]
+    solvers: interfaces.SolverInterface
+    generate: interfaces.GenerateInterface[ProblemT]
+    presentation: interfaces.PresentationInterface[ProblemT, PlanT]
+    analysis: interfaces.AnalysisInterface[ProblemT, PlanT] = field(default_factory=interfaces.AnalysisInterface)
+    migration: interfaces.MigrationInterface[ProblemT, PlanT] = field(default_factory=interfaces.MigrationInterface)
     limits: Mapping[str, LimitName] = field(default_factory=dict)
     """Limits that ``[limits]`` of an instance may name; empty for a kind whose plans are limited by their tables
     alone."""

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
+from mast_opt.problems.kind import interfaces
 from mast_opt.problems.kind.analysis_hooks import AnalysisHooks
-from mast_opt.problems.kind.interfaces import (
-    AnalysisInterface,
-    FormulationInterface,
-    GenerateInterface,
-    PresentationInterface,
-    SolverInterface,
-    TableInterface,
-    VerificationInterface,
-)
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.resource_allocation.analysis.elastic_program import conflicts
 from mast_opt.problems.resource_allocation.formulation.formulation import base, size
@@ -22,14 +14,8 @@ from mast_opt.problems.resource_allocation.plan import Plan, check_plan
 from mast_opt.problems.resource_allocation.policies import POLICIES
 from mast_opt.problems.resource_allocation.presentation.sections import charts, sections
 from mast_opt.problems.resource_allocation.problem import TERMS, ResourceAllocation
+from mast_opt.problems.resource_allocation.tables import problem_tables
 from mast_opt.problems.resource_allocation.tables.mathprog import write_dat
-from mast_opt.problems.resource_allocation.tables.problem_tables import (
-    RULES,
-    plan_from_tables,
-    plan_to_tables,
-    problem_from_tables,
-    problem_to_tables,
-)
 from mast_opt.problems.resource_allocation.tables.schema import EXAMPLE, PLAN_SCHEMA, SCHEMA
 from mast_opt.problems.resource_allocation.verification.price_bound import certified_bound
 from mast_opt.problems.resource_allocation.verification.verifier import improvement, verify
@@ -53,22 +39,22 @@ KIND: Kind[ResourceAllocation, Plan] = Kind(
     problem_type=ResourceAllocation,
     plan_type=Plan,
     terms=TERMS,
-    tables=TableInterface(
+    tables=interfaces.TableInterface(
         schema=SCHEMA,
         plan_schema=PLAN_SCHEMA,
-        rules=RULES,
-        problem_from_tables=problem_from_tables,
-        problem_to_tables=problem_to_tables,
-        plan_from_tables=plan_from_tables,
-        plan_to_tables=plan_to_tables,
+        rules=problem_tables.RULES,
+        problem_from_tables=problem_tables.problem_from_tables,
+        problem_to_tables=problem_tables.problem_to_tables,
+        plan_from_tables=problem_tables.plan_from_tables,
+        plan_to_tables=problem_tables.plan_to_tables,
         exporters={".dat": write_dat},
         example=EXAMPLE,
     ),
-    formulation=FormulationInterface({"base": base}, size=size),
-    verification=VerificationInterface(verify, check_plan, certified_bound, improvement=improvement),
-    solvers=SolverInterface({}, method=solve_policy, method_params=AllocationParams, grid_limits=ON_A_GRID),
-    generate=GenerateInterface(FAMILIES),
-    presentation=PresentationInterface(sections, charts),
-    analysis=AnalysisInterface(conflicts=conflicts, hooks=_hooks),
+    formulation=interfaces.FormulationInterface({"base": base}, size=size),
+    verification=interfaces.VerificationInterface(verify, check_plan, certified_bound, improvement=improvement),
+    solvers=interfaces.SolverInterface({}, method=solve_policy, method_params=AllocationParams, grid_limits=ON_A_GRID),
+    generate=interfaces.GenerateInterface(FAMILIES),
+    presentation=interfaces.PresentationInterface(sections, charts),
+    analysis=interfaces.AnalysisInterface(conflicts=conflicts, hooks=_hooks),
     policies=POLICIES,
 )

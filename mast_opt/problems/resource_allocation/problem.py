@@ -17,25 +17,8 @@ from mast_opt.core.arrays import Arrays
 from mast_opt.core.sense import Sense
 from mast_opt.problems.kind.header import Objective, policy_faults
 from mast_opt.problems.kind.problem_data import Floats, GroupedProblem
+from mast_opt.problems.resource_allocation import entities, policies
 from mast_opt.problems.resource_allocation.arrays import Columns, groups_of
-from mast_opt.problems.resource_allocation.entities import (
-    ABOVE_0,
-    Configurations,
-    Groups,
-    Jobs,
-    Members,
-    Resources,
-    Uses,
-)
-from mast_opt.problems.resource_allocation.policies import (
-    FIFO,
-    HIERARCHICAL,
-    MAX_MIN,
-    NASH,
-    NEEDS_STEPS,
-    POLICIES,
-    RATE_PER_COST,
-)
 
 if TYPE_CHECKING:
     from mast_opt.problems.resource_allocation.plan import Plan  # noqa: F401 - named in a string below
@@ -59,12 +42,12 @@ class ResourceAllocation(GroupedProblem["Plan"]):
     WEIGHTS = TERMS
 
     name: str
-    resources: Resources
-    groups: Groups
-    jobs: Jobs
-    configurations: Configurations
-    members: Members
-    uses: Uses
+    resources: entities.Resources
+    groups: entities.Groups
+    jobs: entities.Jobs
+    configurations: entities.Configurations
+    members: entities.Members
+    uses: entities.Uses
     whole: bool
     """True if every share has to be 0 or 1."""
     objective: Objective
@@ -72,7 +55,7 @@ class ResourceAllocation(GroupedProblem["Plan"]):
     provenance: str = ""
 
     def _check_rows(self, check: Arrays) -> None:
-        check.faults += policy_faults(self.objective, POLICIES)
+        check.faults += policy_faults(self.objective, policies.POLICIES)
         for axis, other in (("job", "configuration"), ("configuration", "job")):
             labels = self.labels_of(f"{axis}s")
             lone = np.flatnonzero(np.bincount(getattr(self.members, axis), minlength=len(labels)) == 0)
@@ -80,13 +63,15 @@ class ResourceAllocation(GroupedProblem["Plan"]):
                 words = f"a {other} in members for each {axis}"
                 check.fault(f"{axis}s[{labels[lone[0]]}]", words, f"{len(lone)} without")
         policy = self.objective.policy
-        if policy in NEEDS_STEPS:
-            check.wrong("jobs.steps", self.jobs.steps <= 0, f"{ABOVE_0}: {policy} needs the work that is left")
-        if policy == RATE_PER_COST:
-            check.wrong("configurations.cost", self.configurations.cost <= 0, f"{ABOVE_0}: {policy} divides by it")
-        if policy == HIERARCHICAL and self.whole:
+        if policy in policies.NEEDS_STEPS:
+            check.wrong("jobs.steps", self.jobs.steps <= 0, f"{entities.ABOVE_0}: {policy} needs the work that is left")
+        if policy == policies.RATE_PER_COST:
+            check.wrong(
+                "configurations.cost", self.configurations.cost <= 0, f"{entities.ABOVE_0}: {policy} divides by it"
+            )
+        if policy == policies.HIERARCHICAL and self.whole:
             check.fault("whole", f"fractional shares: {policy} fills by parts", "True")
-        if policy == HIERARCHICAL:
+        if policy == policies.HIERARCHICAL:
             check.wrong("jobs.group", self.jobs.group >= len(self.groups), f"a group for each job: {policy} needs it")
 
     @classmethod
@@ -149,14 +134,14 @@ class ResourceAllocation(GroupedProblem["Plan"]):
             "members": members,
             "uses": uses,
         }
-        default = POLICIES[policy].inside if policy in POLICIES else ()
+        default = policies.POLICIES[policy].inside if policy in policies.POLICIES else ()
         objective = Objective({}, policy=policy, mechanism=mechanism, inside=inside or next(iter(default), ""))
         return cls(name=name, **groups_of(given), whole=whole, objective=objective, provenance=provenance)
 
     @property
     def sense(self) -> Sense:
         """Whether the policy maximises or minimises."""
-        return POLICIES[self.objective.policy].sense
+        return policies.POLICIES[self.objective.policy].sense
 
     @property
     def gap_scale(self) -> float:
@@ -166,14 +151,14 @@ class ResourceAllocation(GroupedProblem["Plan"]):
         which is 0 where some job cannot run, a part of the fastest job's.
         """
         policy = self.objective.policy
-        if policy in (MAX_MIN, HIERARCHICAL):
+        if policy in (policies.MAX_MIN, policies.HIERARCHICAL):
             return NEAR_0 * float((self.members.rate / self.normal_rate[self.members.job]).max())
-        return float(self.jobs.weight.sum()) if policy == NASH else 0.0
+        return float(self.jobs.weight.sum()) if policy == policies.NASH else 0.0
 
     @property
     def fifo(self) -> bool:
         """Whether the objective serves the jobs of a group one after another."""
-        return self.objective.inside == FIFO
+        return self.objective.inside == policies.FIFO
 
     @cached_property
     def normal_rate(self) -> Floats:

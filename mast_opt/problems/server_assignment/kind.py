@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
+from mast_opt.problems.kind import interfaces
 from mast_opt.problems.kind.analysis_hooks import AnalysisHooks
-from mast_opt.problems.kind.interfaces import (
-    AnalysisInterface,
-    FormulationInterface,
-    GenerateInterface,
-    MigrationInterface,
-    PresentationInterface,
-    SolverInterface,
-    TableInterface,
-    VerificationInterface,
-)
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.overrides import as_stated, counting
 from mast_opt.problems.search.interface import HeuristicSolver, Pricing, Rehearsal, SearchContext, SearchResult
@@ -26,14 +17,9 @@ from mast_opt.problems.server_assignment.plan import Plan, check_plan, today
 from mast_opt.problems.server_assignment.presentation.sections import charts, sections
 from mast_opt.problems.server_assignment.problem import TERMS, UNITS, ServerAssignment
 from mast_opt.problems.server_assignment.ras.params import RasParams
+from mast_opt.problems.server_assignment.tables import problem_tables
 from mast_opt.problems.server_assignment.tables.input_warnings import warnings
 from mast_opt.problems.server_assignment.tables.mathprog import write_dat
-from mast_opt.problems.server_assignment.tables.problem_tables import (
-    plan_from_tables,
-    plan_to_tables,
-    problem_from_tables,
-    problem_to_tables,
-)
 from mast_opt.problems.server_assignment.tables.schema import EXAMPLE, PLAN_SCHEMA, SCHEMA
 from mast_opt.problems.server_assignment.verification.certificate_bound import certified_bound
 from mast_opt.problems.server_assignment.verification.verifier import verify
@@ -68,25 +54,25 @@ KIND: Kind[ServerAssignment, Plan] = Kind(
     terms=TERMS,
     units=UNITS,
     goals={"least-change": counting("shortfall", "repair", "moves_in_use", "moves_idle"), "balanced": as_stated},
-    tables=TableInterface(
+    tables=interfaces.TableInterface(
         schema=SCHEMA,
         plan_schema=PLAN_SCHEMA,
         rules=(),
-        problem_from_tables=problem_from_tables,
-        problem_to_tables=problem_to_tables,
-        plan_from_tables=plan_from_tables,
-        plan_to_tables=plan_to_tables,
+        problem_from_tables=problem_tables.problem_from_tables,
+        problem_to_tables=problem_tables.problem_to_tables,
+        plan_from_tables=problem_tables.plan_from_tables,
+        plan_to_tables=problem_tables.plan_to_tables,
         warnings=warnings,
         exporters={".dat": write_dat},
         example=EXAMPLE,
     ),
-    formulation=FormulationInterface({"base": base}, size=size, fixed_parts=FREEZING),
-    verification=VerificationInterface(verify, check_plan, certified_bound),
-    solvers=SolverInterface(
+    formulation=interfaces.FormulationInterface({"base": base}, size=size, fixed_parts=FREEZING),
+    verification=interfaces.VerificationInterface(verify, check_plan, certified_bound),
+    solvers=interfaces.SolverInterface(
         {"ras": HeuristicSolver(_ras, Pricing(frozenset(_PRICED)), RasParams, rehearsals=_rehearsals)}
     ),
-    generate=GenerateInterface(FAMILIES),
-    presentation=PresentationInterface(sections, charts),
-    analysis=AnalysisInterface(current_state=current_state, current_plan=today, hooks=_hooks),
-    migration=MigrationInterface(migration_plan),
+    generate=interfaces.GenerateInterface(FAMILIES),
+    presentation=interfaces.PresentationInterface(sections, charts),
+    analysis=interfaces.AnalysisInterface(current_state=current_state, current_plan=today, hooks=_hooks),
+    migration=interfaces.MigrationInterface(migration_plan),
 )

@@ -18,21 +18,8 @@ from mast_opt.core.arrays import Arrays
 from mast_opt.core.errors import Fault
 from mast_opt.problems.kind.header import Objective
 from mast_opt.problems.kind.problem_data import Bools, GroupedProblem, Ints
-from mast_opt.problems.server_assignment.entities import (
-    BUFFERS,
-    EMBEDDED,
-    LARGEST,
-    NONE,
-    POOL,
-    SHARE,
-    SHARED,
-    Affinities,
-    Racks,
-    Reservations,
-    Servers,
-    Switchboards,
-    check_total,
-)
+from mast_opt.problems.server_assignment import entities
+from mast_opt.problems.server_assignment.entities import BUFFERS, EMBEDDED, LARGEST, NONE, POOL, SHARE, SHARED
 from mast_opt.problems.server_assignment.server_classes import ServerClasses, partition
 
 if TYPE_CHECKING:
@@ -107,19 +94,19 @@ class ServerAssignment(GroupedProblem["Plan"]):
 
     name: str
     datacenters: tuple[str, ...]
-    switchboards: Switchboards
-    racks: Racks
+    switchboards: entities.Switchboards
+    racks: entities.Racks
     types: tuple[str, ...]
-    servers: Servers
-    reservations: Reservations
-    affinities: Affinities
+    servers: entities.Servers
+    reservations: entities.Reservations
+    affinities: entities.Affinities
     objective: Objective
     provenance: str = ""
 
     def _check_rows(self, check: Arrays) -> None:
         check.faults += weight_faults(self.name, self.objective)
         most = float(self.reservations.value_mrru.max(initial=0)) * len(self.servers)
-        check_total(check, "reservations.value_mrru", most)
+        entities.check_total(check, "reservations.value_mrru", most)
 
     @cached_property
     def server_switchboard(self) -> Ints:

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
+from mast_opt.problems.kind import interfaces
 from mast_opt.problems.kind.analysis_hooks import AnalysisHooks
-from mast_opt.problems.kind.interfaces import (
-    AnalysisInterface,
-    FormulationInterface,
-    GenerateInterface,
-    MigrationInterface,
-    PresentationInterface,
-    SolverInterface,
-    TableInterface,
-    VerificationInterface,
-)
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.overrides import as_stated, counting
 from mast_opt.problems.search.interface import HeuristicSolver, Pricing, Rehearsal, SearchContext, SearchResult
@@ -26,17 +17,9 @@ from mast_opt.problems.task_reassignment.migration.planner import migration_plan
 from mast_opt.problems.task_reassignment.plan import Plan, check_plan, today
 from mast_opt.problems.task_reassignment.presentation.sections import charts, sections
 from mast_opt.problems.task_reassignment.problem import TERMS, UNITS, TaskReassignment
+from mast_opt.problems.task_reassignment.tables import problem_tables
 from mast_opt.problems.task_reassignment.tables.input_warnings import warnings
 from mast_opt.problems.task_reassignment.tables.mathprog import write_dat
-from mast_opt.problems.task_reassignment.tables.problem_tables import (
-    EXAMPLE,
-    PLAN_SCHEMA,
-    SCHEMA,
-    plan_from_tables,
-    plan_to_tables,
-    problem_from_tables,
-    problem_to_tables,
-)
 from mast_opt.problems.task_reassignment.tables.roadef import write_assignment, write_model
 from mast_opt.problems.task_reassignment.twine.params import TwineParams
 from mast_opt.problems.task_reassignment.verification.aggregate_bound import aggregate_bound
@@ -72,26 +55,26 @@ KIND: Kind[TaskReassignment, Plan] = Kind(
     terms=TERMS,
     units=UNITS,
     goals={"least-change": counting("load", "process_move", "service_move", "machine_move"), "balanced": as_stated},
-    tables=TableInterface(
-        schema=SCHEMA,
-        plan_schema=PLAN_SCHEMA,
+    tables=interfaces.TableInterface(
+        schema=problem_tables.SCHEMA,
+        plan_schema=problem_tables.PLAN_SCHEMA,
         rules=(),
-        problem_from_tables=problem_from_tables,
-        problem_to_tables=problem_to_tables,
-        plan_from_tables=plan_from_tables,
-        plan_to_tables=plan_to_tables,
+        problem_from_tables=problem_tables.problem_from_tables,
+        problem_to_tables=problem_tables.problem_to_tables,
+        plan_from_tables=problem_tables.plan_from_tables,
+        plan_to_tables=problem_tables.plan_to_tables,
         warnings=warnings,
         exporters={".dat": write_dat, ".txt": write_model},
         plan_exporters={".txt": write_assignment},
-        example=EXAMPLE,
+        example=problem_tables.EXAMPLE,
     ),
-    formulation=FormulationInterface({"base": base}, size=size, fixed_parts=FREEZING),
-    verification=VerificationInterface(verify, check_plan, instance_bound=aggregate_bound),
-    solvers=SolverInterface(
+    formulation=interfaces.FormulationInterface({"base": base}, size=size, fixed_parts=FREEZING),
+    verification=interfaces.VerificationInterface(verify, check_plan, instance_bound=aggregate_bound),
+    solvers=interfaces.SolverInterface(
         {"twine": HeuristicSolver(_twine, Pricing(frozenset(_PRICED)), TwineParams, rehearsals=_rehearsals)}
     ),
-    generate=GenerateInterface(FAMILIES),
-    presentation=PresentationInterface(sections, charts),
-    analysis=AnalysisInterface(conflicts, current_state=current_state, current_plan=today, hooks=_hooks),
-    migration=MigrationInterface(migration_plan),
+    generate=interfaces.GenerateInterface(FAMILIES),
+    presentation=interfaces.PresentationInterface(sections, charts),
+    analysis=interfaces.AnalysisInterface(conflicts, current_state=current_state, current_plan=today, hooks=_hooks),
+    migration=interfaces.MigrationInterface(migration_plan),
 )

@@ -15,15 +15,7 @@ import numpy as np
 
 from mast_opt.problems.kind.header import Objective
 from mast_opt.problems.kind.problem_data import Bools, GroupedProblem, Ints
-from mast_opt.problems.task_reassignment.entities import (
-    Balances,
-    Dependencies,
-    Machines,
-    MoveGroups,
-    Processes,
-    Resources,
-    Services,
-)
+from mast_opt.problems.task_reassignment import entities
 
 if TYPE_CHECKING:
     from mast_opt.problems.task_reassignment.plan import Plan  # noqa: F401 - named in a string below
@@ -61,15 +53,15 @@ class TaskReassignment(GroupedProblem["Plan"]):
     LABELS: ClassVar[Mapping[str, bool]] = {"locations": False, "neighbourhoods": False}
 
     name: str
-    resources: Resources
+    resources: entities.Resources
     locations: tuple[str, ...]
     neighbourhoods: tuple[str, ...]
-    move_groups: MoveGroups
-    machines: Machines
-    services: Services
-    dependencies: Dependencies
-    processes: Processes
-    balances: Balances
+    move_groups: entities.MoveGroups
+    machines: entities.Machines
+    services: entities.Services
+    dependencies: entities.Dependencies
+    processes: entities.Processes
+    balances: entities.Balances
     objective: Objective
     provenance: str = ""
 

@@ -34,13 +34,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from mast_opt.core.errors import (
-    BackendError,
-    BackendUnavailable,
-    FormulationTooLarge,
-    SizeLimitExceeded,
-    VerificationError,
-)
+from mast_opt.core import errors
 from mast_opt.core.sense import Sense
 from mast_opt.core.solve_result import Event, Status
 from mast_opt.planner.bench.results.store import Ended
@@ -65,7 +59,7 @@ def interpreter(adapter: Path) -> Path:
     variable = f"MAST_OPT_PEER_{name.upper()}"
     chosen = Path(os.environ.get(variable) or f".venv-{name}/bin/python")
     if not chosen.is_file():
-        raise BackendUnavailable(
+        raise errors.BackendUnavailable(
             f"{name} has no environment at {chosen}; docs/benchmarks/peers.md says how to make one, "
             f"or let {variable} name the Python of one"
         )
@@ -90,7 +84,7 @@ def solve_with_peer(trial: Trial, problem: Problem[Any]) -> dict[str, Any]:
         ended = subprocess.run([str(word) for word in words], capture_output=True, encoding="utf-8", check=False)
         if ended.returncode:
             last = ended.stderr.strip().splitlines()[-1:] or ["without a word"]
-            raise BackendError(f"{adapter.name} ended {ended.returncode}: {last[0]}")
+            raise errors.BackendError(f"{adapter.name} ended {ended.returncode}: {last[0]}")
         answer = last_object(ended.stdout, adapter.name)
         record: dict[str, Any] = {
             "status": Status.NO_SOLUTION.value,
@@ -112,7 +106,7 @@ def last_object(printed: str, name: str) -> dict[str, Any]:
     except ValueError:
         answer = None
     if not isinstance(answer, dict):
-        raise BackendError(f"{name} printed {line[:80]!r} last; expected a JSON object in the last line")
+        raise errors.BackendError(f"{name} printed {line[:80]!r} last; expected a JSON object in the last line")
     return answer
 
 
@@ -175,11 +169,11 @@ def run(trial: Trial, plan_folder: Path | None) -> dict[str, Any]:
         warm_s = time.perf_counter() - began - read_s - sum(record["runtime_s"].values())
         record["runtime_s"] = {**record["runtime_s"], "read": read_s, "warm": max(0.0, warm_s)}
         return record
-    except BackendUnavailable as error:
+    except errors.BackendUnavailable as error:
         return failed(Ended.UNAVAILABLE, error)
-    except (SizeLimitExceeded, FormulationTooLarge) as error:
+    except (errors.SizeLimitExceeded, errors.FormulationTooLarge) as error:
         return failed(Ended.TOO_LARGE, error)
-    except VerificationError as error:
+    except errors.VerificationError as error:
         return failed(Ended.REJECTED, error)
     except MemoryError as error:
         return failed(Ended.MEMORY, error)

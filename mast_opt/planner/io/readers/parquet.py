@@ -15,15 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from mast_opt.core.limits import (
-    FREE_TEXT_BYTES,
-    MOST_COLUMNS,
-    MOST_FOOTER_BYTES,
-    TABLE_CELL_BYTES,
-    TABLE_ROW_BYTES,
-    most_table_bytes,
-    most_unpacked,
-)
+from mast_opt.core import limits
 from mast_opt.core.memory import available_bytes
 from mast_opt.planner.io.faults import Faults, shortened
 from mast_opt.planner.io.raw_table import RawTable, is_cell_type, raw_table
@@ -85,8 +77,8 @@ def read_footer(data: bytes) -> Footer:
     size = int.from_bytes(data[-_TAIL:-4], "little")
     if not (data[:4] == data[-4:] == _MARK) or size > len(data) - _TAIL - len(_MARK):
         raise ValueError("its beginning or its end is missing")
-    if size > MOST_FOOTER_BYTES:
-        raise ValueError(f"its footer has {size:,} bytes; at most {MOST_FOOTER_BYTES:,} are read")
+    if size > limits.MOST_FOOTER_BYTES:
+        raise ValueError(f"its footer has {size:,} bytes; at most {limits.MOST_FOOTER_BYTES:,} are read")
     with _damage("part of its footer"):
         content, _ = _Thrift(data).structure_at(len(data) - _TAIL - size)
         columns = _column_names(content[2])  # [2] schema
@@ -250,8 +242,8 @@ def _columns(data: bytes) -> list[pl.Series]:
     """The columns of the table; without content where they have a type that no cell can have."""
     footer = read_footer(data)
     schema = pl.read_parquet_schema(io.BytesIO(data))
-    if len(schema) > MOST_COLUMNS:
-        raise ValueError(f"it has {len(schema):,} columns; at most {MOST_COLUMNS:,} are read")
+    if len(schema) > limits.MOST_COLUMNS:
+        raise ValueError(f"it has {len(schema):,} columns; at most {limits.MOST_COLUMNS:,} are read")
     readable = [name for name, dtype in schema.items() if is_cell_type(dtype)]
     check_memory(data, footer, readable)
     frame = pl.read_parquet(io.BytesIO(data), columns=readable, hive_partitioning=False) if readable else pl.DataFrame()
@@ -266,7 +258,7 @@ def check_memory(data: bytes, footer: Footer, columns: Collection[str]) -> None:
     """
     wanted = set(columns)
     unpacked = 0
-    allowed = most_unpacked(len(data))
+    allowed = limits.most_unpacked(len(data))
     for chunk in footer.chunks:
         if chunk.column not in wanted:
             continue
@@ -283,9 +275,9 @@ def check_memory(data: bytes, footer: Footer, columns: Collection[str]) -> None:
         unpacked += max(size, chunk.unpacked)
         if unpacked > allowed:
             raise ValueError(f"it unpacks to more than {allowed:,} bytes")
-    memory = unpacked + footer.rows * (len(wanted) * TABLE_CELL_BYTES + TABLE_ROW_BYTES)
+    memory = unpacked + footer.rows * (len(wanted) * limits.TABLE_CELL_BYTES + limits.TABLE_ROW_BYTES)
     extent = f"{footer.rows:,} rows of {len(wanted)} columns"
-    allowed = most_table_bytes(len(data))
+    allowed = limits.most_table_bytes(len(data))
     if memory > allowed:
         raise ValueError(f"{extent} take about {memory:,} bytes of memory; at most {allowed:,} for a file of this size")
     there = available_bytes()
@@ -295,7 +287,7 @@ def check_memory(data: bytes, footer: Footer, columns: Collection[str]) -> None:
 
 def check_text(frame: pl.DataFrame, packed: int) -> None:
     """Raises ValueError where text that repeats is far longer than its file: it is stored once, but copied later."""
-    allowed = max(most_unpacked(packed), frame.height * frame.width * FREE_TEXT_BYTES)
+    allowed = max(limits.most_unpacked(packed), frame.height * frame.width * limits.FREE_TEXT_BYTES)
     size = 0
     for column in frame:
         if column.dtype == pl.String:

@@ -7,21 +7,13 @@ from collections import defaultdict
 import numpy as np
 
 from mast_opt.core.wording import counted, listed
+from mast_opt.problems.data_placement.analysis import scenarios
 from mast_opt.problems.data_placement.analysis.alternatives import WORKLOAD_CHOICES
 from mast_opt.problems.data_placement.analysis.dataset_alternatives import DATASET_CHOICES
 from mast_opt.problems.data_placement.analysis.elastic_program import relief
 from mast_opt.problems.data_placement.analysis.joint_periods import JOINT
 from mast_opt.problems.data_placement.analysis.losses import adapted, risk, settle_loss
 from mast_opt.problems.data_placement.analysis.purchases import EXPANSION
-from mast_opt.problems.data_placement.analysis.scenarios import (
-    CHANGES,
-    RESOURCES,
-    carried,
-    moved,
-    priced,
-    unhurried,
-    with_replicas,
-)
 from mast_opt.problems.data_placement.analysis.two_stage import TWO_STAGE
 from mast_opt.problems.data_placement.plan import Plan, filled, today
 from mast_opt.problems.data_placement.problem import Bools, DataPlacement, Ints
@@ -98,10 +90,10 @@ def _named(labels: list[str]) -> str:
 QUESTIONS = AnalysisHooks(
     relief=relief,
     choices=(WORKLOAD_CHOICES, DATASET_CHOICES),
-    resources=RESOURCES,
-    changes=CHANGES,
-    priced=priced,
-    moved=moved,
+    resources=scenarios.RESOURCES,
+    changes=scenarios.CHANGES,
+    priced=scenarios.priced,
+    moved=scenarios.moved,
     guards=lambda problem: ("unserved",) if problem.may_refuse else (),
     two_stage=TWO_STAGE,
     adapted=adapted,
@@ -109,5 +101,5 @@ QUESTIONS = AnalysisHooks(
     risk=risk,
     expansion=EXPANSION,
     change_groups=change_groups,
-    rolling=Rolling(carried, unhurried, with_replicas, today, JOINT),
+    rolling=Rolling(scenarios.carried, scenarios.unhurried, scenarios.with_replicas, today, JOINT),
 )

@@ -8,13 +8,7 @@ from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.core.wording import counted
 from mast_opt.problems.data_placement.analysis.current_state import complete
 from mast_opt.problems.data_placement.plan import Plan, gpu_demand, lacking_gpus, today
-from mast_opt.problems.data_placement.presentation.details import (
-    BINDING,
-    DATA,
-    WORK,
-    datasets_that_move,
-    workloads_that_move,
-)
+from mast_opt.problems.data_placement.presentation import details
 from mast_opt.problems.data_placement.problem import SHARE, DataPlacement
 from mast_opt.problems.data_placement.tables.problem_tables import in_full
 from mast_opt.problems.data_placement.verification.verifier import verify
@@ -69,7 +63,7 @@ def _nothing(p: DataPlacement, now: Plan | None) -> Answer:
     parts = [*([f"{lacking.sum():,.0f} GPUs missing"] if lacking.any() else []), *parts]
     value = parts.pop(0) if parts else "nothing is missing"
     words = "; ".join(parts) or "all else is as it should be"
-    return Answer(topic, value, f"{words[0].upper()}{words[1:]}.", BINDING)
+    return Answer(topic, value, f"{words[0].upper()}{words[1:]}.", details.BINDING)
 
 
 def _overload(p: DataPlacement, now: Plan | None, plan: Plan) -> Answer:
@@ -79,7 +73,7 @@ def _overload(p: DataPlacement, now: Plan | None, plan: Plan) -> Answer:
         return Answer("Overload", "no GPUs", "No region has GPUs.", "")
     pairs = f"Demand exceeds supply in {over} of {int(supplied.sum())} region/GPU-type pairs."
     before = "" if now is None else f"{_worst(p, now):.2f} → "
-    return Answer("Overload", f"{before}{_worst(p, plan):.2f}", f"Worst demand over supply. {pairs}", BINDING)
+    return Answer("Overload", f"{before}{_worst(p, plan):.2f}", f"Worst demand over supply. {pairs}", details.BINDING)
 
 
 def _worst(p: DataPlacement, plan: Plan) -> float:
@@ -120,7 +114,7 @@ def _storage(p: DataPlacement, plan: Plan) -> Answer:
 
 
 def _moves(p: DataPlacement, plan: Plan) -> Answer:
-    work, data = workloads_that_move(p, plan), datasets_that_move(p, plan)
+    work, data = details.workloads_that_move(p, plan), details.datasets_that_move(p, plan)
     gpus = sum(float(row[5] or 0.0) for row in work.rows)
     copied = sum(float(row[5] or 0.0) for row in data.rows)
     value = f"{counted(len(work.rows), 'workload')}, {counted(len(data.rows), 'dataset')}"
@@ -128,7 +122,7 @@ def _moves(p: DataPlacement, plan: Plan) -> Answer:
     words = f"{change}{copied:,.1f} TB are copied or uploaded. 'solve --goal least-change' finds the least that helps."
     if not len(p.current_runs):
         words = f"The instance does not state where work runs today; {copied:,.1f} TB are copied or uploaded."
-    return Answer("What to do", value, words, WORK if work.rows else DATA)
+    return Answer("What to do", value, words, details.WORK if work.rows else details.DATA)
 
 
 def _missing(p: DataPlacement, plan: Plan) -> Answer:
@@ -144,6 +138,6 @@ def _missing(p: DataPlacement, plan: Plan) -> Answer:
     if not beyond.any():
         there = ", ".join(f"{idle[k]:,.4g} {p.gpu_types[k]}" for k in np.flatnonzero(lacking.any(axis=0)))
         words += f", while {there} are idle elsewhere. '--limit overload_gpus=0' looks for a plan that lacks nothing."
-        return Answer("What to buy", "nothing yet", words, BINDING)
+        return Answer("What to buy", "nothing yet", words, details.BINDING)
     words += ", more than is idle elsewhere. 'mast-opt buy' finds the cheapest purchase and its plan."
-    return Answer("What to buy", counted(int(beyond.sum()), "GPU"), words, BINDING)
+    return Answer("What to buy", counted(int(beyond.sum()), "GPU"), words, details.BINDING)

@@ -7,17 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from mast_opt.core.errors import Fault, InstanceError
-from mast_opt.problems.data_placement.entities import (
-    GPUS,
-    Candidates,
-    CpuQuotas,
-    CurrentRuns,
-    Datasets,
-    Options,
-    Reads,
-    Regions,
-    Workloads,
-)
+from mast_opt.problems.data_placement import entities
 from mast_opt.problems.data_placement.goals import MONEY, money_weights
 from mast_opt.problems.data_placement.plan import Plan, fill_copies, fill_remote
 from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement, Ints, Links
@@ -61,7 +51,7 @@ def problem_from_tables(header: Header, tables: Tables) -> DataPlacement:
     order = np.argsort(option_workload, kind="stable")
     reads = _sorted(tables, "reads", "workload", "dataset")
     read_at_all = np.bincount(reads[1], minlength=len(datasets)) > 0
-    sizes, work = arrays_of(Datasets, tables, "datasets"), arrays_of(Workloads, tables, "workloads")
+    sizes, work = arrays_of(entities.Datasets, tables, "datasets"), arrays_of(entities.Workloads, tables, "workloads")
     sizes["copies_min"] = np.where(read_at_all, np.maximum(sizes["copies_min"], 1), sizes["copies_min"])
     sizes["copies_max"] = np.where(tables.has("datasets", "copies_max"), sizes["copies_max"], len(regions))
     named = tables.has("workloads", "app")
@@ -70,15 +60,15 @@ def problem_from_tables(header: Header, tables: Tables) -> DataPlacement:
     problem = DataPlacement(
         name=header.name,
         provenance=header.provenance,
-        regions=Regions(
+        regions=entities.Regions(
             labels=regions,
-            **arrays_of(Regions, tables, "regions"),
+            **arrays_of(entities.Regions, tables, "regions"),
             ingress_limited=tables.has("regions", "ingress_tb_per_day"),
             supply_mgpu=supplied,
             gpu_price_micro=gpu_price,
         ),
         gpu_types=types,
-        datasets=Datasets(
+        datasets=entities.Datasets(
             labels=datasets,
             **sizes,
             stored=pairs("replicas", "dataset"),
@@ -86,7 +76,7 @@ def problem_from_tables(header: Header, tables: Tables) -> DataPlacement:
             forbidden=ruled("rules", "dataset", FORBIDDEN),
             residency=pairs("residency", "dataset"),
         ),
-        workloads=Workloads(
+        workloads=entities.Workloads(
             labels=workloads,
             **work,
             pinned=ruled("workload_rules", "workload", PINNED),
@@ -94,14 +84,14 @@ def problem_from_tables(header: Header, tables: Tables) -> DataPlacement:
         ),
         apps=apps,
         tiers=tuple(tiers.tolist()),
-        options=Options(
+        options=entities.Options(
             workload=option_workload[order],
             gpu_type=np.concatenate([demand[1], np.full(len(gpu_free), len(types))])[order],
             mgpu=np.concatenate([demand[2], np.zeros(len(gpu_free), np.int64)])[order],
         ),
-        reads=Reads(workload=reads[0], dataset=reads[1], mb_per_day=reads[2]),
-        current_runs=CurrentRuns(**arrays_of(CurrentRuns, tables, "current_runs")),
-        cpu_quotas=CpuQuotas(**arrays_of(CpuQuotas, tables, "cpu_quota")),
+        reads=entities.Reads(workload=reads[0], dataset=reads[1], mb_per_day=reads[2]),
+        current_runs=entities.CurrentRuns(**arrays_of(entities.CurrentRuns, tables, "current_runs")),
+        cpu_quotas=entities.CpuQuotas(**arrays_of(entities.CpuQuotas, tables, "cpu_quota")),
         links=None if "links" in tables.missing else Links(**arrays_of(Links, tables, "links")),
         objective=header.objective,
         remote_reads=header.rules["remote_reads"] == "price",
@@ -117,13 +107,13 @@ def problem_from_tables(header: Header, tables: Tables) -> DataPlacement:
     return problem.with_objective(by_default)
 
 
-def _candidates(tables: Tables) -> Candidates | None:
+def _candidates(tables: Tables) -> entities.Candidates | None:
     """Candidates for purchase from their table; None without one."""
     if "candidates" in tables.missing:
         return None
-    found = arrays_of(Candidates, tables, "candidates")
-    found["step"] = np.where(found["resource"] == GPUS, found["step"] // MICRO_OF_A_MILLI, found["step"])
-    return Candidates(labels=tables.axes["candidate"], **found)
+    found = arrays_of(entities.Candidates, tables, "candidates")
+    found["step"] = np.where(found["resource"] == entities.GPUS, found["step"] // MICRO_OF_A_MILLI, found["step"])
+    return entities.Candidates(labels=tables.axes["candidate"], **found)
 
 
 def _sorted(tables: Tables, table: str, first: str, second: str) -> tuple[Ints, ...]:
@@ -177,7 +167,7 @@ def problem_to_tables(problem: DataPlacement) -> tuple[Header, Tables]:
     values["workloads"]["tier"] = np.array(p.tiers, np.int64)[p.workloads.tier]
     values["workloads"]["app"] = np.where(named, p.workloads.app, 0)
     if p.candidates is not None:
-        gpus, step = p.candidates.resource == GPUS, p.candidates.step
+        gpus, step = p.candidates.resource == entities.GPUS, p.candidates.step
         values["candidates"]["step"] = np.where(gpus, step * MICRO_OF_A_MILLI, step)
     values |= {
         "gpu_supply": {

@@ -5,19 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from mast_opt.core.units import MILLI
-from mast_opt.problems.data_placement.entities import (
-    SHARE,
-    Candidates,
-    CpuQuotas,
-    CurrentRuns,
-    Datasets,
-    Links,
-    Options,
-    Reads,
-    Regions,
-    Workloads,
-    price,
-)
+from mast_opt.problems.data_placement import entities
 from mast_opt.problems.kind.header import Rule
 from mast_opt.problems.kind.schema import Axis, Schema, Table, choice, label, need, supply
 
@@ -34,19 +22,19 @@ SCHEMA = Schema(
         Axis("candidate", "candidates", later=True),
     ),
     tables=(
-        Regions.table("region", help="a place with storage, CPUs and GPUs"),
+        entities.Regions.table("region", help="a place with storage, CPUs and GPUs"),
         Table(
             "gpu_supply",
             (
                 label("region", "region"),
                 label("gpu_type", "gpu_type"),
                 supply("gpus", MILLI, help="GPUs of this type in the region"),
-                price("usd_per_gpu_hour", "price of a GPU for an hour, USD"),
+                entities.price("usd_per_gpu_hour", "price of a GPU for an hour, USD"),
             ),
             key=("region", "gpu_type"),
             help="how many GPUs of which type each region has",
         ),
-        Datasets.table("dataset", help="a unit of data that is placed as a whole"),
+        entities.Datasets.table("dataset", help="a unit of data that is placed as a whole"),
         Table(
             "replicas",
             (label("dataset", "dataset"), label("region", "region")),
@@ -69,7 +57,7 @@ SCHEMA = Schema(
             later=True,
             help="a dataset listed here is stored and read only in the regions listed for it",
         ),
-        Workloads.table("workload", help="recurring work that needs CPUs, perhaps GPUs, and datasets"),
+        entities.Workloads.table("workload", help="recurring work that needs CPUs, perhaps GPUs, and datasets"),
         Table(
             "workload_rules",
             (label("workload", "workload"), label("region", "region"), _RULE),
@@ -77,17 +65,17 @@ SCHEMA = Schema(
             required=False,
             help="where a workload must or must not run",
         ),
-        Options.table("gpu_demand", help="a row per GPU type that a workload accepts; none for CPU-only work"),
-        Reads.table("reads", help="which workload reads which dataset"),
-        CurrentRuns.table("current_runs", required=False, help="where work runs today"),
-        CpuQuotas.table("cpu_quota", required=False, help="cores per application and region"),
-        Links.table(
+        entities.Options.table("gpu_demand", help="a row per GPU type that a workload accepts; none for CPU-only work"),
+        entities.Reads.table("reads", help="which workload reads which dataset"),
+        entities.CurrentRuns.table("current_runs", required=False, help="where work runs today"),
+        entities.CpuQuotas.table("cpu_quota", required=False, help="cores per application and region"),
+        entities.Links.table(
             "links",
             required=False,
             missing="any region reaches any other freely",
             help="network links; without this table any region reaches any other freely",
         ),
-        Candidates.table(
+        entities.Candidates.table(
             "candidate",
             required=False,
             later=True,
@@ -97,7 +85,7 @@ SCHEMA = Schema(
     ),
 )
 
-_SHARE = need("share", SHARE, maximum=SHARE, help="share, 0–1")
+_SHARE = need("share", entities.SHARE, maximum=entities.SHARE, help="share, 0–1")
 
 PLAN_SCHEMA = Schema(
     axes=SCHEMA.axes,

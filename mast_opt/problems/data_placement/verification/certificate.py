@@ -16,16 +16,7 @@ from numpy.typing import NDArray
 
 from mast_opt.core.errors import Fault, PlanError
 from mast_opt.problems.data_placement.problem import LATER_TERMS, TERMS, UNSTATED_TERMS, DataPlacement
-from mast_opt.problems.data_placement.verification.certificate_bound import (
-    CHUNK,
-    LEVELS,
-    KeptPrices,
-    cheapest_cells,
-    cheapest_sets,
-    constant,
-    remote_cap,
-    tree_charges,
-)
+from mast_opt.problems.data_placement.verification import certificate_bound
 from mast_opt.problems.data_placement.verification.certificate_tree_cuts import KEPT, KeptTrees
 from mast_opt.problems.data_placement.verification.spectral_bound import Spectrum, spectral_bound
 from mast_opt.problems.kind.certificate_format import FILE, LARGEST_PRICE, TEXT, ArrayFormat, array_faults, price
@@ -37,7 +28,7 @@ LARGEST = 2**52
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate(KeptPrices):
+class Certificate(certificate_bound.KeptPrices):
     """Prices on the rows of the formulation. ``docs/heuristics/tetris.md`` derives the bound."""
 
     spectrum: Spectrum | None = None
@@ -54,14 +45,16 @@ class Certificate(KeptPrices):
         spectrum: Spectrum | None = None,
     ) -> Certificate:
         """Prices of the search, whose rows are rounded by ``gang``, as they are kept; its trees; and a spectrum."""
-        cap = remote_cap(problem, weights)
+        cap = certificate_bound.remote_cap(problem, weights)
         if cap is None:
             cap = prices.read.max(axis=1, initial=0.0).astype(np.float64)
         level = np.empty(prices.read.shape, np.uint16)
-        for first in range(0, len(level), CHUNK):
-            rows = slice(first, first + CHUNK)
-            steps = np.floor(prices.read[rows] / np.where(cap[rows] > 0, cap[rows], 1.0)[:, None] * LEVELS)
-            level[rows] = np.clip(steps, 0, LEVELS)
+        for first in range(0, len(level), certificate_bound.CHUNK):
+            rows = slice(first, first + certificate_bound.CHUNK)
+            steps = np.floor(
+                prices.read[rows] / np.where(cap[rows] > 0, cap[rows], 1.0)[:, None] * certificate_bound.LEVELS
+            )
+            level[rows] = np.clip(steps, 0, certificate_bound.LEVELS)
         peak = weights["peak"] * problem.tier_weight
         total = prices.worst.sum(axis=(0, 3))
         inside = np.minimum(1.0, peak * (1 - 1e-12) / np.where(total > 0, total, 1.0))
@@ -130,9 +123,12 @@ class Certificate(KeptPrices):
             PlanError: the prices do not fit the problem, or lie outside their boxes.
         """
         self._check(problem)
-        trees = tree_charges(self, problem)
-        work, data = cheapest_cells(self, problem, trees), cheapest_sets(self, problem, trees)
-        parts = (*work, *data, *constant(self, problem), 0.0 if trees is None else -trees.excess)
+        trees = certificate_bound.tree_charges(self, problem)
+        work, data = (
+            certificate_bound.cheapest_cells(self, problem, trees),
+            certificate_bound.cheapest_sets(self, problem, trees),
+        )
+        parts = (*work, *data, *certificate_bound.constant(self, problem), 0.0 if trees is None else -trees.excess)
         return sum(parts) - ROUNDING * sum(abs(part) for part in parts)
 
     def _check(self, problem: DataPlacement) -> None:
@@ -164,7 +160,7 @@ class Certificate(KeptPrices):
             raise PlanError(faults)
 
     def _outside_boxes(self, p: DataPlacement) -> list[Fault]:
-        remote = remote_cap(p, self.weights)
+        remote = certificate_bound.remote_cap(p, self.weights)
         supplied = p.regions.supply_mgpu > 0
         peak = self.weights["peak"] * p.tier_weight
         per_gpu = 1 / np.maximum(p.regions.supply_mgpu.sum(axis=0), 1)

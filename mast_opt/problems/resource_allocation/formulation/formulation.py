@@ -13,22 +13,15 @@ from mast_opt.core.errors import UsageError
 from mast_opt.problems.kind.formulation import Formulation
 from mast_opt.problems.kind.problem_data import Floats
 from mast_opt.problems.mip.size import Size
+from mast_opt.problems.resource_allocation import policies
 from mast_opt.problems.resource_allocation.formulation.feasibility import within_limits
 from mast_opt.problems.resource_allocation.formulation.program import AllocationProgram
 from mast_opt.problems.resource_allocation.plan import Plan
-from mast_opt.problems.resource_allocation.policies import (
-    COST,
-    HIERARCHICAL,
-    MAKESPAN,
-    MAX_MIN,
-    RATE_PER_COST,
-    TOTAL_RATE,
-)
 from mast_opt.problems.resource_allocation.problem import ResourceAllocation
 
-LINEAR = (TOTAL_RATE, RATE_PER_COST, COST)
+LINEAR = (policies.TOTAL_RATE, policies.RATE_PER_COST, policies.COST)
 """Policies whose objective is linear in the shares."""
-LEVELS = (MAX_MIN, MAKESPAN, HIERARCHICAL)
+LEVELS = (policies.MAX_MIN, policies.MAKESPAN, policies.HIERARCHICAL)
 """Policies whose objective, or first level, is the largest level that all jobs reach."""
 
 
@@ -45,7 +38,7 @@ def base(problem: ResourceAllocation) -> Formulation[Plan]:
     else:
         known = ", ".join((*LINEAR, *LEVELS))
         raise UsageError(f"{policy} is no linear program, so it cannot be written down as one; these are: {known}")
-    mip = program.build(maximise=policy != COST)
+    mip = program.build(maximise=policy != policies.COST)
     shares = len(problem.configurations)
 
     def decode(x: FloatArray) -> Plan:
@@ -63,20 +56,20 @@ def base(problem: ResourceAllocation) -> Formulation[Plan]:
 def gains(problem: ResourceAllocation) -> Floats:
     """[C] what a share adds to the objective of a linear policy."""
     members, policy = problem.members, problem.objective.policy
-    if policy == COST:
+    if policy == policies.COST:
         return problem.configurations.cost
-    worth = problem.jobs.weight[members.job] if policy == TOTAL_RATE else 1.0
+    worth = problem.jobs.weight[members.job] if policy == policies.TOTAL_RATE else 1.0
     gain: Floats = np.zeros(len(problem.configurations))
     np.add.at(gain, members.configuration, worth * members.rate)
-    return gain / problem.configurations.cost if policy == RATE_PER_COST else gain
+    return gain / problem.configurations.cost if policy == policies.RATE_PER_COST else gain
 
 
 def slopes(problem: ResourceAllocation) -> Floats:
     """[J] the rate that a job has at level 1 of the policy's (first) level; 0 for a job that the level leaves out."""
     policy = problem.objective.policy
-    if policy == MAKESPAN:
+    if policy == policies.MAKESPAN:
         return problem.jobs.steps
-    if policy == MAX_MIN:
+    if policy == policies.MAX_MIN:
         return problem.normal_rate
     return level_weights(problem, np.zeros(len(problem.jobs), np.bool_)) * problem.jobs.fair_rate
 

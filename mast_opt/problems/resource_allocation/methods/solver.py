@@ -28,6 +28,7 @@ import numpy as np
 from mast_opt.core.errors import InstanceError
 from mast_opt.core.solve_result import AGREEMENT, Limit, Status
 from mast_opt.problems.kind.problem_data import Floats, Ints
+from mast_opt.problems.resource_allocation import policies
 from mast_opt.problems.resource_allocation.formulation.formulation import LINEAR, gains, slopes
 from mast_opt.problems.resource_allocation.formulation.program import LEXIMIN, OBJECTIVE, AllocationProgram, Utility
 from mast_opt.problems.resource_allocation.methods.columns import Columns
@@ -45,16 +46,6 @@ from mast_opt.problems.resource_allocation.methods.prices import gain_of_shares
 from mast_opt.problems.resource_allocation.methods.solves import Solved, Solves, Stopped
 from mast_opt.problems.resource_allocation.methods.subproblems import equal_jobs, without_job
 from mast_opt.problems.resource_allocation.plan import Plan, job_rates
-from mast_opt.problems.resource_allocation.policies import (
-    COST,
-    FINISH_TIME,
-    HARMONIC,
-    HIERARCHICAL,
-    MAKESPAN,
-    NASH,
-    PARTIAL_ALLOCATION,
-    TOTAL_RATE,
-)
 from mast_opt.problems.resource_allocation.problem import ResourceAllocation
 from mast_opt.problems.search.interface import SearchContext, SearchMonitor, SearchResult
 
@@ -100,12 +91,12 @@ def whole(problem: ResourceAllocation, solves: Solves, incumbent: Incumbent, sta
     """
     policy = problem.objective.policy
     program = AllocationProgram(problem)
-    maximise = policy not in (COST, MAKESPAN, FINISH_TIME, HARMONIC)
+    maximise = policy not in (policies.COST, policies.MAKESPAN, policies.FINISH_TIME, policies.HARMONIC)
     if policy in LINEAR:
         program.linear(gains(problem))
-    elif policy in (MAKESPAN, FINISH_TIME):
+    elif policy in (policies.MAKESPAN, policies.FINISH_TIME):
         program.worst_outcome(_worth(problem))
-    elif policy in (NASH, HARMONIC):
+    elif policy in (policies.NASH, policies.HARMONIC):
         program.sum_of_outcomes(_worth(problem))
     else:
         slope = slopes(problem)
@@ -166,10 +157,10 @@ def _worth(problem: ResourceAllocation) -> Floats:
     of = members.job
     rate = np.where(members.rate > 0, members.rate, 1.0)
     worth = {
-        MAKESPAN: lambda: jobs.steps[of] / rate,
-        FINISH_TIME: lambda: (jobs.elapsed_s[of] + jobs.steps[of] / rate) / problem.fair_finish_s[of],
-        NASH: lambda: jobs.weight[of] * np.log(rate),
-        HARMONIC: lambda: problem.normal_rate[of] / rate,
+        policies.MAKESPAN: lambda: jobs.steps[of] / rate,
+        policies.FINISH_TIME: lambda: (jobs.elapsed_s[of] + jobs.steps[of] / rate) / problem.fair_finish_s[of],
+        policies.NASH: lambda: jobs.weight[of] * np.log(rate),
+        policies.HARMONIC: lambda: problem.normal_rate[of] / rate,
     }[policy]()
     return np.where(members.rate > 0, worth, 0.0)
 
@@ -181,9 +172,11 @@ def _with_start(problem: ResourceAllocation, columns: int, start: Plan) -> Float
     if columns > len(start.share):
         policy = problem.objective.policy
         with np.errstate(divide="ignore"):
-            if policy in (MAKESPAN, FINISH_TIME):
+            if policy in (policies.MAKESPAN, policies.FINISH_TIME):
                 ratio = problem.jobs.elapsed_s + problem.jobs.steps / start.rate
-                worst = problem.jobs.steps / start.rate if policy == MAKESPAN else ratio / problem.fair_finish_s
+                worst = (
+                    problem.jobs.steps / start.rate if policy == policies.MAKESPAN else ratio / problem.fair_finish_s
+                )
                 x[-1] = worst.max() if np.isfinite(worst).all() else 0.0
             else:
                 x[-1] = (start.rate / slopes(problem)).min()
@@ -207,7 +200,7 @@ def concave(problem: ResourceAllocation, columns: Columns, incumbent: Incumbent,
     at_job, at_part = np.repeat(np.arange(jobs), len(parts)), np.tile(parts, jobs)
     at_job, at_part = _with(at_job, at_part, job_rates(problem, best) / most)
     for _ in range(params.most_rounds):
-        nash = problem.objective.policy == NASH
+        nash = problem.objective.policy == policies.NASH
         tangents = partial(_tangents, at_job, at_part, most)
         try:
             found = columns.solve(tangents, maximise=nash, block="progress", unit=most)
@@ -236,7 +229,7 @@ def _tangents(job: Ints, part: Floats, most: Floats, problem: ResourceAllocation
     rates = program.rates(most)
     value = m.columns("value", [jobs.labels], lower=-np.inf)
     labels = tuple(str(at) for at in range(len(job)))
-    if problem.objective.policy == NASH:
+    if problem.objective.policy == policies.NASH:
         tangent = m.rows("tangent", [labels], upper=np.log(part) - 1.0)
         tangent.add(np.arange(len(job)), rates[job], -1.0 / part)
         m.term(OBJECTIVE, value, jobs.weight)
@@ -258,7 +251,7 @@ def _on_segment(problem: ResourceAllocation, one: Floats, other: Floats) -> Floa
     """The best shares between two, by bisection on the derivative: the objective is concave."""
     start, end = job_rates(problem, one), job_rates(problem, other)
     step = end - start
-    nash = problem.objective.policy == NASH
+    nash = problem.objective.policy == policies.NASH
 
     def slope(part: float) -> float:
         rate = start + part * step
@@ -290,7 +283,7 @@ def solve_policy(problem: ResourceAllocation, tools: SearchContext, start: Plan 
     if params.pop > 1:
         return pop(problem, tools, start, _allocation, _by_method)
     result = _allocation(problem, tools, start)
-    if problem.objective.mechanism != PARTIAL_ALLOCATION or result.plan is None:
+    if problem.objective.mechanism != policies.PARTIAL_ALLOCATION or result.plan is None:
         return result
     return _partial(problem, tools, result, result.plan)
 
@@ -303,7 +296,7 @@ def _partial(
     gap = tools.params_as(AllocationParams).iteration_gap
     stop = replace(tools.watch.stop, gap=min(tools.watch.stop.gap, gap))
     rates: list[Floats] = []
-    like = equal_jobs(problem).tolist() if problem.objective.policy == NASH else list(range(len(problem.jobs)))
+    like = equal_jobs(problem).tolist() if problem.objective.policy == policies.NASH else list(range(len(problem.jobs)))
     for job, label in enumerate(problem.jobs.labels if len(problem.jobs) > 1 else ()):
         if like[job] < job:
             rates.append(_exchanged(rates[like[job]], like[job], job))
@@ -356,7 +349,7 @@ def _by_method(
 ) -> SearchResult[Plan]:
     """The result of the policy's method, which begins with these columns and this incumbent."""
     solves, params = columns.solves, tools.params_as(AllocationParams)
-    leveled = problem.objective.policy in (*LEXIMIN, HIERARCHICAL)
+    leveled = problem.objective.policy in (*LEXIMIN, policies.HIERARCHICAL)
     limit: Limit | None = None
     finished = not leveled
     try:
@@ -385,21 +378,23 @@ def _fractional(problem: ResourceAllocation, columns: Columns, incumbent: Incumb
     policy = problem.objective.policy
     if policy in LINEAR:
         return _linear(problem, columns, incumbent)
-    if policy == FINISH_TIME:
+    if policy == policies.FINISH_TIME:
         return finish_time(problem, columns, incumbent, params)
-    if policy in (NASH, HARMONIC):
+    if policy in (policies.NASH, policies.HARMONIC):
         return concave(problem, columns, incumbent, params)
     return (
-        water_filling(problem, columns, incumbent) if policy == HIERARCHICAL else leximin(problem, columns, incumbent)
+        water_filling(problem, columns, incumbent)
+        if policy == policies.HIERARCHICAL
+        else leximin(problem, columns, incumbent)
     )
 
 
 def _linear(problem: ResourceAllocation, columns: Columns, incumbent: Incumbent) -> str:
     policy, none = problem.objective.policy, np.zeros(len(problem.jobs))
-    rates = policy == TOTAL_RATE
+    rates = policy == policies.TOTAL_RATE
     found = columns.solve(
         lambda part, program: program.linear(gains(part)),
-        maximise=policy != COST,
+        maximise=policy != policies.COST,
         gain=gain_of_shares(problem),
         weight=problem.jobs.weight if rates else none,
     )

@@ -5,15 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.problems.kind.header import Objective
-from mast_opt.problems.task_reassignment.entities import (
-    Balances,
-    Dependencies,
-    Machines,
-    MoveGroups,
-    Processes,
-    Resources,
-    Services,
-)
+from mast_opt.problems.task_reassignment import entities
 from mast_opt.problems.task_reassignment.generate.distributions import machine_sizes, needs, random_fit
 from mast_opt.problems.task_reassignment.problem import TERMS, Ints, TaskReassignment, labels
 
@@ -50,8 +42,10 @@ def challenge(rng: np.random.Generator, *, processes: int, machines: int, resour
     return TaskReassignment(
         name=f"challenge-{processes}x{machines}x{resources}",
         provenance="generated: family challenge",
-        resources=Resources(labels=labels("r", resources), transient=transient, load_weight=np.full(resources, 10)),
-        machines=Machines(
+        resources=entities.Resources(
+            labels=labels("r", resources), transient=transient, load_weight=np.full(resources, 10)
+        ),
+        machines=entities.Machines(
             labels=labels("m", machines),
             location=location,
             neighbourhood=neighbourhood,
@@ -62,17 +56,19 @@ def challenge(rng: np.random.Generator, *, processes: int, machines: int, resour
         ),
         locations=labels("l", locations),
         neighbourhoods=labels("n", neighbourhoods),
-        move_groups=MoveGroups(labels=labels("g", pair.shape[1]), move_cost=np.where(apart, np.where(far, 2, 1), 0)),
-        services=Services(labels=labels("s", int(service.max()) + 1), spread_min=spread_min),
-        processes=Processes(
+        move_groups=entities.MoveGroups(
+            labels=labels("g", pair.shape[1]), move_cost=np.where(apart, np.where(far, 2, 1), 0)
+        ),
+        services=entities.Services(labels=labels("s", int(service.max()) + 1), spread_min=spread_min),
+        processes=entities.Processes(
             labels=labels("p", processes),
             service=service,
             need=need,
             move_cost=np.ones(processes, np.int64),
             initial=initial,
         ),
-        dependencies=Dependencies(service=dependent, needs=dependency),
-        balances=Balances(
+        dependencies=entities.Dependencies(service=dependent, needs=dependency),
+        balances=entities.Balances(
             first=np.zeros(goals, np.int64),
             second=np.ones(goals, np.int64),
             target=np.full(goals, 2),

@@ -5,15 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.problems.kind.header import Objective
-from mast_opt.problems.task_reassignment.entities import (
-    Balances,
-    Dependencies,
-    Machines,
-    MoveGroups,
-    Processes,
-    Resources,
-    Services,
-)
+from mast_opt.problems.task_reassignment import entities
 from mast_opt.problems.task_reassignment.generate.distributions import machine_sizes, needs
 from mast_opt.problems.task_reassignment.problem import TERMS, TaskReassignment, labels
 
@@ -32,10 +24,10 @@ def containers(rng: np.random.Generator, *, processes: int, machines: int, resou
     return TaskReassignment(
         name=f"containers-{processes}x{machines}x{resources}",
         provenance="generated: family containers",
-        resources=Resources(
+        resources=entities.Resources(
             labels=labels("r", resources), transient=np.zeros(resources, np.bool_), load_weight=np.full(resources, 10)
         ),
-        machines=Machines(
+        machines=entities.Machines(
             labels=labels("m", machines),
             location=np.zeros(machines, np.int64),
             neighbourhood=np.zeros(machines, np.int64),
@@ -46,16 +38,16 @@ def containers(rng: np.random.Generator, *, processes: int, machines: int, resou
         ),
         locations=("l0",),
         neighbourhoods=("n0",),
-        move_groups=MoveGroups(labels=("g0",), move_cost=np.zeros((1, 1), np.int64)),
-        services=Services(labels=labels("s", processes), spread_min=np.ones(processes, np.int64)),
-        processes=Processes(
+        move_groups=entities.MoveGroups(labels=("g0",), move_cost=np.zeros((1, 1), np.int64)),
+        services=entities.Services(labels=labels("s", processes), spread_min=np.ones(processes, np.int64)),
+        processes=entities.Processes(
             labels=labels("p", processes),
             service=np.arange(processes),
             need=need,
             move_cost=np.ones(processes, np.int64),
             initial=rng.choice(machines, processes, p=chance),
         ),
-        dependencies=Dependencies(service=none, needs=none.copy()),
-        balances=Balances(first=none.copy(), second=none.copy(), target=none.copy(), weight=none.copy()),
+        dependencies=entities.Dependencies(service=none, needs=none.copy()),
+        balances=entities.Balances(first=none.copy(), second=none.copy(), target=none.copy(), weight=none.copy()),
         objective=Objective(dict(TERMS)),
     )

@@ -9,15 +9,7 @@ from mast_opt.core.errors import Fault, InstanceError, PlanError
 from mast_opt.problems.kind.header import Header
 from mast_opt.problems.kind.schema import Axis, Schema, Table, Tables, integer, label, need, supply
 from mast_opt.problems.kind.stated_columns import arrays_of, left_out, stated_tables
-from mast_opt.problems.task_reassignment.entities import (
-    Balances,
-    Dependencies,
-    Machines,
-    MoveGroups,
-    Processes,
-    Resources,
-    Services,
-)
+from mast_opt.problems.task_reassignment import entities
 from mast_opt.problems.task_reassignment.plan import Plan
 from mast_opt.problems.task_reassignment.problem import Ints, TaskReassignment
 
@@ -32,8 +24,8 @@ SCHEMA = Schema(
         Axis("move_group"),
     ),
     tables=(
-        Resources.table("resource", help="what processes need and machines have: cores, memory, disk, …"),
-        Machines.table("machine", help="a machine that runs processes"),
+        entities.Resources.table("resource", help="what processes need and machines have: cores, memory, disk, …"),
+        entities.Machines.table("machine", help="a machine that runs processes"),
         Table(
             "capacities",
             (
@@ -45,13 +37,13 @@ SCHEMA = Schema(
             key=("machine", "resource"),
             help="how much of each resource a machine has",
         ),
-        Services.table("service", help="a set of processes, no two of them on one machine"),
-        Dependencies.table(
+        entities.Services.table("service", help="a set of processes, no two of them on one machine"),
+        entities.Dependencies.table(
             "dependencies",
             required=False,
             help="each process of the service has a process of the needed one in its neighbourhood",
         ),
-        Processes.table("process", help="a running task"),
+        entities.Processes.table("process", help="a running task"),
         Table(
             "needs",
             (
@@ -62,7 +54,7 @@ SCHEMA = Schema(
             key=("process", "resource"),
             help="how much of each resource a process holds",
         ),
-        Balances.table(
+        entities.Balances.table(
             "balances", required=False, help="free amounts that should stand in a proportion on every machine"
         ),
         Table(
@@ -150,28 +142,28 @@ def problem_from_tables(header: Header, tables: Tables) -> TaskReassignment:
     problem = TaskReassignment(
         name=header.name,
         provenance=header.provenance,
-        resources=Resources(labels=resources, **arrays_of(Resources, tables, "resources")),
-        machines=Machines(
+        resources=entities.Resources(labels=resources, **arrays_of(entities.Resources, tables, "resources")),
+        machines=entities.Machines(
             labels=machines,
-            **arrays_of(Machines, tables, "machines")
+            **arrays_of(entities.Machines, tables, "machines")
             | {"move_group": np.where(grouped, tables.get("machines", "move_group"), len(groups) - 1)},
             capacity=grid("capacities", "machine", "resource", stated, by_resource),
             safety=grid("capacities", "machine", "resource", safety, by_resource),
         ),
         locations=axes["location"],
         neighbourhoods=axes["neighbourhood"],
-        move_groups=MoveGroups(
+        move_groups=entities.MoveGroups(
             labels=groups,
             move_cost=grid("move_costs", "src", "dst", tables.get("move_costs", "cost"), (len(groups), len(groups))),
         ),
-        services=Services(labels=axes["service"], **arrays_of(Services, tables, "services")),
-        processes=Processes(
+        services=entities.Services(labels=axes["service"], **arrays_of(entities.Services, tables, "services")),
+        processes=entities.Processes(
             labels=processes,
-            **arrays_of(Processes, tables, "processes"),
+            **arrays_of(entities.Processes, tables, "processes"),
             need=grid("needs", "process", "resource", tables.get("needs", "amount"), (len(processes), len(resources))),
         ),
-        dependencies=Dependencies(**arrays_of(Dependencies, tables, "dependencies")),
-        balances=Balances(**arrays_of(Balances, tables, "balances")),
+        dependencies=entities.Dependencies(**arrays_of(entities.Dependencies, tables, "dependencies")),
+        balances=entities.Balances(**arrays_of(entities.Balances, tables, "balances")),
         objective=header.objective,
     )
     found = faults(problem)

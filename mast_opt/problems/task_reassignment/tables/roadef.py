@@ -24,15 +24,7 @@ import numpy as np
 from mast_opt.core.errors import Fault, InputError, InstanceError, UsageError
 from mast_opt.core.limits import read_regular, unzipped
 from mast_opt.problems.kind.header import MOST_WEIGHT, Objective
-from mast_opt.problems.task_reassignment.entities import (
-    Balances,
-    Dependencies,
-    Machines,
-    MoveGroups,
-    Processes,
-    Resources,
-    Services,
-)
+from mast_opt.problems.task_reassignment import entities
 from mast_opt.problems.task_reassignment.plan import Plan
 from mast_opt.problems.task_reassignment.problem import TERMS, Bools, Ints, TaskReassignment, labels
 from mast_opt.problems.task_reassignment.tables.problem_tables import faults
@@ -162,8 +154,8 @@ class _Reader:
         problem = TaskReassignment(
             name=name,
             provenance="ROADEF/EURO challenge 2012, machine reassignment (Google)",
-            resources=Resources(labels=labels("r", resources), transient=transient, load_weight=load_weight),
-            machines=Machines(
+            resources=entities.Resources(labels=labels("r", resources), transient=transient, load_weight=load_weight),
+            machines=entities.Machines(
                 labels=labels("m", len(capacity)),
                 location=where,
                 neighbourhood=near,
@@ -174,13 +166,13 @@ class _Reader:
             ),
             locations=tuple(f"l{place}" for place in locations.tolist()),
             neighbourhoods=tuple(f"n{place}" for place in neighbourhoods.tolist()),
-            move_groups=MoveGroups(labels=labels("g", len(group_cost)), move_cost=group_cost),
-            services=Services(labels=labels("s", len(spread_min)), spread_min=spread_min),
-            processes=Processes(
+            move_groups=entities.MoveGroups(labels=labels("g", len(group_cost)), move_cost=group_cost),
+            services=entities.Services(labels=labels("s", len(spread_min)), spread_min=spread_min),
+            processes=entities.Processes(
                 labels=labels("p", len(service)), service=service, need=need, move_cost=move_cost, initial=initial
             ),
-            dependencies=Dependencies(service=dependent, needs=dependency),
-            balances=Balances(
+            dependencies=entities.Dependencies(service=dependent, needs=dependency),
+            balances=entities.Balances(
                 first=balances[:, 0].copy(),
                 second=balances[:, 1].copy(),
                 target=balances[:, 2].copy(),

@@ -48,16 +48,17 @@ class Host(Protocol):
     can: frozenset[Can]
 
     def resume(self, jobs: Iterable[JobRecord]) -> None:
-        """Take over the jobs of a log before anything else is asked: when a loop begins, and when it has read its log
-        again. Raises MastOptError if the host cannot be reached."""
+        """Let the host take over the jobs of a log before anything else is asked: when a loop begins, and when it has
+        read its log again. Raises MastOptError if the host cannot be reached.
+        """
         ...
 
     def listen(self, call: Callable[[], None]) -> None:
-        """Call this function whenever there are reports before ``next_ms``; from any thread."""
+        """Let the host call this function whenever there are reports before ``next_ms``; from any thread."""
         ...
 
     def close(self) -> None:
-        """Stop threads and close connections of this process; jobs go on."""
+        """Stop the host's threads and close connections of this process; jobs go on."""
         ...
 
     def carry_out(self, now_ms: int, command: Command) -> None:
@@ -66,21 +67,23 @@ class Host(Protocol):
         ...
 
     def reports(self, now_ms: int) -> Sequence[Event]:
-        """Events that have happened since the last call."""
+        """Reports of the host: events that have happened since the last call."""
         ...
 
     def happened(self, now_ms: int, event: Event) -> Sequence[Event]:
-        """Reports on what ran on a server when another source takes it out of service or back into service, where the
-        host does not see that for itself."""
+        """Reports of the host on what ran on a server when another source takes it out of service or back into service,
+        where the host does not see that for itself.
+        """
         ...
 
     def next_ms(self) -> int | None:
-        """Time to ask for reports again; None if nothing is under way."""
+        """Time to ask the host for reports again; None if nothing is under way."""
         ...
 
     def observe(self) -> Collection[Attempt]:
-        """Attempts that hold servers now, whoever started them. The loop compares its state with them when it begins
-        and from time to time."""
+        """Attempts of jobs that hold servers now, whoever started them. The loop compares its state with them when it
+        begins and from time to time.
+        """
         ...
 
 

@@ -36,10 +36,10 @@ class SimulatedLiveHost:
         """Take over no jobs: what ran before ended with its process."""
 
     def listen(self, call: Callable[[], None]) -> None:
-        """Do nothing: no report comes before ``next_ms``."""
+        """Do nothing with the function: no report comes before ``next_ms``."""
 
     def close(self) -> None:
-        """Do nothing: there is nothing but the jobs."""
+        """Do nothing: a simulated host has nothing but its jobs."""
 
     def carry_out(self, now_ms: int, command: Command) -> None:
         """Carry out a command on the simulated servers."""
@@ -52,7 +52,7 @@ class SimulatedLiveHost:
         self._host.carry_out(now_ms, command)
 
     def reports(self, now_ms: int) -> Sequence[Event]:
-        """Events that are due."""
+        """Events of simulated jobs that are due."""
         found = self._host.answers(now_ms)
         for event in found:
             name: Any = getattr(event, "job", None)
@@ -65,9 +65,9 @@ class SimulatedLiveHost:
         return self._host.reported(now_ms, event)[1:]
 
     def next_ms(self) -> int | None:
-        """Time when the next event is due; None if none is."""
+        """Time when the next event of a simulated job is due; None if none is."""
         return self._host.next_ms()
 
     def observe(self) -> Collection[Attempt]:
-        """Attempts that run."""
+        """Attempts of jobs that the simulated host runs."""
         return self._host.running()

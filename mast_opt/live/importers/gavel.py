@@ -86,7 +86,7 @@ class Trace:
 
 
 def read_trace(path: Path, most: int, faults: Faults) -> Trace | None:
-    """The first jobs of a trace, ``most`` of them or all if it is 0; None, with faults, if there are none."""
+    """The first jobs of Gavel's trace, ``most`` of them or all if it is 0; None, with faults, if there are none."""
     data = content_of(path, faults)
     if data is None:
         return None
@@ -117,7 +117,8 @@ def read_trace(path: Path, most: int, faults: Faults) -> Trace | None:
 def read_rates(
     path: Path, types: Sequence[str], keys: Sequence[str], faults: Faults
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Rates of A job types alone [A, G], and of each next to each other one [A, A, G]; 0 where nothing was measured.
+    """Gavel's rates of A job types alone [A, G], and of each next to each other one [A, A, G]; 0 where nothing was
+    measured.
 
     None, and faults that say why, if the file is not what it should be or lacks one of the types.
     """
@@ -140,7 +141,9 @@ def read_rates(
 def _measured(
     path: Path, types: Sequence[str], keys: Sequence[str], faults: Faults
 ) -> Mapping[str, Mapping[str, object]] | None:
-    """Worker type → job type → what the file holds; None, with faults, if a type or all about a job type is missing."""
+    """Worker type → job type → what Gavel's file holds; None, with faults, if a type or all about a job type is
+    missing.
+    """
     data = content_of(path, faults)
     words = "an object with a key for each worker type"
     content = None if data is None else parse_object(data, path.name, words, faults)
@@ -180,7 +183,7 @@ def _take(
 
 
 def _number(text: str) -> float | None:
-    """The number, if it is one from 0 to ``LARGEST``."""
+    """The number in Gavel's file, if it is one from 0 to ``LARGEST``."""
     try:
         number = float(text) if _NUMBER.fullmatch(text) else -1.0
     except ValueError:
@@ -189,7 +192,7 @@ def _number(text: str) -> float | None:
 
 
 def pairs_of(kind: NDArray[np.int64], gang: FloatArray, paired: FloatArray) -> gavel.Pairs:
-    """The pairs of jobs with equal gangs that were measured together.
+    """The pairs of jobs of Gavel's trace with equal gangs that were measured together.
 
     Args:
         kind: [J] job type of each job.
@@ -219,7 +222,9 @@ def by_type(name: str, text: str) -> dict[str, float]:
 
 
 def build(paths: Sequence[Path], settings: Settings, rng: np.random.Generator) -> ResourceAllocation:
-    """The instance; nothing in it is drawn. Raises SourceError for files that are not what they should be."""
+    """The resource-allocation instance from Gavel's files; nothing in it is drawn. Raises SourceError for files that
+    are not what they should be.
+    """
     throughputs, trace = paths
     gpus, price = by_type("gpus", settings.gpus), by_type("price", settings.price)
     if not gpus or (price and price.keys() != gpus.keys()):

@@ -96,18 +96,20 @@ class _Reading:
         self.table, self.faults = table, faults
 
     def numbers(self, column: str) -> FloatArray:
-        """The values of a column, as floats."""
+        """The values of a column of a scheduler's input, as floats."""
         values: FloatArray = self.table.numbers[column].astype(np.float64)
         return values
 
     def axis(self, column: str) -> tuple[list[str], IntArray]:
-        """Labels in order of appearance, and the position of each row's; −1 for an empty cell."""
+        """Labels in a column of a scheduler's input, in order of appearance, and the position of each row's; −1 for an
+        empty cell.
+        """
         cells = self.table.labels[column].to_list()
         known = {name: at for at, name in enumerate(dict.fromkeys(name for name in cells if name is not None))}
         return list(known), np.array([-1 if name is None else known[name] for name in cells], np.int64)
 
     def among(self, column: str, names: Sequence[str]) -> IntArray:
-        """[rows] positions among these names; a fault for another one."""
+        """[rows] positions of a scheduler's input among these names; a fault for another one."""
         cells = self.table.labels[column].to_list()
         known = {name: at for at, name in enumerate(names)}
         other = np.array([row for row, name in enumerate(cells) if name not in known], np.int64)
@@ -115,7 +117,9 @@ class _Reading:
         return np.array([known.get(name, 0) for name in cells], np.int64)
 
     def grid(self, rows: IntArray, columns: IntArray, shape: tuple[int, int], column: str, empty: float) -> FloatArray:
-        """[rows, columns] the values of a column; ``empty`` where no row has one, and a fault where two have."""
+        """[rows, columns] the values of a column of a scheduler's input; ``empty`` where no row has one, and a fault
+        where two have.
+        """
         _check_size(shape[0] * shape[1])
         cell = rows * shape[1] + columns
         _, first = np.unique(cell, return_index=True)
@@ -126,12 +130,13 @@ class _Reading:
         return found
 
     def done(self) -> None:
-        """Raises SourceError where anything is wrong."""
+        """Raises SourceError where anything is wrong with a scheduler's input."""
         if self.faults:
             raise SourceError(self.faults.found)
 
 
 def _allox(read: _Reading, settings: Named) -> Program:
+    """AlloX's program from a CSV file: the seconds of each job on each machine."""
     jobs, job = read.axis("job")
     machines, machine = read.axis("machine")
     _check_size(len(jobs) ** 2 * len(machines))
@@ -141,6 +146,7 @@ def _allox(read: _Reading, settings: Named) -> Program:
 
 
 def _gandiva(read: _Reading, settings: Gpus) -> Program:
+    """Gandiva's program from a CSV file: the rates of jobs alone and of each pair."""
     jobs, job = read.axis("job")
     other = read.table.labels["other"].to_list()
     alone = np.array([name is None for name in other], np.bool_)
@@ -157,6 +163,7 @@ def _gandiva(read: _Reading, settings: Gpus) -> Program:
 
 
 def _gandiva_fair(read: _Reading, settings: Users) -> Program:
+    """Gandiva-Fair's program from a CSV file: the rates of users on GPU types."""
     supply = _supply(settings.gpus)
     users, user = read.axis("user")
     value = read.grid(user, read.among("gpu_type", list(supply)), (len(users), len(supply)), "rate", 0.0)
@@ -169,6 +176,7 @@ def _gandiva_fair(read: _Reading, settings: Users) -> Program:
 
 
 def _themis(read: _Reading, settings: Gpus) -> Program:
+    """Themis' program from a CSV file: the value of each number of GPUs to each app."""
     apps, app = read.axis("app")
     size = read.table.numbers["gpus"]
     beyond = np.flatnonzero(size > settings.gpus)
@@ -179,6 +187,7 @@ def _themis(read: _Reading, settings: Gpus) -> Program:
 
 
 def _synergy(read: _Reading, settings: Points) -> Program:
+    """Synergy's program from a CSV file: the rates of jobs at points of cores and memory."""
     whole = _whole(settings.shares)
     jobs, job = read.axis("job")
     both = np.stack([read.numbers("cpu_cores"), read.numbers("memory_gb")], axis=1)
@@ -198,6 +207,7 @@ def _synergy(read: _Reading, settings: Points) -> Program:
 
 
 def _pollux(read: _Reading, settings: Nodes) -> Program:
+    """Pollux' program from a CSV file: the goodput of jobs on each number of GPUs."""
     able = node_sizes.sizes(settings.nodes, settings.gpus_per_node)
     jobs, job = read.axis("job")
     size = read.table.numbers["gpus"]
@@ -214,6 +224,7 @@ def _pollux(read: _Reading, settings: Nodes) -> Program:
 
 
 def _sia(read: _Reading, settings: Types) -> Program:
+    """Sia's program from a CSV file: the goodput of jobs on each GPU type and number of GPUs."""
     supply = _supply(settings.gpus)
     jobs, job = read.axis("job")
     both = np.stack([read.among("gpu_type", list(supply)), read.table.numbers["gpus"]], axis=1)
@@ -227,6 +238,7 @@ def _sia(read: _Reading, settings: Types) -> Program:
 
 
 def _singularity(read: _Reading, settings: Levels) -> Program:
+    """Singularity's program from a CSV file: GPUs, weights and guarantees of jobs."""
     whole = _whole(settings.shares)
     jobs, job = read.axis("job")
     twice = np.setdiff1d(np.arange(len(job)), np.unique(job, return_index=True)[1])
@@ -243,6 +255,7 @@ def _singularity(read: _Reading, settings: Levels) -> Program:
 
 
 def _supply(text: str) -> dict[str, float]:
+    """GPU type → GPUs, from the setting ``gpus`` of a scheduler's input. Raises UsageError if it is empty."""
     supply = by_type("gpus", text)
     if not supply:
         raise UsageError("setting gpus is empty; expected each type with its GPUs: v100=8,p100=16")
@@ -250,7 +263,7 @@ def _supply(text: str) -> dict[str, float]:
 
 
 def _for_all(users: Sequence[str], name: str, text: str) -> list[float] | None:
-    """A number for each user, or None where the setting is empty."""
+    """A setting of a scheduler's input: a number for each user, or None where the setting is empty."""
     found = by_type(name, text)
     if found and found.keys() != set(users):
         raise UsageError(f"setting {name} is for {', '.join(found)}; expected each of: {', '.join(users)}")
@@ -258,12 +271,14 @@ def _for_all(users: Sequence[str], name: str, text: str) -> list[float] | None:
 
 
 def _whole(shares: str) -> bool:
+    """Whether the setting ``shares`` of a scheduler's input asks for whole shares. Raises UsageError."""
     if shares not in ("whole", "fractional"):
         raise UsageError(f"setting shares is {shares!r}; expected whole or fractional")
     return shares == "whole"
 
 
 def _check_size(configurations: int) -> None:
+    """Raises UsageError if a scheduler's input stands for too many configurations."""
     if configurations > MOST_CONFIGURATIONS:
         words = f"expected {MOST_CONFIGURATIONS:,} at most"
         raise UsageError(f"file and settings stand for {configurations:,} configurations; {words}")
@@ -276,7 +291,7 @@ def _importer(
     settings_type: type[SettingsT],
     tables: Callable[[_Reading, SettingsT], Program],
 ) -> Importer[Any]:
-    """An importer of one CSV file with these columns."""
+    """An importer of one CSV file with these columns, the input of one scheduler."""
 
     def build(paths: Sequence[Path], settings: SettingsT, rng: np.random.Generator) -> ResourceAllocation:
         faults = Faults()

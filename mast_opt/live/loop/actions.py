@@ -59,7 +59,7 @@ class Actions:
         return tuple(bid for bid in found if not record.bound or bid.region == record.bound)
 
     def commit(self, bid: Bid, runner_up: Bid | None = None) -> tuple[str, ...]:
-        """Place the job; returns the victims, which stop."""
+        """Place the job of a bid; returns the victims, which stop."""
         record = self._record(bid.job.name)
         placed = ev.Placed(
             record.name,
@@ -150,10 +150,11 @@ class Actions:
         self._take(ev.Refused(name, why, code))
 
     def requeue(self, name: str) -> None:
-        """Queue a held job again."""
+        """Queue a held job again, which a policy had taken out of the queue."""
         self._take(ev.Queued(name))
 
     def _record(self, name: str) -> JobRecord:
+        """Record of a job that a policy may place: one that waits. Raises UsageError."""
         record = self._state.jobs[name]
         if not record.waits:
             raise UsageError(f"job {name} is {record.state.value}; only a queued job can be placed")
@@ -178,7 +179,7 @@ class Actions:
 
 
 def _alike(one: ev.JobSpec, other: ev.JobSpec, gpu_type: str) -> bool:
-    """Whether two jobs could have the same GPUs. Cores and memory are not shared, and would have to be found."""
+    """Whether two jobs could share the same GPUs. Cores and memory are not shared, and would have to be found."""
     return one.tasks == other.tasks and all(
         (spec.mgpu if spec.gpu_types is None else spec.gpu_types.get(gpu_type)) == WHOLE
         and not spec.cpu_mcores

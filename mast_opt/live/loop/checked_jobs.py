@@ -52,7 +52,7 @@ class ShareCheck:
         self._wrong, self._jobs, self._servers = wrong, jobs, servers
 
     def shared(self, event: ev.Shared) -> None:
-        """Two jobs are to have the same GPUs."""
+        """Take in that two jobs of the log are to share GPUs."""
         holder, guest = (self._jobs.get(name) for name in event.jobs)
         if holder is None or guest is None:
             self._wrong("share", f"{' or '.join(event.jobs)} was never submitted; they cannot share GPUs")
@@ -63,7 +63,7 @@ class ShareCheck:
             holder.partner, guest.partner = event.jobs[1], event.jobs[0]
 
     def check_guest(self, event: ev.Placed, guest: CheckedJob) -> None:
-        """A job is placed on the GPUs of another."""
+        """Check that a job is placed on the GPUs of another."""
         holder = self._jobs[guest.partner]
         where = holder.placed
         if where is None or (where.region, where.shares) != (event.region, event.shares):
@@ -74,7 +74,7 @@ class ShareCheck:
                 self._wrong("share", f"job {event.job} or its partner does not take whole GPUs and nothing else")
 
     def leaves(self, job: CheckedJob) -> bool:
-        """A job is asked to stop. Whether another one claims what it holds."""
+        """Note that a job of the log is asked to stop; returns whether another one claims the GPUs that it holds."""
         other = self._jobs.get(job.partner)
         job.partner = ""
         if other is None:
@@ -83,7 +83,7 @@ class ShareCheck:
         return other.phase in CLAIMING
 
     def starts(self, name: str, job: CheckedJob, now_ms: int) -> bool:
-        """A job starts. Whether what it holds was in use before."""
+        """Note that a job of the log starts; returns whether the GPUs that it holds were in use before."""
         other = self._jobs.get(job.partner)
         if other is None or not other.ran:
             return False
@@ -96,7 +96,7 @@ class ShareCheck:
         return True
 
     def ends(self, job: CheckedJob, now_ms: int) -> bool:
-        """A job has ended. Whether what it held is still in use."""
+        """Note that a job of the log has ended; returns whether the GPUs that it held are still in use."""
         other = self._jobs.get(job.mate)
         if other is None:
             return False

@@ -24,7 +24,7 @@ class _Use:
     """
 
     def change(self, mgpu: int, interval: int) -> None:
-        """Add to the milli-GPUs in use from now on; a negative amount takes away."""
+        """Add to the milli-GPUs in use in a cluster from now on; a negative amount takes away."""
         if interval != self.interval:
             peaks = self.peaks
             peaks.append((self.interval, self.peak_mgpu, self.mgpu))

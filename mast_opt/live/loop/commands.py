@@ -21,7 +21,7 @@ class Start:
 
     @property
     def id(self) -> str:
-        """Identifier, equal for equal commands."""
+        """Identifier of a command to start a job, equal for equal commands."""
         return f"{self.job}/{self.attempt}/start"
 
 
@@ -35,7 +35,7 @@ class Stop:
 
     @property
     def id(self) -> str:
-        """Identifier, equal for equal commands."""
+        """Identifier of a command to stop a job, equal for equal commands."""
         return f"{self.job}/{self.attempt}/stop"
 
 
@@ -52,7 +52,7 @@ class Copy:
 
     @property
     def id(self) -> str:
-        """Identifier, equal for equal commands."""
+        """Identifier of a command to copy a dataset, equal for equal commands."""
         return f"{self.seq}/copy"
 
 
@@ -67,7 +67,7 @@ class Drop:
 
     @property
     def id(self) -> str:
-        """Identifier, equal for equal commands."""
+        """Identifier of a command to drop a replica, equal for equal commands."""
         return f"{self.seq}/drop"
 
 
@@ -82,7 +82,7 @@ class Move:
 
     @property
     def id(self) -> str:
-        """Identifier, equal for equal commands."""
+        """Identifier of a command to move a server, equal for equal commands."""
         return f"{self.seq}/move"
 
 
@@ -98,7 +98,7 @@ class Solve:
 
     @property
     def id(self) -> str:
-        """Identifier, equal for equal commands."""
+        """Identifier of a command to solve for a plan, equal for equal commands."""
         return f"{self.seq}/solve"
 
 

@@ -28,15 +28,15 @@ class DataCheck:
         """(path, plan) that may be adopted."""
 
     def holds(self, dataset: str, region: str) -> bool:
-        """Whether a region holds a dataset whole."""
+        """Whether a region holds a dataset whole, by the events of the log."""
         return region in self.replicas.get(dataset, ())
 
     def storage_set(self, event: ev.StorageSet) -> None:
-        """Check the storage of a region."""
+        """Check an event that sets the storage of a region."""
         self._storage[event.region] = event.storage_mb
 
     def created(self, event: ev.DatasetCreated) -> None:
-        """There is a dataset, or one that there was has another size or owner."""
+        """Take in that there is a dataset, or that one that there was has another size or owner."""
         if event.dataset in self._size and self.replicas[event.dataset] != set(event.regions):
             self._wrong("data", f"dataset {event.dataset} was created before, and is elsewhere")
         for dataset, region in self._copying:
@@ -61,7 +61,7 @@ class DataCheck:
             self._wrong("storage", f"with {event.dataset}, {event.region} stores {stored:,} MB; it has {most:,}")
 
     def copy_ended(self, event: ev.CopyEnded) -> None:
-        """A copy ends; only a whole one is a replica."""
+        """Check the end of a copy; only a whole one is a replica."""
         self._copying.pop((event.dataset, event.region), None)
         if event.whole:
             self.replicas.setdefault(event.dataset, set()).add(event.region)
@@ -78,13 +78,13 @@ class DataCheck:
             self._wrong("data", f"{left} whole replicas of {event.dataset} are left, not {keep}")
 
     def solve_asked(self, event: ev.SolveAsked) -> None:
-        """A solve begins."""
+        """Take in that a solve for a plan begins."""
         if event.path in self._asked:
             self._wrong("plan", f"path {event.path} asks for a plan while it waits for another")
         self._asked[event.path] = event.checksum
 
     def solve_ended(self, event: ev.SolveEnded) -> None:
-        """A solve ends."""
+        """Check the end of a solve for a plan."""
         if self._asked.pop(event.path, None) != event.checksum:
             self._wrong("plan", f"path {event.path} has not asked for the plan of {event.checksum}")
         if event.plan:

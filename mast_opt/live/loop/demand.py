@@ -54,7 +54,7 @@ class _Demand:
     """Dataset → day on which a job that reads it was last submitted."""
 
     def at(self, now_ms: int) -> tuple[int | None, int]:
-        """Mean of the days that are over, and integral of the day of ``now_ms``, at that time."""
+        """Mean demand of the days that are over, and integral of the day of ``now_ms``, at that time."""
         mean, total, at = self.mean_mgpu, self.mgpu_ms, self.at_ms
         while at // DAY_MS < now_ms // DAY_MS:
             midnight = (at // DAY_MS + 1) * DAY_MS
@@ -70,7 +70,7 @@ class _Demand:
         self.mgpu += mgpu
 
     def forget_before(self, day: int) -> None:
-        """Forget what was last read before this day."""
+        """Forget datasets of a class of demand that were last read before this day."""
         if any(last < day for last in self.read.values()):
             self.read = {name: last for name, last in self.read.items() if last >= day}
 
@@ -103,7 +103,7 @@ class Demand:
             known.read[dataset] = now_ms // DAY_MS
 
     def ended(self, of: DemandClass, mgpu: int, now_ms: int) -> None:
-        """Take off a job that asked for so much."""
+        """Take a job out of the demand of its class; it asked for so much."""
         self._forget(now_ms // DAY_MS)
         known = self._classes[of]
         known.change(-mgpu, now_ms)
@@ -126,7 +126,9 @@ class Demand:
         return tuple(self._classes)
 
     def forecast_mgpu(self, of: DemandClass, now_ms: int) -> int:
-        """Weighted mean over the days that are over; before the first is, the mean so far."""
+        """Forecast of the demand of a class: weighted mean over the days that are over; before the first is, the mean
+        so far.
+        """
         known = self._classes[of]
         mean, total = known.at(now_ms)
         return total // max(1, now_ms % DAY_MS) if mean is None else mean
@@ -145,6 +147,6 @@ class Demand:
         return tuple(name for name, day in self._classes[of].read.items() if day >= since)
 
     def fields(self) -> list[tuple[object, ...]]:
-        """Fields to compare states by."""
+        """Fields of the demand to compare states by."""
         classes = sorted(self._classes.items())
         return [(*of, *astuple(known)[:-1], sorted(known.read.items())) for of, known in classes]

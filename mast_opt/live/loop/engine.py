@@ -123,6 +123,7 @@ class Engine:
     # --- policy ---
 
     def _is_due(self, now_ms: int) -> bool:
+        """Whether the policy is to decide now: something has happened that it waits for, or its interval has passed."""
         last, every = self._decided_ms, self.policy.every_ms
         if last is None:
             return self._due or every is not None
@@ -131,6 +132,7 @@ class Engine:
         return self._due and now_ms >= last + self._tick_ms
 
     def _decide(self, now_ms: int) -> None:
+        """Let the policy decide on a snapshot, and take in how rights to quotas change."""
         state = self.state
         self._due, self._decided_ms = False, now_ms
         news, self._news = self._news, []
@@ -141,11 +143,12 @@ class Engine:
         self._withdraw()
 
     def _withdraw(self) -> None:
-        """Jobs that were asked to stop before their hosts were asked to start them have stopped."""
+        """Record that jobs have stopped that were asked to stop before their hosts were asked to start them."""
         for record in self.state.take_never_started():
             self.record(ev.Stopped(record.name, record.attempt, 0, 0))
 
     def _stop_cancelled(self, event: ev.Cancelled) -> None:
+        """Ask a job that is cancelled while it starts or runs to stop."""
         record = self.state.jobs.get(event.job)
         if record is not None and record.state in (JobState.STARTING, JobState.RUNNING):
             self.record(ev.StopAsked(record.name, record.attempt, "cancelled"))
@@ -154,6 +157,7 @@ class Engine:
     # --- slow paths ---
 
     def _adopt(self, ended: ev.SolveEnded) -> None:
+        """Adopt the plan that a solve for a slow path has brought, with the steps that lead to it."""
         path = self.slow.get(ended.path)
         if path is None or not ended.plan or self._plans is None:
             return
@@ -208,9 +212,11 @@ class Engine:
             self._withdraw()
 
     def _commands(self) -> list[Command]:
+        """Commands to hosts that follow from the events of this turn."""
         return [_COMMANDS[type(one.event)](one.seq, one.event) for one in self._stored if type(one.event) in _COMMANDS]
 
     def _next_wake(self, now_ms: int) -> int | None:
+        """Time at which the engine has to be called again; None if only a report changes anything."""
         last = now_ms if self._decided_ms is None else self._decided_ms
         wakes = [last + self.policy.every_ms] if self.policy.every_ms is not None else []
         if self._due:
@@ -222,7 +228,7 @@ class Engine:
 
 
 def _next(now_ms: int, every_ms: int) -> int:
-    """The next multiple."""
+    """The first multiple of an interval of the loop after a time."""
     return (now_ms // every_ms + 1) * every_ms
 
 

@@ -43,7 +43,7 @@ class _Wrong(Exception):
 
 
 def log_lines(log: Iterable[Stored], events: int | None = None) -> Iterator[str]:
-    """The lines of a log, each with its end.
+    """The lines of a log of events, each with its end.
 
     Args:
         log: events in order.
@@ -101,6 +101,7 @@ def _stated(value: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever a field holds
+    """A value of an event's field as JSON has it."""
     if type(value) in _SCALARS:
         return value
     if is_dataclass(value):
@@ -132,6 +133,8 @@ def _reader(hint: Any) -> Callable[[Any, str], Any]:  # noqa: ANN401 - a type
 
 
 def _scalar(cls: type[Any]) -> Callable[[Any, str], Any]:
+    """A reader of events' fields that are text, numbers, true or false."""
+
     def read(value: Any, name: str) -> Any:  # noqa: ANN401
         if type(value) is cls or (cls is float and type(value) is int):
             return value
@@ -141,6 +144,8 @@ def _scalar(cls: type[Any]) -> Callable[[Any, str], Any]:
 
 
 def _list_of(item: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+    """A reader of events' fields that are lists, which become tuples."""
+
     def read(value: Any, name: str) -> Any:  # noqa: ANN401
         if not isinstance(value, list):
             raise _Wrong(name, value, "a list")
@@ -150,6 +155,8 @@ def _list_of(item: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
 
 
 def _mapping_of(key: type[Any], item: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+    """A reader of events' fields that are objects with text or numbers as keys."""
+
     def read(value: Any, name: str) -> Any:  # noqa: ANN401
         if not isinstance(value, dict) or (key is int and not all(one.isdecimal() and one.isascii() for one in value)):
             raise _Wrong(name, value, "an object" if key is str else "an object with numbers as its keys")
@@ -159,6 +166,8 @@ def _mapping_of(key: type[Any], item: Callable[[Any, str], Any]) -> Callable[[An
 
 
 def _one_of(readers: list[Callable[[Any, str], Any]], expected: str) -> Callable[[Any, str], Any]:
+    """A reader of events' fields that may be of several types: the first that takes the value."""
+
     def read(value: Any, name: str) -> Any:  # noqa: ANN401
         for one in readers:
             try:
@@ -171,12 +180,14 @@ def _one_of(readers: list[Callable[[Any, str], Any]], expected: str) -> Callable
 
 
 def _object(cls: Any, value: Any, name: str) -> Any:  # noqa: ANN401 - any dataclass
+    """A dataclass in an event's field from an object of JSON. Raises _Wrong."""
     if not isinstance(value, dict):
         raise _Wrong(name, value, "an object")
     return _filled(cls, value)
 
 
 def _filled(cls: Any, value: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any dataclass
+    """An event or other dataclass with these fields. Raises _Wrong for a field too many, missing or of another type."""
     shape = _shape(cls)
     known = [name for name, _, _ in shape]
     for name in value:
@@ -192,6 +203,7 @@ def _filled(cls: Any, value: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any da
 
 
 def _words(cls: Any) -> str:  # noqa: ANN401 - a type
+    """The type of an event's field in words, for messages about a log."""
     words = {str: "text", int: "a whole number", float: "a number", bool: "true or false", type(None): "null"}
     return words.get(cls, "an object" if is_dataclass(cls) else "a list or an object")
 
@@ -248,7 +260,7 @@ def read_log(lines: Iterable[str], file: str = "log") -> Iterator[Stored]:
 
 
 def _stated_events(line: str, file: str) -> int | None:
-    """The number of events that the first line states."""
+    """The number of events that the first line of a log states."""
     try:
         head = json.loads(line)
     except (ValueError, RecursionError):
@@ -262,7 +274,7 @@ def _stated_events(line: str, file: str) -> int | None:
 
 
 def _stored(line: str, place: _Place) -> Stored:
-    """The event of a line, which becomes the place. Raises _Wrong."""
+    """The event of a line of a log, which becomes the place. Raises _Wrong."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
@@ -291,4 +303,5 @@ def _stored(line: str, place: _Place) -> Stored:
 
 
 def _shortened(text: str) -> str:
+    """A value of a log's line for a message, cut if it is long."""
     return shown(text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…")

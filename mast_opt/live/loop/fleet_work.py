@@ -22,7 +22,9 @@ class FleetWork:
         """Jobs that the fleet does not have yet, in the order in which they were placed."""
 
     def adopt(self, job: Job, shares: tuple[Share, ...]) -> None:
-        """A job runs there, see ``Fleet.adopt``. What does not fit is refused now, or when the fleet catches up."""
+        """Have a job run on servers of the fleet, see ``Fleet.adopt``. What does not fit is refused now, or when the
+        fleet catches up.
+        """
         if self.defers:
             self._fleet.count_arrival(job)
             self._due[job.name] = job, shares
@@ -30,7 +32,7 @@ class FleetWork:
             self._fleet.adopt(job, shares)
 
     def release(self, name: str) -> None:
-        """A job has gone, see ``Fleet.release``."""
+        """Take a job that has gone off the fleet, see ``Fleet.release``."""
         if self._due.pop(name, None) is None:
             self._fleet.release(name)
 
@@ -39,7 +41,7 @@ class FleetWork:
         return name not in self._due and self._fleet.is_over_quota(name)
 
     def catch_up(self) -> None:
-        """Have the fleet hold what it is to hold. Raises UsageError, see ``Fleet.adopt``."""
+        """Have the live fleet hold what the log's events have put on it. Raises UsageError, see ``Fleet.adopt``."""
         due, self._due = self._due, {}
         for job, shares in due.values():
             self._fleet.adopt(job, shares, arrives=False)

@@ -21,7 +21,7 @@ class TaskShape(NamedTuple):
 
 
 def fragmented_mgpu(servers: Sequence[PastServer], shapes: Mapping[TaskShape, int]) -> float:
-    """Milli-GPUs that are free and of no use, in the mean over tasks.
+    """Milli-GPUs of servers that are free and of no use to a task, in the mean over tasks.
 
     For a task that a server cannot take, all that is free there counts; for another one, what is free on GPUs that are
     too full for it.

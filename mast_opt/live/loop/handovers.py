@@ -28,7 +28,7 @@ class Handovers:
         return not record.blockers
 
     def wait(self, record: JobRecord, blocker: str) -> None:
-        """Let a job that is to start wait for one more."""
+        """Let a job that is to start wait for one more job that still stops on its servers."""
         if blocker not in record.blockers:
             record.blockers |= {blocker}
             self._waiters.setdefault(blocker, []).append(record)

@@ -24,12 +24,12 @@ class Steps:
     amount: Ints
 
     def at(self, times: Ints) -> Ints:
-        """The amount at each of these times; 0 before the first step."""
+        """The amount of a time series of the log at each of these times; 0 before the first step."""
         place = np.searchsorted(self.at_ms, times, side="right")
         return np.concatenate([[0], self.amount])[place]
 
     def means(self, edges: Ints) -> NDArray[np.float64]:
-        """[n − 1] time mean between each edge and the next; edges ascend."""
+        """[n − 1] time mean of a series of the log between each edge and the next; edges ascend."""
         bounds = np.union1d(self.at_ms, edges)
         area = np.concatenate([[0], np.cumsum((self.at(bounds[:-1]) * np.diff(bounds)).astype(np.float64))])
         found: NDArray[np.float64] = np.diff(area[np.searchsorted(bounds, edges)]) / np.maximum(np.diff(edges), 1)
@@ -93,7 +93,7 @@ _Series: TypeAlias = list[tuple[int, int]]
 
 
 def history(log: Iterable[ev.Stored]) -> History:
-    """Compute the history of a log."""
+    """Compute the history (time series) of a log of events."""
     builder = _Builder()
     for stored in log:
         builder.take(stored.at_ms, stored.event)
@@ -101,6 +101,7 @@ def history(log: Iterable[ev.Stored]) -> History:
 
 
 def _steps(changes: _Series) -> Steps:
+    """A time series of a log from its (time, change), one step for each time."""
     pairs = np.array(changes, np.int64).reshape(-1, 2)
     times, first = np.unique(pairs[:, 0], return_index=True)  # changes are in order of time
     totals = np.cumsum(pairs[:, 1])
@@ -162,7 +163,7 @@ class _Builder:
             self._plans(at, event)
 
     def _queue(self, at: int, event: ev.Submitted | ev.Bound | ev.Refused | ev.Cancelled) -> None:
-        """Take in an event of a job that waits."""
+        """Take in an event of a job that waits, for the history of a log."""
         if isinstance(event, ev.Submitted):
             spec = event.spec
             self.jobs[event.job] = _Job(spec, at, spec.tasks * spec.mgpu, None, spec.home_region)
@@ -221,12 +222,14 @@ class _Builder:
             self._hold(at, other, other.region, other.mgpu)
 
     def _begin_wait(self, at: int, job: _Job) -> None:
+        """Begin a wait of a job in the history of a log, if it does not wait already."""
         if job.waiting_since is None:
             job.waiting_since, job.reason = at, ""
             self.waiting_jobs.append((at, 1))
             self.waiting_mgpu.append((at, job.mgpu))
 
     def _end_wait(self, at: int, name: str, job: _Job, *, still: bool = False) -> None:
+        """End the wait of a job in the history of a log, or (``still``) cut it off where the log ends."""
         if job.waiting_since is not None:
             self.waits.append(Wait(name, job.waiting_since, at, job.region, still, job.reason))
             job.waiting_since = None
@@ -279,7 +282,7 @@ class _Builder:
                 self.last_ratio[tier] = thousandths
 
     def _count(self, what: str, at: int) -> None:
-        """Count a happening at a time."""
+        """Count a happening of the log, by its kind, at a time."""
         self.counts.setdefault(what, []).append((at, 1))
 
     def history(self) -> History:

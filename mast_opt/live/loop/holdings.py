@@ -27,7 +27,7 @@ class Holdings:
         self._inventory, self._reclaimable, self._tenants, self._use = inventory, reclaimable, tenants, use
 
     def take(self, record: JobRecord, now_ms: int) -> None:
-        """Let a job hold its shares."""
+        """Let a job hold its shares of servers, and count them by region, cluster and tenant."""
         record.mgpu = mgpu_of(record.shares)
         record.over_quota = self._work.is_over_quota(record.name)
         record.stoppable_tier = self._stoppable_tier(record)
@@ -51,10 +51,11 @@ class Holdings:
             self._reclaimable.take(share.server, mgpu, record.stoppable_tier, over=over)
 
     def _stoppable_tier(self, record: JobRecord) -> int | None:
+        """Tier of a job that may be stopped for another one; None if it may not."""
         return record.spec.tier if record.over_quota or record.spec.preemptible else None
 
     def give(self, record: JobRecord, now_ms: int) -> None:
-        """Let others have what a job holds."""
+        """Let others have the shares of servers that a job holds."""
         self._inventory.used_mgpu[record.region] -= record.mgpu
         self._tenants.change(record.spec.tenant, -record.mgpu, now_ms)
         for share in record.shares:
@@ -63,7 +64,7 @@ class Holdings:
             self._change_use(share.server, -mgpu, now_ms)
 
     def part(self, record: JobRecord, other: JobRecord, now_ms: int) -> None:
-        """A job has no GPUs in common with another any more; the one that goes on holds them."""
+        """Note that a job has no GPUs in common with another any more; the one that goes on holds them."""
         record.partner = other.partner = ""
         if record.is_guest or not other.is_guest:
             record.is_guest = False
@@ -75,10 +76,11 @@ class Holdings:
             other.attained_mgpu_ms -= other.mgpu * (now_ms - other.since_ms)
 
     def _change_use(self, server: str, mgpu: int, now_ms: int) -> None:
+        """Count GPUs as in use, or (negative) no longer, in the cluster of a server."""
         where = self._inventory.server_of[server]
         self._use.change(where.cluster, where.gpu_type, mgpu, now_ms)
 
 
 def mgpu_of(shares: tuple[Share, ...]) -> int:
-    """Milli-GPUs of all shares."""
+    """Milli-GPUs of all shares that a job holds."""
     return sum(sum(share.gpus.values()) for share in shares)

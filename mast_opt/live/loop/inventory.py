@@ -72,7 +72,7 @@ class Inventory:
         self._reclaimable.add(server.name, server.region, server.gpus * WHOLE)
 
     def resized(self, event: ev.CapacitySet) -> None:
-        """A server is to have other amounts; where more is held there, as soon as that has ended."""
+        """Let a server have other amounts; where more is held there, as soon as that has ended."""
         if event.server not in self.up or event.server in self.moving:
             raise ev.Unfit(f"server {event.server} cannot be resized: it moves, or is not in service")
         if not self.resizes(event):
@@ -108,7 +108,7 @@ class Inventory:
         self._reclaimable.resize(server, (new.gpus - old.gpus) * WHOLE)
 
     def breaks(self, event: ev.ServerDown) -> tuple[str, ...]:
-        """A server is out of service; returns the jobs that it takes along."""
+        """Take a server out of service; returns the jobs that it takes along."""
         if event.server not in self.up:
             raise ev.Unfit(f"server {event.server} is not in service")
         self.up.discard(event.server)
@@ -128,7 +128,7 @@ class Inventory:
         self._reclaimable.remove(event.server)
 
     def moved(self, event: ev.ServerMoved) -> None:
-        """A server is part of another cluster, and takes jobs."""
+        """Make a server part of another cluster, where it takes jobs."""
         server = self.server_of[event.server]
         if self.moving.pop(event.server, None) != event.cluster or server.region != event.region:
             raise ev.Unfit(f"server {event.server} was not to move to cluster {event.cluster} of {event.region}")

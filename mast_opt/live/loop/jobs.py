@@ -116,16 +116,16 @@ class JobRecord:
 
     @property
     def asked_mgpu(self) -> int:
-        """Milli-GPUs that it asks for, on the type on which it takes the fewest."""
+        """Milli-GPUs that a job asks for, on the type on which it takes the fewest."""
         return self.of.asked_mgpu
 
     @property
     def demand(self) -> DemandClass:
-        """Class of demand with which it is forecast."""
+        """Class of demand with which a job is forecast."""
         return self.of.demand
 
     def ends_by_ms(self, now_ms: int) -> int | None:
-        """Latest time at which it gives back the servers that it holds; None if it has no time limit."""
+        """Latest time at which a job gives back the servers that it holds; None if it has no time limit."""
         if self.state is JobState.STOPPING:
             return now_ms
         limit_ms = self.spec.limit_ms
@@ -133,5 +133,5 @@ class JobRecord:
 
     @property
     def waits(self) -> bool:
-        """Whether a policy may place it."""
+        """Whether a job waits, so that a policy may place it."""
         return self.state is JobState.QUEUED or self.state is JobState.SUBMITTED

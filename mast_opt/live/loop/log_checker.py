@@ -122,6 +122,7 @@ class _Checker:
                 self.wrong("data", f"{event.dataset} is deleted in {event.region}, where job {name} reads it")
 
     def _quota_set(self, event: ev.QuotaSet) -> None:
+        """Note that a tenant's quotas are limited, so that work beyond them may be stopped."""
         self.limited.add(event.tenant)
 
     # --- jobs ---
@@ -185,7 +186,7 @@ class _Checker:
             self._start(job, event)
 
     def _adopted(self, event: ev.Adopted) -> None:
-        """Its host says that it runs there, whether there is room or not."""
+        """Check a job that its host says runs there, whether there is room or not."""
         job = self._job(event.job)
         if job is None:
             return
@@ -218,7 +219,7 @@ class _Checker:
         self._release(victim)
 
     def _release(self, job: CheckedJob) -> None:
-        """It is asked to stop: others may claim its room."""
+        """Take in that a job is asked to stop: others may claim its room."""
         if job.phase in ("placed", "running") and job.placed is not None:
             if not self.pairs.leaves(job):
                 self.places.count(job.spec, job.placed, "claimed", -1)
@@ -292,6 +293,7 @@ class _Checker:
     # --- places ---
 
     def _check_place(self, event: ev.Placed, job: CheckedJob) -> None:
+        """Check where a job is placed: its gang, region, servers, GPU types and how close its tasks have to be."""
         spec = job.spec
         if sum(share.tasks for share in event.shares) != spec.tasks or any(share.tasks < 1 for share in event.shares):
             tasks = [share.tasks for share in event.shares]
@@ -318,6 +320,7 @@ class _Checker:
         self._check_data(event, spec)
 
     def _check_data(self, event: ev.Placed, spec: ev.JobSpec) -> None:
+        """Check that the region where a job is placed holds its datasets, and may read them."""
         for name in spec.datasets if self.with_data else ():
             if not self.data.holds(name, event.region):
                 self.wrong("data", f"job {event.job} reads {name}, which is not in {event.region}")
@@ -325,7 +328,7 @@ class _Checker:
                 self.wrong("data", f"job {event.job} reads {name}, which may not be read in {event.region}")
 
     def check_end(self) -> None:
-        """Every job has ended."""
+        """Check that every job has ended at the end of the log."""
         self.seq = 0
         for name, job in self.jobs.items():
             if job.phase != "ended":

@@ -96,6 +96,7 @@ class _Reasons:
         return words + ([f"{later:,} that came later started before it"] if later else [])
 
     def _free_in(self, region: str) -> Steps:
+        """Time series of the GPUs that are free in a region."""
         if region not in self._free:
             nothing = Steps(np.zeros(0, np.int64), np.zeros(0, np.int64))
             supply, held = (series.get(region, nothing) for series in (self._found.supply_mgpu, self._found.held_mgpu))

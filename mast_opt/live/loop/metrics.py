@@ -112,7 +112,7 @@ class _Spans:
 def metrics(
     log: JobLog, since_ms: int | None = None, until_ms: int | None = None, *, impossible: Collection[str] = ()
 ) -> Metrics:
-    """The figures of a log.
+    """The figures (waits, utilisation, completion times) of a log.
 
     Args:
         since_ms: the window's begin; jobs submitted earlier do not count. The first row unless given.
@@ -154,7 +154,7 @@ class _Measured:
         self.holds = self._spans((PLACED,), (STOPPED, FINISHED, FAILED))
 
     def _spans(self, begins: tuple[int, ...], ends: tuple[int, ...]) -> _Spans:
-        """Spans between events of these kinds, job by job."""
+        """Spans of the log between events of these kinds, job by job."""
         rows = np.flatnonzero(np.isin(self.kind, (*begins, *ends)))
         rows = rows[np.argsort(self.job[rows], kind="stable")]
         first = np.flatnonzero(np.isin(self.kind[rows], begins))
@@ -203,17 +203,19 @@ class _Measured:
         )
 
     def _per_job(self, spans: _Spans) -> Ints:
+        """Sum of the lengths of spans, ms, for each job that the metrics count."""
         total = np.zeros(len(self.counted), np.int64)
         np.add.at(total, spans.job, spans.end - spans.begin)
         return total
 
     def _long_waits(self) -> Ints:
+        """Jobs of each wait that is long enough to count as starvation, those that fit nowhere left out."""
         counted = self.counted & ~self.impossible
         long = (self.waits.end - self.waits.begin > STARVED_MS) & counted[self.waits.job]
         return self.waits.job[long]
 
     def _in_window(self, spans: _Spans) -> int:
-        """Milli-GPU-ms of these times in the window."""
+        """Milli-GPU-ms of these spans in the window of the metrics."""
         length = np.maximum(np.minimum(spans.end, self.until) - np.maximum(spans.begin, self.since), 0)
         return int((length * self.log.mgpu[spans.job]).sum())
 
@@ -230,7 +232,7 @@ class _Measured:
         return _Spans(row, holds.job[guest], holds.begin[guest], end, np.full(len(row), -1))
 
     def _of_supply(self, mgpu_ms: int) -> float | None:
-        """Share of the milli-GPU-ms in service in the window."""
+        """Share of the supply, the milli-GPU-ms in service in the window."""
         times = np.append(self.log.supply_at_ms, self.until)
         begins = np.clip(times[:-1], self.since, self.until)
         lengths = np.maximum(np.clip(times[1:], self.since, self.until) - begins, 0)
@@ -273,6 +275,7 @@ class _Measured:
 
 
 def _spread(values: NDArray[np.float64]) -> Spread:
+    """Mean, percentiles and largest of a figure over jobs; None where there are no jobs."""
     if not len(values):
         return Spread(None, None, None, None, None)
     p50, p95, p99 = (float(found) for found in np.percentile(values, (50, 95, 99)))

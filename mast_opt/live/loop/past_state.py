@@ -38,11 +38,11 @@ class PastJob:
     """Whether its servers are claimed by it: it holds them and was not asked to stop."""
 
     def takes(self, gpu_type: str) -> bool:
-        """Whether it runs on a type."""
+        """Whether a job of the past state runs on a GPU type."""
         return self.spec.gpu_types is None or gpu_type in self.spec.gpu_types
 
     def need(self, gpu_type: str) -> tuple[int, int, int]:
-        """Milli-GPUs, millicores and MiB of a task on a type."""
+        """Milli-GPUs, millicores and MiB of a task of a job on a GPU type."""
         kinds = self.spec.gpu_types
         mgpu = self.spec.mgpu if kinds is None else kinds.get(gpu_type, self.spec.mgpu)
         return mgpu, self.spec.cpu_mcores, self.spec.memory_mib
@@ -61,7 +61,7 @@ class PastServer:
     """Milli-GPUs of each GPU that no job claims; empty for a pool, whose GPUs have no numbers."""
 
     def resize(self, event: ev.CapacitySet) -> None:
-        """It has other amounts, whatever is claimed of them."""
+        """Give a server of the past state other amounts, whatever is claimed of them."""
         before, self.up = (
             self.up,
             replace(self.up, gpus=event.gpus, cpu_mcores=event.cpu_mcores, memory_mib=event.memory_mib),
@@ -95,7 +95,7 @@ class PastRoom:
         self._changed: set[str] = set()
 
     def changed(self, server: str) -> None:
-        """Another amount of a server is free."""
+        """Note that another amount of a server is free in the past state."""
         self._changed.add(server)
 
     def regions(self, job: PastJob) -> tuple[str, ...]:
@@ -118,7 +118,7 @@ class PastRoom:
 
 
 def _numbered(groups: list[tuple[str, ...]]) -> tuple[Ints, list[str]]:
-    """The number of each one's group, and the region of each group."""
+    """The number of each server's group, and the region of each group."""
     numbers = {group: at for at, group in enumerate(dict.fromkeys(groups))}
     return np.array([numbers[group] for group in groups], np.int64), [group[0] for group in numbers]
 
@@ -165,6 +165,7 @@ class PastState:
             self._servers_or_data(event)
 
     def _servers_or_data(self, event: ev.Event) -> None:
+        """Take in an event about servers or data for the state at a time of the log."""
         if isinstance(event, (ev.ServerUp, ev.ServerDown, ev.ServerMoved, ev.MoveAsked, ev.CapacitySet)):
             self._server(event)
         elif isinstance(event, ev.DatasetCreated):
@@ -196,7 +197,7 @@ class PastState:
                 server.up = replace(server.up, region=event.region, cluster=event.cluster)
 
     def _placed(self, event: ev.Placed) -> None:
-        """Take in the placement of a job."""
+        """Take in the placement of a job for the state at a time of the log."""
         for victim in event.victims:
             self._release(victim)
         job = self.jobs[event.job]
@@ -232,7 +233,7 @@ class PastState:
     # --- what was so ---
 
     def supply_mgpu(self) -> dict[tuple[str, str], int]:
-        """(region, GPU type) → what its servers in service have."""
+        """(region, GPU type) → the milli-GPUs of its servers in service."""
         if self._supply is None:
             self._supply = {}
             for server in self.servers.values():
@@ -243,7 +244,7 @@ class PastState:
 
     @property
     def stored_mb(self) -> int:
-        """MB of all replicas and copies under way."""
+        """MB of all replicas and copies under way at a time of the log."""
         return sum(self._datasets.stored_mb.values())
 
     def holders(self, datasets: tuple[str, ...]) -> frozenset[str] | None:

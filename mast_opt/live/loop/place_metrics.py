@@ -154,7 +154,7 @@ class _Sweep:
             self._look()
 
     def _advance(self, to_ms: int) -> None:
-        """Time passes in which nothing happens."""
+        """Let time pass in which nothing happens, and measure places at each step of it."""
         for name in self.begun:
             if name in self.past.jobs:
                 self._check_data(self.past.jobs[name])
@@ -214,6 +214,7 @@ class _Sweep:
         return self.solved[key]
 
     def _check_data(self, job: PastJob) -> None:
+        """Count a job that could run now in a region without its data: it waits for data alone."""
         if not job.waits or job.name in self.for_data or job.name not in self.counted:
             return
         holders = self.past.holders(job.spec.datasets)
@@ -246,6 +247,9 @@ class _Sweep:
             self.without_data.add(event.job)
 
     def _count_needless(self, event: ev.Placed) -> None:
+        """Count the victims of a placement that another region, with the data and room enough, would have made
+        needless.
+        """
         job = self.past.jobs[event.job]
         holders = self.past.holders(job.spec.datasets)
         fits = (region for region in self.past.regions_with_room(job) if holders is None or region in holders)
@@ -291,4 +295,5 @@ class _Sweep:
 
 
 def _over_time(values: list[float]) -> OverTime:
+    """Mean and 95th percentile of a figure over the steps of time; None without steps."""
     return OverTime(float(np.mean(values)), float(np.percentile(values, 95))) if values else OverTime(None, None)

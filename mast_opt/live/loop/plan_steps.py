@@ -24,6 +24,7 @@ def event_of(snapshot: Snapshot, step: ev.PlanStep) -> ev.CopyAsked | ev.Replica
 
 
 def _copy_misfit(snapshot: Snapshot, step: ev.PlanStep) -> str:
+    """Reason why a plan's copy of a dataset cannot begin, in words; empty if it can."""
     data = snapshot.datasets
     if step.target in data.whole_in(step.name) or (step.name, step.target) in data.copying:
         return "it is there already, or on its way"
@@ -35,6 +36,7 @@ def _copy_misfit(snapshot: Snapshot, step: ev.PlanStep) -> str:
 
 
 def _drop_misfit(snapshot: Snapshot, step: ev.PlanStep) -> str:
+    """Reason why a plan's deletion of a replica cannot be made, in words; empty if it can."""
     whole = snapshot.datasets.whole_in(step.name)
     if step.target not in whole:
         return "it is not there"
@@ -52,6 +54,7 @@ def _drop_misfit(snapshot: Snapshot, step: ev.PlanStep) -> str:
 
 
 def _move_misfit(snapshot: Snapshot, step: ev.PlanStep) -> str:
+    """Reason why a plan's move of a server to another cluster cannot begin, in words; empty if it can."""
     inventory = snapshot.inventory
     if step.name not in inventory.up:
         return "it is out of service"

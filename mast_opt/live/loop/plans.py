@@ -11,7 +11,7 @@ Key = tuple[str, str, str]
 
 
 def key_of(event: object) -> Key | None:
-    """The step with which an event begins or ends; None for another event."""
+    """The step of a plan with which an event begins or ends; None for another event."""
     if isinstance(event, (ev.CopyAsked, ev.CopyEnded)):
         return ev.COPY, event.dataset, event.region
     if isinstance(event, ev.ReplicaDropped):
@@ -44,7 +44,7 @@ class _Path:
 
     @property
     def steps(self) -> tuple[dict[Key, ev.PlanStep], dict[Key, ev.PlanStep]]:
-        """Steps that have not begun, and steps under way."""
+        """Steps of a slow path's plan that have not begun, and those under way."""
         return self.pending, self.under_way
 
 
@@ -93,7 +93,7 @@ class Plans:
         return Progress(known.adopted, known.taken_on, known.dropped, *steps)
 
     def ready(self, path: str) -> tuple[ev.PlanStep, ...]:
-        """The steps that may begin now: no step of an earlier wave is left."""
+        """The steps of a path's plan that may begin now: no step of an earlier wave is left."""
         if path not in self._paths or not self._paths[path].pending:
             return ()
         known = self._paths[path]
@@ -157,7 +157,7 @@ class Plans:
                 del known.under_way[key]
 
     def fields(self) -> list[tuple[object, ...]]:
-        """Fields of the plans to compare states by."""
+        """Fields of the plans of slow paths to compare states by."""
         return [
             (
                 path,

@@ -30,7 +30,9 @@ class Policy(Protocol):
 
     @property
     def reads(self) -> frozenset[str]:
-        """Optional columns of submissions that change what happens: ``EVERY_POLICY``, and what it looks at itself."""
+        """Optional columns of submissions that change what a policy does: ``EVERY_POLICY``, and what it looks at
+        itself.
+        """
         ...
 
     every_ms: int | None

@@ -40,7 +40,7 @@ class PromiseCheck:
         """Job with a limit that is placed → its region, and the end of its limit had it started at once."""
 
     def take(self, event: ev.Event, now_ms: int) -> None:
-        """Check the next event, before it counts for jobs and servers."""
+        """Check the promises by the next event of the log, before it counts for jobs and servers."""
         if isinstance(event, ev.Promised):
             self._promised(event, now_ms)
         elif isinstance(event, ev.PromiseEnded):
@@ -63,6 +63,7 @@ class PromiseCheck:
                 self._check_time(name, one.promised, now_ms)
 
     def _promised(self, event: ev.Promised, now_ms: int) -> None:
+        """Check a promise of a place: its job waits, its servers are in service, no other one is open in its region."""
         job = self._jobs.get(event.job)
         if job is None or job.phase != "waiting":
             self._wrong("promise", f"job {event.job} does not wait; nothing can be promised to it")
@@ -86,6 +87,7 @@ class PromiseCheck:
         self._open[event.job] = _Open(event, set() if before is None else before.excuses)
 
     def _ended(self, event: ev.PromiseEnded, now_ms: int) -> None:
+        """Check that a promise ends for a reason that the log bears out."""
         one = self._open.pop(event.job, None)
         if one is None:
             self._wrong("promise", f"job {event.job} has no promise that could end")
@@ -105,11 +107,13 @@ class PromiseCheck:
             self._wrong("promise", f"the promise of job {event.job} ends by {event.why!r}, which has not occurred")
 
     def _running(self) -> list[tuple[str, int]]:
+        """(region, latest end) of the jobs that run under a time limit."""
         for name in [name for name in self._ends if self._jobs[name].placed is None]:
             del self._ends[name]
         return list(self._ends.values())
 
     def _placed(self, event: ev.Placed | ev.Adopted, now_ms: int) -> None:
+        """Check that a job with a promise is placed in time; note which other promises this may end."""
         job, one = self._jobs.get(event.job), self._open.pop(event.job, None)
         if one is not None:
             self._check_time(event.job, one.promised, now_ms)
@@ -124,7 +128,7 @@ class PromiseCheck:
                 other.excuses.add("more-important")
 
     def _changed(self, event: ev.Event) -> None:
-        """Take in what may end promises."""
+        """Take in an event that may end promises, such as a server that fails."""
         if isinstance(event, (ev.ServerDown, ev.ServerClosed, ev.CapacitySet, ev.MoveAsked)):
             server = self._servers.get(event.server)
             self._excuse("server", server.up.region if server is not None else "")
@@ -139,10 +143,12 @@ class PromiseCheck:
             self._open[event.job].excuses.add("bound")
 
     def _excuse(self, why: str, region: str) -> None:
+        """Note a reason for which the promises of a region may end."""
         for one in self._open.values():
             if one.promised.region == region:
                 one.excuses.add(why)
 
     def _check_time(self, name: str, promised: ev.Promised, now_ms: int) -> None:
+        """Check that a promised time has not passed."""
         if promised.by_ms is not None and now_ms > promised.by_ms:
             self._wrong("promise", f"job {name} waits at {now_ms} ms; it was promised a place by {promised.by_ms} ms")

@@ -19,17 +19,17 @@ class _Order:
 
     @property
     def count(self) -> int:
-        """Number of entries so far, dropped ones included."""
+        """Number of entries of the order in which servers grew or shrank, dropped ones included."""
         return self._dropped + len(self._servers)
 
     def since(self, count: int) -> Iterable[str] | None:
-        """Each server after the first ``count``, once; None if that is too long ago."""
+        """Each server that grew or shrank after the first ``count``, once; None if that is too long ago."""
         if count < self._dropped:
             return None
         return dict.fromkeys(self._servers[count - self._dropped :])
 
     def add(self, server: str) -> None:
-        """Note that something happened to a server."""
+        """Note that a server has grown or shrunk."""
         self._servers.append(server)
         if len(self._servers) > 2 * MOST_KEPT:
             del self._servers[:MOST_KEPT]
@@ -115,7 +115,7 @@ class Reclaimable:
         self._changed.add(server)
 
     def close(self, server: str) -> None:
-        """A server takes no new job; what it could give stays a bound from above."""
+        """Let a server take no new job; what it could give stays a bound from above."""
         self._changed.add(server)
 
     def take(self, server: str, mgpu: int, stoppable_tier: int | None, *, over: bool = False) -> None:
@@ -133,5 +133,6 @@ class Reclaimable:
         self._grow(server)
 
     def _grow(self, server: str) -> None:
+        """Note that a server could give more than before, to a job of some tier."""
         self._grown.add(server)
         self._changed.add(server)

@@ -11,12 +11,13 @@ from mast_opt.live.loop.state import State
 
 
 def fits(state: State, event: ev.Event) -> bool:
-    """Whether a report of a host is about what is so now."""
+    """Whether a host's report is about the present state, and neither late nor a repetition."""
     check = _CHECKS.get(type(event))
     return check is None or check(state, event)
 
 
 def _started(state: State, event: ev.Started) -> bool:
+    """Whether a host's report that a job has started is news: of its present attempt, which starts."""
     record = state.jobs.get(event.job)
     if record is None or record.attempt != event.attempt:
         return False
@@ -24,11 +25,13 @@ def _started(state: State, event: ev.Started) -> bool:
 
 
 def _ended(state: State, event: ev.Stopped | ev.Finished | ev.Failed) -> bool:
+    """Whether a host's report that an attempt has ended is news: the job still holds its servers."""
     record = state.jobs.get(event.job)
     return record is not None and record.attempt == event.attempt and record.state in HOLDING
 
 
 def _adopted(state: State, event: ev.Adopted) -> bool:
+    """Whether a host's report that a waiting job runs is news, on servers that are in service."""
     record = state.jobs.get(event.job)
     if record is None or record.state not in WAITING or event.attempt != record.attempt + 1:
         return False
@@ -36,6 +39,7 @@ def _adopted(state: State, event: ev.Adopted) -> bool:
 
 
 def _copies(state: State, event: ev.CopyProgress | ev.CopyEnded) -> bool:
+    """Whether a host's report of a copy is news."""
     return state.datasets.fits(event)
 
 

@@ -38,7 +38,7 @@ class CheckedServer:
 
     @property
     def amounts(self) -> tuple[int, int, int]:
-        """Amounts of the server, in ``UNITS``."""
+        """GPUs, cores and memory of a server, in ``UNITS``."""
         return self.up.gpus * GPU_MILLI, self.up.cpu_mcores, self.up.memory_mib
 
 
@@ -54,7 +54,7 @@ class ServerCheck:
         self.servers: dict[str, CheckedServer] = {}
 
     def server_up(self, event: ev.ServerUp) -> None:
-        """A server is in service."""
+        """Check an event by which a server is in service."""
         known = self.servers.get(event.server)
         if known is not None and known.in_service:
             self._wrong("server", f"server {event.server} is in service already")
@@ -65,7 +65,7 @@ class ServerCheck:
             self.excuse(event.server)  # what ran there may still stop
 
     def server_down(self, event: ev.ServerDown) -> None:
-        """A server is out of service."""
+        """Take in that a server is out of service, by the log."""
         server = self.servers.get(event.server)
         if server is None or not server.in_service:
             self._wrong("server", f"server {event.server} is not in service")
@@ -73,7 +73,7 @@ class ServerCheck:
             server.in_service, server.moves_to = False, ""
 
     def set_closed(self, event: ev.ServerClosed | ev.ServerOpened) -> None:
-        """A server takes no job from now on, or takes jobs again."""
+        """Take in that a server takes no job from now on, or takes jobs again."""
         server = self.servers.get(event.server)
         if server is None:
             self._wrong("server", f"there is no server {event.server}")
@@ -81,7 +81,7 @@ class ServerCheck:
             server.closed = isinstance(event, ev.ServerClosed)
 
     def capacity_set(self, event: ev.CapacitySet) -> None:
-        """A server has other amounts."""
+        """Check an event by which a server has other amounts."""
         server = self.servers.get(event.server)
         if server is None or not server.in_service or server.moves_to:
             self._wrong("server", f"server {event.server} is resized: it moves, or is not in service")
@@ -97,6 +97,7 @@ class ServerCheck:
 
     @staticmethod
     def _is_beyond(server: CheckedServer) -> bool:
+        """Whether jobs claim or use more of a server than it has, or of one of its GPUs."""
         for total, gpus in ((server.claimed, server.claimed_gpus), (server.used, server.gpus)):
             if any(amount > most for amount, most in zip(total, server.amounts, strict=True)):
                 return True
@@ -116,7 +117,7 @@ class ServerCheck:
         server.moves_to = event.cluster
 
     def server_moved(self, event: ev.ServerMoved) -> None:
-        """A server is part of another cluster."""
+        """Check an event by which a server is part of another cluster."""
         server = self.servers.get(event.server)
         if server is None or server.moves_to != event.cluster or server.up.region != event.region:
             self._wrong("server", f"server {event.server} was not to move to {event.cluster} of {event.region}")
@@ -125,6 +126,7 @@ class ServerCheck:
         server.up, server.moves_to = replace(server.up, cluster=event.cluster), ""
 
     def _check_empty(self, name: str, server: CheckedServer) -> None:
+        """Check that no job is on a server that moves."""
         if any(server.claimed) or any(server.used):
             self._wrong("server", f"server {name} moves, and a job is on it")
 
@@ -144,7 +146,7 @@ class ServerCheck:
                 server.beyond = self._is_beyond(server)
 
     def check_capacity(self, placed: ev.Placed, what: str) -> None:
-        """Whether the servers of a job have what is ``claimed`` or ``used``."""
+        """Check that the servers of a job have what jobs claim (``claimed``) or use (``used``) of them."""
         for share in placed.shares:
             server = self.servers.get(share.server)
             if server is None:

@@ -49,7 +49,7 @@ class SlowPath(Protocol):
     """It asks at the multiples of this time, unless it waits for an answer still."""
 
     def ask(self, snapshot: Snapshot) -> Question | None:
-        """The instance of now; None if there is nothing to plan."""
+        """The question that a slow path asks of a solver: the instance of now; None if there is nothing to plan."""
         ...
 
     def carry_out(self, snapshot: Snapshot, planned: Planned) -> CarriedOut:

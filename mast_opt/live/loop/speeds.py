@@ -39,10 +39,11 @@ class Speeds:
 
     @cached_property
     def _references(self) -> Mapping[tuple[str, int], int]:
+        """(model, tasks) → the reference speed, that of the fastest GPU type."""
         return {key: max(types.values()) for key, types in self.runs.items()}
 
     def rate(self, spec: JobSpec, gpu_type: str, other: JobSpec | None = None) -> int:
-        """Millionths of its reference speed at which a job runs; 0 where it cannot.
+        """Millionths of its reference speed at which a job runs on a GPU type; 0 where it cannot.
 
         Args:
             other: what runs on the same GPUs, with as many tasks.
@@ -66,5 +67,5 @@ class Speeds:
         return saved + max(0, now_ms - record.since_ms - restart) * self.rate(record.spec, gpu_type)
 
     def duration_ms(self, model: str, tasks: int, steps: int) -> int:
-        """Duration of so many steps at the reference speed, rounded up to whole ms."""
+        """Duration of so many training steps at the reference speed, rounded up to whole ms."""
         return -(-steps * 1_000_000_000 // self._references[model, tasks])

@@ -76,7 +76,7 @@ class State:
         self._never_started: list[str] = []
 
     def apply(self, seq: int, at_ms: int, event: ev.Event, bid: Bid | None = None) -> None:
-        """Take in the next event.
+        """Fold the next event of the log into the state.
 
         Args:
             bid: of this fleet for a ``Placed``, which commits it; without it the fleet adopts what the event says.
@@ -101,7 +101,7 @@ class State:
 
     @property
     def quotas(self) -> Quotas:
-        """The quotas of tenants."""
+        """The quotas of tenants, as the log has set them."""
         return self.fleet.quotas
 
     def follow_rights(self) -> None:
@@ -116,7 +116,7 @@ class State:
         return self.inventory.opening()
 
     def take_startable(self) -> tuple[JobRecord, ...]:
-        """The jobs whose last blocker has gone, or that never had one, since the last call."""
+        """The jobs that may start now since their last blocker has gone, or that never had one, since the last call."""
         if not self._startable:
             return ()
         names, self._startable = self._startable, []
@@ -145,12 +145,15 @@ class State:
         return max(0, self.now_ms - record.since_ms - restart) % every if every else 0
 
     def digest(self) -> str:
-        """Digest, equal for equal states: of a log that was lived through and of one that was read again."""
+        """Digest of the loop's state, equal for equal states: of a log that was lived through and of one that was read
+        again.
+        """
         return digest_of(self)
 
     # --- jobs ---
 
     def _submitted(self, event: ev.Submitted) -> None:
+        """Fold in the submission of a job. Raises CorruptLog if its name is taken."""
         if event.job in self.jobs:
             raise self._corrupt(f"job {event.job} is there already")
         name, spec, now = event.job, event.spec, self.now_ms
@@ -161,6 +164,7 @@ class State:
         self.demand.submitted(of.demand, of.asked_mgpu, spec.datasets, now)
 
     def _cancelled(self, event: ev.Cancelled) -> None:
+        """Fold in that a job is cancelled: one that waits is forgotten, one that runs has to stop first."""
         record = self._known(event.job)
         if record.state in WAITING:
             self._forget(record)
@@ -168,29 +172,35 @@ class State:
         record.cancelled = True
 
     def _refused(self, event: ev.Refused) -> None:
+        """Fold in that a policy holds a job that waits: it is inadmissible."""
         record = self._in(event.job, *WAITING)
         record.state, record.held = JobState.HELD, event.reason
 
     def _queued(self, event: ev.Queued) -> None:
+        """Fold in that a held job is queued again."""
         record = self._in(event.job, *WAITING)
         record.state, record.held = JobState.QUEUED, ""
 
     def _bound(self, event: ev.Bound) -> None:
+        """Fold in that a job that waits is bound to a region."""
         self._in(event.job, *WAITING).bound = event.region
 
     def _promised(self, event: ev.Promised) -> None:
+        """Fold in a promise of a place to a job that waits. Raises CorruptLog."""
         record = self._in(event.job, JobState.SUBMITTED, JobState.QUEUED)
         if event.region not in self.inventory.supply_mgpu or (event.by_ms is not None and event.by_ms < self.now_ms):
             raise self._corrupt(f"job {event.job} cannot be promised a place in {event.region} at {event.by_ms} ms")
         record.promise = event
 
     def _promise_ended(self, event: ev.PromiseEnded) -> None:
+        """Fold in the end of a promise to a job that waits. Raises CorruptLog."""
         record = self._in(event.job, *WAITING)
         if record.promise is None or event.why not in ev.PROMISES_END:
             raise self._corrupt(f"job {event.job} has no promise that ends by {event.why!r}")
         record.promise = None
 
     def _placed(self, event: ev.Placed, bid: Bid | None) -> None:
+        """Fold in the placement of a job: it takes its place in the fleet, and its victims stop."""
         record = self._next_attempt(event)
         if record.partner and event.shares != self.jobs[record.partner].shares:
             raise self._corrupt(f"job {record.name} shares the GPUs of {record.partner}, and is placed elsewhere")
@@ -209,7 +219,7 @@ class State:
             self._startable.append(record.name)
 
     def _adopted(self, event: ev.Adopted) -> None:
-        """Reality wins: it runs, whether there is room for it or not."""
+        """Fold in that a host reports a running job. Reality wins: it runs, whether there is room for it or not."""
         record = self._next_attempt(event)
         try:
             self.work.adopt(record.job, event.shares)
@@ -220,21 +230,23 @@ class State:
         record.state, record.since_ms = JobState.RUNNING, self.now_ms
 
     def _next_attempt(self, event: ev.Placed | ev.Adopted) -> JobRecord:
-        """The job, which has to wait."""
+        """The record of a job that is placed, which has to wait."""
         record = self._in(event.job, *WAITING)
         if event.attempt != record.attempt + 1:
             raise self._corrupt(f"attempt {event.attempt} of job {event.job} follows attempt {record.attempt}")
         return record
 
     def _hold(self, record: JobRecord, event: ev.Placed | ev.Adopted) -> None:
-        """A job takes its room."""
+        """Let a job hold the shares of servers that an event gives it."""
         record.state, record.attempt, record.promise = JobState.STARTING, event.attempt, None
         record.region, record.shares = event.region, event.shares
         if not record.is_guest:
             self._holdings.take(record, self.now_ms)
 
     def _shared(self, event: ev.Shared) -> None:
-        """Two jobs are to have the same GPUs: the first holds them, the second is about to be placed there."""
+        """Fold in that two jobs are to have the same GPUs: the first holds them, the second is about to be placed
+        there.
+        """
         holder = self._in(event.jobs[0], JobState.STARTING, JobState.RUNNING)
         guest = self._in(event.jobs[1], *WAITING)
         if holder.partner or guest.partner or holder.shares != event.shares:
@@ -242,6 +254,7 @@ class State:
         holder.partner, guest.partner = guest.name, holder.name
 
     def _started(self, event: ev.Started) -> None:
+        """Fold in that a job runs. Raises CorruptLog where others still stop on its servers."""
         record = self._attempt(event.job, event.attempt, JobState.STARTING)
         if record.blockers:
             raise self._corrupt(f"job {record.name} starts where {min(record.blockers)} has not stopped")
@@ -249,6 +262,7 @@ class State:
         record.state, record.since_ms = JobState.RUNNING, self.now_ms
 
     def _stop_asked(self, event: ev.StopAsked) -> None:
+        """Fold in that a job is asked to stop: others may have its place in the fleet."""
         record = self._known(event.job)
         if record.attempt != event.attempt:
             raise self._corrupt(f"attempt {event.attempt} of job {event.job} is over")
@@ -258,6 +272,7 @@ class State:
         self._release(record)
 
     def _stopped(self, event: ev.Stopped) -> None:
+        """Fold in that an attempt has stopped: its job is queued again, or forgotten if it was cancelled."""
         record = self._attempt(event.job, event.attempt, *HOLDING)
         if record.state is not JobState.STOPPING:
             self._release(record)
@@ -269,6 +284,7 @@ class State:
             record.state, record.since_ms = JobState.QUEUED, self.now_ms
 
     def _ended(self, event: ev.Finished | ev.Failed) -> None:
+        """Fold in that a job has finished or failed, and forget it."""
         record = self._attempt(event.job, event.attempt, *HOLDING)
         if record.state is not JobState.STOPPING:
             self._release(record)
@@ -276,13 +292,13 @@ class State:
         self._forget(record)
 
     def _release(self, record: JobRecord) -> None:
-        """Its room is free for others."""
+        """Free the place of a job in the fleet for others."""
         if not record.is_guest:
             self.work.release(record.name)
         self._stop(record)
 
     def _stop(self, record: JobRecord) -> None:
-        """Its room in the fleet has gone; it holds the servers themselves until it has stopped."""
+        """Let a job stop, whose place in the fleet has gone; it holds the servers themselves until it has stopped."""
         if record.state is JobState.RUNNING:
             record.attained_mgpu_ms += record.mgpu * (self.now_ms - record.since_ms)
             record.since_ms = self.now_ms
@@ -300,11 +316,13 @@ class State:
                 self._handovers.wait(other, record.name)
 
     def _forget(self, record: JobRecord) -> None:
+        """Forget a job that has ended, and count it no longer as demand."""
         self.demand.ended(record.demand, record.asked_mgpu, self.now_ms)
         self.jobs_of[record.spec.tenant] -= 1
         del self.jobs[record.name]
 
     def _leave(self, record: JobRecord) -> None:
+        """Take a job off its servers, so that others may start or the servers shrink."""
         self._startable += self._handovers.stopped(record)
         for share in record.shares:
             self.inventory.shrink(share.server)
@@ -314,6 +332,7 @@ class State:
     # --- servers, data, quotas ---
 
     def _server_down(self, event: ev.ServerDown) -> None:
+        """Fold in that a server is out of service, with which its jobs stop."""
         for record in [self.jobs[name] for name in self.inventory.breaks(event)]:
             if record.partner:  # the fleet does not know of it
                 self._stop(self.jobs[record.partner])
@@ -322,62 +341,75 @@ class State:
         self.plans.server_down(event.server)
 
     def _move_asked(self, event: ev.MoveAsked) -> None:
+        """Fold in that a server is to move to another cluster."""
         self.inventory.move_asked(event)
         self.plans.begun(event)
 
     def _server_moved(self, event: ev.ServerMoved) -> None:
+        """Fold in that a server has moved to another cluster."""
         self.inventory.moved(event)
         self.plans.done(event)
 
     def _quota_set(self, event: ev.QuotaSet) -> None:
+        """Fold in a quota of a tenant."""
         self.rules += 1
         self.fleet.set_quota(event.tenant, event.mgpu, event.gpu_type or None)
 
     def _dataset_created(self, event: ev.DatasetCreated) -> None:
+        """Fold in that there is a dataset, or that its size or owner has changed."""
         self.datasets.created(event)
         self._replicas_changed(event.dataset)
 
     def _storage_set(self, event: ev.StorageSet) -> None:
+        """Fold in how much a region can store."""
         self.datasets.storage_mb[event.region] = event.storage_mb
 
     def _copy_asked(self, event: ev.CopyAsked) -> None:
+        """Fold in that a copy of a dataset begins."""
         self.datasets.copy_asked(event)
         self.plans.begun(event)
 
     def _copy_ended(self, event: ev.CopyEnded) -> None:
+        """Fold in the end of a copy, which may make a replica."""
         if self.datasets.copy_ended(event):
             self._replicas_changed(event.dataset)
         self.plans.done(event)
 
     def _replica_dropped(self, event: ev.ReplicaDropped) -> None:
+        """Fold in the deletion of a replica."""
         self.datasets.dropped(event)
         self._replicas_changed(event.dataset)
         self.plans.begun(event)
 
     def _replicas_changed(self, dataset: str) -> None:
+        """Tell the fleet in which regions a dataset is now."""
         self.rules += 1
         self.fleet.set_replicas(dataset, self.datasets.replicas[dataset])
 
     # --- what an event must find ---
 
     def _known(self, name: str) -> JobRecord:
+        """Record of a job of the state. Raises CorruptLog if there is none."""
         if name not in self.jobs:
             raise self._corrupt(f"there is no job {name}")
         return self.jobs[name]
 
     def _in(self, name: str, *states: JobState) -> JobRecord:
+        """Record of a job that is in one of these states. Raises CorruptLog."""
         record = self._known(name)
         if record.state not in states:
             raise self._corrupt(f"job {name} is {record.state.value}")
         return record
 
     def _attempt(self, name: str, attempt: int, *states: JobState) -> JobRecord:
+        """Record of a job that is in this attempt and in one of these states. Raises CorruptLog."""
         record = self._in(name, *states)
         if record.attempt != attempt:
             raise self._corrupt(f"job {name} is in attempt {record.attempt}, not {attempt}")
         return record
 
     def _corrupt(self, why: str) -> ev.CorruptLog:
+        """The error that the log says something impossible at this event."""
         return ev.CorruptLog(self.seq, why)
 
 

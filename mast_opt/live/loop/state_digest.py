@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def digest_of(state: State) -> str:
-    """Digest of a state, equal for equal states."""
+    """Digest of a state of the loop, equal for equal states."""
     digest = hashlib.blake2b(digest_size=16)
     for name in sorted(state.jobs):
         digest.update(repr((name, *_fields(state.jobs[name]))).encode())
@@ -29,10 +29,12 @@ def digest_of(state: State) -> str:
 
 
 def _fields(record: JobRecord) -> tuple[object, ...]:
+    """Values of a job's record that count for the digest of a state."""
     without = ("spec", *(() if record.promise else ("promise",)))
     names = ("asked_mgpu" if name == "of" else name for name in JobRecord.__slots__ if name not in without)
     return tuple(_canonical(getattr(record, name)) for name in names)
 
 
 def _canonical(value: object) -> object:
+    """A value for the digest of a state: sets in order."""
     return sorted(value) if isinstance(value, (set, frozenset)) else value

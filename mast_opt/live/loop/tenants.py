@@ -20,7 +20,7 @@ class _Use:
     """(time, integral at that time), one for each day in which something changed."""
 
     def advance(self, now_ms: int) -> None:
-        """Bring the integral of the use up to now."""
+        """Bring the integral of a tenant's use up to now."""
         self.mgpu_ms += self.mgpu * (now_ms - self.at_ms)
         self.at_ms = now_ms
         if not self.days or now_ms - self.days[-1][0] >= DAY_MS:

@@ -26,7 +26,7 @@ class Hold:
 
     @property
     def where(self) -> str:
-        """GPU types in words."""
+        """GPU types of an attempt's servers in words."""
         shared = ", shared for a part of the time" if self.others else ""
         return f"{', '.join(sorted(self.gpu_types))}{shared}"
 
@@ -54,8 +54,9 @@ class WorkChecker:
         self._kept: dict[str, int] = {}
 
     def rate(self, spec: ev.JobSpec, gpu_types: Collection[str], other: ev.JobSpec | None = None) -> int:
-        """Millionths of its reference speed at which a job can work on servers of these types, where the other has the
-        same GPUs."""
+        """Millionths of its reference speed at which a job of the log can work on servers of these types, where the
+        other has the same GPUs.
+        """
         fastest = self._fastest.get((spec.model, spec.tasks), 0)
         if not spec.model or not fastest:
             return MICRO
@@ -101,7 +102,7 @@ class WorkChecker:
             yield f"job {name} ran for {held_ms} ms; its limit is {spec.limit_ms}"
 
     def _done(self, spec: ev.JobSpec, attempt: int, held: Hold, worked_ms: int) -> int:
-        """Work of an attempt in so much time, in ms × millionths of the reference speed."""
+        """Work that an attempt of the log can do in so much time, in ms × millionths of the reference speed."""
         first = held.begin_ms + (spec.restart_ms if attempt > 1 and held.others else 0)
         last = first + worked_ms
         done, at, other = 0, first, None

@@ -35,7 +35,7 @@ class WorstRatio:
 
 
 def worst_ratio(demand: Mapping[Mask, int], supply: Sequence[int]) -> WorstRatio:
-    """The worst ratio of demands.
+    """The worst ratio of demands to the supply of the places where they can run.
 
     Args:
         demand: mask → how much of such work there is.

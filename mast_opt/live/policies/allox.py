@@ -37,7 +37,7 @@ class Schedule:
     """Σ of completion times and of what the jobs have waited so far."""
 
     def order(self, machine: int) -> IntArray:
-        """The jobs of a machine, first to last."""
+        """The jobs of a machine in AlloX's schedule, first to last."""
         here = np.flatnonzero(self.machine == machine)
         return here[np.argsort(-self.from_end[here], kind="stable")]
 
@@ -87,7 +87,8 @@ def solve(
 
 
 def tables(processing_s: ArrayLike, *, waited_s: ArrayLike = 0.0) -> Program:
-    """Tables of the choice as a resource allocation: one configuration for each job, machine and place from the end.
+    """The program of the policy AlloX as a resource allocation: one configuration for each job, machine and place from
+    the end.
 
     The objective of the ``cost`` policy is the total without what the jobs have waited so far. J²·M configurations: for
     small instances and for comparisons.
@@ -111,6 +112,7 @@ def tables(processing_s: ArrayLike, *, waited_s: ArrayLike = 0.0) -> Program:
 
 
 def _inputs(processing_s: ArrayLike, waited_s: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Processing times [J, M] and waiting times [J] of AlloX's jobs, checked. Raises UsageError."""
     time = numbers("processing_s", processing_s, (None, None), above=0.0, infinite=True)
     nowhere = np.flatnonzero(~np.isfinite(time).any(axis=1))
     if len(nowhere):
@@ -119,7 +121,9 @@ def _inputs(processing_s: ArrayLike, waited_s: ArrayLike) -> tuple[FloatArray, F
 
 
 def _candidates(jobs: int, progress: ArrayLike | None, alpha: float) -> BoolArray:
-    """[J] the jobs of users with least progress, a share ``alpha`` of all, rounded up."""
+    """[J] jobs that AlloX may schedule now: those of users with least progress, a share ``alpha`` of all,
+    rounded up.
+    """
     if not 0 < alpha <= 1:
         raise UsageError(f"alpha is {alpha:g}; expected a number above 0, at most 1")
     if alpha == 1:
@@ -133,13 +137,14 @@ def _candidates(jobs: int, progress: ArrayLike | None, alpha: float) -> BoolArra
 
 
 def _never(cost: FloatArray) -> float:
-    """A cost that no least-cost matching pays if it can pay finite ones."""
+    """A cost that no least-cost matching of AlloX pays if it can pay finite ones."""
     return float(1 + cost[np.isfinite(cost)].max()) * (len(cost) + 1)
 
 
 def _schedule(
     time: FloatArray, delay: FloatArray, ready: FloatArray, machine: IntArray, from_end: IntArray
 ) -> Schedule:
+    """AlloX's schedule of jobs with these machines and places from the end, with completion times."""
     own = np.where(machine >= 0, time[np.arange(len(time)), machine], 0.0)
     order = np.lexsort((-from_end, machine))
     running = np.cumsum(own[order])

@@ -19,7 +19,7 @@ def numbers(
     above: float | None = None,
     infinite: bool = False,
 ) -> FloatArray:
-    """Read-only array of floats.
+    """An argument of a policy, checked, as a read-only array of floats.
 
     Args:
         name: of the argument, for errors.

@@ -41,7 +41,7 @@ class Demand:
 
     @property
     def paired(self) -> BoolArray:
-        """[P, G] where a pair runs."""
+        """[P, G] whether each pair of jobs runs on each GPU type."""
         return np.asarray((self.pair_rate > 0).all(axis=1)) if len(self.pairs) else np.zeros((0, len(self.gpus)), bool)
 
 
@@ -118,7 +118,9 @@ def _solve(demand: Demand, unit: FloatArray, least: FloatArray, *, grow: bool) -
 
 
 def _result(program: Mip) -> SolveResult:
-    """An optimum, or the proof that there is none. Raises BackendError if neither way of solving gives one."""
+    """An optimum of a policy's program of shares, or the proof that there is none. Raises BackendError if neither way
+    of solving gives one.
+    """
     highs = backends.get("highs")
     try:
         result = highs.solve(program, INTERIOR)

@@ -32,8 +32,9 @@ def bind_with_copies(record: JobRecord, snapshot: Snapshot, actions: Actions, lo
 
 
 def _missing(record: JobRecord, region: str, snapshot: Snapshot) -> list[str] | None:
-    """Datasets that have to be copied; None if some of them cannot be, as they are nowhere whole or their size is not
-    known."""
+    """Datasets that a job needs copied to a region; None if some of them cannot be, as they are nowhere whole or their
+    size is not known.
+    """
     data = snapshot.datasets
     missing = [
         name

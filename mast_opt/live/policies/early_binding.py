@@ -74,7 +74,7 @@ class EarlyBinding:
 
     @property
     def reads(self) -> frozenset[str]:
-        """Optional columns of submissions that change what happens."""
+        """Optional columns of submissions that change what early binding does."""
         return EVERY_POLICY | {"tenant", "preemptible"} | ({"home_region"} if self.params.rule == "home" else set())
 
     def begin(self, snapshot: Snapshot) -> None:
@@ -108,6 +108,7 @@ class EarlyBinding:
         self._due.clear()
 
     def _arrived(self, name: str, snapshot: Snapshot, actions: Actions) -> None:
+        """Bind a job that has come to a region, where it waits; it is inadmissible if no region can hold it."""
         record = snapshot.jobs.get(name)
         if record is None or not record.waits or name in self._waiting:
             return
@@ -120,6 +121,7 @@ class EarlyBinding:
         self._join(record)
 
     def _join(self, record: JobRecord) -> None:
+        """Queue a job in the region that it is bound to."""
         mgpu = record.asked_mgpu
         self._queues[record.bound].push(record)
         self._waiting[record.name] = record.bound, mgpu
@@ -127,11 +129,13 @@ class EarlyBinding:
         self._due.add(record.bound)
 
     def _leave(self, name: str) -> None:
+        """Count a job no longer among those that wait in its region."""
         if name in self._waiting:
             region, mgpu = self._waiting.pop(name)
             self._waiting_mgpu[region] -= mgpu
 
     def _choose(self, record: JobRecord, snapshot: Snapshot) -> str | None:
+        """Region to which the policy's rule binds a new job; None if there is none."""
         need = record.asked_mgpu
         regions = [region for region in snapshot.admissible(record) if snapshot.supply_mgpu[region] >= need]
         if self.params.rule == "home":

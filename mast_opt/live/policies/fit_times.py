@@ -57,17 +57,17 @@ class FitTimes:
                 self._update(server, snapshot)
 
     def by(self) -> int:
-        """The first time at which the job fits, ``NOW`` or ``FOREVER``."""
+        """The first time at which the job fits into its region, ``NOW`` or ``FOREVER``."""
         needed = self._slots
         return min((times[needed - 1] for times in self._groups.values() if len(times) >= needed), default=FOREVER)
 
     @property
     def ever(self) -> bool:
-        """Whether the job fits when everything has ended."""
+        """Whether the job fits into its region when all work there has ended."""
         return any(len(times) >= self._slots for times in self._groups.values())
 
     def fits(self, by_ms: int) -> bool:
-        """Whether the job fits at that time."""
+        """Whether the job fits into its region at that time, if all work there ends at its limit."""
         return any(bisect.bisect_right(times, by_ms) >= self._slots for times in self._groups.values())
 
     def fit_on(self, servers: tuple[str, ...], by_ms: int) -> bool:
@@ -108,6 +108,7 @@ class FitTimes:
         return max(counts.values(), default=0) >= self._slots
 
     def _update(self, server: Server, snapshot: Snapshot) -> None:
+        """Replace the times of a server among those of its group: its cluster and GPU type, or its rack."""
         name = server.name
         group = self._group_of.get(name)
         if group is not None and group in self._groups:

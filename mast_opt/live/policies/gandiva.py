@@ -36,7 +36,7 @@ class Packing:
 
 
 def worth(solo: ArrayLike, packed: ArrayLike) -> FloatArray:
-    """[J, J] Σ of rates over solo rates for each pair; symmetric, 0 on the diagonal.
+    """[J, J] Gandiva's worth of each pair of jobs on one GPU: Σ of rates over solo rates; symmetric, 0 on the diagonal.
 
     Args:
         solo: [J] rate of each job alone, above 0.
@@ -55,7 +55,7 @@ def stays_packed(worth: ArrayLike) -> np.ndarray[tuple[int, ...], np.dtype[np.bo
 
 
 def solve(worth: ArrayLike, gpus: int) -> Packing:
-    """The pairs of the highest total worth.
+    """Gandiva's packing of jobs on GPUs: the pairs of the highest total worth.
 
     Each GPU has two places. A GPU with two jobs is worth what the pair is, or ``TURNS`` if that is more; one with a
     single job ``TURNS``. Jobs beyond 2 · gpus wait.
@@ -114,7 +114,9 @@ def random_trials(worth: ArrayLike, gpus: int, rng: np.random.Generator, *, tria
 
 
 def greedy(worth: ArrayLike, gpus: int) -> Packing:
-    """The pair of the highest worth first, then the best of those that are left; single jobs get the other GPUs."""
+    """Gandiva's packing by greed: the pair of the highest worth first, then the best of those that are left; single
+    jobs get the other GPUs.
+    """
     value = _symmetric(worth)
     a_whole(1)("gpus", gpus)
     weight = np.maximum(value, TURNS)
@@ -132,8 +134,9 @@ def greedy(worth: ArrayLike, gpus: int) -> Packing:
 
 
 def tables(worth: ArrayLike, gpus: int) -> Program:
-    """Tables of the choice as a resource allocation with whole shares: a configuration for each job alone and each
-    pair."""
+    """The program of the policy Gandiva as a resource allocation with whole shares: a configuration for each job alone
+    and each pair.
+    """
     value = np.maximum(_symmetric(worth), TURNS)
     jobs = names("j", len(value))
     first, second = np.triu_indices(len(value), 1)
@@ -165,6 +168,7 @@ def _symmetric(worth: ArrayLike) -> FloatArray:
 
 
 def _packing(seats: IntArray, weight: FloatArray, jobs: int) -> Packing:
+    """Gandiva's packing for the jobs on the two seats of each GPU: pairs, jobs alone, total worth."""
     rows = [sorted(row) for row in seats.tolist()]
     pairs = sorted((one, other) for one, other in rows if other < jobs)
     alone = sorted(one for one, other in rows if one < jobs <= other)

@@ -76,7 +76,8 @@ def solve(
     demand: ArrayLike | None = None,
     solver: str = "highs",
 ) -> Trade:
-    """Holdings of the highest total value such that no user is worse off than with its own share.
+    """Holdings of GPUs (Gandiva-Fair) of the highest total value such that no user is worse off than with its own
+    share.
 
     Args:
         value: [U, G] rate of a user's work on one GPU of each type, such as speedups over the slowest type.
@@ -96,8 +97,9 @@ def solve(
 
 
 def tables(value: ArrayLike, gpus: ArrayLike, *, tickets: ArrayLike = 1.0, demand: ArrayLike | None = None) -> Program:
-    """Tables of the trade as a resource allocation: a share is a part of the user's demand, held in GPUs of one
-    type."""
+    """The program of the policy Gandiva-Fair as a resource allocation: a share is a part of the user's demand, held in
+    GPUs of one type.
+    """
     worth, supply, wanted, fair = _inputs(value, gpus, tickets, demand)
     users, types = names("u", len(worth)), names("g", len(supply))
     label = [f"{user}-{kind}" for user in users for kind in types]

@@ -105,6 +105,7 @@ class Jobs:
                 raise UsageError(f"{len(labels)} {what} are given; expected {count}")
 
     def _check_positions(self, jobs: int, types: int) -> None:
+        """Raises UsageError where Gavel's jobs name an entity that there is not, or pairs that cannot be."""
         if self.entity is not None:
             entity = np.asarray(self.entity, np.int64)
             object.__setattr__(self, "entity", entity)
@@ -178,7 +179,7 @@ def solve(
     solver: str = "highs",
     **limits: Unpack[SolveLimits],
 ) -> Shares:
-    """Shares under a policy.
+    """Shares of the time of jobs on GPU types under a policy of Gavel.
 
     Args:
         jobs: what is known of them.
@@ -206,7 +207,9 @@ def solve(
 def tables(
     jobs: Jobs, gpus: ArrayLike, policy: str = "las", *, price: ArrayLike | None = None, inside: str = "max-min"
 ) -> Program:
-    """The program of ``solve``: configurations of jobs and types, then of pairs and types, with rates above 0."""
+    """The program of a policy of Gavel: configurations of jobs and types, then of pairs and types, with
+    rates above 0.
+    """
     if policy not in POLICIES:
         raise UsageError(f"policy is {policy!r}; expected one of: {', '.join(POLICIES)}")
     supply = numbers("gpus", gpus, (jobs.rate.shape[1],))
@@ -231,12 +234,13 @@ def tables(
 
 
 def _speed(rate: ArrayLike, gpus: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Rates of jobs [J, G] and GPUs of each type [G], checked. Raises UsageError."""
     supply = numbers("gpus", gpus, (None,))
     return numbers("rate", rate, (None, len(supply))), supply
 
 
 def _check_inputs(jobs: Jobs, policy: str, price: ArrayLike | None) -> None:
-    """Raises UsageError where the policy needs what is not given, or takes no notice of what is."""
+    """Raises UsageError where a policy of Gavel needs what is not given, or takes no notice of what is."""
     if policy in ("ftf", "makespan") and jobs.steps is None:
         raise UsageError(f"the policy {policy} needs the steps of the jobs, which are not given")
     if jobs.deadline_s is not None and jobs.steps is None:
@@ -248,18 +252,19 @@ def _check_inputs(jobs: Jobs, policy: str, price: ArrayLike | None) -> None:
 
 
 def _alone(jobs: Jobs) -> BoolArray:
-    """[J, G] where a job can run."""
+    """[J, G] whether each of Gavel's jobs can run on each GPU type."""
     return jobs.rate > 0
 
 
 def _packed(jobs: Jobs) -> BoolArray:
-    """[P, G] where a pair can run."""
+    """[P, G] whether each of Gavel's pairs of jobs can run on each GPU type."""
     if jobs.pairs is None:
         return np.zeros((0, jobs.rate.shape[1]), np.bool_)
     return np.asarray((jobs.pairs.rate > 0).all(axis=1))
 
 
 def _job_columns(jobs: Jobs, supply: FloatArray, policy: str) -> Columns:
+    """Columns of jobs in the program of a policy of Gavel: weight, fair rate, times, and what that policy needs."""
     if policy == "ftf":
         fair = isolated(jobs.rate, supply, jobs.gang)
     elif policy in ("las", "hierarchical"):
@@ -284,7 +289,7 @@ def _job_columns(jobs: Jobs, supply: FloatArray, policy: str) -> Columns:
 
 
 def _configurations(jobs: Jobs, types: Sequence[str], price: FloatArray | None) -> tuple[Columns, Columns, Columns]:
-    """Columns of configurations, members and uses."""
+    """Columns of configurations, members and uses in the program of a policy of Gavel."""
     label = names("j", len(jobs.rate)) if jobs.names is None else jobs.names
     job, kind = np.nonzero(_alone(jobs))
     pair, pair_kind = np.nonzero(_packed(jobs))

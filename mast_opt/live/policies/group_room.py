@@ -55,8 +55,9 @@ class GroupRoom:
             self._of[name] = self._number(snapshot.inventory.server_of[name])
 
     def follow(self, snapshot: Snapshot) -> bool:
-        """Take in what has changed; False if there is a new group, or if that is not known, and all has to be counted
-        again."""
+        """Take in the servers that have changed since the last snapshot; False if there is a new group, or if that is
+        not known, and all has to be counted again.
+        """
         changed = snapshot.reclaimable.changed(self._seen)
         if changed is None:
             return False
@@ -64,7 +65,7 @@ class GroupRoom:
         return all(self._take_in(name, snapshot) for name in changed)
 
     def groups(self, regions: Iterable[str], kinds: Iterable[str] | None) -> int:
-        """The groups in these regions and of these GPU types, or (None) of all types."""
+        """The groups of servers, as bits, in these regions and of these GPU types, or (None) of all types."""
         found = 0
         for (region, _, kind), number in self._group.items():
             if region in regions and (kinds is None or kind in kinds):
@@ -72,7 +73,7 @@ class GroupRoom:
         return found
 
     def group_of(self, server: str) -> int:
-        """The group of a server."""
+        """Number of a server's group: the servers of one cluster and GPU type."""
         return 1 << self._of[server]
 
     def watch(self, size: Size, snapshot: Snapshot) -> int:
@@ -84,6 +85,7 @@ class GroupRoom:
         return known
 
     def _counted(self, size: Size, number: int, snapshot: Snapshot) -> int:
+        """Groups of servers, as bits, that could have room for tasks of a size; counted from all servers."""
         mgpu, tasks = size.counted
         if mgpu == 0:
             return EVERYWHERE
@@ -99,6 +101,7 @@ class GroupRoom:
         return sum(1 << group for group, fits in enumerate(fit) if fits >= tasks)
 
     def _take_in(self, name: str, snapshot: Snapshot) -> bool:
+        """Take in what a server can give to waiting work now; False if its group is new."""
         server = snapshot.inventory.server_of[name]
         number = self._group.get((server.region, server.cluster, server.gpu_type))
         if number is None:
@@ -116,7 +119,7 @@ class GroupRoom:
         return True
 
     def _change(self, tier: int, number: int, then: int, now: int) -> None:
-        """A server of a group could give another amount than before."""
+        """Note that a server of a group could give another amount of milli-GPUs to work of a tier than before."""
         for mgpu, fit in self._fit[tier].items():
             more = now // mgpu - then // mgpu
             if more == 0:
@@ -129,6 +132,7 @@ class GroupRoom:
                     self.able[size] &= ~(1 << number)
 
     def _number(self, server: Server) -> int:
+        """Number of a server's group; a group that is not known yet gets the next one."""
         return self._group.setdefault((server.region, server.cluster, server.gpu_type), len(self._group))
 
 

@@ -32,7 +32,7 @@ def by_submission(record: JobRecord) -> int:
 
 
 def by_duration(record: JobRecord) -> int:
-    """The order of ``sjf``: how long the job takes, as its submission says."""
+    """Key by which the policy ``sjf`` orders jobs: how long the job takes, as its submission says."""
     if record.spec.duration_ms is None:
         raise UsageError(f"job {record.name} has no duration; sjf needs the duration of every job")
     return record.spec.duration_ms
@@ -56,7 +56,7 @@ class Queue:
         heapq.heappush(self._heap, (self.order(record), record.number, record.name))
 
     def head(self, snapshot: Snapshot) -> str | None:
-        """The first job that still waits; None if there is none."""
+        """The first job of the queue that still waits; None if there is none."""
         while self._heap:
             name = self._heap[0][2]
             record = snapshot.jobs.get(name)
@@ -66,7 +66,7 @@ class Queue:
         return None
 
     def serve(self, snapshot: Snapshot, actions: Actions) -> None:
-        """Place the heads until one fits nowhere."""
+        """Place the first jobs of the queue until one fits nowhere."""
         while (name := self.head(snapshot)) is not None:
             bid = actions.place(name)
             if not isinstance(bid, Bid):

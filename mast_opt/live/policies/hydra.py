@@ -96,6 +96,7 @@ def split(
 
 
 def _by_headroom(room: FloatArray, known: BoolArray, takes: BoolArray) -> FloatArray:
+    """Hydra's shares of sub-clusters [C]: 1/n where headroom is not known, the rest in proportion to headroom."""
     unknown = takes & ~known
     each: FloatArray = unknown / takes.sum()
     rest = 1 - float(each.sum())
@@ -103,7 +104,7 @@ def _by_headroom(room: FloatArray, known: BoolArray, takes: BoolArray) -> FloatA
 
 
 def _proportional(amount: FloatArray, takes: BoolArray) -> FloatArray:
-    """Shares that add up to 1, equal where all amounts are 0; all 0 where nobody takes part."""
+    """Hydra's shares of sub-clusters that add up to 1, equal where all amounts are 0; all 0 where nobody takes part."""
     shares: FloatArray = amount / amount.sum() if amount.sum() > 0 else takes / max(1, takes.sum())
     return shares
 

@@ -119,7 +119,7 @@ class Mast:
 
     @property
     def reads(self) -> frozenset[str]:
-        """Optional columns of submissions that change what happens."""
+        """Optional columns of submissions that change what the policy ``mast`` does."""
         home = self.params.bind == HOME or self.params.scope == SCOPES[1]
         return EVERY_POLICY | {"tenant", "preemptible"} | ({"home_region"} if home else set())
 
@@ -206,6 +206,7 @@ class Mast:
         self._commit(best, second, snapshot, actions)
 
     def _commit(self, best: Bid, second: Bid | None, snapshot: Snapshot, actions: Actions) -> None:
+        """Start a job by its bid, tell the reservations, and wake the classes that may gain by it."""
         victims = actions.commit(best, second)
         self._waiting.follow(snapshot)
         if self._reservations.active:
@@ -232,6 +233,7 @@ class Mast:
         self._wake(snapshot)
 
     def _take_in_jobs(self, snapshot: Snapshot, actions: Actions) -> None:
+        """Bind and queue the jobs that have come since the last turn."""
         for event in snapshot.news:
             if isinstance(event, ARRIVALS) and event.job in snapshot.jobs and snapshot.jobs[event.job].waits:
                 self._bind_all((snapshot.jobs[event.job],), snapshot, actions)
@@ -273,6 +275,7 @@ class Mast:
         self._due.update(self._waiting.classes)
 
     def _offer_due(self, snapshot: Snapshot, actions: Actions, heads: list[_Head]) -> None:
+        """Let the first jobs of the waiting classes that have become due take their turn."""
         due, self._due = self._due, {}
         for waiting in due.values():
             if not waiting.offered and self._waiting.classes.get(waiting.key) is waiting:
@@ -294,6 +297,7 @@ class Mast:
         self._waiting.forget(waiting)
 
     def _join(self, record: JobRecord, snapshot: Snapshot) -> None:
+        """Queue a job in the class of those that fit in the same places; look whether it may get a reservation."""
         waiting = self._waiting.join(record, snapshot)
         if waiting is not None:
             self._due[waiting.key] = waiting
@@ -361,7 +365,7 @@ class Mast:
                 return
 
     def _follow_promises(self) -> None:
-        """Let those try again that were refused for what was promised before."""
+        """Let waiting jobs try again that were refused for what was promised before."""
         changed, self._reservations.changed = self._reservations.changed, []
         for region in changed:
             one = self._reservations.of_region.get(region)

@@ -15,7 +15,8 @@ from mast_opt.core.errors import UsageError
 
 
 def sizes(nodes: int, gpus_per_node: int, most: int | None = None) -> IntArray:
-    """Ascending sizes: within a node a chain of divisors (1, 2, 4, 8 of 8), then 2, 3, … whole nodes.
+    """Ascending sizes of elastic jobs, in GPUs: within a node a chain of divisors (1, 2, 4, 8 of 8), then 2, 3, … whole
+    nodes.
 
     Args:
         nodes: nodes that there are.
@@ -33,7 +34,7 @@ def sizes(nodes: int, gpus_per_node: int, most: int | None = None) -> IntArray:
 
 
 def spanned(size: ArrayLike, gpus_per_node: int) -> IntArray:
-    """Nodes that each size spans."""
+    """Nodes that a job of each size spans."""
     spans: IntArray = -(-np.asarray(size, np.int64) // gpus_per_node)
     return spans
 

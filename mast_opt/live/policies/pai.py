@@ -93,13 +93,14 @@ class Pai:
         heapq.heapify(self._queue)
 
     def plan(self, record: JobRecord) -> Sequence[str]:
-        """Types in the order in which a job tries them."""
+        """GPU types in the order in which a job tries them."""
         high = record.spec.mgpu >= self.params.high_gpus * WHOLE
         order = self._types if high else self._types[::-1]
         kinds = record.spec.gpu_types
         return [kind for kind in order if kinds is None or kind in kinds]
 
     def _place(self, record: JobRecord, regions: Sequence[str], actions: Actions) -> bool:
+        """Start a job on the first of its GPU types that has room without preemption; False if none has."""
         for kind in self.plan(record):
             bid = actions.place(record.name, regions, kind, preempt=False)
             if isinstance(bid, Bid):
@@ -108,9 +109,11 @@ class Pai:
         return False
 
     def _join(self, record: JobRecord) -> None:
+        """Queue a job by its time of submission."""
         heapq.heappush(self._queue, (record.submitted_ms, record.number, record.name))
 
     def _rank_types(self, snapshot: Snapshot) -> None:
+        """Rank the GPU types: those of the parameter ``best``, then those of the largest servers. Raises UsageError."""
         servers = [server for server in snapshot.inventory.server_of.values() if server.gpus]
         largest: dict[str, int] = {}
         for server in servers:

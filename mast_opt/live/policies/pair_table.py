@@ -41,7 +41,7 @@ class PairTable:
         return len(self.names)
 
     def settle(self, elapsed_ms: int, half_ms: float) -> None:
-        """Prepare for shares that are computed again, after that much time."""
+        """Prepare the pairs for shares of the time that are computed again, after that much time."""
         self.deficit += self.share * elapsed_ms - (self.received - half_ms)
 
     def keep(self, position: Mapping[str, int]) -> None:
@@ -53,7 +53,9 @@ class PairTable:
         self.share, self.received, self.deficit = self.share[kept], self.received[kept], self.deficit[kept]
 
     def replace(self, names: list[Names], jobs: IntArray, share: FloatArray, half_ms: float) -> None:
-        """Other pairs; those that were there before are still owed what they were. Shares that are rounding are 0."""
+        """Replace the pairs of jobs that share GPUs; those that were there before are still owed what they were. Shares
+        that are rounding are 0.
+        """
         share = np.where(share > LEAST_SHARE, share, 0.0)
         deficit = np.zeros(share.shape)
         for at, pair in enumerate(names):
@@ -97,6 +99,9 @@ def candidates(
 
 
 def _packs(record: JobRecord, types: Sequence[str]) -> bool:
+    """Whether a job may share its GPUs in turns: its model is known, it needs one whole GPU a task, no
+    cores or memory.
+    """
     spec = record.spec
     needs = {spec.mgpu} if spec.gpu_types is None else {spec.gpu_types.get(kind, WHOLE) for kind in types}
     return bool(spec.model) and spec.preemptible and needs == {WHOLE} and not spec.cpu_mcores and not spec.memory_mib

@@ -136,7 +136,7 @@ class TimeSlices(ShareRule):
         return shares
 
     def _pairs(self, names: tuple[str, ...], demand: Demand) -> IntArray:
-        """Positions of the pairs that are packed."""
+        """Positions of the pairs of jobs that are packed on the same GPUs."""
         place = {name: at for at, name in enumerate(names)}
         self._mates = {one: other for one, other in self._mates.items() if one in place and other in place}
         mate = np.array([place.get(self._mates.get(name, ""), -1) for name in names])

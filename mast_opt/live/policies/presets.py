@@ -130,6 +130,6 @@ PRESETS: Mapping[str, Preset] = {
 
 
 def preset_policy(name: str, params: RoundLength, speeds: Speeds) -> Rounds:
-    """The policy of a preset."""
+    """The policy of the loop for a preset, which is a scheduler of the literature."""
     found = PRESETS[name]
     return Rounds(found.rule(params), speeds, params, name, by_user=found.by_user)

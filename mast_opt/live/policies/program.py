@@ -63,12 +63,12 @@ class Program:
     mechanism: str = ""
 
     def problem(self, name: str = "instance") -> ResourceAllocation:
-        """The validated instance. Raises InstanceError, which lists every fault."""
+        """The policy's program as a validated instance. Raises InstanceError, which lists every fault."""
         fields = {field: getattr(self, field) for field in self.__dataclass_fields__}
         return ResourceAllocation.from_arrays(**fields, name=name)
 
     def named(self, **labels: Sequence[str]) -> Program:
-        """The program with labels of the caller's, where ``tables`` gave a letter and a position.
+        """The policy's program with labels of the caller's, where ``tables`` gave a letter and a position.
 
         Args:
             labels: letter → labels: ``j=("bert", "resnet")`` makes ``j1-4`` to ``resnet-4``. Where configurations
@@ -90,7 +90,9 @@ class Program:
         )
 
     def solve(self, solver: str = "highs", **limits: Unpack[SolveLimits]) -> Allocation:
-        """The allocation that a solver finds; see ``mast_opt.solve`` for the arguments and what it raises."""
+        """The allocation that a solver finds for the policy's program; see ``mast_opt.solve`` for the arguments and
+        what it raises.
+        """
         given: SolveLimits = {"gap": GAP, **limits}
         solution = solve(self.problem(), solver, **given)
         plan = solution.plan

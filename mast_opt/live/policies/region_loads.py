@@ -65,6 +65,7 @@ class RegionLoads:
         return sorted(regions, key=lambda region: asked.get(region, 0) / supply[region])
 
     def _of_some_time_ago(self, now_ms: int) -> Mapping[str, int]:
+        """Milli-GPUs that jobs have asked of each region, as old as the policy lets them be."""
         if not self._age_ms:
             return self._asked
         if self._seen is None or now_ms >= self._seen[0] + self._age_ms:

@@ -147,7 +147,9 @@ class Reservations:
             self.changed.append(one.region)
 
     def publish(self, snapshot: Snapshot, actions: Actions) -> None:
-        """Promise what is new. A job that fits now is not promised that: it may have to wait for the end of a turn."""
+        """Promise the new reservations. A job that fits now is not promised that: it may have to wait for the end of a
+        turn.
+        """
         for one in self.of_region.values():
             promise = snapshot.jobs[one.job].promise
             by_ms = None if one.by_ms == FOREVER else one.by_ms
@@ -188,7 +190,7 @@ class Reservations:
         return other if other is not None and self._keeps(record, other, snapshot) else None
 
     def placed(self, record: JobRecord, bid: Bid, snapshot: Snapshot, actions: Actions) -> None:
-        """A job has been placed."""
+        """Note that a job has been placed by this bid."""
         for one in list(self.of_region.values()):
             if one.job == record.name:
                 self._drop(one)
@@ -205,6 +207,7 @@ class Reservations:
         ]
 
     def _keeps(self, record: JobRecord, bid: Bid, snapshot: Snapshot) -> bool:
+        """Whether a bid leaves to the reservation of its region what is promised to it."""
         one = self.of_region.get(bid.region)
         if one is None or not one.servers or not self._binds(one, record, snapshot):
             return True
@@ -220,23 +223,28 @@ class Reservations:
         return one.times.fits_beside(record, bid, one.by_ms, end_ms, snapshot)
 
     def _binds(self, one: Reservation, record: JobRecord, snapshot: Snapshot) -> bool:
+        """Whether a reservation binds a job: it is another job's, and at least as important."""
         return one.job != record.name and snapshot.importance(record) >= one.tier
 
     def _ends_before(self, one: Reservation, record: JobRecord, snapshot: Snapshot) -> bool:
+        """Whether a job that starts now ends, by its limit, before a reservation falls due."""
         limit_ms = record.spec.limit_ms
         return limit_ms is not None and one.by_ms != FOREVER and snapshot.now_ms + limit_ms <= one.by_ms
 
     def _reserve(self, record: JobRecord, tier: int, region: str, snapshot: Snapshot) -> Reservation:
+        """Give a job the reservation of a region."""
         one = Reservation(record.name, tier, region, self._times_of(record, tier, region, snapshot))
         self.of_region[region] = one
         self.changed.append(region)
         return one
 
     def _drop(self, one: Reservation) -> None:
+        """End a reservation, so that its region has none."""
         del self.of_region[one.region]
         self.changed.append(one.region)
 
     def _times_of(self, record: JobRecord, tier: int, region: str, snapshot: Snapshot) -> FitTimes:
+        """Times at which a job of this tier fits into a region; jobs of one shape share them."""
         key = tier, region, record.spec.shape[:-1]
         known = self._times.pop(key, None)
         if known is None:
@@ -249,6 +257,7 @@ class Reservations:
 
 
 def _servers(bid: Bid) -> list[str]:
+    """Servers of a bid, one for each of its shares."""
     return [share.server for share in bid.shares]
 
 

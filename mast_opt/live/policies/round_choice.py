@@ -49,7 +49,7 @@ class Choice:
             self._left[cell] = self._left.get(cell, 0) - int(table.need[table.at[name], cell[1]])
 
     def take(self, kind: int, may_run: Callable[[int], bool], *, only_shared: bool) -> None:
-        """A type gives its GPUs, as far as they go.
+        """Let a GPU type give its GPUs to the jobs of this round, as far as they go.
 
         Args:
             may_run: whether a job that has been chosen, by position, runs; it has its GPUs either way.
@@ -76,12 +76,13 @@ class Choice:
                 self.chosen.update(dict.fromkeys(names, (region, kind)))
 
     def _most_left(self, kind: int) -> int:
-        """Largest number of GPUs of a type that a region has left."""
+        """Largest number of GPUs of a type that a region has left in this round."""
         return max((left for (_, of), left in self._left.items() if of == kind), default=0)
 
     def _by_priority(self, kind: int, *, only_shared: bool) -> tuple[IntArray, int]:
-        """[n, 2] the idle jobs, and pairs (-1: none), that may run on a type, by share over time received; ties by what
-        they are owed, then by share. And the least that one of them needs."""
+        """[n, 2] idle jobs, and pairs (-1: none), that may run in this round on a GPU type, by share over time
+        received; ties by what they are owed, then by share. And the least that one of them needs.
+        """
         table, pairs, idle = self._table, self._pairs, self._idle
         share = np.r_[table.share[:, kind], pairs.share[:, kind]]
         received = np.r_[table.received[:, kind], pairs.received[:, kind]]
@@ -110,6 +111,6 @@ class Choice:
 
 
 def _rows(table: IntArray) -> Iterator[tuple[int, int]]:
-    """The rows, a few at a time: most are never looked at."""
+    """The rows of a round's candidates, a few at a time: most are never looked at."""
     for at in range(0, len(table), ROWS):
         yield from table[at : at + ROWS].tolist()

@@ -39,7 +39,7 @@ class RoundTable:
         return len(self.names)
 
     def keep(self, known: Container[str]) -> None:
-        """Drop the jobs that are not among these."""
+        """Drop the jobs that take turns in rounds but that are not among these."""
         kept = np.array([name in known for name in self.names], np.bool_)
         if kept.all():
             return

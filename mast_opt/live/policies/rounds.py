@@ -80,7 +80,7 @@ class Turns:
 
     @classmethod
     def of_allocation(cls, problem: ResourceAllocation, share: FloatArray) -> Turns:
-        """Turns of the configurations of a resource allocation.
+        """Turns in rounds of the configurations of a resource allocation.
 
         Args:
             problem: with fractional shares.
@@ -93,7 +93,7 @@ class Turns:
 
     @property
     def jobs(self) -> int:
-        """J, up to the last job with a configuration."""
+        """Number of jobs that take turns, J, up to the last job with a configuration."""
         return int(self.member[1].max(initial=-1)) + 1
 
 
@@ -202,7 +202,7 @@ def play(turns: Turns, rounds: int, rule: Rule = by_priority) -> tuple[Progress,
 
 
 def _jobs_of(turns: Turns) -> tuple[IntArray, IntArray]:
-    """The jobs of the configurations, one after another: starts [C + 1], jobs."""
+    """The jobs of the configurations that take turns, one after another: starts [C + 1], jobs."""
     configuration, job = turns.member
     start = np.zeros(len(turns.share) + 1, np.int64)
     np.cumsum(np.bincount(configuration, minlength=len(turns.share)), out=start[1:])

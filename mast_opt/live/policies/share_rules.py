@@ -55,7 +55,7 @@ class ShareRule(Protocol):
 
 
 def _known(jobs: Competing) -> FloatArray:
-    """[J] work that is left, above 0. Raises UsageError where nobody knows."""
+    """[J] work that is left of the competing jobs, above 0. Raises UsageError where nobody knows."""
     unknown = np.flatnonzero(np.isnan(jobs.left_s))
     if len(unknown):
         raise UsageError(
@@ -103,6 +103,7 @@ class FinishTime(ShareRule):
         return least_ratio(demand, left, jobs.elapsed_s, fair + left / alone)
 
     def _so_far(self, name: str, left: float) -> float:
+        """Seconds that a job's work so far would have taken at its fair rates."""
         had, rate = self._before.get(name, (left, 1.0))
         return self._fair_s.get(name, 0.0) + (had - left) / rate
 
@@ -187,7 +188,7 @@ class AlloX(ShareRule):
 
 
 def _whole(jobs: Competing, kinds: Mapping[str, int]) -> FloatArray:
-    """[J, G] all of the time on one type each."""
+    """[J, G] all of the time of each job on one GPU type."""
     found = np.zeros(jobs.demand.rate.shape)
     for at, name in enumerate(jobs.names):
         if name in kinds:

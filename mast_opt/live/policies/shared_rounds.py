@@ -67,6 +67,7 @@ class Rounds:
         self._clear()
 
     def _clear(self) -> None:
+        """Begin with no round, no jobs and no shares."""
         self._types: tuple[str, ...] = ()
         self._supply: dict[Cell, int] = {}
         self._table, self._pairs = RoundTable(0), PairTable(0)
@@ -112,6 +113,7 @@ class Rounds:
         self.every_ms = None if self._ends_ms is None else self._ends_ms - snapshot.now_ms
 
     def _take_in(self, snapshot: Snapshot) -> None:
+        """Take in the jobs that have come or gone since the last turn, and changes of servers and data."""
         servers = False
         for event in snapshot.news:
             if isinstance(event, ev.Submitted):
@@ -131,6 +133,7 @@ class Rounds:
             self._stale = True
 
     def _count_servers(self, snapshot: Snapshot) -> None:
+        """Count the GPUs in service of each region and type; other types than before begin another table."""
         types = tuple(dict.fromkeys(one.gpu_type for one in snapshot.inventory.server_of.values() if one.gpus))
         if types != self._types:
             self._new = [*self._table.names, *self._new]
@@ -145,6 +148,7 @@ class Rounds:
     # --- a round ---
 
     def _next_round(self, snapshot: Snapshot, actions: Actions) -> None:
+        """Begin a round: credit the last one, compute shares if they are due, choose jobs, stop those that make way."""
         now = snapshot.now_ms
         self._update_table(snapshot)
         self._credit(snapshot)
@@ -200,6 +204,7 @@ class Rounds:
         return snapshot.now_ms - max(self._began_ms, *(record.since_ms for record in records))
 
     def _update_table(self, snapshot: Snapshot) -> None:
+        """Drop the jobs that have gone from the table of rounds, and add those that have come."""
         if self._ended:
             self._table.keep(snapshot.jobs)
             self._pairs.keep(self._table.at)
@@ -220,9 +225,11 @@ class Rounds:
         return [spec.tasks * kinds.get(kind, 0) for kind in self._types]
 
     def _rates(self, record: JobRecord) -> list[float]:
+        """Rate of a job on each GPU type, relative to the reference speed."""
         return [self._speeds.rate(record.spec, kind) / REFERENCE for kind in self._types]
 
     def _compute_shares(self, snapshot: Snapshot) -> None:
+        """Compute the share of the time that each job is to have on each GPU type, by the policy's rule."""
         table, now, half_ms = self._table, snapshot.now_ms, self.params.round_s * SECOND_MS / 2
         elapsed = 0 if self._shared_ms is None else now - self._shared_ms
         table.deficit += table.share * elapsed - (table.received - half_ms)
@@ -257,7 +264,7 @@ class Rounds:
         return candidates(records, may_run, self._types, self._speeds)
 
     def _keep_pairs(self, able: IntArray, jobs: Competing, share: FloatArray) -> None:
-        """The pairs that are to have a part of the time."""
+        """Keep the pairs of jobs that are to have a part of the time in rounds."""
         kept = np.flatnonzero((share > LEAST_SHARE).any(axis=1))
         both = jobs.demand.pairs[kept]
         names = [(jobs.names[one], jobs.names[other]) for one, other in both.tolist()]
@@ -336,13 +343,13 @@ class Rounds:
                 self._part(name)
 
     def _part(self, name: str) -> None:
-        """A job has no mate in this round any more."""
+        """Note that a job shares GPUs with no other in this round any more."""
         mate = self._mates.pop(name, None)
         if mate is not None:
             self._mates.pop(mate, None)
 
     def _note_pace(self, snapshot: Snapshot) -> None:
-        """Jobs that have mates are slower."""
+        """Note which jobs share GPUs from now on, and so are slower."""
         if not self._packs:
             return
         records = ((snapshot.jobs[one], snapshot.jobs[mate]) for one, mate in self._mates.items() if one < mate)

@@ -63,7 +63,7 @@ def solve(
     factor: ArrayLike = 1.0,
     solver: str = "highs",
 ) -> Choice:
-    """The best configuration of each job, or none.
+    """Sia's choice: the best configuration of each job, or none.
 
     Args:
         goodput: [J, C] of each job in each configuration; 0 where it cannot run.
@@ -99,7 +99,7 @@ def tables(
     current: ArrayLike | None = None,
     factor: ArrayLike = 1.0,
 ) -> Program:
-    """The program of ``solve``: each job's configurations, and one without GPUs for each job.
+    """The program of the policy Sia: each job's configurations, and one without GPUs for each job.
 
     For p > 0 its objective is higher than that of ``solve`` by λ for each job, so that no rate is below 0.
     """
@@ -117,6 +117,7 @@ def _worth(goodput: ArrayLike, gpus: ArrayLike, current: ArrayLike | None, facto
 def _program(
     worth: FloatArray, gpus: ArrayLike, kind: ArrayLike, supply: ArrayLike, power: float, waiting: float
 ) -> Program:
+    """The program of the policy Sia for the worth [J, C] of jobs in configurations. Raises UsageError."""
     size = numbers("gpus", gpus, (None,), above=0.0)
     there = numbers("supply", supply, (None,))
     at = np.asarray(kind, np.int64)

@@ -40,7 +40,7 @@ class Sized:
 
 
 def halves(demand: int) -> list[int]:
-    """Sizes above 0 of a job with so many workers: n, n/2, n/4, … while they are whole."""
+    """Sizes above 0 that Singularity can give to a job with so many workers: n, n/2, n/4, … while they are whole."""
     sizes = [demand]
     while sizes[-1] % 2 == 0:
         sizes.append(sizes[-1] // 2)
@@ -56,7 +56,7 @@ def tables(
     overhead: float = 0.0,
     whole: bool = False,
 ) -> Program:
-    """The program of ``solve``, which see: a configuration for each job and size above 0."""
+    """The program of the policy Singularity: a configuration for each job and size above 0."""
     wanted = numbers("demand", demand, (None,), above=0.0)
     if (wanted != np.floor(wanted)).any():
         raise UsageError(f"demand is {wanted.tolist()}; expected whole numbers of GPUs")
@@ -97,7 +97,7 @@ def solve(
     whole: bool = False,
     solver: str = "highs",
 ) -> Sized:
-    """Sizes of the highest Σ weight · GPUs under the guarantees.
+    """Sizes of elastic jobs (Singularity) of the highest Σ weight · GPUs under the guarantees.
 
     Args:
         demand: [J] workers, and the GPUs that they can use at most.

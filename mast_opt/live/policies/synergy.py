@@ -58,7 +58,7 @@ class Servers:
 def solve(
     rate: ArrayLike, points: ArrayLike, fair: ArrayLike, totals: ArrayLike, *, whole: bool = True, solver: str = "highs"
 ) -> Points:
-    """Phase 1: a point for each job, as if all servers were one.
+    """Phase 1 of Synergy: a point for each job, as if all servers were one.
 
     Args:
         rate: [J, P] of each job at each point; 0 where it cannot run.
@@ -78,7 +78,7 @@ def solve(
 
 
 def tables(rate: ArrayLike, points: ArrayLike, fair: ArrayLike, totals: ArrayLike, *, whole: bool = True) -> Program:
-    """The program of phase 1: a configuration for each job and point with a rate above 0."""
+    """The program of phase 1 of the policy Synergy: a configuration for each job and point with a rate above 0."""
     speed, amount, at, total = _inputs(rate, points, fair, totals)
     job, point = np.nonzero(speed > 0)
     label = [f"j{j}-p{p}" for j, p in zip(job.tolist(), point.tolist())]
@@ -103,7 +103,7 @@ def tables(rate: ArrayLike, points: ArrayLike, fair: ArrayLike, totals: ArrayLik
 
 
 def place(need: ArrayLike, servers: ArrayLike, *, solver: str = "highs") -> Servers:
-    """Phase 2: a server for each job.
+    """Phase 2 of Synergy: a server for each job.
 
     The linear program places jobs in parts. A job in one part stays there; the others go, largest first, to the server
     with most room for them, and what that puts beyond a server's capacity is reported.
@@ -131,7 +131,9 @@ def place(need: ArrayLike, servers: ArrayLike, *, solver: str = "highs") -> Serv
 
 
 def placement_tables(need: FloatArray, servers: FloatArray) -> Program:
-    """The program of phase 2: a configuration for each job and server, and nothing to minimise."""
+    """The program of phase 2 of the policy Synergy: a configuration for each job and server, and nothing to
+    minimise.
+    """
     jobs, places = names("j", len(need)), len(servers)
     resources = [f"s{s}-k{k}" for s in range(places) for k in range(servers.shape[1])]
     label = [f"{job}-s{s}" for job in jobs for s in range(places)]
@@ -157,7 +159,7 @@ def placement_tables(need: FloatArray, servers: FloatArray) -> Program:
 
 
 def proportional(rate: ArrayLike, fair: ArrayLike) -> float:
-    """Total rate if each job has its fair point."""
+    """Total rate if each job has its fair point of CPUs and memory."""
     speed = numbers("rate", rate, (None, None))
     return float(speed[np.arange(len(speed)), np.asarray(fair, np.int64)].sum())
 
@@ -195,6 +197,7 @@ def tune(rate: ArrayLike, points: ArrayLike, fair: ArrayLike, totals: ArrayLike,
 def _inputs(
     rate: ArrayLike, points: ArrayLike, fair: ArrayLike, totals: ArrayLike
 ) -> tuple[FloatArray, FloatArray, IntArray, FloatArray]:
+    """Rates [J, P], points [P, K], fair points [J] and totals [K] of Synergy, checked. Raises UsageError."""
     speed = numbers("rate", rate, (None, None))
     total = numbers("totals", totals, (None,))
     amount = numbers("points", points, (speed.shape[1], len(total)))
@@ -205,7 +208,7 @@ def _inputs(
 
 
 def _used(need: FloatArray, server: IntArray, servers: int) -> FloatArray:
-    """[S, K] what jobs use on their servers."""
+    """[S, K] what Synergy's jobs use on their servers."""
     used = np.zeros((servers, need.shape[1]))
     np.add.at(used, server, need)
     return used

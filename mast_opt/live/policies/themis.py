@@ -69,7 +69,7 @@ def worst_off(ratio: ArrayLike, fairness: float) -> BoolArray:
 
 
 def solve(value: ArrayLike, gpus: int, *, solver: str = "highs") -> Auction:
-    """The auction.
+    """Themis' auction of GPUs among apps, solved.
 
     Args:
         value: [A, R + 1] bid of each app for 0 to R GPUs.
@@ -88,7 +88,7 @@ def solve(value: ArrayLike, gpus: int, *, solver: str = "highs") -> Auction:
 
 
 def tables(value: ArrayLike, gpus: int) -> Program:
-    """The program of ``solve``: a configuration for each app and number of GPUs with a value above 0."""
+    """The program of the policy Themis: a configuration for each app and number of GPUs with a value above 0."""
     table = numbers("value", value, (None, None))
     app, size = np.nonzero(table > 0)
     label = [f"a{a}-{n}" for a, n in zip(app.tolist(), size.tolist())]

@@ -35,22 +35,22 @@ Rule = Callable[[Waiting], FloatArray]
 
 
 def fewest_gpus(jobs: Waiting) -> FloatArray:
-    """Smallest job first."""
+    """Keys of Tiresias' order: smallest job first."""
     return jobs.gpus
 
 
 def least_remaining_time(jobs: Waiting) -> FloatArray:
-    """Shortest remaining time first (SRTF)."""
+    """Keys of Tiresias' order: shortest remaining time first (SRTF)."""
     return jobs.remaining
 
 
 def least_remaining_service(jobs: Waiting) -> FloatArray:
-    """Shortest remaining GPUs × time first (SRSF)."""
+    """Keys of Tiresias' order: shortest remaining GPUs × time first (SRSF)."""
     return jobs.gpus * jobs.remaining
 
 
 def least_attained(jobs: Waiting) -> FloatArray:
-    """2D-LAS: least GPU-seconds attained first."""
+    """Keys of Tiresias' order, 2D-LAS: least GPU-seconds attained first."""
     return jobs.attained
 
 
@@ -99,7 +99,7 @@ def gittins_index(attained: ArrayLike, history: ArrayLike) -> FloatArray:
 
 
 def _index(further: FloatArray) -> float:
-    """The index of a job whose further service is one of these, ascending, each as likely as the others."""
+    """The Gittins index of a job whose further service is one of these, ascending, each as likely as the others."""
     if not len(further):
         return 0.0
     done = np.arange(1, len(further) + 1)

@@ -54,7 +54,7 @@ class SizeOrder:
         """The classes before this one may have no group that could hold the size."""
 
     def first(self, able: int, brief: Brief) -> tuple[int, int, WaitingClass] | None:
-        """(submission, number, class) of the first that may have a group that could hold the size.
+        """(submission, number, class) of the first waiting class that may have a group that could hold the size.
 
         Args:
             able: groups that could have room; they become more only by ``grow``.
@@ -80,18 +80,18 @@ class SizeOrder:
         return submitted_ms, number, waiting
 
     def grow(self, groups: int) -> None:
-        """These groups may hold the size again."""
+        """Note that these groups of servers may hold the size again."""
         self.full &= ~groups
         self.kept &= ~groups
         self._reached = 0
 
     def keep_again(self, groups: int) -> None:
-        """Something else is kept in these groups."""
+        """Note that something else is kept in these groups of servers."""
         self.kept &= ~groups
         self._reached = 0
 
     def move(self, waiting: WaitingClass, head: tuple[int, int] | None, groups: int) -> None:
-        """A class has another head than ``ranked``; None if it has none."""
+        """Note that a waiting class has another head than ``ranked``; None if it has none."""
         if waiting.ranked is not None:
             del self.classes[bisect.bisect_left(self.classes, (*waiting.ranked, waiting.number))]
         if head is not None:
@@ -124,11 +124,11 @@ class WaitingClasses:
         """Dataset → the jobs that read it, in the order in which they came; some may not wait."""
 
     def follow(self, snapshot: Snapshot) -> bool:
-        """Take in how much room there is; False if all has to be counted again."""
+        """Take in how much room servers have; False if all has to be counted again."""
         return self._room.follow(snapshot)
 
     def join(self, record: JobRecord, snapshot: Snapshot) -> WaitingClass | None:
-        """A job waits, perhaps already and for other regions than before; returns its class if that is a new one."""
+        """Let a job wait, perhaps already and for other regions than before; returns its class if that is a new one."""
         spec = record.spec
         regions = snapshot.admissible(record)
         if self._home:
@@ -178,7 +178,7 @@ class WaitingClasses:
         return None
 
     def take_head(self, waiting: WaitingClass) -> None:
-        """The oldest job of a class waits there no more."""
+        """Take the oldest job out of a waiting class."""
         name = heapq.heappop(waiting.queue)[2]
         if self._of.get(name) is waiting:
             del self._of[name]
@@ -190,7 +190,7 @@ class WaitingClasses:
         return [name for name in names if name in snapshot.jobs and snapshot.jobs[name].waits]
 
     def forget(self, waiting: WaitingClass) -> None:
-        """A class has no jobs any more that may be placed."""
+        """Forget a waiting class that has no jobs any more that may be placed."""
         waiting.queue.clear()
         self._rank(waiting)
         del self.classes[waiting.key]
@@ -235,7 +235,7 @@ class WaitingClasses:
             self._orders[size].kept |= groups & there
 
     def keep(self, region: str, due_ms: int | None) -> None:
-        """Something else is promised in a region, and falls due then, or (None) nothing is."""
+        """Note that something else is promised in a region, and falls due then, or (None) nothing is."""
         groups = self._groups_in(region)
         self._due.pop(region, None)
         if due_ms is not None:
@@ -277,6 +277,7 @@ class WaitingClasses:
         return min(found)[1] if found else ""
 
     def _groups_in(self, region: str) -> int:
+        """Groups of servers, as bits, of a region."""
         known = self._region_groups.get(region)
         if known is None:
             known = self._region_groups[region] = self._room.groups((region,), None)
@@ -299,6 +300,7 @@ class WaitingClasses:
             waiting.ranked = head
 
     def _places(self, record: JobRecord, regions: tuple[str, ...], snapshot: Snapshot) -> Iterable[tuple[int, int]]:
+        """(number of its size, groups of servers) for each amount of GPUs that a task of a waiting job may need."""
         spec = record.spec
         kinds_of: dict[int, set[str] | None] = {}
         if spec.gpu_types is None:

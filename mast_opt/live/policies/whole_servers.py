@@ -56,6 +56,7 @@ class WholeServers:
         )
 
     def _follow(self, snapshot: Snapshot) -> None:
+        """Take in the servers whose reclaimable GPUs have changed since the last call."""
         reclaimable = snapshot.reclaimable
         changed = None if self._seen is None else reclaimable.changed(self._seen)
         self._seen = reclaimable.changes
@@ -99,5 +100,6 @@ def packed_bid(
 
 
 def _bid(actions: Actions, record: JobRecord, regions: tuple[str, ...] | None, avoid: frozenset[str]) -> Bid | None:
+    """The best bid for a job that avoids these servers; None if it has none."""
     found = actions.place(record.name, regions, avoid=avoid)
     return found if isinstance(found, Bid) else None

@@ -76,7 +76,7 @@ def tables(
     migration_tb: float | None = None,
     movable: ArrayLike = True,
 ) -> DataPlacement:
-    """The data placement whose objective is the traffic between datacenters, TB a day.
+    """Yugong's projects as a data placement whose objective is the traffic between datacenters, TB a day.
 
     A project is a dataset with one copy, and a workload that reads both sides for each pair that exchanges anything.
     Where cores are limited, a project's own work reads its dataset at a volume above all traffic together, so that it
@@ -144,7 +144,7 @@ def tables(
 
 
 def solve(problem: DataPlacement, *, solver: str = "highs", **limits: Unpack[SolveLimits]) -> Placement:
-    """The placement with the least traffic.
+    """Yugong's placement of projects with the least traffic between datacenters.
 
     Args:
         problem: from ``tables``.
@@ -165,7 +165,7 @@ def solve(problem: DataPlacement, *, solver: str = "highs", **limits: Unpack[Sol
 
 
 def lifespans(read_tb: ArrayLike, daily_tb: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """(size, net), both [T, L], of keeping the latest 1 … L daily partitions of each table.
+    """(size, net), both [T, L], of keeping (Yugong) the latest 1 … L daily partitions of each table.
 
     Every day one partition is copied, whatever the lifespan; the net is what jobs here read of the partitions kept,
     less that copy.
@@ -180,7 +180,7 @@ def lifespans(read_tb: ArrayLike, daily_tb: ArrayLike) -> tuple[FloatArray, Floa
 
 
 def replicate(size: ArrayLike, net: ArrayLike, storage: float, *, solver: str = "highs") -> Lifespans:
-    """The lifespans of the highest net within the storage, by a solver.
+    """Yugong's lifespans of replicas of the highest net within the storage, by a solver.
 
     Args:
         size: [T, L] storage of each choice of each table.
@@ -201,7 +201,9 @@ def replicate(size: ArrayLike, net: ArrayLike, storage: float, *, solver: str = 
 
 
 def replication_tables(size: ArrayLike, net: ArrayLike, storage: float) -> Program:
-    """The program of ``replicate``: tables with a lifespan that saves something, a configuration for each of those."""
+    """The program of the policy Yugong, phase of replicas: tables with a lifespan that saves something, a configuration
+    for each of those.
+    """
     room, worth = _choices(size, net, storage)
     table, at = np.nonzero(worth > 0)
     useful, job = np.unique(table, return_inverse=True)
@@ -222,7 +224,8 @@ def replication_tables(size: ArrayLike, net: ArrayLike, storage: float) -> Progr
 
 
 def replicate_exactly(size: ArrayLike, net: ArrayLike, storage: int) -> Lifespans:
-    """Lifespans by dynamic programming over tables and units of storage (Dudzinski & Walukiewicz, 1987).
+    """Yugong's lifespans of replicas by dynamic programming over tables and units of storage (Dudzinski & Walukiewicz,
+    1987).
 
     Raises:
         UsageError: sizes or storage that are no whole numbers, or too many of them (``MOST_CELLS``).
@@ -253,7 +256,8 @@ def replicate_exactly(size: ArrayLike, net: ArrayLike, storage: int) -> Lifespan
 
 
 def replicate_greedily(size: ArrayLike, net: ArrayLike, storage: float) -> Lifespans:
-    """Longer lifespans in turn, those first that save most for the storage they add, wherever that fits.
+    """Yugong's longer lifespans of replicas in turn, those first that save most for the storage they add, wherever that
+    fits.
 
     Steps lead along the upper concave hull of each table's choices (Sinha & Zoltners, 1979), whose ratios fall. The
     bound is that of the linear relaxation: the last step in part.
@@ -308,11 +312,12 @@ def _units(amount: FloatArray, units: int, rounded: Callable[[FloatArray], Float
 
 
 def _above(traffic_mb: IntArray) -> int:
+    """Amount, MB, above the traffic of all of Yugong's projects together."""
     return int(traffic_mb.sum()) + MB_PER_TB
 
 
 def _positions(name: str, value: ArrayLike, length: int, below: int) -> IntArray:
-    """[length] of positions. Raises UsageError."""
+    """An argument of a policy, checked: positions [length] below a number. Raises UsageError."""
     found = numbers(name, value, (length,))
     whole = found.astype(np.int64)
     if (whole != found).any() or (whole >= below).any():
@@ -321,6 +326,7 @@ def _positions(name: str, value: ArrayLike, length: int, below: int) -> IntArray
 
 
 def _choices(size: ArrayLike, net: ArrayLike, storage: float) -> tuple[FloatArray, FloatArray]:
+    """Sizes and nets [T, L] of replicas of tables (Yugong), checked. Raises UsageError."""
     room = numbers("size", size, (None, None))
     numbers("storage", storage, ())
     return room, numbers("net", net, (room.shape[0], room.shape[1]), least=-np.inf)
@@ -340,11 +346,13 @@ def _hull(table: int, room: FloatArray, worth: FloatArray) -> list[tuple[float, 
 
 
 def _ratio(before: tuple[float, float, int], after: tuple[float, float, int]) -> float:
+    """Worth of a step along a table's hull for each unit of storage; infinite where it needs none."""
     more = after[0] - before[0]
     return np.inf if more <= 0 else (after[1] - before[1]) / more
 
 
 def _lifespans(status: Status, choice: IntArray, room: FloatArray, worth: FloatArray, bound: float | None) -> Lifespans:
+    """Yugong's lifespans for the choice of each table, with worth, storage and bound."""
     kept = np.flatnonzero(choice >= 0)
     at = choice[kept]
     return Lifespans(status, choice, float(worth[kept, at].sum()), float(room[kept, at].sum()), bound)

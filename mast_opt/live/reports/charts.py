@@ -53,20 +53,20 @@ class _TimeScale:
         self.span = f"{width:.2g} hours" if width >= 1 else f"{width * 60:.2g} minutes"
 
     def cut(self, spans: int) -> NDArray[np.int64]:
-        """Edges of so many spans of about the same length."""
+        """Edges of so many spans of a run of about the same length."""
         return np.linspace(self.first_ms, self.last_ms, spans + 1).astype(np.int64)
 
     def x(self, times: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Times in the unit of the axis, since the first event."""
+        """Times of a run in the unit of a chart's axis, since the first event."""
         return np.asarray((times - self.first_ms) / self.unit_ms, np.float64)
 
     def line(self, name: str, values: NDArray[np.float64]) -> _Line:
-        """A line of a value for each span."""
+        """A chart's line of a value for each span."""
         ends = np.append(values, values[-1:])
         return name, tuple(zip(self.x(self.edges).tolist(), ends.tolist(), strict=True))
 
     def steps(self, name: str, series: Steps, unit: float) -> _Line:
-        """A line of every step of a series, up to the end of the run."""
+        """A chart's line of every step of a series, up to the end of the run."""
         times = np.append(series.at_ms, self.last_ms)
         return name, tuple(zip(self.x(times).tolist(), (series.at(times) / unit).tolist(), strict=True))
 
@@ -117,6 +117,7 @@ def _by_region(found: History, scale: _TimeScale) -> list[Chart]:
 
 
 def _data(found: History, scale: _TimeScale) -> list[Chart]:
+    """Charts of a run's data: what is stored and being copied, and moves so far."""
     charts: list[Chart] = []
     stored = [
         scale.steps(name, series, MB_A_TB)
@@ -132,6 +133,7 @@ def _data(found: History, scale: _TimeScale) -> list[Chart]:
 
 
 def _planned(found: History, scale: _TimeScale) -> list[Chart]:
+    """Chart of the worst ratios that a run's plans of data promised, tier by tier."""
     lines = tuple(scale.steps(f"tier {tier}", series, WHOLE) for tier, series in found.planned_ratio.items())
     note = "The largest demand over supply of a region and GPU type, for work of a tier and more important work."
     title, amount = "Worst ratio of the plan of data", "demand over supply"

@@ -23,7 +23,7 @@ class Pair:
 
     @property
     def by(self) -> float | None:
-        """Amount by which it is larger in the second run."""
+        """Amount by which a run's figure is larger in the second run."""
         return None if self.first is None or self.second is None else self.second - self.first
 
 
@@ -43,7 +43,7 @@ class JobPair:
 
     @property
     def by_ms(self) -> int:
-        """Milliseconds that it waited longer in the second run."""
+        """Milliseconds that a job waited longer in the second run."""
         return self.waited_ms[1] - self.waited_ms[0]
 
 
@@ -85,6 +85,7 @@ def compare(first: StoredRun, second: StoredRun) -> RunDiff:
 
 
 def _check_same_jobs(first: StoredRun, second: StoredRun, logs: tuple[History, History]) -> None:
+    """Raises UsageError if two runs are not of the same jobs."""
     one, other = (log.jobs for log in logs)
     missing = [job for job in {**one, **other} if job not in one or job not in other]
     if missing:

@@ -102,6 +102,7 @@ def run_report(run: StoredRun) -> RunReport:
 
 
 def _notes(run: StoredRun) -> tuple[str, ...]:
+    """Notes of a run's report: whether it was interrupted, where it ends, what its key figures leave out."""
     facts, notes = run.facts, []
     if not facts.complete:
         notes.append("The run was interrupted: what is here ends where it stopped.")
@@ -115,6 +116,7 @@ def _notes(run: StoredRun) -> tuple[str, ...]:
 
 
 def _figures(run: StoredRun, found: History) -> tuple[tuple[str, str], ...]:
+    """Facts of a run's report: policy, jobs, load, seed and parameters."""
     stated = [("policy", run.policy), ("jobs", f"{len(found.jobs):,}")]
     stated += [("load", f"{run.facts.load:g} ×")] if run.facts.load != 1 else []
     stated += [("seed", str(run.facts.seed))] if run.facts.seed else []
@@ -123,11 +125,12 @@ def _figures(run: StoredRun, found: History) -> tuple[tuple[str, str], ...]:
 
 
 def _param(value: object) -> str:
+    """Value of a policy's parameter as the report of a run shows it."""
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def flat_metrics(stated: Mapping[str, Any]) -> dict[str, float | None]:
-    """Name → value of every figure that is one number; of a spread the mean and the 95th percentile."""
+    """Name → value of every figure of a run that is one number; of a spread the mean and the 95th percentile."""
     found: dict[str, float | None] = {}
     for name, value in stated.items():
         if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -138,17 +141,17 @@ def flat_metrics(stated: Mapping[str, Any]) -> dict[str, float | None]:
 
 
 def metric_text(name: str, value: float | None) -> str:
-    """A metric as people read it."""
+    """A metric of a run as people read it."""
     return percent(value, 1) if name in SHARES else plain(value)
 
 
 def metric_words(name: str) -> str:
-    """Name of a metric in words, with its unit."""
+    """Name of a run's metric in words, with its unit."""
     return WORDS.get(name) or in_words(name)
 
 
 def tiles(report: RunReport) -> list[dict[str, str]]:
-    """The key figures of a page; those that are 0 last."""
+    """The key figures of a run's page; those that are 0 last."""
     rows = [
         {"name": name, "words": metric_words(name), "value": repr(float(value)), "text": metric_text(name, value)}
         for name, value in report.metrics
@@ -158,12 +161,12 @@ def tiles(report: RunReport) -> list[dict[str, str]]:
 
 
 def versions() -> str:
-    """Version that made the page."""
+    """Version of mast-opt that made the report of a run."""
     return f"mast-opt {version('mast-opt')}"
 
 
 def _impossible(run: StoredRun, found: History) -> tuple[Section, ...]:
-    """The jobs that no region can ever hold, if there are any."""
+    """Section of a run's report: the jobs that no region can ever hold, if there are any."""
     rows = tuple(
         (job, spec.tier, spec.tasks * spec.mgpu / WHOLE, (submitted - found.first_ms) / DAY_MS, run.impossible[job])
         for job, (spec, submitted) in found.jobs.items()
@@ -179,6 +182,7 @@ def _impossible(run: StoredRun, found: History) -> tuple[Section, ...]:
 
 
 def _longest(run: StoredRun, found: History) -> Section:
+    """Section of a run's report: the jobs that waited longest, and why."""
     heads = (
         *(Head("job"), Head("region")),
         *(Head(title, Form.AMOUNT) for title in ("tier", "GPUs", "submitted, days", "waited, hours", "waits")),
@@ -202,7 +206,7 @@ def _longest(run: StoredRun, found: History) -> Section:
 
 
 def _groups(run: StoredRun, found: History) -> tuple[Section, ...]:
-    """Waits of jobs by where they waited, by tier and by size."""
+    """Sections of a run's report: waits of jobs by where they waited, by tier and by size."""
 
     def size(wait: Wait) -> str:
         spec = found.jobs[wait.job][0]
@@ -217,6 +221,7 @@ def _groups(run: StoredRun, found: History) -> tuple[Section, ...]:
 
 
 def _grouped(run: StoredRun, found: History, title: str, head: str, key: Callable[[Wait], str]) -> Section:
+    """Section of a run's report: waits of each group of jobs, their mean, P95, longest and sum."""
     waits: dict[str, list[float]] = {}
     for wait in found.waits:
         if wait.job in run.impossible:

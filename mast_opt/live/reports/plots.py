@@ -77,7 +77,7 @@ class Figure:
         return f"Figure({self.title!r})"
 
     def _repr_svg_(self) -> str:
-        """The drawing, for Jupyter and others."""
+        """The drawing of a chart, for Jupyter and others."""
         return self.svg
 
 
@@ -128,6 +128,7 @@ def plot_run(run: Simulation) -> tuple[Figure, ...]:
 
 
 def _figure(chart: Chart) -> Figure:
+    """A chart as a figure for notebooks: its table, specifications and drawing."""
     picture = draw(chart)
     section = table_of(chart)
     columns = {head.title: tuple(row[at] for row in section.rows) for at, head in enumerate(section.heads)}
@@ -136,7 +137,7 @@ def _figure(chart: Chart) -> Figure:
 
 
 def _specs(chart: Chart) -> list[Mapping[str, Any]]:
-    """The specifications of a chart with plain colours instead of names."""
+    """The Vega-Lite specifications of a chart with plain colours instead of names."""
     if isinstance(chart, HeatMap):
         sides = [values for values in (chart.before, chart.after) if values is not None]
         made = [heat_map(chart, values, WIDE) for values in sides]

@@ -147,7 +147,7 @@ class Access:
         return token
 
     def _hash(self, token: str) -> str:
-        """Keyed hash of a token."""
+        """Keyed hash of a client's token."""
         return hashlib.blake2b(token.encode(), key=self._salt, digest_size=32).hexdigest()
 
     def principal(self, header: str | None) -> Principal:
@@ -197,7 +197,7 @@ class Access:
 
 
 def _others(found: os.stat_result) -> str:
-    """Reason why a file is in the hands of others; empty if it is not."""
+    """Reason why the file of tokens is in the hands of others; empty if it is not."""
     if os.name != "posix":
         return ""
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):

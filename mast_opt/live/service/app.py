@@ -54,13 +54,13 @@ class Figures:
         self._registry.register(self)
 
     def answered(self, method: str, status: int, seconds: float) -> None:
-        """Count an answer and its time."""
+        """Count an HTTP answer and its time."""
         method = method if method in ("GET", "POST", "PUT", "DELETE", "HEAD") else "other"
         self.requests.labels(method, str(status)).inc()
         self.seconds.labels(method).observe(seconds)
 
     def describe(self) -> tuple[GaugeMetricFamily, ...]:
-        """Nothing: the loop may not have begun."""
+        """Describe no gauges: the loop may not have begun."""
         return ()
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
@@ -90,7 +90,7 @@ class Figures:
             yield GaugeMetricFamily("mast_opt_turn_p99_seconds", "P99 of the last turns, with their log", slow)
 
     def text(self) -> bytes:
-        """All of it, as Prometheus reads it."""
+        """All metrics of the service, as Prometheus reads them."""
         return generate_latest(self._registry)
 
 
@@ -157,16 +157,19 @@ def build(
 
 
 async def _problem(_: Request, error: Exception) -> Response:
+    """Response to a request that a handler has refused with a Problem."""
     assert isinstance(error, Problem)
     return error.response()
 
 
 async def _unavailable(_: Request, error: Exception) -> Response:
+    """Response 503 to a request that cannot be answered now."""
     words = str(error) or "out of memory"
     return Problem(503, "unavailable", words, headers={"Retry-After": "1"}).response()
 
 
 async def _other(asked: Request, error: Exception) -> Response:
+    """Response to a request for a wrong path or method, as a problem."""
     assert isinstance(error, HTTPException)
     headers = dict(error.headers or {})
     if error.status_code == 405:
@@ -177,4 +180,5 @@ async def _other(asked: Request, error: Exception) -> Response:
 
 
 async def _internal(_: Request, error: Exception) -> Response:
+    """Response 500 to a request on which the service has failed."""
     return Problem(500, "internal", "the service has failed; its log of errors says why").response()

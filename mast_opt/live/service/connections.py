@@ -59,7 +59,7 @@ class Room:
         self._idle.pop(one, None)
 
     def rests(self, one: LimitedConnection) -> None:
-        """Note that a connection was answered."""
+        """Note that a connection's request was answered."""
         if one.counted:
             self._idle[one] = None
 
@@ -101,23 +101,23 @@ class LimitedConnection(HttpToolsProtocol):
                 self._wait()
 
     def on_message_begin(self) -> None:
-        """Begin a head."""
+        """Begin the head of an HTTP request."""
         self._in_head, self._head = True, 0
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Begin a request."""
+        """Begin an HTTP request, whose head is there."""
         self._go_on()
         self._in_head = False
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """Note that a request is there whole."""
+        """Note that an HTTP request is there whole."""
         self.room.asks(self)
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Note that a request was answered."""
+        """Note that an HTTP request was answered."""
         super().on_response_complete()
         if not self.pipeline:
             self.room.rests(self)
@@ -127,11 +127,12 @@ class LimitedConnection(HttpToolsProtocol):
         self._timer = self.loop.call_later(HEAD_S, self.transport.abort)
 
     def _go_on(self) -> None:
+        """Stop the clock of a client that has sent its head in time."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
 
 def limited(most: int = MOST_CONNECTIONS) -> type[LimitedConnection]:
-    """The connections of one server."""
+    """The class of the connections of one web server, with a limit on their number."""
     return type("LimitedConnection", (LimitedConnection,), {"room": Room(most)})

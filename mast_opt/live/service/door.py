@@ -37,11 +37,11 @@ class Watch(Protocol):
     """Observer of every answer."""
 
     def answered(self, method: str, status: int, seconds: float) -> None:
-        """A request was answered."""
+        """Count an HTTP answer of the service, and its time."""
         ...
 
     def read(self, client: str) -> None:
-        """A reading request of a client has ended."""
+        """Note that a reading request of a client has ended."""
         ...
 
 
@@ -59,7 +59,7 @@ class AccessLog:
         self._size = 0
 
     def write(self, line: Mapping[str, object]) -> None:
-        """Add a line."""
+        """Add a line to the log of who asked for what."""
         text = (json.dumps(line) + "\n").encode()
         with suppress(OSError):
             if self._descriptor is not None and self._size + len(text) > self._most:
@@ -71,7 +71,7 @@ class AccessLog:
             self._size += os.write(self._descriptor, text)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file of the access log."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -91,12 +91,12 @@ class Hosts:
         self._alone = alone
 
     def has(self, host: str) -> bool:
-        """Whether a name, perhaps with a port, is one of them."""
+        """Whether a name, perhaps with a port, is a host name of the service."""
         name = _name(host)
         return name in LOOPBACK or name in self._given or (not self._alone and _is_address(name))
 
     def gave(self, host: str) -> bool:
-        """Whether a name, perhaps with a port, is one of those that were given."""
+        """Whether a name, perhaps with a port, is one of the host names that the service was given."""
         return _name(host) in self._given
 
 
@@ -108,6 +108,7 @@ def _name(host: str) -> str:
 
 
 def _is_address(name: str) -> bool:
+    """Whether the name of a host is an IP address."""
     with suppress(ValueError):
         return bool(ipaddress.ip_address(name))
     return False
@@ -171,14 +172,14 @@ class Door:
             self._log.write({**line, "ms": round(1000 * seconds, 1)})
 
     def _address(self, scope: Scope, headers: Headers) -> str:
-        """Address of a client."""
+        """Address of a client of the service, behind a proxy where there is one."""
         said = headers.get("x-forwarded-for", "").rpartition(",")[2].strip() if self._behind_proxy else ""
         if said and _is_address(said):
             return said
         return str(scope["client"][0]) if scope.get("client") else ""
 
     def _check(self, scope: Scope, headers: Headers) -> None:
-        """Refuse what may not come in. Raises Problem: 403, 415, 421, 431."""
+        """Refuse a request that may not come in. Raises Problem: 403, 415, 421, 431."""
         raw, method, path = headers.raw, str(scope["method"]), str(scope["path"])
         if len(raw) > MOST_HEADERS or sum(len(name) + len(value) for name, value in raw) > MOST_HEADER_BYTES:
             words = f"expected at most {MOST_HEADERS} headers of {MOST_HEADER_BYTES:,} bytes together"
@@ -194,7 +195,7 @@ class Door:
             _check_type(headers, method)
 
     def _check_site(self, headers: Headers, own: str) -> None:
-        """Refuse what a page of another site asks for."""
+        """Refuse a request that a page of another site asks for."""
         site, origins = headers.get("sec-fetch-site", "none"), headers.getlist("origin")
         if site not in ("same-origin", "none") or not all(self._is_own(origin, own) for origin in origins):
             raise Problem(403, "other-site", "a page of another site may ask nothing of this service")

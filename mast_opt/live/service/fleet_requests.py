@@ -63,11 +63,12 @@ def _server(name: str, known: Server | None, one: Mapping[str, Any]) -> Server:
 
 
 def _place(server: Server) -> tuple[str, str, str, str]:
+    """Region, cluster, rack and GPU type of a server, in that order."""
     return server.region, server.cluster, server.rack, server.gpu_type
 
 
 def _check_place(state: State, new: Server) -> None:
-    """A cluster is of one region, a rack of one cluster."""
+    """Check that a server in a request keeps a cluster in one region and a rack in one cluster. Raises Problem."""
     for other in state.inventory.server_of.values():
         if other.name != new.name and (
             (other.cluster == new.cluster and other.region != new.region)

@@ -107,7 +107,7 @@ def key_of(asked: Asked, who: Principal, body: bytes) -> Key | None:
 
 
 def number_of(asked: Asked, name: str, default: int, least: int, most: int) -> int:
-    """A whole number of the query. Raises Problem."""
+    """A whole number of a request's query. Raises Problem."""
     text = asked.query_params.get(name)
     if text is None:
         return default
@@ -117,11 +117,11 @@ def number_of(asked: Asked, name: str, default: int, least: int, most: int) -> i
 
 
 def json_of(found: object, status: int = 200) -> Response:
-    """An answer."""
+    """An HTTP answer with an object as its JSON body."""
     return Response(json.dumps(found, allow_nan=False), status, media_type="application/json")
 
 
 def text_of(status: int, text: str) -> Response:
-    """An answer whose body is JSON already."""
+    """An HTTP answer whose body is JSON already."""
     kind = "application/json" if status < 400 else "application/problem+json"
     return Response(text, status, media_type=kind)

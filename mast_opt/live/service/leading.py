@@ -43,7 +43,7 @@ class Leading(threading.Thread):
         """Error that ended the thread; None while it runs and where it was stopped."""
 
     def run(self) -> None:
-        """Body of the thread: lead whenever the store allows it, until it is stopped."""
+        """Body of the thread: lead the loop whenever the store allows it, until it is stopped."""
         try:
             self._prepare()
             self.led = lead(self._live, self._stop_asked, self._on_wait)

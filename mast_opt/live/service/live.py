@@ -139,7 +139,9 @@ class Live:
     # --- from outside ---
 
     def start(self) -> None:
-        """Lead, read the log, and begin. Raises LeadHeld while another process leads, StoreError, CorruptStore."""
+        """Lead, read the log, and begin the loop. Raises LeadHeld while another process leads, StoreError,
+        CorruptStore.
+        """
         self.begin()
         self._thread.start()
 
@@ -152,7 +154,7 @@ class Live:
 
     @property
     def goes_on(self) -> bool:
-        """Whether the thread runs; it ends when the loop is closed, or when another process leads."""
+        """Whether the loop's thread runs; it ends when the loop is closed, or when another process leads."""
         return self._thread.is_alive()
 
     def close(self) -> None:
@@ -193,6 +195,7 @@ class Live:
         return request.done
 
     def _answered(self, client: str) -> None:
+        """Count a request of a client as answered."""
         with self._wake:
             self._asking[client] -= 1
 
@@ -223,6 +226,7 @@ class Live:
     # --- the thread ---
 
     def _look_up(self) -> None:
+        """Wake the loop's thread, so that it looks for requests and reports."""
         with self._wake:
             self._wake.notify()
 
@@ -276,6 +280,7 @@ class Live:
         return taken
 
     def _pause_s(self) -> float:
+        """Seconds that the loop's thread may wait before its next turn."""
         if self._reports:
             return 0.0
         now = self.now_ms()
@@ -346,6 +351,9 @@ class Live:
     # --- housekeeping ---
 
     def _keep_house(self) -> None:
+        """Do what is due now and then: renew the lead, note use, take snapshots, compare with the host, clear old
+        answers.
+        """
         now = self._ticks()
         if now - self._renewed > self._params.ttl_s / 3:
             self._store.renew_lead(self.epoch)
@@ -383,6 +391,7 @@ class Live:
             self._snapshot_seq = max(self._store.newest_snapshot(), some_later if process.returncode else 0)
 
     def _save_snapshot(self) -> None:
+        """Save a snapshot of the loop's state to the store."""
         with self.state() as state:
             now, state.now_ms = state.now_ms, self._last_ms  # a turn without events is not in the log
             snapshot = snapshot_of(state)
@@ -391,6 +400,7 @@ class Live:
         self._snapshot_seq = snapshot.seq
 
     def _give_up(self, taken: Sequence[Request], error: Exception) -> None:
+        """Give up after an error: refuse all requests that wait, and close the host."""
         with self._wake:
             self.problem = str(error)
             rest, self._waiting = [*taken, *self._waiting], deque()

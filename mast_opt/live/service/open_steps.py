@@ -22,7 +22,7 @@ class OpenSteps:
         self._done: list[str] = []
 
     def add(self, commands: Iterable[Command]) -> None:
-        """The host is given these; the last one about a replica or a server counts."""
+        """Note commands that the host is given; the last one about a replica or a server counts."""
         for command in commands:
             if not isinstance(command, (Copy, Drop, Move)):
                 continue
@@ -33,14 +33,15 @@ class OpenSteps:
             self._open[of] = command
 
     def taken(self, command: Command) -> None:
-        """The host has taken a command."""
+        """Note that the host has taken a command."""
         if isinstance(command, Drop) and self._open.get((command.dataset, command.region)) == command:
             del self._open[command.dataset, command.region]
             self._done.append(command.id)
 
     def settled(self, state: State) -> list[str]:
-        """Ids of those that are done, or that the state does not ask for any more; they are forgotten once the log says
-        so (``written``)."""
+        """Ids of the host's commands that are done, or that the state does not ask for any more; they are forgotten
+        once the log says so (``written``).
+        """
         for of, step in list(self._open.items()):
             if not is_wanted(state, step):
                 del self._open[of]
@@ -48,7 +49,7 @@ class OpenSteps:
         return list(self._done)
 
     def written(self) -> None:
-        """Forget what was settled: it is in the store."""
+        """Forget the commands that were settled: it is in the store."""
         self._done.clear()
 
 

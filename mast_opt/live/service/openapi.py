@@ -48,7 +48,7 @@ _KEY = {
 
 
 def document(version: str) -> dict[str, Any]:
-    """The document."""
+    """The OpenAPI document of the service."""
     kinds = (JobRequest, ServerRequest, DrainRequest, QuotaRequest, RegionRequest, DatasetRequest, SolveRequest)
     _, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     ref: dict[type, dict[str, str]] = {kind: {"$ref": f"#/components/schemas/{kind.__name__}"} for kind in kinds}
@@ -65,7 +65,7 @@ def document(version: str) -> dict[str, Any]:
 
 
 def _paths(ref: Mapping[type, dict[str, str]]) -> dict[str, Any]:
-    """Every path and its methods; ``ref`` is where each body is described."""
+    """Every path of the HTTP interface and its methods; ``ref`` is where each body is described."""
     jobs = {"oneOf": [ref[JobRequest], {"type": "array", "items": ref[JobRequest], "maxItems": MOST_JOBS}]}
     return {
         "/v1/jobs": {
@@ -134,6 +134,7 @@ def _operation(
     query: Mapping[str, str] | None = None,
     key: bool = False,
 ) -> dict[str, Any]:
+    """OpenAPI description of one operation: its parameters, body and answers."""
     problem = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
     general = (401, 403, 422, 429, 503, *((400, 413, 415) if body is not None else ()))
     if path:  # a name with a line break in it is no address, whatever is done there

@@ -46,7 +46,7 @@ MOST = 10**9
 
 
 def _type(column: Column) -> Any:  # noqa: ANN401 - a type for msgspec
-    """Type that a cell's JSON value has to have."""
+    """Type that a cell's JSON value in a request has to have."""
     if column.type is ColumnType.LABEL:
         return NoName
     if column.type is ColumnType.CHOICE:
@@ -61,6 +61,7 @@ def _type(column: Column) -> Any:  # noqa: ANN401 - a type for msgspec
 
 
 def _default(column: Column) -> Any:  # noqa: ANN401 - of the column's type
+    """Default of a request's field, as its column declares it."""
     if column.type is ColumnType.CHOICE:
         return column.choices[int(column.default or 0)]
     if column.default is None:
@@ -77,6 +78,7 @@ def _field(column: Column, *default: object) -> tuple[Any, ...]:
 
 
 def _request(name: str, words: str, *fields: tuple[Any, ...]) -> type[Struct]:
+    """Class of request bodies with these fields; any other field is refused."""
     options: dict[str, Any] = {"frozen": True, "forbid_unknown_fields": True, "kw_only": True}
     return msgspec.defstruct(name, fields, namespace={"__doc__": words}, module=__name__, **options)
 
@@ -182,6 +184,7 @@ class _Twice(Exception):
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> None:
+    """Refuse a JSON object of a request that has a key twice."""
     names = {name for name, _ in pairs}
     if len(names) < len(pairs):
         name = next(name for at, (name, _) in enumerate(pairs) if name in dict(pairs[:at]))
@@ -243,7 +246,7 @@ def spec_of(asked: Mapping[str, Any]) -> JobSpec:
 
 
 def name_in(path: Mapping[str, Any], what: str) -> str:
-    """A name of a path. Raises Problem."""
+    """A name in the path of a request. Raises Problem."""
     name = str(path[what])
     if not NAME.fullmatch(name):
         raise Problem(422, "fault", f"{what} is {name[:60]!r}; expected letters, digits and . _ : / @ - between them")

@@ -65,6 +65,7 @@ def opening_of(store: SqlStore, servers: Iterable[Server] = ()) -> Callable[[], 
 
 
 def _first_servers(store: SqlStore) -> Iterable[Server]:
+    """Servers with which a stored log begins."""
     for stored in store.read():
         event = stored.event
         if not isinstance(event, ev.ServerUp):

@@ -52,7 +52,7 @@ class Api(Handlers):
     # --- jobs ---
 
     async def submit(self, asked: Asked) -> Response:
-        """Jobs, one or a list."""
+        """Submit jobs, one or a list."""
         who = self.who(asked, "submit")
         body = await self.body(asked)
         found, many = requests.jobs_in(body)
@@ -68,8 +68,9 @@ class Api(Handlers):
         return await self.submitted(asked, who, body, events, _of_list(names) if many else _of_one(names[0]))
 
     def jobs(self, asked: Asked) -> Response:
-        """Jobs whose end is not known, by the order of submission: those of a state or tenant, and with a text in their
-        name; and how many there are of each state."""
+        """Answer with the jobs whose end is not known, by the order of submission: those of a state or tenant, and with
+        a text in their name; and how many there are of each state.
+        """
         self.who(asked, "read")
         query = asked.query_params
         after, wanted = query.get("after"), query.get("state", "")
@@ -94,7 +95,7 @@ class Api(Handlers):
         return json_of({"jobs": listed, "count": sum(counts.values()), "matching": matching, "states": of_state})
 
     def job(self, asked: Asked) -> Response:
-        """One job; of one that has ended, all of its events."""
+        """Answer with one job; of one that has ended, all of its events."""
         self.who(asked, "read")
         name = requests.name_in(asked.path_params, "job")
         with self.live.state() as state:
@@ -111,7 +112,7 @@ class Api(Handlers):
         return json_of(found)
 
     async def cancel(self, asked: Asked) -> Response:
-        """A job is wanted no more."""
+        """Cancel a job, which is wanted no more."""
         who = self.who(asked, "submit")
         name = requests.name_in(asked.path_params, "job")
 
@@ -155,13 +156,13 @@ class Api(Handlers):
     # --- fleet ---
 
     def fleet(self, asked: Asked) -> Response:
-        """Servers and what is used of them, quotas, replicas."""
+        """Answer with the servers and what is used of them, quotas, replicas."""
         self.who(asked, "read")
         with self.live.state() as state:
             return json_of(views.fleet_object(state))
 
     async def server(self, asked: Asked) -> Response:
-        """A server comes, breaks or comes back."""
+        """Take in that a server comes, breaks or comes back."""
         who = self.who(asked, "operate")
         name, body = requests.name_in(asked.path_params, "server"), await self.body(asked)
         one = requests.fields_in(body, requests.ServerRequest)
@@ -173,14 +174,16 @@ class Api(Handlers):
         return await self.submitted(asked, who, body, prepare=prepare)
 
     def overview(self, asked: Asked) -> Response:
-        """Numbers of jobs that wait and hold servers, tenants, and what was in use over the last day."""
+        """Answer with the numbers of jobs that wait and hold servers, tenants, and what was in use over the
+        last day.
+        """
         self.who(asked, "read")
         with self.live.state() as state:
             found = views.overview_object(state)
         return json_of({**found, "open": self.access.open, "use": list(self.live.use)})
 
     async def drain(self, asked: Asked) -> Response:
-        """Servers take no job more, or take jobs again."""
+        """Close servers, which take no job more, or open them again."""
         who = self.who(asked, "operate")
         body = await self.body(asked)
         one = requests.fields_in(body, requests.DrainRequest)
@@ -192,7 +195,7 @@ class Api(Handlers):
         return await self.submitted(asked, who, body, prepare=prepare)
 
     def drains(self, asked: Asked) -> Response:
-        """Servers that take no job, and what they still hold."""
+        """Answer with the servers that take no job, and what they still hold."""
         self.who(asked, "read")
         with self.live.state() as state:
             found = [
@@ -202,7 +205,7 @@ class Api(Handlers):
         return json_of({"servers": found})
 
     async def quota(self, asked: Asked) -> Response:
-        """GPUs of a tenant."""
+        """Set the quota of a tenant, in GPUs."""
         who = self.who(asked, "operate")
         name, body = requests.name_in(asked.path_params, "tenant"), await self.body(asked)
         gpus = requests.fields_in(body, requests.QuotaRequest)["gpus"]
@@ -224,7 +227,7 @@ class Api(Handlers):
         return await self.submitted(asked, who, body, prepare=prepare)
 
     async def dataset(self, asked: Asked) -> Response:
-        """A dataset, its size, and where it is."""
+        """Set a dataset, its size, and where it is."""
         who = self.who(asked, "operate")
         name, body = requests.name_in(asked.path_params, "dataset"), await self.body(asked)
         one = requests.fields_in(body, requests.DatasetRequest)
@@ -234,7 +237,7 @@ class Api(Handlers):
     # --- log ---
 
     def events(self, asked: Asked) -> Response:
-        """Events after one of that number."""
+        """Answer with events of the log after one of that number."""
         self.who(asked, "read")
         limit = number_of(asked, "limit", 100, 1, requests.MOST_LIMIT)
         last = self.store.last_seq()
@@ -243,12 +246,15 @@ class Api(Handlers):
         return json_of({"events": found, "last": last})
 
     async def stream(self, asked: Asked) -> Response:
-        """Events as they come (server-sent events); ``Last-Event-ID`` is the number of the last one that was seen."""
+        """Stream events of the log as they come (server-sent events); ``Last-Event-ID`` is the number of the last one
+        that was seen.
+        """
         self.who(asked, "read")
         last = self.store.last_seq()
         return self.streams.answer(str(asked.state.by), self._lines(min(last, last_seen(asked, last))))
 
     async def _lines(self, after: int) -> AsyncIterator[str]:
+        """Lines of a stream of events: those of the log after a number, and new ones as they come."""
         loop, news = asyncio.get_running_loop(), asyncio.Event()
         end = self.live.on_stored(lambda _: loop.call_soon_threadsafe(news.set))
         try:
@@ -271,6 +277,8 @@ class Api(Handlers):
 
 
 def _done(found: dict[str, Any]) -> Respond:
+    """Responder to a change that answers with an object, or with 409 if something else has changed meanwhile."""
+
     def respond(verdicts: Sequence[str]) -> tuple[int, str]:
         if UNKNOWN in verdicts:
             return 409, Problem(409, "changed", "it has changed while this was asked; look, and ask again").body()
@@ -280,6 +288,8 @@ def _done(found: dict[str, Any]) -> Respond:
 
 
 def _of_one(name: str) -> Respond:
+    """Responder to the submission of one job: 201, or 409 where its name is taken."""
+
     def respond(verdicts: Sequence[str]) -> tuple[int, str]:
         if verdicts[0] == EXISTS:
             return 409, Problem(409, "job-exists", f"there is or was a job {name}").body()
@@ -289,6 +299,8 @@ def _of_one(name: str) -> Respond:
 
 
 def _of_list(names: Sequence[str]) -> Callable[[Sequence[str]], tuple[int, str]]:
+    """Responder to the submission of a list of jobs: a result for each."""
+
     def respond(verdicts: Sequence[str]) -> tuple[int, str]:
         results = [{"job": name, "result": verdict} for name, verdict in zip(names, verdicts)]
         return (201 if set(verdicts) <= {ACCEPTED} else 207), json.dumps({"jobs": results})

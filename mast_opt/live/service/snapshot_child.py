@@ -25,7 +25,7 @@ SOME = 2000
 
 
 def opened(state: str) -> SqlStore:
-    """The store in a folder or at a URL. Raises StoreError."""
+    """The service's store in a folder or at a URL. Raises StoreError."""
     if state.startswith(("postgresql://", "postgres://")):
         from mast_opt.live.store.postgresql import open_postgresql
 
@@ -36,7 +36,7 @@ def opened(state: str) -> SqlStore:
 
 
 def begin(state: str, epoch: int, keep_ms: int) -> subprocess.Popen[bytes]:
-    """The process, for the log in a folder or at a URL."""
+    """Begin the process that writes a snapshot, for the log in a folder or at a URL."""
     command = [sys.executable, "-m", "mast_opt.live.service.snapshot_child", str(epoch), str(keep_ms)]
     return subprocess.Popen(command, env={**os.environ, STATE: state}, start_new_session=True)
 
@@ -52,7 +52,7 @@ def save(store: SqlStore, epoch: int, keep_ms: int) -> None:
 
 
 def main() -> None:
-    """The process."""
+    """Run the process that writes a snapshot of the service's store."""
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     store = opened(os.environ[STATE])

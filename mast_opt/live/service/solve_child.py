@@ -29,7 +29,7 @@ NICENESS = 5
 
 
 def run(folder: Path, cancel: threading.Event) -> dict[str, Any]:
-    """Solve what is in a folder, and write plan and outcome; returns the outcome."""
+    """Solve the instance in the folder of a requested solve, and write plan and outcome; returns the outcome."""
     settings = json.loads((folder / SETTINGS).read_text())
     _limit(settings.pop("memory_mib"), settings.pop("file_mib"))
     with (folder / EVENTS).open("w", encoding="utf-8") as progress:
@@ -53,7 +53,7 @@ def run(folder: Path, cancel: threading.Event) -> dict[str, Any]:
 
 
 def _limit(memory_mib: int, file_mib: int) -> None:
-    """Bound the memory of this process and the files that it writes, where the system can."""
+    """Bound the memory of this process, which solves, and the files that it writes, where the system can."""
     if os.name == "posix":
         import resource
 
@@ -63,7 +63,7 @@ def _limit(memory_mib: int, file_mib: int) -> None:
 
 
 def main() -> None:
-    """The process."""
+    """Run the process of a solve that the service has begun."""
     folder, cancel = Path(sys.argv[1]), threading.Event()
     os.nice(NICENESS)
     signal.signal(signal.SIGTERM, lambda number, frame: cancel.set())

@@ -16,7 +16,7 @@ FAILED, LOST = "FAILED", "LOST"
 
 
 def files_checksum(folder: Path) -> str:
-    """Checksum of a folder's files: equal for equal names and contents. Raises OSError."""
+    """Checksum of the files in a solve's folder: equal for equal names and contents. Raises OSError."""
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(folder.iterdir()):
         content = path.read_bytes()

@@ -58,7 +58,7 @@ class SolveApi(Handlers):
     # --- solves ---
 
     async def begin(self, asked: Asked) -> Response:
-        """A solve begins."""
+        """Begin a solve that a client asks for."""
         who = self.who(asked, "operate")
         body = await self.body(asked)
         request = decoded(body, SolveRequest)
@@ -92,18 +92,21 @@ class SolveApi(Handlers):
         return json_of(solve_object(self.solves.one(name_in(asked.path_params, "solve"))))
 
     def stop(self, asked: Asked) -> Response:
-        """A solve ends soon, and keeps its incumbent."""
+        """Let a solve end soon; it keeps its incumbent."""
         self.who(asked, "operate")
         solve = self.solves.stop(name_in(asked.path_params, "solve"))
         return json_of(solve_object(solve), 202 if not solve.ended else 200)
 
     async def stream(self, asked: Asked) -> Response:
-        """Incumbents and bounds as they come (server-sent events); the last message is the solve as it has ended."""
+        """Stream a solve's incumbents and bounds as they come (server-sent events); the last message is the solve as it
+        has ended.
+        """
         self.who(asked, "read")
         solve = self.solves.one(name_in(asked.path_params, "solve"))
         return self.streams.answer(str(asked.state.by), self._incumbents(solve, last_seen(asked, 0)))
 
     async def _incumbents(self, solve: Solve, after: int) -> AsyncIterator[str]:
+        """Lines of a stream of a solve's incumbents and bounds, and of its end."""
         path, number, looks = self.solves.folder_of(solve) / EVENTS, 0, 0
         while True:
             ended = solve.ended
@@ -126,14 +129,14 @@ class SolveApi(Handlers):
     # --- plans ---
 
     def plans(self, asked: Asked) -> Response:
-        """Every plan, the newest first, and how far those have come that are carried out."""
+        """Answer with every plan, the newest first, and how far those have come that are carried out."""
         self.who(asked, "read")
         found = self.store.plans()
         with self.live.state() as state:
             return json_of({"plans": [self._plan_object(state, plan) for plan in found]})
 
     def plan(self, asked: Asked) -> Response:
-        """One plan; of one that is carried out, the steps that are left."""
+        """Answer with one plan; of one that is carried out, the steps that are left."""
         self.who(asked, "read")
         plan = self._known(name_in(asked.path_params, "plan"))
         with self.live.state() as state:
@@ -163,12 +166,14 @@ class SolveApi(Handlers):
         return await self.submitted(asked, who, b"", prepare=prepare)
 
     def _known(self, name: str) -> StoredPlan:
+        """The stored plan with this identifier. Raises Problem (404)."""
         for plan in self.store.plans():
             if plan.id == name:
                 return plan
         raise Problem(404, "no-plan", f"there is no plan {name}")
 
     def _plan_object(self, state: State, plan: StoredPlan) -> dict[str, Any]:
+        """JSON of a stored plan, with its progress if it is carried out."""
         progress = state.plans.progress(plan.path)
         found: dict[str, Any] = {
             "plan": plan.id,
@@ -190,6 +195,7 @@ class SolveApi(Handlers):
         return found
 
     def _step_object(self, step: ev.PlanStep) -> dict[str, Any]:
+        """JSON of a step of a plan, and whether the host or people carry it out."""
         return {
             "does": step.does,
             "name": step.name,
@@ -201,7 +207,7 @@ class SolveApi(Handlers):
 
 
 def solve_object(solve: Solve) -> dict[str, Any]:
-    """A solve."""
+    """JSON of a solve that a client has asked for."""
     return {
         "solve": solve.id,
         "path": solve.path,

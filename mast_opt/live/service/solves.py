@@ -124,7 +124,7 @@ class Solve:
 
     @property
     def ended(self) -> bool:
-        """Whether its end is in the log."""
+        """Whether the end of a solve is in the log."""
         return self.status not in (RUNNING, STOPPING)
 
 
@@ -184,7 +184,7 @@ class Solves:
             return self._solves[name]
 
     def folder_of(self, solve: Solve) -> Path:
-        """Folder of its files."""
+        """Folder of the files of a solve."""
         return self._root() / solve.id
 
     def prepare(self, asked: SolveRequest, by: str) -> Solve:
@@ -287,6 +287,7 @@ class Solves:
     # --- threads ---
 
     def _root(self) -> Path:
+        """Folder in which the service keeps solves and plans. Raises Problem (501) if it has none."""
         if self._folder is None:
             raise Problem(501, "no-folder", "this service has no folder for plans; start it with --plans")
         return self._folder
@@ -303,10 +304,12 @@ class Solves:
                     self._solves.pop(solve.id, None)
 
     def _begun(self) -> None:
+        """Count a prepared solve no longer among those that are about to begin."""
         with self._lock:
             self._beginning -= 1
 
     def _watch(self, solve: Solve) -> None:
+        """Wait for the end of a solve in a thread of its own."""
         watcher = threading.Thread(target=self._wait, args=(solve,), name=f"mast-opt solve {solve.id}", daemon=True)
         self._watchers = [one for one in self._watchers if one.is_alive()] + [watcher]
         watcher.start()
@@ -325,6 +328,7 @@ class Solves:
             self._processes.pop(solve.id, None)
 
     def _end(self, solve: Solve) -> None:
+        """End a solve: read its outcome, keep its plan, and write its end to the log."""
         found = Solve(**asdict(solve))
         self._outcome(found)
         if found.plan:
@@ -335,7 +339,7 @@ class Solves:
                 solve.plan, solve.status = found.plan, found.status
 
     def _outcome(self, solve: Solve) -> None:
-        """Fill in what the process has left."""
+        """Fill in the outcome that the process of a solve has left."""
         folder, solve.plan = self.folder_of(solve), ""
         solve.status, solve.objective, solve.bound = files.LOST, None, None
         try:
@@ -376,6 +380,7 @@ class Solves:
         return self._until_done(once)
 
     def _until_done(self, do: Callable[[], object]) -> bool:
+        """Try a write to the log or store as often as it takes; False if the service ends before."""
         while not self._closing:
             try:
                 do()
@@ -387,7 +392,9 @@ class Solves:
 
 
 def _process(folder: Path) -> subprocess.Popen[bytes]:
-    """A process that solves what is in a folder. It holds the lock on a file there, which is taken before it begins."""
+    """A process that solves the instance in a folder. It holds the lock on a file there, which is taken before it
+    begins.
+    """
     with (folder / files.ALIVE).open("wb") as alive, (folder / files.ERRORS).open("wb") as errors:
         fcntl.flock(alive, fcntl.LOCK_EX)
         return subprocess.Popen(
@@ -398,7 +405,7 @@ def _process(folder: Path) -> subprocess.Popen[bytes]:
 
 
 def _wait_for(alive: Path) -> None:
-    """Wait until no process holds a lock."""
+    """Wait until no process of a solve holds a lock."""
     if alive.exists():
         descriptor = os.open(alive, os.O_RDWR)
         try:

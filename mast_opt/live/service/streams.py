@@ -19,7 +19,7 @@ ALIVE = ": alive\n\n"
 
 
 def message(data: object, number: int | None = None, event: str = "") -> str:
-    """A message, with its number and the name of its event where there are any."""
+    """A message of server-sent events, with its number and the name of its event where there are any."""
     head = f"event: {event}\n" if event else ""
     head += "" if number is None else f"id: {number}\n"
     return f"{head}data: {json.dumps(data, allow_nan=False)}\n\n"
@@ -51,6 +51,7 @@ class Streams:
         )
 
     async def _counted(self, client: str, messages: AsyncIterator[str]) -> AsyncIterator[str]:
+        """Messages of a client's stream, which counts among its open ones until it ends."""
         self._open[client] += 1
         try:
             async for one in messages:
@@ -61,7 +62,7 @@ class Streams:
             self._open[client] -= 1
 
     async def pause(self, news: asyncio.Event, seconds: float = PAUSE_S) -> bool:
-        """Wait for news, or for the end of the service; False if neither comes."""
+        """Let a stream wait for news, or for the end of the service; False if neither comes."""
         self._news.add(news)
         try:
             await asyncio.wait_for(news.wait(), 0.0 if self.ended else seconds)
@@ -72,7 +73,7 @@ class Streams:
         return True
 
     def end(self) -> None:
-        """End all of them soon; from any thread."""
+        """End all streams soon; from any thread."""
         self.ended = True
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._wake)

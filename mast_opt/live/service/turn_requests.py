@@ -62,7 +62,7 @@ class KeyReused(MastOptError):
 
 
 def copier(target: Future[tuple[int, str]]) -> Callable[[Future[tuple[int, str]]], None]:
-    """Callback that copies the result of a future to another one."""
+    """Callback that copies the answer of a request to another future."""
 
     def copy(source: Future[tuple[int, str]]) -> None:
         error = source.exception()
@@ -138,7 +138,7 @@ class Intake:
         self._known = store.known_jobs([name for name in named if name not in state.jobs])
 
     def events(self) -> Iterator[ev.Event | ev.Asked]:
-        """Events that are taken in, in order."""
+        """Events of the requests that a turn takes in, in order."""
         for request in self._requests:
             events, respond = request.events, request.respond
             if request.prepare is not None:

@@ -48,6 +48,7 @@ class Why:
         return {"why": "; ".join(filter(None, (record.held, words))), "never": never}
 
     def _reason(self, record: JobRecord) -> tuple[str, bool]:
+        """Reason why a job waits, in one line, and whether it can never run as the fleet is."""
         fleet, job = self._state.fleet, record.job
         found = fleet.place(job)
         if not isinstance(found, Refused):

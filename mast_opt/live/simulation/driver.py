@@ -72,6 +72,7 @@ def simulate(
 
 
 def _earlier(one: int | None, other: int | None) -> int | None:
+    """The earlier of two times in a simulation; None stands for never."""
     if one is None or other is None:
         return other if one is None else one
     return min(one, other)

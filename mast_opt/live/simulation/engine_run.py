@@ -140,6 +140,7 @@ def happenings_as_events(
 
 
 def _check(trace: JobTrace) -> None:
+    """Raises InstanceError for a trace with jobs whose duration is not known."""
     faults = [
         Fault("submissions", f"how long the job runs (job {trace.submissions.labels[job]})", column="duration_s")
         for job in (trace.submissions.duration_ms < 0).nonzero()[0][:20].tolist()

@@ -38,12 +38,12 @@ class UrgentWaits:
     """Those that waited more than a day in one go."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures, ready for JSON."""
+        """Figures of the waits of urgent jobs, ready for JSON."""
         return asdict(self)
 
 
 def urgent_waits(log: Iterable[ev.Stored], server_gpus: int, since_ms: int, until_ms: int) -> UrgentWaits:
-    """The waits of a log.
+    """The waits of urgent jobs in a simulated log.
 
     Args:
         server_gpus: GPUs of a whole server.
@@ -137,7 +137,7 @@ def trace_of(variant: Variant, params: OrganisationParams) -> JobTrace:
 def run_variant(
     variant: Variant, params: OrganisationParams, given: Mapping[str, str], *, warm_up_days: float
 ) -> dict[str, Any]:
-    """The figures of a run.
+    """The figures of a run of one variant of the organisation.
 
     Args:
         given: parameters of the run that the variant does not set, as text.
@@ -181,6 +181,7 @@ def calibrated(params: OrganisationParams, *, warm_up_days: float, tolerance: fl
 
 
 def _ratio_before(params: OrganisationParams, warm_up_days: float) -> float:
+    """Mean worst ratio of tier 0 before anything is changed, if only work of that tier runs."""
     trace = organisation_trace(params)
     kept = np.flatnonzero(trace.submissions.tier == 0)
     trace = replace(trace, submissions=jobs_at(trace.submissions, kept))

@@ -142,6 +142,7 @@ class GavelRounds(Rounds):
         super().decide(snapshot, actions)
 
     def _credit(self, snapshot: Snapshot) -> None:
+        """Credit the jobs of the round that ends, and note its end, from which Gavel pays the next one."""
         super()._credit(snapshot)
         if self._ran:
             self._before_ms, self._ran = snapshot.now_ms, False
@@ -156,6 +157,7 @@ class GavelRounds(Rounds):
         return self._began_ms - self._before_ms + worked_ms
 
     def _end_of_round(self, now_ms: int, chosen: Mapping[str, Cell]) -> int | None:
+        """End of a round where Gavel's simulator has it; None if no job runs in it."""
         end = super()._end_of_round(now_ms, chosen)
         self._ran = bool(chosen)
         if not chosen or end is None:
@@ -163,13 +165,16 @@ class GavelRounds(Rounds):
         return 2 * end - now_ms if self._host_rounds else end  # the host ends it before that
 
     def _shares_due(self, now_ms: int) -> bool:
+        """Whether Gavel's simulator computes shares now: every so often, or when nothing runs and no job is to come."""
         forced = not self._target and self._arrived == self._arrivals
         return forced or not self._shared_ms or now_ms - self._shared_ms >= self.params.reset_s * SECOND_MS
 
     def _may_run(self, at: int) -> bool:
+        """Whether a job that was chosen runs in Gavel's simulator: one that shares have been computed for."""
         return bool(self._table.has_share[at])
 
     def _order_of_types(self) -> Sequence[int]:
+        """GPU types in the order of Gavel's simulator: by name backwards, or at random where speeds are not known."""
         order = list(range(len(self._types)))[::-1]  # v100, p100, k80
         if not self.params.aware:
             self._rng.shuffle(order)
@@ -215,6 +220,7 @@ class StepHost(SimulatedHost):
         """Plan of this round: end, job and steps of each, first to last; empty before it has been made."""
 
     def _reference(self, name: str) -> float:
+        """Training steps a second of a job on the GPU type on which it is fastest."""
         return max(self._speeds.runs[self._of[name]].values()) / MICRO
 
     def _steps(self, name: str, duration_ms: int) -> float:
@@ -224,7 +230,7 @@ class StepHost(SimulatedHost):
         return int(steps) if steps % 1 < speed / SECOND_MS else steps
 
     def next_ms(self) -> int | None:
-        """Time of the next answer, which is the end of a job or of the round."""
+        """Time of the simulated host's next answer, which is the end of a job or of the round."""
         if self._at_once:
             return round(self._now_s * SECOND_MS)
         if not self._attempts:
@@ -320,6 +326,7 @@ def _play(
     until_ms: int | None = None,
     ended: Callable[[], bool] = bool,
 ) -> None:
+    """Simulate a trace under a policy of Gavel with the habits of Gavel's own simulator."""
     if params.packing and whole_steps:
         raise UsageError("jobs that share GPUs do not do whole steps here; expected packing or whole_steps")
     jobs = trace.submissions

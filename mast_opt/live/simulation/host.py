@@ -58,13 +58,13 @@ class _Attempt:
     """Time when all its work is done at the present rate."""
 
     def work_at(self, at_ms: int) -> int:
-        """Work at a time, that of earlier attempts included."""
+        """Work of a simulated attempt at a time, that of earlier attempts included."""
         ends = [start for start, _ in self.rates[1:]] + [at_ms]
         spans = zip(self.rates, ends, strict=True)
         return self.done + sum(max(0, min(end, at_ms) - start) * rate for (start, rate), end in spans)
 
     def set_rate(self, now_ms: int, rate: int) -> None:
-        """Change the rate at which it works from now on."""
+        """Change the rate at which a simulated attempt works from now on."""
         at = max(now_ms, self.began_ms)
         if self.rates and self.rates[-1][0] == at:
             self.rates.pop()
@@ -107,7 +107,7 @@ class SimulatedHost:
         self._count = 0
 
     def next_ms(self) -> int | None:
-        """Time when the next answer is due; None if none is."""
+        """Time when the simulated host's next answer is due; None if none is."""
         times = [self._answers[0][0]] if self._answers else []
         for part in (self._network, self._solver):
             time = None if part is None else part.next_ms()
@@ -117,7 +117,7 @@ class SimulatedHost:
 
     @property
     def works(self) -> bool:
-        """Whether anything is under way but solves."""
+        """Whether the simulated host has anything under way but solves."""
         return bool(self._answers) or (self._network is not None and self._network.next_ms() is not None)
 
     def answers(self, now_ms: int) -> list[ev.Event]:
@@ -155,7 +155,7 @@ class SimulatedHost:
             assert isinstance(command, Drop)  # a replica is gone at once
 
     def running(self) -> set[tuple[str, int]]:
-        """Jobs that run, each with the number of its attempt."""
+        """Jobs that run on the simulated host, each with the number of its attempt."""
         return {(name, attempt.number) for name, attempt in self._running.items()}
 
     def reported(self, now_ms: int, event: ev.Event) -> list[ev.Event]:
@@ -267,12 +267,12 @@ class SimulatedHost:
         return ev.Stopped(name, attempt.number, work, lost, kept_ms, lost_ms)
 
     def _answer(self, at_ms: int, event: ev.Event) -> None:
-        """Queue an event that is reported at a time."""
+        """Queue an event of the simulated host that is reported at a time."""
         self._count += 1
         heapq.heappush(self._answers, (at_ms, self._count, event))
 
     def _is_current(self, at_ms: int, event: ev.Event) -> bool:
-        """Whether an answer that was foreseen is still true; notes that it has been given."""
+        """Whether an answer of the simulated host that was foreseen is still true; notes that it has been given."""
         if isinstance(event, ev.Started):
             attempt = self._running.get(event.job)
             return attempt is not None and attempt.number == event.attempt

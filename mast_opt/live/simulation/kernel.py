@@ -147,7 +147,7 @@ class _Queue:
         return step
 
     def replayed(self) -> Replayed:
-        """The log, without the room that was left in it."""
+        """The replayed log, without the room that was left in it."""
         rows, placements, shares, stops = (int(self.at[what]) for what in (ROWS, PLACEMENTS, SHARES, STOPS))
         log = self.log
         return Replayed(
@@ -163,7 +163,7 @@ class _Queue:
 
 
 def _log(rows: int, placements: int, shares: int, stops: int = 0) -> Log:
-    """Empty log with room for that many events and shares."""
+    """Empty log of a replay with room for that many events and shares."""
     return Log(
         at_ms=np.empty(rows, np.int64),
         kind=np.empty(rows, np.int8),
@@ -177,7 +177,7 @@ def _log(rows: int, placements: int, shares: int, stops: int = 0) -> Log:
 
 
 def _grown(log: Log, rows: int, shares: int) -> Log:
-    """The log with room for more."""
+    """The log of a replay with room for more."""
     larger = _log(rows, rows, shares, rows)
     for name in Log._fields:
         old = getattr(log, name)

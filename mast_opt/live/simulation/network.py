@@ -22,6 +22,7 @@ class _Transfer:
 
     @property
     def copied_mb(self) -> int:
+        """MB of a dataset that a transfer of the simulated network has copied so far."""
         return self.copy.size_mb - -(-self.left // DAY_MS)
 
 
@@ -43,7 +44,7 @@ class SimulatedNetwork:
         self._at_ms = 0
 
     def next_ms(self) -> int | None:
-        """Time when the next report is due; None if none is."""
+        """Time when the simulated network's next report is due; None if none is."""
         ends = [
             self._at_ms + (0 if transfer.rate_mb_per_day is None else -(-transfer.left // transfer.rate_mb_per_day))
             for transfer in self._transfers
@@ -59,7 +60,7 @@ class SimulatedNetwork:
             self._share()
 
     def set_down(self, now_ms: int, regions: Collection[str]) -> None:
-        """Set the regions that are down; all others are up."""
+        """Set the regions that are down in the simulated network; all others are up."""
         self._advance(now_ms)
         self._down = frozenset(regions)
         self._share()
@@ -81,14 +82,14 @@ class SimulatedNetwork:
         return reports
 
     def _advance(self, now_ms: int) -> None:
-        """Advance all transfers to a time."""
+        """Advance all transfers of the simulated network to a time."""
         passed, self._at_ms = now_ms - self._at_ms, now_ms
         for transfer in self._transfers:
             if transfer.rate_mb_per_day:
                 transfer.left = max(0, transfer.left - transfer.rate_mb_per_day * passed)
 
     def _share(self) -> None:
-        """Share ingress and links among the transfers, in order."""
+        """Share ingress and links among the transfers of the simulated network, in order."""
         ingress, links = dict(self._ingress), None if self._links is None else dict(self._links)
         for transfer in self._transfers:
             pair = transfer.copy.source, transfer.copy.region

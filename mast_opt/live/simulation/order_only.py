@@ -147,6 +147,7 @@ def replay_trace(
 
 
 def _thresholds(policy: str, given: tuple[int, ...] | None) -> tuple[int, ...]:
+    """Thresholds of the policy ``las``, GPU-ms: those given, or those of Tiresias. Raises UsageError."""
     if given is None:
         return kernel.TIRESIAS_THRESHOLDS_GPU_MS
     if policy != "las":
@@ -171,6 +172,7 @@ def check_order_only(trace: JobTrace, home: Ints) -> None:
 
 
 def _server_faults(trace: JobTrace) -> Iterator[Fault]:
+    """Faults of a trace's servers under order-only policies: unequal ones in a region, quotas, failures."""
     for region, servers in trace.servers_of.items():
         for what in ("cluster", "gpu_type", "gpus"):
             found = sorted({str(getattr(server, what)) for server in servers})
@@ -185,6 +187,7 @@ def _server_faults(trace: JobTrace) -> Iterator[Fault]:
 
 
 def _job_faults(trace: JobTrace, home: Ints) -> Iterator[Fault]:
+    """Faults of a trace's jobs under order-only policies, which look at whole GPUs of equal servers alone."""
     jobs = trace.submissions
     count, size = _sizes(trace, home)
     gang, task = jobs.gang_mgpu, jobs.mgpu

@@ -13,7 +13,7 @@ ParamsT = TypeVar("ParamsT")
 
 
 def values_of(params_type: type[ParamsT], given: Mapping[str, str], prefix: str = "") -> ParamsT:
-    """The parameters of their types: those of their defaults.
+    """The parameters of a run in their types: those of their defaults.
 
     Args:
         prefix: what messages put before the name of a parameter.
@@ -30,7 +30,7 @@ def values_of(params_type: type[ParamsT], given: Mapping[str, str], prefix: str 
 
 
 def number(name: str, text: str, kind: type[Any]) -> Any:  # noqa: ANN401 - of that type
-    """A value of a type; text as it is. Raises UsageError."""
+    """A parameter of a run as a value of a type; text as it is. Raises UsageError."""
     if kind is bool:
         if text not in ("true", "false"):
             raise UsageError(f"parameter {name} is {text!r}; expected true or false")

@@ -54,7 +54,7 @@ TICK = "tick_s"
 
 
 def policy_names() -> tuple[str, ...]:
-    """Every policy's name."""
+    """Names of all policies that a simulation can run."""
     return (*ORDER_ONLY, *ENGINE_POLICIES)
 
 
@@ -152,6 +152,7 @@ def unread(
 
 
 def _never_placed(rows: JobLog) -> frozenset[str]:
+    """Jobs of a log that were never placed."""
     placed = np.zeros(len(rows.jobs), np.bool_)
     placed[rows.job[rows.kind == PLACED]] = True
     return frozenset(name for name, was in zip(rows.jobs, placed.tolist(), strict=True) if not was)
@@ -165,6 +166,7 @@ def _replayed(
     watch: Callable[[float], None] | None,
     stop: Callable[[], bool] | None,
 ) -> SimulatedRun:
+    """The run of a trace under an order-only policy, by the compiled replay."""
     known = (THRESHOLDS,) if policy == "las" else ()
     _refuse_unknown(policy, given, known)
     thresholds = tuple(number(THRESHOLDS, part, int) for part in given[THRESHOLDS].split(",")) if given else None
@@ -185,6 +187,7 @@ def _replayed(
 
 
 def _refuse_unknown(policy: str, given: Mapping[str, str], known: tuple[str, ...]) -> None:
+    """Raises UsageError for a parameter that the simulated policy does not have."""
     for name in given:
         if name not in known:
             hint = did_you_mean(name, known) or (f"; it has: {', '.join(known)}" if known else "; it has none")

@@ -54,7 +54,9 @@ class StoredRun:
     """Job that no region can ever hold → why."""
 
     def events(self) -> Iterator[Stored]:
-        """The log, from its first event on. Raises LogError where it is not one, InputError if it cannot be read."""
+        """The log of a stored run, from its first event on. Raises LogError where it is not one, InputError if it
+        cannot be read.
+        """
         file = self.path / EVENTS
         try:
             with file.open(encoding="utf-8", newline="\n") as lines:
@@ -94,7 +96,7 @@ def write_run(
 
 
 def figures(done: SimulatedRun, facts: RunFacts, found: Metrics, places: PlaceMetrics | None = None) -> dict[str, Any]:
-    """Figures for ``metrics.json``."""
+    """Figures of a simulated run for ``metrics.json``."""
     return {
         "policy": done.policy,
         "params": dict(done.params),

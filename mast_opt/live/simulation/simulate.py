@@ -58,6 +58,7 @@ class Simulation(Summarised):
     _facts: RunFacts
 
     def _summary(self) -> Summary:
+        """Summary of a simulation for people: trace, policy, key metrics and parameters."""
         found = self.metrics
         facts = (
             ("trace", self.trace),
@@ -70,7 +71,7 @@ class Simulation(Summarised):
         return Summary("Simulation", facts, ("parameter", "value"), tuple((k, str(v)) for k, v in self.params.items()))
 
     def events(self) -> Iterator[Stored]:
-        """The log of events, from its beginning."""
+        """The log of the simulation's events, from its beginning."""
         return self._run.events()
 
     def write(self, path: str | PathLike[str], *, force: bool = False) -> None:
@@ -84,6 +85,7 @@ class Simulation(Summarised):
 
 
 def _a_trace(name: str, value: object) -> None:
+    """Refuse an argument that is neither a trace of jobs nor a path."""
     if not isinstance(value, JobTrace):
         if not isinstance(value, (str, PathLike)):
             raise refuse(name, value, "a JobTrace or a path")
@@ -155,7 +157,7 @@ def simulate(
 
 
 def _text(name: str, value: object) -> str:
-    """A parameter as the command line would give it."""
+    """A parameter of a simulated policy as the command line would give it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, (list, tuple)) and value and all(isinstance(one, (int, float)) for one in value):

@@ -167,10 +167,12 @@ def slow_run(trace: JobTrace, names: Collection[str], given: Mapping[str, str]) 
 
 
 def _stated(path: str, solver: str, params: DataRunParams | ServersRunParams) -> dict[str, Any]:
+    """Name → value of a slow path's parameters, as a run states them."""
     return {f"{PREFIX}{path}.{name}": value for name, value in {"solver": solver, **asdict(params)}.items()}
 
 
 def _check_trace(trace: JobTrace, paths: Collection[str]) -> None:
+    """Raises InstanceError where a trace lacks what slow paths need: sizes of datasets, switchboards."""
     around = trace.surroundings
     faults = []
     if data_path.NAME in paths and not around.datasets:

@@ -54,7 +54,7 @@ class SimulatedSolver:
         self._plans: dict[str, Planned] = {}
 
     def next_ms(self) -> int | None:
-        """Time when the next answer is due; None if none is."""
+        """Time when the next simulated solve's answer is due; None if none is."""
         return self._answers[0][0] if self._answers else None
 
     def begin(self, now_ms: int, command: Solve) -> None:

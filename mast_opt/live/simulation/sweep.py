@@ -62,7 +62,7 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """Its name in messages and files."""
+        """Name of a sweep's run in messages and files."""
         return f"{self.policy}-load{self.load:g}-seed{self.seed}"
 
 
@@ -107,6 +107,7 @@ def cells_of(
 
 
 def _params_of(policy: str, seed: int, given: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Parameters of a sweep's run: those for all policies, those of its own, and the seed."""
     others = tuple(f"{name}." for name in policy_names() if name != policy)
     own = {name.removeprefix(f"{policy}."): value for name, value in given.items() if not name.startswith(others)}
     fields = ENGINE_POLICIES[policy].params.__dataclass_fields__ if policy in ENGINE_POLICIES else {}
@@ -173,7 +174,7 @@ def run_sweep(
 
 
 def _result(run: Callable[..., Any], task: _Task, cancel: threading.Event) -> CellResult | None:
-    """The result of a cell; None where the sweep was cancelled."""
+    """The result of a sweep's run; None where the sweep was cancelled."""
     try:
         return CellResult(task.cell, run(run_cell, task, cancel.is_set))
     except WorkerLost:
@@ -205,17 +206,19 @@ def run_cell(task: _Task, cancel: threading.Event) -> dict[str, Any]:
 
 
 def _key(cell: Cell, digest: str) -> str:
+    """Key of a sweep's stored result: equal for equal runs of the same trace and versions."""
     package = ENGINE_POLICIES.package(cell.policy)
     facts = json.dumps([asdict(cell), digest, version("mast-opt"), *([package] if package else [])], sort_keys=True)
     return hashlib.blake2b(facts.encode(), digest_size=16).hexdigest()
 
 
 def _file(folder: Path, cell: Cell) -> Path:
+    """File of a sweep's result in its folder."""
     return folder / "runs" / f"{cell.label}.json"
 
 
 def _stored(folder: Path, cell: Cell, digest: str) -> CellResult | None:
-    """The result that is there; None where there is none, or one of another trace or version."""
+    """The stored result of a sweep's run; None where there is none, or one of another trace or version."""
     try:
         stated = json.loads(read_regular(_file(folder, cell), MOST_DOCUMENT_BYTES))
     except (OSError, ValueError, RecursionError):
@@ -227,6 +230,7 @@ def _stored(folder: Path, cell: Cell, digest: str) -> CellResult | None:
 
 
 def _store(folder: Path, result: CellResult, digest: str) -> None:
+    """Store the result of a sweep's run in its file."""
     stated = {"key": _key(result.cell, digest), **asdict(result.cell), "metrics": result.metrics}
     with new_file(_file(folder, result.cell)) as partial:
         partial.write_text(json.dumps(stated, indent=1) + "\n", encoding="utf-8", newline="\n")
@@ -248,7 +252,8 @@ class Row:
 
 
 def table_of(results: Sequence[CellResult]) -> tuple[Row, ...]:
-    """The rows, by policy and load in the order of the results. Where a figure is missing for a seed, the others count.
+    """The rows of a sweep's table, by policy and load in the order of the results. Where a figure is missing for a
+    seed, the others count.
 
     The interval is Student's for the mean of independent seeds.
     """
@@ -265,7 +270,7 @@ def table_of(results: Sequence[CellResult]) -> tuple[Row, ...]:
 
 
 def numbers_in(stated: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
-    """Name → number, those inside as ``queue_s.mean``."""
+    """Name → number of a run's figures, those inside as ``queue_s.mean``."""
     found: dict[str, float] = {}
     for name, value in stated.items():
         if isinstance(value, Mapping):
@@ -276,6 +281,7 @@ def numbers_in(stated: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
 
 
 def _row(policy: str, load: float, metric: str, values: Sequence[float]) -> Row:
+    """Row of a sweep's table: the mean of a metric over seeds, with its confidence interval by Student's t."""
     mean, count = float(np.mean(values)), len(values)
     if count < 2:
         return Row(policy, load, metric, count, mean, None, None)
@@ -286,7 +292,7 @@ def _row(policy: str, load: float, metric: str, values: Sequence[float]) -> Row:
 
 
 def csv_text(rows: Sequence[Row]) -> str:
-    """The table as CSV, numbers by the shortest decimal that means the same."""
+    """The table of a sweep as CSV, numbers by the shortest decimal that means the same."""
     text = io.StringIO(newline="")
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow(Row.__dataclass_fields__)

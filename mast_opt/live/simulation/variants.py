@@ -45,6 +45,7 @@ def variant(trace: JobTrace, load: float = 1.0, seed: int = 0) -> JobTrace:
 
 
 def _exchanged(times: Ints, jobs: Submissions, seed: int) -> Ints:
+    """[J] submission times of a trace, exchanged at random among the jobs of each home region."""
     rng = np.random.Generator(np.random.PCG64([seed, zlib.crc32(b"order of arrival")]))
     found, homes = times.copy(), np.array(jobs.home_region, dtype=object)
     for home in sorted(set(jobs.home_region)):
@@ -81,6 +82,7 @@ def digest_of(trace: JobTrace) -> str:
 
 
 def _plain(value: object) -> object:
+    """A value of a trace for its checksum: mappings in order."""
     if isinstance(value, Mapping):
         return [(key, _plain(one)) for key, one in sorted(value.items())]
     return value

@@ -45,6 +45,6 @@ def warm_up_simulation(
 
 
 def _replay(policy: str, tools: SearchContext) -> None:
-    """Three jobs on two servers: one waits, and one takes several servers."""
+    """Replay three jobs on two servers, to compile a policy's kernels: one waits, and one takes several servers."""
     times, needs = np.array([0, 1, 2], np.int64), np.array([2, 4, 1], np.int64)
     replay(QueueJobs(times, times + 1, needs, np.zeros(3, np.int64), times), 2, 2, policy)

@@ -46,7 +46,7 @@ class PlannedWork:
 
 
 def planned_work(snapshot: Snapshot, forecast: Forecast = weighted_mean) -> tuple[PlannedWork, ...]:
-    """All of it, in an order that does not depend on that of jobs.
+    """All planned work of the data path, in an order that does not depend on that of jobs.
 
     A namespace is one workload for each tier: new jobs read any of its datasets that were read in the last days, so it
     runs where all of these are. Work that recurs, and jobs without a namespace, have workloads of their own with just
@@ -57,6 +57,7 @@ def planned_work(snapshot: Snapshot, forecast: Forecast = weighted_mean) -> tupl
 
 
 def _forecasts(snapshot: Snapshot, forecast: Forecast) -> Iterator[PlannedWork]:
+    """Work that is forecast from past demand: by namespace, recurring workload, tier and GPU types."""
     groups: dict[tuple[str, str, int, tuple[str, ...], tuple[str, ...]], list[DemandClass]] = {}
     for of in snapshot.demand.classes():
         recurs = of.workload and snapshot.demand.jobs(of) > 1
@@ -73,6 +74,7 @@ def _forecasts(snapshot: Snapshot, forecast: Forecast) -> Iterator[PlannedWork]:
 
 
 def _wishes(snapshot: Snapshot) -> Iterator[PlannedWork]:
+    """Work that waits and may run nowhere, since no region holds all of its data."""
     wishes: dict[tuple[int, tuple[str, ...], tuple[str, ...]], list[tuple[int, int]]] = {}
     for record in snapshot.jobs.values():
         spec = record.spec
@@ -101,7 +103,7 @@ def data_instance(
     origins: Mapping[str, str] | None = None,
     forecast: Forecast = weighted_mean,
 ) -> DataPlacement | None:
-    """Present instance; None if there is no work to plan for.
+    """Present instance of the data path; None if there is no work to plan for.
 
     A copy under way counts as a replica that stays. Work runs where all its data is, or not at all. Cores are left
     out: they come with the servers.
@@ -168,6 +170,7 @@ def data_instance(
 def _regions(
     snapshot: Snapshot, network: NetworkLimits, regions: tuple[str, ...], types: tuple[str, ...], copy_days: int
 ) -> Regions:
+    """Regions of the data path's instance: storage, the ingress that copies under way leave, supply of GPUs."""
     data, inventory = snapshot.datasets, snapshot.inventory
     supply = np.zeros((len(regions), len(types)), np.int64)
     for server in inventory.in_service():
@@ -190,6 +193,7 @@ def _regions(
 
 
 def _links(snapshot: Snapshot, network: NetworkLimits, regions: tuple[str, ...], copy_days: int) -> Links | None:
+    """Links of the data path's instance: the capacity that copies under way leave; None without limits of links."""
     if network.links is None:
         return None
     left = {pair: mb for pair, mb in network.links.items() if pair[0] in regions and pair[1] in regions}
@@ -215,7 +219,9 @@ def _copies_min(
     copies_min: int,
     copy_days: int,
 ) -> Ints:
-    """[I] 1, and more for what is read, the smallest datasets first, as long as there is room."""
+    """[I] fewest copies of each dataset in a data plan: 1, and more for what is read, the smallest datasets first, as
+    long as there is room.
+    """
     least = np.ones(len(size), np.int64)
     names = regions.labels
     limited = all(region in snapshot.datasets.storage_mb for region in names)
@@ -232,6 +238,7 @@ def _copies_min(
 
 
 def _workloads(work: list[PlannedWork], tiers: tuple[int, ...], regions: Regions, types: tuple[str, ...]) -> Workloads:
+    """Workloads of the data path's instance: planned work, forbidden in regions too small for its largest job."""
     accepted = np.array([[not one.gpu_types or kind in one.gpu_types for kind in types] for one in work])
     usable = (accepted[:, None, :] * regions.supply_mgpu[None, :, :]).sum(axis=2)
     small = usable < np.array([one.largest_mgpu for one in work])[:, None]
@@ -249,6 +256,7 @@ def _workloads(work: list[PlannedWork], tiers: tuple[int, ...], regions: Regions
 
 
 def _options(work: list[PlannedWork], types: tuple[str, ...]) -> Options:
+    """Options of the data path's instance: the GPU types that each planned work accepts."""
     rows = [
         (w, k, one.mgpu)
         for w, one in enumerate(work)

@@ -86,7 +86,7 @@ class DataPath:
         self._origins = dict(origins or {}) if self.params.keep_origin else {}
 
     def ask(self, snapshot: Snapshot) -> Question | None:
-        """Instance for the placement of data, made from the state."""
+        """Instance of the data path for the placement of data, made from the state."""
         if (snapshot.now_ms // self.every_ms - 1) % self.params.plan_each:
             return None
         copies = 1 if snapshot.plans.failed(NAME) else self.params.copies_min
@@ -107,7 +107,7 @@ class DataPath:
         return None if problem is None else Question(problem, checksum(problem))
 
     def carry_out(self, snapshot: Snapshot, planned: Planned) -> CarriedOut:
-        """Steps of the plan that still fit the state, and those that are dropped."""
+        """Steps of the data plan that still fit the state, and those that are dropped."""
         problem, plan = planned.problem, planned.plan
         assert isinstance(problem, DataPlacement)
         assert isinstance(plan, Plan)
@@ -129,7 +129,7 @@ class DataPath:
 
 
 def with_hard_limits(problem: DataPlacement) -> DataPlacement:
-    """The instance where the weight of overload rules out plans that exceed the supply of GPUs."""
+    """The data path's instance where the weight of overload rules out plans that exceed the supply of GPUs."""
     objective = replace(
         problem.objective,
         weights={**problem.objective.weights, "overload": LIMIT_WEIGHT},
@@ -139,7 +139,9 @@ def with_hard_limits(problem: DataPlacement) -> DataPlacement:
 
 
 def plan_steps(problem: DataPlacement, plan: Plan, found: Steps) -> tuple[PlanStep, ...]:
-    """Copies and deletions with the waves in which they begin and end; a copy of several days is one step."""
+    """Copies and deletions of a data plan as steps of the loop, with the waves in which they begin and end; a copy of
+    several days is one step.
+    """
     regions, names = problem.regions.labels, problem.datasets.labels
     merged: dict[tuple[str, int, int], PlanStep] = {}
     for step in found.steps:
@@ -157,14 +159,16 @@ def plan_steps(problem: DataPlacement, plan: Plan, found: Steps) -> tuple[PlanSt
 
 
 def planned_ratios(problem: DataPlacement, plan: Plan) -> dict[int, float]:
-    """Tier → the largest demand of that tier and more important ones over supply, of all regions and types."""
+    """Tier → in a data plan, the largest demand of that tier and more important ones over supply, of all regions and
+    types.
+    """
     asked, supply = gpu_demand(problem, plan), problem.regions.supply_mgpu
     has = supply > 0
     return {tier: float((asked[:, :, at][has] / supply[has]).max(initial=0.0)) for at, tier in enumerate(problem.tiers)}
 
 
 def _stale(snapshot: Snapshot, step: PlanStep) -> str:
-    """Reason why a step of a plan of some hours ago will not fit any more; empty if it may."""
+    """Reason why a step of a data plan of some hours ago will not fit any more; empty if it may."""
     if not snapshot.supply_mgpu.get(step.target):
         return "the region has no server in service"
     if step.does == COPY and step.target in snapshot.datasets.whole_in(step.name):

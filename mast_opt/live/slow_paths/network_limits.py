@@ -19,7 +19,7 @@ class NetworkLimits:
     links: Mapping[tuple[str, str], int] | None = None
 
     def total_mb_per_day(self, regions: tuple[str, ...]) -> int | None:
-        """Volume that all regions together can take in a day; None if there is no limit."""
+        """Volume that all regions of a data plan together can take in a day; None if there is no limit."""
         if self.links is not None:
             return sum(self.links.values())
         if any(region not in self.ingress_mb_per_day for region in regions):

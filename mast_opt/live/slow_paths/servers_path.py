@@ -68,7 +68,7 @@ class ServersPath:
         return None if problem is None else Question(problem, checksum(problem))
 
     def carry_out(self, snapshot: Snapshot, planned: Planned) -> CarriedOut:
-        """Steps of the plan that still fit the state, and those that are dropped."""
+        """Steps of the server assignment that still fit the state, and those that are dropped."""
         problem, plan = planned.problem, planned.plan
         assert isinstance(problem, ServerAssignment)
         assert isinstance(plan, Plan)
@@ -87,7 +87,7 @@ class ServersPath:
 
 
 def server_instance(snapshot: Snapshot, switchboards: Mapping[str, str]) -> ServerAssignment | None:
-    """The instance of now; None if there is no choice: no region has two clusters.
+    """The instance of the servers path now; None if there is no choice: no region has two clusters.
 
     A server that moves counts as one of the cluster that it moves to. The RRU of a server are its GPUs.
     """
@@ -150,4 +150,5 @@ def server_instance(snapshot: Snapshot, switchboards: Mapping[str, str]) -> Serv
 
 
 def _busy(snapshot: Snapshot) -> frozenset[str]:
+    """Servers on which a job holds something."""
     return frozenset(share.server for record in snapshot.jobs.values() for share in record.shares)

@@ -34,7 +34,7 @@ dumps = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=Fa
 
 
 def body_of(stored: Stored) -> tuple[str, str | None, str]:
-    """Kind, job and body of an event."""
+    """Kind, job and body of an event as the store keeps it."""
     event = stored.event
     job = getattr(event, "job", None)
     if msgspec is not None:
@@ -44,21 +44,24 @@ def body_of(stored: Stored) -> tuple[str, str | None, str]:
 
 @cache
 def _quick_encoder() -> msgspec.json.Encoder:
+    """Encoder of events for the store."""
     return msgspec.json.Encoder()
 
 
 @cache
 def _decoder(cls: Any) -> msgspec.json.Decoder[Any]:  # noqa: ANN401 - any class
+    """Decoder of stored events or commands of a class."""
     return msgspec.json.Decoder(cls)
 
 
 @cache
 def _defaults(cls: Any) -> tuple[tuple[str, Any], ...]:  # noqa: ANN401 - any dataclass
+    """Name and default of every field of an event's class; the store leaves defaults out."""
     return tuple((field.name, field.default) for field in fields(cls))
 
 
 def _stated(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any event
-    """The fields that do not have their default, and the same of a record in one of them."""
+    """The fields of an event that do not have their default, and the same of a record in one of them."""
     found, cls = {}, cast(Any, type(record))
     for name, default in _defaults(cls):
         value = getattr(record, name)
@@ -68,13 +71,13 @@ def _stated(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any event
 
 
 def chained(before: bytes, at_ms: int, kind: str, body: str, by: str | None = None) -> bytes:
-    """Next link of the chain: it depends on every event before."""
+    """Next link of the log's chain: it depends on every event before."""
     text = f"{at_ms} {kind} {body} {by}" if by else f"{at_ms} {kind} {body}"
     return hashlib.blake2b(text.encode(), digest_size=CHAIN_BYTES, key=before).digest()
 
 
 def digest_of(*parts: object) -> bytes:
-    """A check of a row."""
+    """Checksum of a row of the store."""
     return hashlib.blake2b("\0".join(map(str, parts)).encode(), digest_size=CHAIN_BYTES).digest()
 
 

@@ -19,15 +19,15 @@ class Database(Protocol):
         ...
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
-        """Execute a statement, and return its rows."""
+        """Execute an SQL statement, and return its rows."""
         ...
 
     def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """Add rows to a table."""
+        """Add rows to a table of the store's database."""
         ...
 
     def has_table(self, name: str) -> bool:
-        """Whether there is such a table."""
+        """Whether the store's database has a table of this name."""
         ...
 
     def hold_lock(self) -> bool:
@@ -43,7 +43,7 @@ class Database(Protocol):
         ...
 
     def left_aside(self) -> list[str]:
-        """Files that were damaged when it was opened, and what was done about them."""
+        """Files of the database that were damaged when it was opened, and what was done about them."""
         ...
 
     def damage(self) -> str:
@@ -51,7 +51,7 @@ class Database(Protocol):
         ...
 
     def types(self) -> dict[str, str]:
-        """Names of BYTES and BIGINT in this database."""
+        """Names of the SQL types BYTES and BIGINT in this database."""
         ...
 
     def close(self) -> None:

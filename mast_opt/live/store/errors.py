@@ -47,7 +47,7 @@ class LeadHeld(Fenced):
         self.holder, self.epoch = holder, epoch
 
     def _fields(self) -> dict[str, Any]:
-        """Fields of the error for programs."""
+        """Fields of the error that another process leads the log, for programs."""
         return {"holder": self.holder, "epoch": self.epoch}
 
 

@@ -72,7 +72,7 @@ class PostgresqlDatabase:
             yield
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
-        """Execute a statement, and return its rows."""
+        """Execute an SQL statement, and return its rows."""
         with self._explained("the statement failed"):
             cursor = self._connection().execute(statement.replace("?", "%s").encode(), values)
             return cursor.fetchall() if cursor.description is not None else []
@@ -89,7 +89,7 @@ class PostgresqlDatabase:
                 copy.write_row(row)
 
     def has_table(self, name: str) -> bool:
-        """Whether there is such a table."""
+        """Whether the PostgreSQL database has a table of this name."""
         return bool(self.execute("SELECT 1 WHERE to_regclass(?) IS NOT NULL", (name,)))
 
     def hold_lock(self) -> bool:
@@ -103,15 +103,15 @@ class PostgresqlDatabase:
         """Do nothing: the server has checksums of its own for the end of its log."""
 
     def confirmed(self) -> int:
-        """Return 0: nothing is confirmed here."""
+        """Return 0: PostgreSQL needs no confirmed end of the log."""
         return 0
 
     def left_aside(self) -> list[str]:
-        """Return nothing: there are no files here."""
+        """Return nothing: a PostgreSQL server keeps its own files."""
         return []
 
     def damage(self) -> str:
-        """Return an empty text: the server's own tools check its files."""
+        """Return an empty text: the PostgreSQL server's own tools check its files."""
         return ""
 
     def types(self) -> dict[str, str]:

@@ -60,6 +60,7 @@ def recovered(store: SqlStore, opening: Callable[[], State]) -> Recovered:
 
 
 def _replayed(store: SqlStore, state: State) -> Recovered:
+    """The state of a snapshot after it has taken in the later events of the store. Raises CorruptStore."""
     begun = state.seq
     try:
         replay(state, store.read(begun))
@@ -94,5 +95,5 @@ def replay(state: State, log: Iterable[ev.Stored]) -> None:
 
 
 def snapshot_of(state: State) -> Snapshot:
-    """A state as a store keeps it."""
+    """A snapshot of the loop's state as a store keeps it."""
     return Snapshot(state.seq, state.digest(), state_bytes(state))

@@ -74,6 +74,7 @@ class SqlStore:
                 self._db.insert("base", ("one", "seq", "chain"), [(1, 0, START)])
 
     def _rows(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
+        """Rows of an SQL statement; threads take turns."""
         with self._mutex:
             return self._db.execute(statement, values)
 
@@ -84,6 +85,7 @@ class SqlStore:
         self._db.execute(statement)
 
     def _check_tail(self) -> None:
+        """Check that the log does not end before an event that was confirmed. Raises CorruptStore."""
         confirmed, last = self._db.confirmed(), self.last_seq()
         if last < confirmed:
             raise CorruptStore(
@@ -141,6 +143,7 @@ class SqlStore:
             return lead.epoch + 1
 
     def _is_silent(self, lead: Lead, ttl_s: float) -> bool:
+        """Whether the leader of the log has not renewed its lead for so long, by this process' clock."""
         now = self._clock()
         if self._seen is None or self._seen[:2] != (lead.epoch, lead.renewals):
             self._seen = lead.epoch, lead.renewals, now
@@ -241,12 +244,12 @@ class SqlStore:
             return self._last()[0]
 
     def first_seq(self) -> int:
-        """Number of the first event that is kept."""
+        """Number of the first event of the log that is kept."""
         with self._mutex:
             return self._base()[0] + 1
 
     def read(self, after_seq: int = 0, to_seq: int | None = None) -> Iterator[Stored]:
-        """Read events in order. Raises CorruptStore where the chain is broken."""
+        """Read events of the log in order. Raises CorruptStore where the chain is broken."""
         chain = self._chain_at(after_seq)
         at = after_seq
         while True:
@@ -271,6 +274,7 @@ class SqlStore:
                 return
 
     def _chain_at(self, seq: int) -> bytes:
+        """Chain of the log at an event. Raises StoreError if it is not kept or not there."""
         with self._mutex:
             base, chain = self._base()
             if seq == base:
@@ -377,7 +381,7 @@ class SqlStore:
         return int(self._rows("SELECT COALESCE(MIN(seq), 0) FROM snapshots")[0][0])
 
     def seq_before(self, at_ms: int) -> int:
-        """Number of the last event that is kept and lies before a time; 0 if there is none."""
+        """Number of the last event of the log that is kept and lies before a time; 0 if there is none."""
         first, last = self.first_seq(), self.last_seq() + 1
         while first < last:
             middle = (first + last) // 2
@@ -386,7 +390,7 @@ class SqlStore:
         return first - 1
 
     def snapshots(self) -> Iterator[Snapshot]:
-        """Snapshots, the newest first; damaged ones are left out."""
+        """Stored snapshots of the state, the newest first; damaged ones are left out."""
         numbers = self._rows("SELECT seq FROM snapshots ORDER BY seq DESC")
         for number in numbers:
             with self._mutex:

@@ -68,22 +68,22 @@ class SqliteDatabase:
                 raise
 
     def _commit(self) -> None:
-        """Commit the transaction."""
+        """Commit the transaction in SQLite."""
         self._connection.execute("COMMIT")
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
-        """Execute a statement, and return its rows."""
+        """Execute an SQL statement, and return its rows."""
         with _explained("the store cannot be read"):
             return self._connection.execute(statement, values).fetchall()
 
     def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """Insert rows into a table."""
+        """Insert rows into a table in SQLite."""
         places = ", ".join("?" * len(columns))
         with _explained("nothing was written"):
             self._connection.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})", rows)
 
     def has_table(self, name: str) -> bool:
-        """Whether there is such a table."""
+        """Whether the SQLite database has a table of this name."""
         return bool(self.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)))
 
     def hold_lock(self) -> bool:
@@ -112,7 +112,7 @@ class SqliteDatabase:
             raise StoreError(f"{self._folder / HEAD} cannot be written: {error.strerror}") from error
 
     def confirmed(self) -> int:
-        """Number of the last event that was confirmed."""
+        """Number of the last event of the log that was confirmed."""
         assert self._head is not None
         found = os.pread(self._head, 64, 0)
         if not found:
@@ -141,7 +141,7 @@ class SqliteDatabase:
         return {"BYTES": "BLOB", "BIGINT": "INTEGER"}
 
     def close(self) -> None:
-        """Close the connection and its locks."""
+        """Close the connection to SQLite and its locks."""
         self._connection.close()
         for descriptor in (self._head, self._lock):
             if descriptor is not None:

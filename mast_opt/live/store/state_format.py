@@ -57,7 +57,7 @@ class OtherState(MastOptError):
 
 
 def _own(module: object) -> Iterator[type]:
-    """The classes that a module defines."""
+    """The classes of the loop's state that a module defines."""
     name = getattr(module, "__name__", "")
     return (one for one in vars(module).values() if isinstance(one, type) and one.__module__ == name)
 
@@ -81,7 +81,7 @@ _STATES = {state.value: state for state in JobState}
 
 
 def _slots(cls: type) -> tuple[str, ...]:
-    """The attributes of an instance, where its class says so."""
+    """The attributes of an object of the state, where its class says so."""
     if is_dataclass(cls):
         return tuple(one.name for one in fields(cls))
     return tuple(getattr(cls, "_fields", ()))
@@ -135,12 +135,12 @@ def state_from(data: bytes) -> State:
 
 
 def _set(cls: Any, name: str, objects: list[Any], values: Iterable[Any]) -> None:  # noqa: ANN401 - any class with slots
-    """Set an attribute of many objects, as fast as Python can."""
+    """Set an attribute of many objects of a stored state, as fast as Python can."""
     deque(map(getattr(cls, name).__set__, objects, values), 0)
 
 
 def _columns(cls: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - a dataclass with slots
-    """Name and default of every field that is a column."""
+    """Name and default of every field of the state that is a column."""
     return ((one.name, one.default) for one in fields(cls) if one.name not in ("spec", "of"))
 
 
@@ -152,7 +152,9 @@ class _Encoder:
         self._alive: list[object] = []
 
     def columns(self, cls: Any, objects: list[Any]) -> dict[str, Any]:  # noqa: ANN401 - a dataclass with slots
-        """Columns of many objects; one of defaults is left out, and of one with few values each is there once."""
+        """Columns of many objects of the state; one of defaults is left out, and of one with few values each is there
+        once.
+        """
         found: dict[str, Any] = {}
         for name, default in _columns(cls):
             values = [getattr(one, name) for one in objects]
@@ -223,10 +225,12 @@ class _Encoder:
 
 
 def _ordered(values: Iterable[Any]) -> list[Any]:
+    """Members of a set of the state in a fixed order."""
     return sorted(values, key=repr)
 
 
 def _attributes(value: object) -> Iterator[tuple[str, Any]]:
+    """Name and value of every attribute of an object of the state."""
     slots = _slots(type(value))
     if slots:
         return ((name, getattr(value, name)) for name in slots)
@@ -256,7 +260,7 @@ class _Decoder:
         }
 
     def filled(self, cls: Any, count: int, columns: Mapping[str, Any]) -> list[Any]:  # noqa: ANN401
-        """Objects from their columns."""
+        """Objects of a stored state from their columns."""
         objects = list(map(object.__new__, repeat(cls, count)))
         for name, default in _columns(cls):
             values, at, is_encoded = columns.get(name, (repeat(default), None, 0))
@@ -270,35 +274,35 @@ class _Decoder:
         return self._read[found[0]](found) if type(found) is list else found
 
     def _known(self, value: Any) -> Any:  # noqa: ANN401
-        """Remember a decoded object, so that later references find it."""
+        """Remember a decoded object of the state, so that later references find it."""
         self._objects.append(value)
         return value
 
     def _filled(self, new: Any, fill: Callable[[Any], None]) -> Any:  # noqa: ANN401
-        """Remember a new object, then fill it, so that it may refer to itself."""
+        """Remember a new object of the state, then fill it, so that it may refer to itself."""
         fill(self._known(new))
         return new
 
     def _pairs(self, new: dict[Any, Any], found: list[Any]) -> None:
-        """Fill a dictionary with decoded pairs."""
+        """Fill a dictionary with decoded pairs of the state."""
         for at in range(1, len(found), 2):
             key = self.decoded(found[at])
             new[key] = self.decoded(found[at + 1])
 
     def _array(self, found: list[Any]) -> Any:  # noqa: ANN401
-        """Decoded NumPy array."""
+        """NumPy array of a stored state."""
         content = np.frombuffer(base64.b64decode(found[3]), np.dtype(found[1]))
         return self._known(content.reshape(found[2]).copy())
 
     def _named(self, found: list[Any]) -> Any:  # noqa: ANN401
-        """Decoded object of a named tuple class."""
+        """Named tuple of a stored state."""
         at = len(self._objects)
         self._objects.append(None)
         self._objects[at] = CLASSES[found[1]](*map(self.decoded, found[2:]))
         return self._objects[at]
 
     def _object(self, found: list[Any]) -> Any:  # noqa: ANN401
-        """Decoded object of a class with fields."""
+        """Object of a stored state, of a class with fields."""
         cls: Any = CLASSES[found[1]]
         new = self._known(cls.__new__(cls))
         for at in range(2, len(found), 2):

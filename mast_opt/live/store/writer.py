@@ -49,7 +49,7 @@ class GroupWriter:
         return waiting.done
 
     def close(self) -> None:
-        """Write what has come, and end."""
+        """Write the batches that have come, and end the writing thread."""
         with self._closed:
             if not self._open:
                 return
@@ -75,7 +75,7 @@ class GroupWriter:
                 self._write(group)
 
     def _write(self, group: Sequence[Waiting]) -> None:
-        """Commit a group; a failure goes to all of its futures."""
+        """Commit a group of batches; a failure goes to all of its futures."""
         try:
             self._commit(group)
         except BaseException as error:

@@ -99,7 +99,7 @@ class Admission:
     # --- where ---
 
     def _offer(self, one: Workload, queue: ClusterQueue) -> Offer | str:
-        """Flavors of all pod sets, and the workloads that they stop."""
+        """Kueue's flavors for all pod sets of a workload, and the workloads that they stop."""
         use: dict[Key, int] = {}
         for pods in one.pod_sets:
             if not pods.count:
@@ -262,7 +262,7 @@ class Admission:
         return sorted(own, key=rank), sorted(others, key=rank)
 
     def _over(self, node: str, keys: Iterable[Key]) -> bool:
-        """Whether a node uses more than its quota."""
+        """Whether a node of Kueue's cohorts uses more than its quota."""
         return any(self.tree.use(node, key) > self.tree.owned(node, key) for key in keys)
 
     def _stop(
@@ -318,6 +318,7 @@ class Admission:
 
 
 def _may_stop(one: Workload, other: Workload, policy: str) -> bool:
+    """Whether a preemption policy of Kueue lets one workload stop another."""
     newer = other.priority == one.priority and one.created < other.created
     return {
         "Any": True,
@@ -333,9 +334,10 @@ def _while_borrowing(other: _Admitted, one: Workload, policy: Preemption) -> boo
 
 
 def _later(time: str) -> tuple[int, ...]:
-    """A key that sorts later times first."""
+    """Key that sorts the times of Kueue's workloads, later ones first."""
     return tuple(-ord(letter) for letter in time)
 
 
 def _shown(resource: str, amount: int) -> str:
+    """Amount of a Kubernetes resource for messages; that of ``cpu`` in cores."""
     return f"{amount / 1000:g}" if resource == "cpu" else f"{amount:,}"

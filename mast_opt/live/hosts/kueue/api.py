@@ -53,7 +53,7 @@ class KubeApi(Protocol):
         ...
 
     def changes(self, kind: str, seconds: float) -> Iterator[None]:
-        """One item for every change of an object of a kind, for so long."""
+        """One item for every change of an object of a kind of Kueue's, for so long."""
         ...
 
     def follow(self, kind: str) -> Iterator[tuple[str, Objects]]:
@@ -74,7 +74,7 @@ class KubeApi(Protocol):
         ...
 
     def close(self) -> None:
-        """End all connections; what still waits for an answer or for changes gets an error."""
+        """End all connections to the API server; what still waits for an answer or for changes gets an error."""
         ...
 
 
@@ -119,10 +119,11 @@ class LightkubeApi:
             raise
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection to the API server."""
         self._client.close()
 
     def _known_version(self) -> str:
+        """Version of Kueue's API that the server knows. Raises ApiError if it knows none."""
         for version in VERSIONS:
             self._version = version
             try:
@@ -139,12 +140,12 @@ class LightkubeApi:
         return self._make[kind in NAMESPACED](GROUP, self._version, kind, PLURALS[kind])
 
     def list(self, kind: str) -> list[dict[str, Any]]:
-        """List the objects of a kind in all namespaces."""
+        """List Kueue's objects of a kind in all namespaces."""
         with closing(self.follow(kind)) as found:
             return next(found)[1]
 
     def changes(self, kind: str, seconds: float) -> Iterator[None]:
-        """Wait for changes of objects of a kind, and yield at each."""
+        """Wait for changes of Kueue's objects of a kind, and yield at each."""
         where = {"namespace": "*"} if kind in NAMESPACED else {}
         with self._explained():
             for _ in self._client.watch(self._resource(kind), server_timeout=max(1, int(seconds)), **where):

@@ -29,7 +29,7 @@ def circles(cluster: ClusterView) -> frozenset[str]:
 def nodes(
     cluster: ClusterView, above_themselves: frozenset[str]
 ) -> tuple[dict[str, str | None], dict[str, Mapping[Key, Quota]]]:
-    """Nodes of the tree with their parents, and their quotas; cohorts are called ``cohort NAME``."""
+    """Nodes of Kueue's tree of quotas with their parents, and their quotas; cohorts are called ``cohort NAME``."""
 
     def above(node: str, name: str) -> str | None:
         return f"cohort {name}" if name and node not in above_themselves else None

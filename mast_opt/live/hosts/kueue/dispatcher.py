@@ -71,7 +71,9 @@ class Dispatcher:
         """Workload → what its check says."""
 
     def turn(self) -> list[Decision]:
-        """Look and decide once, without workers that cannot be reached. Raises ApiError if the manager cannot be."""
+        """Look at the clusters and decide about workloads once, without workers that cannot be reached. Raises ApiError
+        if the manager cannot be.
+        """
         world = self.look()
         if self._clears is None:
             self._clears = self._manager.clears_nominations()
@@ -188,6 +190,9 @@ class Dispatcher:
     # --- acting ---
 
     def _carry_out(self, decision: Decision, patch: Patch) -> Decision:
+        """Write a decision to the manager, unless the dispatcher only says what it would do; returns it with its
+        outcome.
+        """
         if self._shadow:
             return decision
         try:

@@ -27,6 +27,7 @@ def selects(pods: PodSet, labels: Mapping[str, str], known: Collection[str]) -> 
 
 
 def _matches(one: Expression, labels: Mapping[str, str]) -> bool:
+    """Whether a node's labels satisfy an expression of a pod's node affinity."""
     value = labels.get(one.key)
     if one.operator in ("Gt", "Lt"):
         limit = next(iter(one.values), "")

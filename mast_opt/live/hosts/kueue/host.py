@@ -102,7 +102,7 @@ class KueueHost:
         """Writes what is for readers only; without it, it is written at once."""
 
     def servers(self) -> tuple[Server, ...]:
-        """Servers that the workers offer now, for a new log. Raises ApiError, UsageError."""
+        """Servers that Kueue's workers offer now, for a new log. Raises ApiError, UsageError."""
         snapshot = self._looked()
         found = tuple(server for view in snapshot.clusters.values() if view.active for _, server in places_of(view))
         if not found:
@@ -113,7 +113,7 @@ class KueueHost:
     # --- Host ---
 
     def resume(self, jobs: Iterable[JobRecord]) -> None:
-        """Take over the jobs of a log. Raises ApiError."""
+        """Take over the jobs of a log, which are workloads of Kueue. Raises ApiError."""
         if self._snapshot is None:
             self._looked()
         with self._lock:
@@ -121,11 +121,11 @@ class KueueHost:
             self._fresh = True
 
     def listen(self, call: Callable[[], None]) -> None:
-        """Call this function whenever there are reports."""
+        """Let the Kueue host call this function whenever there are reports."""
         self._call = call
 
     def begin(self) -> None:
-        """Look and act in threads from now on, until ``close``."""
+        """Look at the clusters and act in threads from now on, until ``close``."""
         manager = WatchedApi(self._manager, self._note, self._every_s)
         workers = {name: WatchedApi(api, self._note, self._every_s) for name, api in self._workers.items()}
         self._manager, self._workers = manager, dict(workers)
@@ -137,7 +137,7 @@ class KueueHost:
             thread.start()
 
     def close(self) -> None:
-        """Stop the threads, and close the connections; jobs go on."""
+        """Stop the threads of the Kueue host, and close the connections; jobs go on."""
         self._stop.set()
         self._due.set()
         for thread in self._threads[-1:]:
@@ -176,7 +176,7 @@ class KueueHost:
         return 0 if self._fresh else None
 
     def observe(self) -> Collection[Attempt]:
-        """Attempts that the workers run."""
+        """Attempts of jobs that Kueue's workers run."""
         with self._lock:
             return self._tracker.running(self._snapshot) if self._snapshot is not None else set()
 
@@ -191,19 +191,22 @@ class KueueHost:
         return snapshot
 
     def _note_problem(self, words: str) -> None:
+        """Note what is wrong with the API servers, and report it if it is new."""
         if words != self.problem:
             self.problem = words
             self._on_problem(words)
 
     def step(self) -> None:
-        """Look once, and write what is due. Raises ApiError if the manager cannot be reached."""
+        """Look at the clusters once, and write what is due for their workloads. Raises ApiError if the manager cannot
+        be reached.
+        """
         self._changed.clear()
         self._looked()
         self.act()
         self._call()
 
     def _run(self) -> None:
-        """Body of the thread that looks and writes until it is stopped."""
+        """Body of the Kueue host's thread that looks and writes until it is stopped."""
         looked_s, failures = self._ticks(), 0
         while not self._stop.is_set():
             self._due.wait(self._every_s)

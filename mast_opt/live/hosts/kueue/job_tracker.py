@@ -56,12 +56,12 @@ class Task:
 
     @property
     def server(self) -> str:
-        """Server where it is to run, or runs; empty if there is none."""
+        """Server where a job is to run in Kueue, or runs; empty if there is none."""
         return self.shares[0].server if self.shares else ""
 
     @property
     def cluster(self) -> str:
-        """The cluster of its server."""
+        """The cluster of a job's server in Kueue."""
         return self.server.partition("/")[0]
 
 
@@ -145,6 +145,7 @@ class JobTracker:
         return events
 
     def _server_reports(self, snapshot: ManagerSnapshot) -> Iterator[ev.Event]:
+        """Report servers (flavors of queues) that have come, gone or changed in the clusters."""
         found = {
             server.name: server for view in snapshot.clusters.values() if view.active for _, server in places_of(view)
         }
@@ -229,7 +230,7 @@ class JobTracker:
         yield ev.Cancelled(task.job)
 
     def _is_wanted(self, server: str) -> bool:
-        """Whether a job is to start at a server for which others may still be stopped."""
+        """Whether a job is to start at a server of a Kueue cluster for which others may still be stopped."""
         return any(
             one.phase is Phase.WANTED and one.server == server and not one.stopping for one in self.tasks.values()
         )

@@ -24,7 +24,7 @@ from mast_opt.problems.job_placement.units import MOST_GPUS, WHOLE
 
 
 def tier_of(priority: int, least: Sequence[int]) -> int:
-    """The tier of a priority; ``least`` as in ``DispatchParams.priorities``."""
+    """The tier of a priority of Kueue; ``least`` as in ``DispatchParams.priorities``."""
     return sum(priority < bound for bound in least)
 
 
@@ -36,6 +36,7 @@ def job_name(one: Workload, spec: JobSpec | None = None) -> str:
 
 @functools.lru_cache(maxsize=100_000)
 def _digest(text: str, length: int) -> str:
+    """Hash of a text in so many digits, for the names of workloads' jobs."""
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()[:length]
 
 
@@ -104,7 +105,7 @@ def _gang_sets(one: Workload) -> list[PodSet]:
 
 
 def _gang(sets: Iterable[PodSet]) -> tuple[int, int]:
-    """Tasks, and milli-GPUs of each."""
+    """Tasks of a workload's pods, and milli-GPUs of each."""
     each = [(pods.count, pods.needs[0]) for pods in sets]
     unit = math.gcd(*(need for _, need in each))
     if unit > WHOLE and unit % WHOLE:  # no job has so much of a GPU

@@ -56,7 +56,7 @@ class Reader:
         self._now: dict[int, tuple[Object, Workload]] = {}
 
     def begin(self) -> None:
-        """A new look."""
+        """Begin a new look at the objects of the API servers."""
         self._before, self._now = self._now, {}
 
     def read(self, found: Object) -> Workload:
@@ -107,7 +107,7 @@ def take_snapshot(manager: KubeApi, workers: Mapping[str, KubeApi], reader: Read
 
 
 def _worker(name: str, api: KubeApi, reader: Reader, *, connected: bool) -> tuple[ClusterView, str]:
-    """A cluster, and why it could not be read."""
+    """A worker cluster of MultiKueue, and why it could not be read."""
     try:
         objects = (one for kind in OF_WORKERS for one in _listed(api, kind))
         return cluster_view(name, objects, active=connected, read=reader.read), ""
@@ -126,7 +126,7 @@ def _listed(api: KubeApi, kind: str) -> Objects:
 
 
 def _waits(one: Workload, multikueue: Collection[str], ours: Collection[str]) -> bool:
-    """Whether it is our turn."""
+    """Whether it is our turn to nominate clusters for a workload."""
     if one.ended or not holds_quota(one) or "Admitted" in one.conditions:
         return False
     pending = {name for name, state in one.checks.items() if state == PENDING}

@@ -44,7 +44,7 @@ class Picture:
 
 
 def read_manifests(folder: Path) -> Picture:
-    """The picture in a folder.
+    """The picture of Kueue's clusters in a folder of YAML.
 
     Raises:
         InputError: a file or object that cannot be used.
@@ -69,7 +69,7 @@ def read_manifests(folder: Path) -> Picture:
 
 
 def _workers(folder: Path) -> list[Path]:
-    """Folders of workers."""
+    """Folders with the YAML of worker clusters."""
     workers = folder / "workers"
     return [path for path in sorted(workers.iterdir()) if path.is_dir()] if workers.is_dir() else []
 
@@ -135,6 +135,7 @@ def _objects(folder: Path, pattern: str = "**/*") -> Iterator[Object]:
 
 
 def _file(path: Path) -> Iterator[Object]:
+    """Objects of Kubernetes in a YAML file. Raises InputError, and BackendUnavailable without PyYAML."""
     try:
         import yaml
     except ImportError as error:

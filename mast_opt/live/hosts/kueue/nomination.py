@@ -59,7 +59,7 @@ class Advice:
 
     @property
     def words(self) -> str:
-        """All of it in one line, the best cluster first."""
+        """The advice on a waiting workload in one line, the best cluster first."""
         rest = [name for name in self.reasons if name not in self.clusters]
         parts = [f"{name}: {self.reasons[name]}" for name in (*self.clusters, *rest)]
         return ("" if self.clusters else "fits nowhere now; ") + ("; ".join(parts) or "it asks for no pods")
@@ -90,6 +90,9 @@ def _advice(
     allowed: tuple[str, ...],
     replicas: Mapping[str, Collection[str]],
 ) -> Advice:
+    """Advice on one workload: its clusters ranked by their offers, and the reasons; the best one counts it
+    as admitted.
+    """
     reasons: dict[str, str] = {}
     offers: dict[str, Offer] = {}
     if not any(pods.count for pods in one.pod_sets):  # there is nothing to start
@@ -121,6 +124,7 @@ def _advice(
 
 
 def _words(found: Offer) -> str:
+    """An offer of a Kueue cluster in words: its flavors, how many pods, and which workloads stop."""
     words = f"fits on {listed(sorted(found.flavors))}" if found.flavors else "fits"
     if found.pods:
         words += "".join(f" with {count} of {full} pods of {name}" for name, (count, full) in found.pods.items())

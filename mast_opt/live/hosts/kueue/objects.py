@@ -111,12 +111,12 @@ class Workload:
 
     @property
     def key(self) -> str:
-        """Namespace and name."""
+        """Namespace and name of a workload of Kueue."""
         return f"{self.namespace}/{self.name}"
 
     @property
     def ended(self) -> bool:
-        """Whether nothing is to be done for it any more."""
+        """Whether nothing is to be done for a workload of Kueue any more."""
         return self.deleting or not self.active or "Finished" in self.conditions
 
 
@@ -161,7 +161,7 @@ class ClusterQueue:
 
     @property
     def flavors(self) -> tuple[str, ...]:
-        """All of its flavors."""
+        """All flavors of a ClusterQueue."""
         return tuple(dict.fromkeys(flavor for group in self.groups for flavor in group.flavors))
 
     @property

@@ -117,6 +117,6 @@ def check_is_active(found: Object, now: str, *, controller: str) -> Patch:
 
 
 def _head(found: Object, **meta: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Head of a body: the object that it is of."""
+    """Head of a patch's body: the Kubernetes object that it is of."""
     names = {name: found["metadata"][name] for name in ("name", "namespace") if name in found["metadata"]}
     return {"apiVersion": found.get("apiVersion"), "kind": found.get("kind"), "metadata": {**names, **meta}}

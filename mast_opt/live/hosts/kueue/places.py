@@ -24,12 +24,12 @@ class Place:
 
     @property
     def server(self) -> str:
-        """Its name in the fleet."""
+        """Name of a queue's flavor as a server of the fleet."""
         return f"{self.cluster}/{self.queue}/{self.flavor}"
 
     @property
     def group(self) -> str:
-        """The queue's name in the fleet."""
+        """Name of a ClusterQueue in the fleet."""
         return f"{self.cluster}/{self.queue}"
 
 

@@ -22,7 +22,9 @@ Object = Mapping[str, Any]
 
 
 def at(found: Any, *path: str, kind: type[Any] = dict) -> Any:  # noqa: ANN401 - a part of an object
-    """Value at a path, empty where there is nothing. Raises InputError for something of another type."""
+    """Value at a path of a Kubernetes object, empty where there is nothing. Raises InputError for something of another
+    type.
+    """
     for name in path:
         found = found.get(name) if isinstance(found, Mapping) else None
     if found is None:
@@ -57,6 +59,7 @@ def _limit_s(spec: Object) -> int | None:
 
 
 def _workload(found: Object) -> kueue.Workload:
+    """A Workload of Kueue from its object, without the checks of ``workload``."""
     spec, status, meta = at(found, "spec"), at(found, "status"), at(found, "metadata")
     pod_sets = tuple(_pod_set(one) for one in at(spec, "podSets", kind=list))
     if not pod_sets:
@@ -98,7 +101,7 @@ def _workload(found: Object) -> kueue.Workload:
 
 
 def _of_condition(status: Object, kind: str, field: str) -> str:
-    """A field of a condition that is true; empty if it is not."""
+    """A field of a condition of a Workload that is true; empty if it is not."""
     for one in at(status, "conditions", kind=list):
         if one.get("type") == kind and one.get("status") == "True":
             return str(one.get(field) or "")
@@ -106,12 +109,13 @@ def _of_condition(status: Object, kind: str, field: str) -> str:
 
 
 def datasets_of(meta: Object) -> tuple[str, ...]:
-    """The datasets of an annotation."""
+    """The datasets that an annotation of a Workload names."""
     text = at(meta, "annotations", DATASETS, kind=str)
     return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
 def _admitted_flavors(status: Object, gpu_sets: set[str]) -> dict[str, str]:
+    """Pod set → the flavor on which it was admitted: that of its GPUs, if it has any."""
     flavors = {}
     for one in at(status, "admission", "podSetAssignments", kind=list):
         by_name = at(one, "flavors")
@@ -144,6 +148,7 @@ def _held(status: Object, pod_sets: tuple[kueue.PodSet, ...]) -> dict[kueue.Key,
 
 
 def _pod_set(found: Object) -> kueue.PodSet:
+    """A pod set of a Workload from its object. Raises InputError."""
     pod = at(found, "template", "spec")
     count = at(found, "count", kind=int) if "count" in found else 1
     if isinstance(count, bool) or count < 0:
@@ -188,6 +193,7 @@ def _terms(pod: Object) -> tuple[tuple[kueue.Expression, ...], ...]:
 
 
 def _unknown(found: Object) -> tuple[str, ...]:
+    """Fields of a pod set that are stated and that no rule here understands, in words."""
     return tuple(one.help for one in stated(found, POD_SET, Use.REFUSED))
 
 
@@ -256,6 +262,8 @@ def _quotas(found: Object) -> dict[kueue.Key, Quota]:
 
 
 def _quota(found: Object, resource: str, where: str) -> Quota:
+    """Quota of a resource, with limits of borrowing and lending, as a ClusterQueue or Cohort states it."""
+
     def limit(name: str) -> int | None:
         value = found.get(name)
         return None if value is None else _count(resource, amount(value, f"{where}: {name}"))

@@ -42,7 +42,7 @@ class WatchedApi:
         self._others: dict[str, tuple[float, list[dict[str, Any]]]] = {}
 
     def follow_on(self) -> None:
-        """Watch until ``close``, in this thread."""
+        """Watch the API server until ``close``, in this thread."""
         while not self._stop.is_set():
             try:
                 for kind, found in self._api.follow(FOLLOWED):
@@ -70,7 +70,7 @@ class WatchedApi:
                     self._objects[_key(one)] = one
 
     def list(self, kind: str) -> list[dict[str, Any]]:
-        """List the objects of a kind, as they are kept."""
+        """List the objects of a kind, as the watch keeps them."""
         if kind == FOLLOWED:
             with self._lock:
                 if self._objects is not None:
@@ -102,10 +102,11 @@ class WatchedApi:
         self._api.record(about, reason, message, now)
 
     def close(self) -> None:
-        """Stop the watch, and close the connection."""
+        """Stop the watch, and close the connection to the API server."""
         self._stop.set()
         self._api.close()
 
 
 def _key(one: Object) -> tuple[str, str]:
+    """Namespace and name of a Kubernetes object."""
     return str(one["metadata"].get("namespace", "")), str(one["metadata"]["name"])

@@ -8,6 +8,7 @@ from importlib.resources import files
 
 
 def _read(name: str) -> str:
+    """Text of a file of the operators' page."""
     return (files(__package__) / name).read_text(encoding="utf-8")
 
 
@@ -15,6 +16,7 @@ _STYLE, _SCRIPT = _read("page.css"), _read("page.js")
 
 
 def _hash(text: str) -> str:
+    """Hash of a script or style of the page, as a content security policy states it."""
     return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
 
 

@@ -33,7 +33,9 @@ TIER_LOADS = (0.95, 0.03, 0.0665, 0.2244, 0.0291)
 
 
 def generator(seed: int, purpose: str, number: int = 0) -> np.random.Generator:
-    """A generator of its own for each purpose, so that one more draw somewhere shifts nothing else."""
+    """A random generator of its own in the organisation for each purpose, so that one more draw somewhere shifts
+    nothing else.
+    """
     return np.random.Generator(np.random.PCG64([seed, zlib.crc32(purpose.encode()), number]))
 
 
@@ -67,7 +69,7 @@ class Structure:
 
 
 def structure(params: OrganisationParams) -> Structure:
-    """The structure of these parameters."""
+    """The structure of a generated organisation with these parameters."""
     rng = generator(params.seed, "teams")
     teams = Teams.drawn(rng, params.datasets)
     count = len(teams.team)
@@ -91,6 +93,7 @@ def structure(params: OrganisationParams) -> Structure:
 
 
 def _targets(params: OrganisationParams, count: int) -> Floats:
+    """GPUs [N, tiers, weeks] that the organisation's namespaces want, by popularities that change every week."""
     rng = generator(params.seed, "popularity")
     weeks = -(-params.days // WEEK_DAYS) + 2
     steps = rng.normal(0.0, WEEKLY_CHANGE, (count, weeks))

@@ -60,7 +60,7 @@ class OrganisationJob:
 
 
 def jobs_of(params: OrganisationParams, made: Structure) -> list[OrganisationJob]:
-    """All of them, by submission."""
+    """All jobs of a generated organisation, by submission."""
     jobs: list[OrganisationJob] = []
     namespaces, tiers, _ = made.target.shape
     for n in range(namespaces):
@@ -75,6 +75,7 @@ _Workload = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def _recurring(params: OrganisationParams, made: Structure, n: int) -> list[_Workload]:
+    """Recurring workloads of a namespace of the organisation: GPU types, and the partitions that each reads."""
     rng = generator(params.seed, "recurring", n)
     old = made.partitions(n)
     old = old[made.created_day[old] == 0]
@@ -88,13 +89,14 @@ def _recurring(params: OrganisationParams, made: Structure, n: int) -> list[_Wor
 
 
 def _some(rng: np.random.Generator, partitions: Ints) -> tuple[int, ...]:
+    """Partitions that a workload of the organisation reads, drawn at random."""
     wanted = 1 + min(MOST_TABLES - 1, int(rng.poisson(MORE_TABLES)))
     chosen = rng.choice(partitions, min(wanted, len(partitions)), replace=False)
     return tuple(sorted(chosen.tolist()))
 
 
 def _largest(params: OrganisationParams, made: Structure, n: int, tier: int) -> int:
-    """No gang is larger than what its namespace has on average, nor than the smallest part of its home."""
+    """Largest gang of a namespace: no more than what it has on average, nor than the smallest part of its home."""
     most = min(float(made.target[n, tier].mean()), float(made.supply[made.home[n]].min()), params.largest_gpus)
     return 1 << max(0, int(np.log2(max(1.0, most))))
 
@@ -102,6 +104,7 @@ def _largest(params: OrganisationParams, made: Structure, n: int, tier: int) -> 
 def _paced(
     params: OrganisationParams, made: Structure, n: int, tier: int, workloads: list[_Workload]
 ) -> list[OrganisationJob]:
+    """Jobs of a namespace and tier of the organisation, which come as its target has room for their work."""
     rng = generator(params.seed, "jobs", n * 16 + tier)
     days = np.arange(made.target.shape[2] * WEEK_DAYS + 1) - WEEK_DAYS
     target = np.repeat(made.target[n, tier], WEEK_DAYS) * np.where(days[:-1] < params.ramp_days, params.ramp_load, 1.0)
@@ -150,13 +153,13 @@ SECOND_MS = 1000
 
 
 def organisation_trace(params: OrganisationParams) -> JobTrace:
-    """The trace of these parameters."""
+    """The trace of a generated organisation with these parameters."""
     found = organisation_tables(params)
     return trace_from_tables(found.name, found.provenance, found.tables)
 
 
 def organisation_tables(params: OrganisationParams) -> TraceTables:
-    """Its tables, to be written."""
+    """Tables of the trace of a generated organisation, to be written."""
     made = structure(params)
     jobs = jobs_of(params, made)
     regions, spaces = draws.names("r", params.regions), draws.names("ns", len(made.home))
@@ -185,6 +188,7 @@ def organisation_tables(params: OrganisationParams) -> TraceTables:
 
 
 def _places(params: OrganisationParams, made: Structure, regions: tuple[str, ...]) -> dict[str, Mapping[str, Given]]:
+    """Tables of the organisation's regions, clusters, servers and switchboards."""
     names, clusters, racks, kinds, gpus, boards = [], [], [], [], [], []
     for r, region in enumerate(regions):
         for k, kind in enumerate(GPU_TYPES):
@@ -228,6 +232,7 @@ def _places(params: OrganisationParams, made: Structure, regions: tuple[str, ...
 def _submissions(
     jobs: list[OrganisationJob], made: Structure, regions: tuple[str, ...], spaces: tuple[str, ...]
 ) -> dict[str, Given]:
+    """Table of the organisation's submissions."""
     gpus = np.array([job.gpus for job in jobs], np.int64)
     tasks = np.maximum(1, gpus // GPUS_PER_SERVER)
     return {

@@ -92,6 +92,7 @@ def ignored(trace: JobTrace, policy: str, reads: Collection[str]) -> tuple[Input
 
 
 def _ignored(trace: JobTrace, policy: str, reads: Collection[str]) -> Iterator[InputWarning]:
+    """Warnings of what a trace states and a run under this policy does not look at."""
     jobs, message = trace.submissions, f"{policy} does not look at it"
     for column in OPTIONAL:
         if column.name in reads or column.name == STEPS:  # steps have become durations
@@ -105,7 +106,7 @@ def _ignored(trace: JobTrace, policy: str, reads: Collection[str]) -> Iterator[I
 
 
 def _stated(jobs: Submissions, column: Column) -> Bools:
-    """[J] whether a job has something else than the default."""
+    """[J] whether a submitted job has something else than the default."""
     values: Any = getattr(jobs, column.attribute)
     if column.type is ColumnType.LABEL:
         return np.array([value != "" for value in values], np.bool_)
@@ -117,7 +118,7 @@ def _stated(jobs: Submissions, column: Column) -> Bools:
 
 
 def _text(column: Column, value: Any) -> str:  # noqa: ANN401 - of the column's type
-    """A value as a file would have it."""
+    """A value of a trace's column as a file would have it."""
     if column.type is ColumnType.CHOICE:
         return column.choices[int(value)]
     if column.type is ColumnType.QUANTITY:

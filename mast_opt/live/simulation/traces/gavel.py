@@ -109,6 +109,8 @@ def gavel(paths: Sequence[Path], settings: GavelSettings, rng: np.random.Generat
 
 
 def _check(jobs: Trace, file: str, faults: Faults) -> None:
+    """Note faults of Gavel's trace: gangs, arrivals or steps that a trace of jobs cannot state."""
+
     def wrong(values: FloatArray, bad: NDArray[np.bool_], expected: str) -> None:
         rows = np.flatnonzero(bad)
         faults.cells(file, None, rows + 1, lambda n: values[rows[n]], expected)
@@ -120,12 +122,13 @@ def _check(jobs: Trace, file: str, faults: Faults) -> None:
 
 
 def _model(key: str) -> tuple[str, int]:
-    """Job type and workers of a key such as ``('ResNet-18 (batch size 16)', 1)``."""
+    """Gavel's job type and workers of a key such as ``('ResNet-18 (batch size 16)', 1)``."""
     model, _, gang = key.removesuffix(")").rpartition(", ")
     return model.removeprefix("('").removesuffix("'"), int(float(gang))
 
 
 def _jobs(jobs: Trace) -> Mapping[str, Given]:
+    """Table of submissions from Gavel's trace."""
     count = len(jobs.key)
     models = [_model(key)[0] for key in jobs.key]
     return {
@@ -143,6 +146,7 @@ def _jobs(jobs: Trace) -> Mapping[str, Given]:
 
 
 def _speeds(keys: Sequence[str], types: Sequence[str], alone: FloatArray) -> Mapping[str, Given]:
+    """Table of speeds from Gavel's throughputs of job types alone."""
     key, kind = np.nonzero(alone * MICRO >= 1)
     return {
         "model": [_model(keys[at])[0] for at in key.tolist()],
@@ -153,6 +157,7 @@ def _speeds(keys: Sequence[str], types: Sequence[str], alone: FloatArray) -> Map
 
 
 def _pair_speeds(keys: Sequence[str], types: Sequence[str], paired: FloatArray) -> Mapping[str, Given]:
+    """Table of speeds of pairs from Gavel's throughputs of job types that share GPUs."""
     gang = np.array([_model(key)[1] for key in keys])
     key, other, kind = np.nonzero((paired * MICRO >= 1) & (gang[:, None] == gang)[:, :, None])
     return {
@@ -188,7 +193,7 @@ class DrawnJob:
 
 
 def drawn_jobs(rate_per_h: float, seed: int) -> Iterator[DrawnJob]:
-    """Jobs without end, in the order of their arrival; the first one comes at 0.
+    """Gavel's random jobs without end, in the order of their arrival; the first one comes at 0.
 
     Args:
         rate_per_h: jobs an hour, on average.
@@ -211,7 +216,7 @@ def drawn_jobs(rate_per_h: float, seed: int) -> Iterator[DrawnJob]:
 
 
 def gavel_jobs(speeds: Speeds, *, rate_per_h: float, jobs: int, seed: int, gpus: int = 36) -> TraceTables:
-    """The tables of a trace of such jobs, named by their numbers from 0.
+    """The tables of a trace of Gavel's random jobs, named by their numbers from 0.
 
     Args:
         speeds: that hold those of ``MODELS`` on ``TYPES``, one task each.

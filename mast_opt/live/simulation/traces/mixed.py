@@ -32,7 +32,7 @@ TIERS = 4
 def mixed_tables(
     speeds: Speeds, *, seed: int = 1, jobs: int = 2000, regions: int = 8, load: float = 0.8, gangs: bool = True
 ) -> TraceTables:
-    """Its tables.
+    """Tables of the trace ``mixed``.
 
     Args:
         speeds: of the models that jobs are drawn from, in all sizes that fit on a region's servers of one type.
@@ -92,6 +92,7 @@ def mixed_tables(
 
 
 def _places(regions: tuple[str, ...], kinds: list[str]) -> dict[str, Mapping[str, Given]]:
+    """Tables of the regions and servers of the trace ``mixed``."""
     servers = [(region, kind, at) for region in regions for kind in kinds for at in range(SERVERS)]
     of_kind = [kind for _, kind, _ in servers]
     return places(
@@ -105,6 +106,7 @@ def _places(regions: tuple[str, ...], kinds: list[str]) -> dict[str, Mapping[str
 
 
 def _speeds(speeds: Speeds) -> Mapping[str, Given]:
+    """Table of the speeds of job types alone in the trace ``mixed``."""
     rows = sorted(speeds.alone)
     return {
         "model": [model for model, _, _ in rows],
@@ -115,6 +117,7 @@ def _speeds(speeds: Speeds) -> Mapping[str, Given]:
 
 
 def _pair_speeds(speeds: Speeds) -> Mapping[str, Given]:
+    """Table of the speeds of pairs in the trace ``mixed``."""
     rows = sorted(speeds.packed)
     return {
         "model": [model for model, _, _, _ in rows],

@@ -23,6 +23,7 @@ def speeds_of(tables: Tables) -> Speeds:
 
 
 def _speeds(tables: Tables, table: str, *labels: str) -> dict[Any, int]:
+    """(labels, tasks) → steps a second in millionths, from a table of a trace's speeds."""
     if not tables.rows(table):
         return {}
     axes = {column: tables.axes["gpu_type" if column == "gpu_type" else "model"] for column in labels}
@@ -51,6 +52,7 @@ def check_models(tables: Tables, faults: Faults) -> None:
 
 
 def _pairs(tables: Tables, models: Ints, tasks: Ints) -> list[tuple[str, int]]:
+    """(model, tasks) of each row of a trace."""
     names = (*tables.axes["model"], "")
     return [(names[model], size) for model, size in zip(models.tolist(), tasks.tolist(), strict=True)]
 

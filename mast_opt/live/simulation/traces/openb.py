@@ -83,6 +83,7 @@ def openb(paths: Sequence[Path], settings: OpenbSettings, rng: np.random.Generat
 
 
 def _servers(nodes: GpuNodes) -> dict[str, Mapping[str, Given]]:
+    """Tables of regions and servers from OpenB's nodes."""
     count = len(nodes.gpus)
     return places(
         [REGION],
@@ -96,6 +97,7 @@ def _servers(nodes: GpuNodes) -> dict[str, Mapping[str, Given]]:
 
 
 def _jobs(names: list[str], pods: GpuPods, submitted_s: Ints, ran_s: Ints) -> Mapping[str, Given]:
+    """Table of submissions from OpenB's pods."""
     return {
         "job": names,
         "submitted_s": submitted_s * MILLI,

@@ -87,6 +87,7 @@ def _tables(
     gpus: int,
     since: int,
 ) -> dict[str, Mapping[str, Given]]:
+    """Tables of a trace from Philly's jobs and virtual clusters."""
     held = jobs.gpus[order]
     task = np.where(held <= gpus, held, np.gcd(held, gpus))
     one, several, many = (np.int64(seconds * MILLI) for seconds in RESTART_S)

@@ -181,6 +181,7 @@ SUBMISSIONS = Table(
 
 
 def _speed(help: str) -> Column:
+    """Column of a trace's schema for speeds, in training steps a second."""
     return supply("steps_per_s", MICRO, maximum=FASTEST, help=help)
 
 

@@ -37,12 +37,12 @@ class Happening:
 
     @property
     def of(self) -> str:
-        """Kind of place that is affected: ``server``, ``switchboard``, ``region`` or ``quota``."""
+        """Kind of place that a happening of the trace affects: ``server``, ``switchboard``, ``region`` or ``quota``."""
         return self.what.partition("_")[0]
 
     @property
     def down(self) -> bool:
-        """Whether something goes out of service."""
+        """Whether a happening of the trace takes something out of service."""
         return self.what.endswith("_down")
 
 
@@ -94,6 +94,7 @@ def surroundings_of(tables: Tables) -> Surroundings:
 
 
 def _happenings(tables: Tables, names: list[str]) -> tuple[Happening, ...]:
+    """Happenings of a trace, such as failures of servers, by time."""
     at = tables.get("happenings", "at_s")
     what, value = tables.get("happenings", "what"), tables.get("happenings", "value")
     stated = tables.has("happenings", "value")
@@ -109,7 +110,7 @@ def _happenings(tables: Tables, names: list[str]) -> tuple[Happening, ...]:
 
 
 def check_surroundings(tables: Tables, faults: Faults) -> None:
-    """Add what does not fit together to the faults."""
+    """Note faults where the surroundings of a trace's jobs do not fit together."""
     _check_datasets(tables, faults)
     source, target = tables.get("links", "src"), tables.get("links", "dst")
     rows = np.flatnonzero(source == target)
@@ -119,6 +120,7 @@ def check_surroundings(tables: Tables, faults: Faults) -> None:
 
 
 def _check_datasets(tables: Tables, faults: Faults) -> None:
+    """Note faults of a trace's datasets: unlisted ones that are named, and some that no region holds."""
     if "datasets" in tables.missing:
         return
     listed = set(tables.get("datasets", "dataset").tolist())
@@ -137,6 +139,7 @@ def _check_datasets(tables: Tables, faults: Faults) -> None:
 
 
 def _check_happenings(tables: Tables, faults: Faults) -> None:
+    """Note faults of what happens in a trace: places that it does not have, values where none belong."""
     names, what = tables.get("happenings", "name"), tables.get("happenings", "what")
     labels = tables.axes["happening"]
     has_value = tables.has("happenings", "value")

@@ -108,17 +108,17 @@ class _Log:
     """[jobs, 18]"""
 
     def column(self, name: str) -> Floats:
-        """Values of a field in every line of the log."""
+        """Values of a field in every line of an SWF log."""
         found: Floats = self.numbers[:, _AT[name]]
         return found
 
     def only(self, rows: NDArray[np.bool_]) -> _Log:
-        """The log with these lines alone."""
+        """The SWF log with these lines alone."""
         return _Log(self.file, self.header, self.lines[rows], self.numbers[rows])
 
 
 def swf(paths: Sequence[Path], settings: SwfSettings, rng: np.random.Generator) -> TraceTables:
-    """The trace of a log. Nothing is drawn. Raises SourceError."""
+    """The trace of an SWF log. Nothing is drawn. Raises SourceError."""
     faults = Faults()
     log = _read(paths[0], faults)
     if log is None or faults:
@@ -153,6 +153,7 @@ def swf(paths: Sequence[Path], settings: SwfSettings, rng: np.random.Generator) 
 
 
 def _read(path: Path, faults: Faults) -> _Log | None:
+    """The lines of an SWF log, and its header; None, with a fault, if the file cannot be read."""
     data = content_of(path, faults)
     if data is None:
         return None
@@ -185,6 +186,8 @@ def _read(path: Path, faults: Faults) -> _Log | None:
 
 
 def _check(log: _Log, faults: Faults) -> None:
+    """Note faults of an SWF log: times and numbers out of range, jobs that are there twice."""
+
     def cells(name: str, bad: NDArray[np.bool_], expected: str) -> None:
         rows, values = log.lines[bad], log.column(name)[bad]
         faults.cells(log.file, name, rows, lambda n: f"{values[n]:g}", expected)
@@ -202,11 +205,12 @@ def _check(log: _Log, faults: Faults) -> None:
 
 
 def _whole(log: _Log) -> NDArray[np.bool_]:
-    """Lines of whole jobs; each line of a part belongs to one with the sums."""
+    """Lines of an SWF log that are whole jobs; each line of a part belongs to one with the sums."""
     return ~np.isin(log.column("status"), PARTS)
 
 
 def _size(log: _Log, sizes: str) -> Floats:
+    """Processors of each line of an SWF log: as ``sizes`` says, the others where that is not stated."""
     first, other = (log.column(f"{name} processors") for name in (sizes, *(one for one in SIZES if one != sizes)))
     return np.where(first > 0, first, other)
 
@@ -227,6 +231,8 @@ class _Machine:
 
 
 def _machine(log: _Log, settings: SwfSettings, faults: Faults) -> _Machine:
+    """The machine of an SWF log by its header or the settings: nodes, processors, memory."""
+
     def stated(name: str) -> int:
         text = log.header.get(name, "").split(" ")[0].replace(",", "")
         if text in ("", "-1"):
@@ -248,6 +254,7 @@ def _machine(log: _Log, settings: SwfSettings, faults: Faults) -> _Machine:
 
 
 def _servers(machine: _Machine, settings: SwfSettings) -> dict[str, Mapping[str, Given]]:
+    """Tables of the nodes of an SWF machine as servers."""
     each = np.full(machine.nodes, machine.each, np.int64)
     each[: machine.processors % machine.nodes] += 1
     gpus = settings.become == "gpus"
@@ -263,7 +270,7 @@ def _servers(machine: _Machine, settings: SwfSettings) -> dict[str, Mapping[str,
 
 
 def _jobs(log: _Log, size: NDArray[np.int64], machine: _Machine, settings: SwfSettings) -> dict[str, Given]:
-    """A job on one node where it fits there, else on parts of nodes that are all alike."""
+    """Jobs of an SWF log: each on one node where it fits there, else on parts of nodes that are all alike."""
     task = np.where(size <= machine.each, size, np.gcd(size, machine.each))
     gpus = settings.become == "gpus"
     asked, used = log.column("requested memory"), log.column("used memory")
@@ -289,13 +296,14 @@ def _jobs(log: _Log, size: NDArray[np.int64], machine: _Machine, settings: SwfSe
 
 
 def _labels(log: _Log, field: str, word: str) -> list[str]:
+    """Labels of a field of an SWF log, such as users; empty where none is stated."""
     if field not in _AT:
         return [""] * len(log.lines)
     return [f"{word}-{number:.0f}" if number >= 0 else "" for number in log.column(field).tolist()]
 
 
 def _warn(log: _Log, whole: _Log) -> None:
-    """Warn of what the file says and a trace does not hold."""
+    """Warn of what an SWF log says and a trace does not hold."""
     say = partial(warn, log.file)
     for field in FIELDS:
         values = whole.column(field.name)

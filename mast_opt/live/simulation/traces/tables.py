@@ -53,7 +53,7 @@ def trace_tables(name: str, provenance: str, given: Mapping[str, Mapping[str, Gi
 def _cells(
     column: Column, given: Given | None, rows: int, axes: Mapping[str, dict[str, int]]
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """The values of a column, and which of them there are."""
+    """The values of a trace's column, and which of them there are."""
     kind = np.bool_ if column.type is ColumnType.BOOLEAN else np.int64
     if given is None:
         return np.zeros(rows, kind), np.zeros(rows, np.bool_)
@@ -107,7 +107,7 @@ def equal_servers(names: Sequence[str], counts: Sequence[int], gpus: int) -> dic
 
 
 def texts_of(tables: Tables, table: str, column: str, axis: str) -> list[str]:
-    """Labels of a column; empty where the cell is."""
+    """Labels of a trace's column; empty where the cell is."""
     if not tables.rows(table):
         return []
     names = np.array([*tables.axes[axis], ""], dtype=object)

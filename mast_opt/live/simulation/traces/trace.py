@@ -130,7 +130,7 @@ class JobTrace:
 
     @cached_property
     def servers_of(self) -> Mapping[str, tuple[Server, ...]]:
-        """Region → its servers."""
+        """Region of a trace → its servers."""
         found: dict[str, list[Server]] = {region: [] for region in self.regions}
         for server in self.servers:
             found[server.region].append(server)
@@ -161,6 +161,7 @@ def write_trace(
 
 
 def _quotas(tables: Tables) -> Quotas:
+    """Quotas of the tenants of a trace."""
     tenants, types = texts_of(tables, "quotas", "tenant", "tenant"), texts_of(tables, "quotas", "gpu_type", "gpu_type")
     found = Quotas()
     for tenant, kind, mgpu in zip(tenants, types, tables.get("quotas", "gpus").tolist(), strict=True):
@@ -195,6 +196,8 @@ def trace_from_tables(name: str, provenance: str, tables: Tables) -> JobTrace:
 
 
 def _check(tables: Tables, faults: Faults) -> None:
+    """Note faults of a trace's tables: GPUs, tasks, models of jobs, and surroundings."""
+
     def wrong(table: str, column: str, mask: Bools, expected: str) -> None:
         rows, values = np.flatnonzero(mask), tables.get(table, column)
         faults.cells(table, column, rows + 1, lambda n: int(values[rows[n]]), expected)
@@ -218,10 +221,12 @@ def _check(tables: Tables, faults: Faults) -> None:
 
 
 def _pairs(tables: Tables, table: str, one: str, other: str) -> list[tuple[str, str]]:
+    """Pairs of labels in two columns of a trace's table."""
     return list(zip(texts_of(tables, table, one, one), texts_of(tables, table, other, other), strict=True))
 
 
 def _servers(tables: Tables) -> tuple[Server, ...]:
+    """Servers of a trace from checked tables."""
     clusters, regions = tables.axes["cluster"], tables.axes["region"]
     region = tables.get("clusters", "region")
     racks, types = texts_of(tables, "servers", "rack", "rack"), texts_of(tables, "servers", "gpu_type", "gpu_type")
@@ -242,6 +247,7 @@ def _servers(tables: Tables) -> tuple[Server, ...]:
 
 
 def _submissions(tables: Tables, speeds: Speeds) -> Submissions:
+    """Submissions of a trace from checked tables, by time."""
     table = "submissions"
     order = np.argsort(tables.get(table, "submitted_s"), kind="stable")
     place = np.empty(len(order), np.int64)

@@ -119,6 +119,7 @@ class SacctSettings:
 
 
 def _tiers(text: str) -> dict[str, int]:
+    """QOS of Slurm → tier, from the setting ``tiers``. Raises UsageError."""
     found: dict[str, int] = {}
     for part in text.split(",") if text else []:
         name, _, number = part.partition("=")
@@ -168,6 +169,7 @@ def _read(paths: Sequence[Path], faults: Faults) -> tuple[list[SacctJob], list[N
 
 
 def _check(file: str, kept: Sequence[SacctJob], regions: Mapping[str, str], faults: Faults, *, asked: bool) -> None:
+    """Note faults of Slurm's jobs: unlisted partitions, and times or sizes beyond what a trace can state."""
     if not kept:
         faults.add(file, "at least one job with GPUs that ended; cpu_jobs=1 takes those without GPUs too")
         return
@@ -200,8 +202,10 @@ class _Shape:
 
 
 def _shape(job: SacctJob, *, asked: bool) -> _Shape:
-    """A task for each node that it held; a task for each GPU where they are of several types or cannot be spread
-    evenly. Where it held more GPUs than it asked for, what it asked for is on as many nodes as it asked for."""
+    """Tasks of a Slurm job: one for each node that it held; a task for each GPU where they are of several types or
+    cannot be spread evenly. Where it held more GPUs than it asked for, what it asked for is on as many nodes as it
+    asked for.
+    """
     needs, first = job.needs(asked=asked), job.first
     gpus, nodes = gpus_in(needs), max(first.nodes, 1)
     if gpus != gpus_in(first.allocated):
@@ -214,6 +218,7 @@ def _shape(job: SacctJob, *, asked: bool) -> _Shape:
 def _jobs(
     jobs: Sequence[SacctJob], regions: Mapping[str, str], limits: Mapping[str, int], settings: SacctSettings
 ) -> tuple[dict[str, Given], dict[str, list[str]]]:
+    """Table of submissions, and that of the GPU types which jobs name, from Slurm's accounting."""
     first = min(job.submitted_s for job in jobs)
     tiers, whole = _tiers(settings.tiers), not settings.needs.endswith("gpus")
     asked = settings.needs.startswith("asked")
@@ -242,7 +247,7 @@ def _jobs(
 
 
 def _servers(nodes: Sequence[Node], settings: SacctSettings) -> dict[str, Mapping[str, Given]]:
-    """Nodes without GPUs are left out where nothing could run there."""
+    """Tables of Slurm's nodes as servers; those without GPUs are left out where nothing could run there."""
     kept = [node for node in nodes if node.gpus or settings.cpu_jobs]
     regions = list(dict.fromkeys(node.partition for node in nodes))
     return places(

@@ -26,48 +26,51 @@ class SacctJob:
 
     @property
     def ran(self) -> tuple[SacctRow, ...]:
-        """Its rows that held something and are over."""
+        """Rows of a Slurm job that held something and are over."""
         return tuple(row for row in self.rows if row.ran)
 
     @property
     def first(self) -> SacctRow:
-        """The row whose size and owner are the job's: the first that ran, else the first."""
+        """The row of a Slurm job whose size and owner are the job's: the first that ran, else the first."""
         return next(iter(self.ran), self.rows[0])
 
     @property
     def submitted_s(self) -> int:
-        """Time of submission: the accounting moves a requeued job's submission to the requeue."""
+        """Time of a Slurm job's submission: the accounting moves a requeued job's submission to the requeue."""
         return min(row.submitted_s for row in self.rows)
 
     @property
     def interrupted(self) -> bool:
-        """Whether the file does not say how it ended."""
+        """Whether the file does not say how a Slurm job ended."""
         return self.rows[-1].stage in (Stage.INTERRUPTED, Stage.GOING)
 
     def needs(self, *, asked: bool) -> Mapping[str, int]:
-        """Resources that it held at first, or that it asked for."""
+        """Resources that a Slurm job held at first, or that it asked for."""
         return self.first.requested if asked else self.first.allocated
 
     def duration_ms(self, *, asked: bool) -> int:
-        """Time for which it would have its first size, so that its GPU time (or its CPU time, without GPUs) is that of
-        all its rows together; at least a second."""
+        """Time for which a Slurm job would have its first size, so that its GPU time (or its CPU time, without GPUs) is
+        that of all its rows together; at least a second.
+        """
         size = self._size(self.first, asked)
         work = sum(self._size(row, asked) * row.elapsed_s for row in self.ran)
         return max(MILLI, -(-work * MILLI // size))
 
     def limit_ms(self, limits: Mapping[str, int], *, asked: bool) -> int:
-        """Its time limit, or that of its partition; -1 for none. Slurm ends jobs somewhat later than their limits say:
-        a job that ran for longer has the limit that it kept."""
+        """Time limit of a Slurm job, or that of its partition; -1 for none. Slurm ends jobs somewhat later than their
+        limits say: a job that ran for longer has the limit that it kept.
+        """
         limit_s = self.first.limit_s or limits.get(self.first.partition)
         return -1 if limit_s is None else max(limit_s * MILLI, self.duration_ms(asked=asked))
 
     def _size(self, row: SacctRow, asked: bool) -> int:
-        """GPUs of a row where the job has any at first; else its processors."""
+        """GPUs of a Slurm job's row where the job has any at first; else its processors."""
         read = gpus_in if gpus_in(self.needs(asked=asked)) else _processors
         return read(row.requested if asked else row.allocated)
 
 
 def _processors(resources: Mapping[str, int]) -> int:
+    """Processors of a Slurm row, at least 1."""
     return max(1, resources.get("cpu", 0))
 
 
@@ -91,7 +94,7 @@ def jobs_of(rows: Sequence[SacctRow], file: str, faults: Faults) -> list[SacctJo
 
 
 def _lives(rows: Sequence[SacctRow]) -> Iterable[list[SacctRow]]:
-    """Rows of the same job; Slurm uses a number again when it has used up all of them."""
+    """Rows of the same Slurm job; Slurm uses a number again when it has used up all of them."""
     life: list[SacctRow] = []
     for row in rows:
         if life and life[-1].stage is Stage.ENDED and row.submitted_s >= (life[-1].ended_s or 0):
@@ -102,7 +105,7 @@ def _lives(rows: Sequence[SacctRow]) -> Iterable[list[SacctRow]]:
 
 
 def _check_rows(life: Sequence[SacctRow], file: str, faults: Faults) -> None:
-    """A job runs once at a time."""
+    """Note faults where rows of Slurm's accounting have a job run twice at a time."""
     ran = sorted((row for row in life if row.ran), key=lambda row: row.ended_s or 0)
     wrong = [
         later.row
@@ -115,6 +118,7 @@ def _check_rows(life: Sequence[SacctRow], file: str, faults: Faults) -> None:
 
 
 def _warn(jobs: Sequence[SacctJob], again: Sequence[str], file: str) -> None:
+    """Warn of odd rows in Slurm's accounting: numbers used again, requeued or interrupted jobs, shares of GPUs."""
     say = partial(_say, file)
     say("JobID", "this number is used again for another job, which is called NUMBER~2", again)
     say(
@@ -146,7 +150,9 @@ def _warn(jobs: Sequence[SacctJob], again: Sequence[str], file: str) -> None:
 
 
 def _warn_of_clocks(jobs: Sequence[SacctJob], file: str) -> None:
-    """Times by a local clock that was set back, or forward: they contradict how long a job ran."""
+    """Warn of times in Slurm's accounting by a local clock that was set back, or forward: they contradict how long a
+    job ran.
+    """
     back, forward = [], []
     for job in jobs:
         for row in job.ran:
@@ -170,7 +176,7 @@ def _warn_of_clocks(jobs: Sequence[SacctJob], file: str) -> None:
 
 
 def warn_of_sizes(jobs: Sequence[SacctJob], file: str, *, asked: bool) -> None:
-    """Warn of jobs that held more GPUs than they asked for, and of those that need several types at once."""
+    """Warn of Slurm jobs that held more GPUs than they asked for, and of those that need several types at once."""
     sizes = [
         (job.name, gpus_in(job.first.requested), gpus_in(job.first.allocated)) for job in jobs if job.first.requested
     ]
@@ -184,5 +190,6 @@ def warn_of_sizes(jobs: Sequence[SacctJob], file: str, *, asked: bool) -> None:
 
 
 def _say(file: str, column: str, message: str, names: Sequence[str], suggestion: str = "") -> None:
+    """Warn of these jobs in Slurm's accounting, if there are any."""
     if names:
         warn(file, message, column=column, values=list(dict.fromkeys(names)), suggestion=suggestion)

@@ -78,7 +78,7 @@ def nodes_in(data: bytes, file: str, faults: Faults) -> tuple[list[Node], dict[s
 
 
 def _in_text(data: bytes, file: str, faults: Faults, limits: dict[str, int]) -> Iterable[SlurmNode]:
-    """The nodes; the time limits of their partitions are added to ``limits``."""
+    """The nodes that ``sinfo`` lists; the time limits of their partitions are added to ``limits``."""
     raw = read_piped(data, file, COLUMNS, faults)
     table = None if raw is None else columns_of(raw, COLUMNS, faults, ("TIMELIMIT",))
     if table is None:
@@ -102,6 +102,7 @@ def _in_text(data: bytes, file: str, faults: Faults, limits: dict[str, int]) -> 
 
 
 def _in_json(data: bytes, file: str, faults: Faults) -> Iterable[SlurmNode]:
+    """The nodes that ``scontrol show nodes --json`` lists; faults for what is no node."""
     try:
         items = nodes_of(json.loads(data))
     except (ValueError, RecursionError) as error:
@@ -118,12 +119,14 @@ def _in_json(data: bytes, file: str, faults: Faults) -> Iterable[SlurmNode]:
 
 
 def _root(stands_for: dict[str, str], partition: str) -> str:
+    """Partition of Slurm that stands for all with which this one shares nodes."""
     while stands_for[partition] != partition:
         partition = stands_for[partition]
     return partition
 
 
 def _join(stands_for: dict[str, str], one: str, other: str) -> None:
+    """Let one partition of Slurm stand for two that share nodes."""
     first, second = _root(stands_for, one), _root(stands_for, other)
     if first != second:
         stands_for[second] = first

@@ -82,18 +82,18 @@ class SacctRow:
 
     @property
     def ran(self) -> bool:
-        """Whether it held something, and holds it no more."""
+        """Whether a row of Slurm's accounting held something, and holds it no more."""
         return bool(self.allocated) and self.ended_s is not None and self.stage is not Stage.GOING
 
 
 def gpus_in(resources: Mapping[str, int]) -> int:
-    """GPUs of all types; Slurm counts them together only where it is configured to."""
+    """GPUs of all types in a Slurm row; Slurm counts them together only where it is configured to."""
     typed = sum(count for name, count in resources.items() if name.startswith(GPU + ":"))
     return max(resources.get(GPU, 0), typed)
 
 
 def gpu_types_in(resources: Mapping[str, int]) -> tuple[str, ...]:
-    """GPU types that are named."""
+    """GPU types that a row of Slurm's accounting names."""
     return tuple(sorted(name.partition(":")[2] for name in resources if name.startswith(GPU + ":")))
 
 

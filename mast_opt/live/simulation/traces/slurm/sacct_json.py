@@ -23,7 +23,7 @@ class _Wrong(Exception):
 
 
 def rows_in_json(data: bytes, file: str, faults: Faults) -> list[SacctRow]:
-    """The rows of jobs; faults say what is wrong with them, by the way to the value."""
+    """The rows of jobs in ``sacct --json``; faults say what is wrong with them, by the way to the value."""
     content = parse_object(data, file, "an object with a list of jobs", faults)
     if content is None:
         return []
@@ -45,6 +45,7 @@ def rows_in_json(data: bytes, file: str, faults: Faults) -> list[SacctRow]:
 
 
 def _job(row: int, job: object) -> SacctRow:
+    """Row of Slurm's accounting from one job of ``sacct --json``. Raises _Wrong."""
     if not isinstance(job, dict):
         raise _Wrong("", job, "an object")
     end, start = _number(job, "time", "end"), _number(job, "time", "start")
@@ -69,7 +70,9 @@ def _job(row: int, job: object) -> SacctRow:
 
 
 def _stage(job: Mapping[str, Any]) -> Stage | None:
-    """Slurm 22.05 writes a state, later versions a list of a state and its flags."""
+    """Stage of a job in ``sacct --json``: Slurm 22.05 writes a state, later versions a list of a state and
+    its flags.
+    """
     state = job.get("state")
     current = state.get("current") if isinstance(state, dict) else None
     states = current if isinstance(current, list) else [] if current is None else [current]
@@ -95,7 +98,7 @@ def _name(job: Mapping[str, Any]) -> str:
 
 
 def _limit_s(job: Mapping[str, Any]) -> int | None:
-    """Minutes, in seconds; None for no limit, or for that of the partition."""
+    """Time limit of a job in ``sacct --json``, s; None for no limit, or for that of the partition."""
     value = job["time"].get("limit")
     if value is None or (isinstance(value, dict) and not _is_set(value)):
         return None
@@ -103,11 +106,12 @@ def _limit_s(job: Mapping[str, Any]) -> int | None:
 
 
 def _is_set(value: object) -> bool:
+    """Whether a number in ``sacct --json`` is set; later versions of Slurm say so in an object."""
     return value.get("set") is True if isinstance(value, dict) else isinstance(value, Number)
 
 
 def _number(job: Mapping[str, Any], *way: str) -> int:
-    """A whole number, plain or as an object with the key ``number``."""
+    """A whole number of a ``sacct --json`` record, plain or as an object with the key ``number``."""
     place = "".join(f".{key}" for key in way)
     value: Any = job
     for key in way:
@@ -119,6 +123,7 @@ def _number(job: Mapping[str, Any], *way: str) -> int:
 
 
 def _text(job: Mapping[str, Any], key: str) -> str:
+    """Text of a field of a ``sacct --json`` record; empty if it has none. Raises _Wrong."""
     value = job.get(key)
     if value is None:
         return ""
@@ -128,6 +133,7 @@ def _text(job: Mapping[str, Any], key: str) -> str:
 
 
 def _resources(job: Mapping[str, Any], which: str) -> dict[str, int]:
+    """Resources (TRES) of a ``sacct --json`` record, requested or allocated. Raises _Wrong."""
     tres = job.get("tres")
     listed = tres.get(which) if isinstance(tres, dict) else None
     if not isinstance(listed, list):

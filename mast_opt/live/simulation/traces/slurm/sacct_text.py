@@ -48,7 +48,9 @@ NO_LIMIT = ("", "unlimited", "infinite", "partition_limit", "n/a", "invalid")
 
 
 def read_piped(data: bytes, file: str, columns: tuple[Column, ...], faults: Faults) -> RawTable | None:
-    """The table in a text whose fields stand between bars; None, and faults that say why, if it has none."""
+    """The table of ``sacct`` in a text whose fields stand between bars; None, and faults that say why, if
+    it has none.
+    """
     lines = data.decode("utf-8", "replace").splitlines()
     heads = lines[0].split(BAR) if lines else []
     if columns[0].name not in heads or "\0" in lines[0]:
@@ -66,7 +68,7 @@ def read_piped(data: bytes, file: str, columns: tuple[Column, ...], faults: Faul
 
 
 def rows_in_text(data: bytes, file: str, faults: Faults) -> list[SacctRow]:
-    """The rows of jobs, without those of their steps; faults say what is wrong with them."""
+    """The rows of jobs that ``sacct`` prints, without those of their steps; faults say what is wrong with them."""
     raw = read_piped(data, file, COLUMNS, faults)
     if raw is None:
         return []
@@ -130,7 +132,7 @@ class _Reading:
         self._file, self._rows, self._texts, self._faults = file, rows, texts, faults
 
     def column(self, name: str, read: Callable[[str], ReadT], expected: str) -> list[ReadT | None]:
-        """Values of every cell; None, and a fault, where one cannot be read."""
+        """Values of every cell in a column of ``sacct``; None, and a fault, where one cannot be read."""
         found: list[ReadT | None] = []
         bad: list[int] = []
         for at, text in enumerate(self._texts[name]):
@@ -156,15 +158,17 @@ def _time(text: str) -> tuple[int, bool]:
 
 
 def _time_or_none(text: str) -> tuple[int, bool] | None:
+    """Time in a row of ``sacct``; None where Slurm does not know it."""
     return None if text in UNKNOWN else _time(text)
 
 
 def limit_in(text: str) -> int | None:
-    """Seconds of a time limit; None for no limit, or for that of the partition."""
+    """Seconds of a time limit of Slurm; None for no limit, or for that of the partition."""
     return None if text.lower() in NO_LIMIT else _elapsed(text)
 
 
 def _elapsed(text: str) -> int:
+    """Seconds of an elapsed time of Slurm, days-hours:minutes:seconds. Raises ValueError."""
     match = _ELAPSED.fullmatch(text)
     if match is None:
         raise ValueError(text)

@@ -54,7 +54,7 @@ class Reasons:
 
     @property
     def sentence(self) -> str:
-        """One sentence that says why it is where it is."""
+        """One sentence that says why a workload or dataset is where it is."""
         possible = [option for option in self.options if not option.forbidden]
         if not possible:
             return f"{self.name} {self.now}: limits forbid every alternative while all else stays."
@@ -134,4 +134,5 @@ def _rank(objective: Objective, before: Verdict, terms: Mapping[str, float]) -> 
 
 
 def _key(violation: Violation) -> tuple[str, tuple[str, ...]]:
+    """Limit and index of a violation, by which two verdicts are compared."""
     return violation.constraint, violation.index

@@ -63,6 +63,7 @@ class Explanation(Summarised):
     """Programs that were solved to find the conflict."""
 
     def _summary(self) -> Summary:
+        """Summary of an explanation: status, reasons, conflict and repairs."""
         status = "breaks limits" if self.status is None else self.status.value
         rows = [("why", reason.sentence) for reason in self.reasons]
         rows += [("conflict", limit) for limit in self.conflict]
@@ -180,6 +181,7 @@ def _repaired(
 
 
 def _of_plan(kind: Kind[Any, PlanT], problem: Problem[PlanT], plan: PlanT, names: Sequence[str]) -> Explanation:
+    """Explanation of a plan: why these workloads or datasets, or the heaviest ones, are where they are."""
     _, questions = asked(problem)
     sorts = questions.choices
     if not sorts:

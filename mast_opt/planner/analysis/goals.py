@@ -49,6 +49,7 @@ class Goals(Summarised, Generic[PlanT]):
     """Goal that means nothing for this instance → the reason."""
 
     def _summary(self) -> Summary:
+        """Summary of the plans for all goals: the outcome and objective of each."""
         facts = tuple((name, found.outcome) for name, found in self.solutions.items())
         rows = tuple((name, plain(found.objective)) for name, found in self.solutions.items())
         return Summary("Goals", (("kind", self.kind), *facts), ("goal", "objective"), rows)
@@ -104,6 +105,7 @@ def figures_of(problem: Problem[PlanT], plans: Mapping[str, PlanT], *, with_step
 
 
 def _figures(problem: Problem[Any], plan: object, with_steps: bool) -> Figures:
+    """Figures of a plan for a goal: its verdict, and the number and days of the steps to it."""
     verdict = verify(problem, plan)
     if not with_steps or not verdict.ok or kind_of(problem).migration.steps is None:
         return Figures(verdict)

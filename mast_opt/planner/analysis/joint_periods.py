@@ -192,6 +192,7 @@ def _verified(
 
 
 def _answer(periods: tuple[Period[Any], ...], result: SolveResult, count: int) -> JointPeriods[Any]:
+    """Answer for all periods together, with objective and bound of their sum. Raises VerificationError."""
     value, bound = total_objective(periods) if periods else None, result.bound
     if value is not None and result.objective is not None:
         claimed = count * result.objective

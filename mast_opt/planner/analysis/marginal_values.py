@@ -70,6 +70,7 @@ class Marginals(Summarised):
     """Unit of ``Marginal.usd``, such as "USD a month"; empty where no term in dollars has a weight."""
 
     def _summary(self) -> Summary:
+        """Summary of the marginal values: status, objective, and the value of each resource and place."""
         facts = (
             ("kind", self.kind),
             ("status", self.status.value),
@@ -218,6 +219,7 @@ def _fixed_of(
 
 
 def _chosen(known: Sequence[Resource], names: Sequence[str]) -> list[Resource]:
+    """The resources that are asked for by name, or all. Raises UsageError for an unknown one."""
     by_name = {one.name: one for one in known}
     for name in names:
         if name not in by_name:
@@ -242,6 +244,7 @@ def _fixed(
 
 
 def _free(solution: Solution[Any]) -> tuple[float, float, float] | None:
+    """(objective, bound, objective) of a solution, as values that are minimised; None without a plan."""
     if solution.objective is None:
         return None
     sense = solution.sense
@@ -252,4 +255,5 @@ def _free(solution: Solution[Any]) -> tuple[float, float, float] | None:
 
 
 def _tidy(difference: float, objective: float) -> float:
+    """Difference of two objectives; 0 where it is rounding."""
     return 0.0 if abs(difference) <= NOTHING * max(1.0, abs(objective)) else difference

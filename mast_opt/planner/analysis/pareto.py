@@ -71,6 +71,7 @@ class Frontier(Summarised, Generic[PlanT]):
     """INFEASIBLE if it is proven that there is no plan; NO_SOLUTION if no point was found; FEASIBLE otherwise."""
 
     def _summary(self) -> Summary:
+        """Summary of a frontier: a row for each point, with its terms and whether it is proven."""
         rows = tuple(
             (*(plain(point.terms[term]) for term in self.terms), "yes" if point.proven else "no")
             for point in self.points
@@ -166,6 +167,7 @@ def pareto(
 def _checked(
     kind: Kind[Any, Any], terms: Sequence[str], points: int, keep: Mapping[str, float], solver: str, formulation: str
 ) -> tuple[str, str]:
+    """The two terms of a frontier. Raises UsageError for what cannot be traded or solved so."""
     known = ", ".join(kind.terms)
     for name in (*terms, *keep):
         if name not in kind.terms:
@@ -299,6 +301,9 @@ class _Epsilon(Generic[PlanT]):
         self.infeasible = True
 
     def _least(self, weights: Mapping[str, float], caps: Mapping[str, float], share: float) -> Answer:
+        """Answer of the least weighted sum of terms under caps, within a share of the time; begins with the
+        last plan.
+        """
         clock = Clock(self._clock.budget_s(min(share, 1.0)))
         run = ExactSolve(self._kind, self._problem, self._backend, self._params, clock)
         answer = run.within(self._stated, weights, {**self._caps, **caps}, self.last)
@@ -317,6 +322,7 @@ def _by_weights(
     limits: SolveLimits,
     workers: Workers,
 ) -> list[Point[PlanT] | None]:
+    """Points of the frontier by a heuristic, which weighs the two terms differently for each."""
     own = problem.objective.weights
     base = {name: own[name] if own[name] else 1.0 for name in (first, second)}
     clock, shares = Clock(limits["time_limit_s"]), workers.shares(points)

@@ -133,6 +133,7 @@ class _Run:
         self.done.append(Period(period.name, instance, found, self._moved(instance, found)))
 
     def _planned(self, instance: Problem[Any]) -> Solution[Any]:
+        """Solution of a period's instance, which begins with the plan of the period before."""
         return solve_from(self.kind, self.solver, self.limits, instance, self._start(instance))
 
     def _start(self, instance: Problem[Any]) -> Any | None:  # noqa: ANN401 - a plan of the kind
@@ -154,6 +155,7 @@ class _Run:
         return replace(last, solution=again, prepares=True, moved=self._moved(last.instance, again))
 
     def _moved(self, instance: Problem[Any], found: Solution[Any]) -> Mapping[str, float]:
+        """Amounts that move to reach a period's plan, by unit."""
         before = self.rolling.today(instance)
         if before is None or found.plan is None:
             return {}

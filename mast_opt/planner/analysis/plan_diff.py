@@ -256,6 +256,7 @@ def _rows(table: Table, frame: pl.DataFrame | None) -> dict[Cells, Cells]:
 
 
 def _table_diff(table: Table, before: Mapping[Cells, Cells], after: Mapping[Cells, Cells]) -> TableDiff:
+    """Rows of a table that one plan adds, removes or changes against another."""
     both = [key for key in before if key in after]
     changed = tuple((key, before[key], after[key]) for key in both if before[key] != after[key])
     return TableDiff(
@@ -270,5 +271,6 @@ def _table_diff(table: Table, before: Mapping[Cells, Cells], after: Mapping[Cell
 
 
 def _changes(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, Change]:
+    """Name → change of each figure from one plan to another."""
     names = dict.fromkeys((*before, *after))
     return {name: Change(before.get(name), after.get(name)) for name in names}

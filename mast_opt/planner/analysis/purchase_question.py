@@ -67,7 +67,7 @@ class Purchase:
 
     @property
     def amount(self) -> float:
-        """Amount bought, in units of the offer."""
+        """Amount bought of an offer, in its units."""
         return self.offer.step * self.steps
 
     @property
@@ -107,6 +107,7 @@ class Purchases(Summarised, Generic[PlanT]):
     """Parameters with which the question was answered."""
 
     def _summary(self) -> Summary:
+        """Summary of the purchases: target, price, bound, and the steps bought of each offer."""
         facts = (
             ("kind", self.kind),
             ("status", self.status.value),
@@ -121,7 +122,7 @@ class Purchases(Summarised, Generic[PlanT]):
 
 
 def params_given(given: BuyParams | Mapping[str, object] | None) -> BuyParams:
-    """Parameters as an object. Raises UsageError for what are none."""
+    """Parameters of ``buy`` as an object. Raises UsageError for what are none."""
     if given is None or isinstance(given, BuyParams):
         return given or BuyParams()
     if not isinstance(given, Mapping):
@@ -153,15 +154,15 @@ class Question:
         self.most_steps: Steps = np.array(steps, np.int64)
 
     def price(self, steps: Steps) -> Fraction:
-        """Price of so many steps, in USD."""
+        """Price of so many steps of purchases, in USD."""
         return sum((one.usd * int(n) for one, n in zip(self.offers, steps.tolist(), strict=True)), Fraction(0))
 
     def nothing(self, status: Status, message: str, bound: float | None = None) -> Purchases[Any]:
-        """Answer to the question without a purchase."""
+        """Answer to the question of purchases without any."""
         return Purchases(self.kind.name, status, self.ratio, self.budget, bound_usd=bound, message=message)
 
     def answer(self, steps: Steps, plan: object, bound: float | None, proven: bool, message: str) -> Purchases[Any]:
-        """The answer with these steps, or that the budget is too small for them."""
+        """The purchases with these steps, or that the budget is too small for them."""
         usd = self.price(steps)
         bound = None if bound is None else max(0.0, min(bound, float(usd)))
         if self.budget is not None and usd > self.budget:
@@ -183,7 +184,7 @@ class Question:
 
 
 def positive(name: str, value: Fraction | float) -> Fraction:
-    """The value as a fraction. Raises UsageError for a number that is not above 0."""
+    """Argument of ``buy`` as a fraction. Raises UsageError for a number that is not above 0."""
     number = amount(name, value)
     if number == 0:
         raise UsageError(f"{name} is {value}; expected a number above 0")
@@ -191,7 +192,7 @@ def positive(name: str, value: Fraction | float) -> Fraction:
 
 
 def amount(name: str, value: Fraction | float) -> Fraction:
-    """The value as a fraction, decimals as they are written. Raises UsageError for a negative number."""
+    """Argument of ``buy`` as a fraction, decimals as they are written. Raises UsageError for a negative number."""
     number = Fraction(str(value)) if isinstance(value, float) else Fraction(value)
     if number < 0:
         raise UsageError(f"{name} is {value}; expected a number of at least 0")

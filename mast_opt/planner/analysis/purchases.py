@@ -105,8 +105,8 @@ class _Tried:
 
 
 def _exact(question: Question, solver: str, params: SolveParams, helper: str) -> Purchases[Any]:
-    """Nothing and everything that there is to buy, then purchases and plan by one program, then the plan by the
-    objective of the instance.
+    """Purchases by an exact solver: nothing and everything that there is to buy, then purchases and plan by one
+    program, then the plan by the objective of the instance.
 
     Args:
         helper: a heuristic that looks for a plan where the solver finds none in time; empty for none.

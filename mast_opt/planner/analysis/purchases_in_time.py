@@ -162,6 +162,7 @@ def _program(questions: list[Question], exact_shares: bool) -> tuple[Mip, list[A
 
 
 def _priced(mip: Mip, columns: list[Any], price: FloatArray) -> Mip:
+    """The program of all periods with the prices of purchases as its objective."""
     cost = np.zeros(len(mip.cost))
     for steps in columns:
         cost[steps] = price
@@ -199,6 +200,7 @@ def _answer(
     bound: float,
     proven: bool,
 ) -> PurchasesInTime[Any]:
+    """Answer to the purchases over several periods: what each period newly orders, its plan, and the price."""
     found, before = [], np.zeros_like(steps[0])
     for q, period, day, now, plan in zip(questions, periods, days, steps, plans, strict=True):
         new = [Purchase(one, int(n)) for one, n in zip(q.offers, now - before, strict=True) if n]
@@ -211,7 +213,9 @@ def _answer(
 
 
 def _out_of_reach(questions: list[Question], periods: Sequence[Scenario]) -> str:
-    """The reason, with the first period in which everything that can be there by then is too little."""
+    """Reason why purchases cannot reach the target, with the first period in which everything that can be there by then
+    is too little.
+    """
     for q, period in zip(questions, periods, strict=True):
         small = q.hooks.relaxation(q.problem, q.most_steps, q.ratio, q.tier)
         if backends.get("highs").solve(small.mip, SolveParams()).status.is_infeasible:

@@ -86,7 +86,7 @@ def _read(path: str | PathLike[str], noun: str) -> tuple[Scenario, ...]:
 
 
 def _brief(value: object) -> str:
-    """The value as Python writes it; a whole number of hundreds of digits by its size."""
+    """The value in a scenario file as Python writes it; a whole number of hundreds of digits by its size."""
     if isinstance(value, int) and abs(value) > LARGEST:
         return f"a whole number of {value.bit_length()} bits"
     return repr(value)
@@ -149,6 +149,7 @@ def _factors(key: str, value: object) -> list[tuple[str, float]]:
 
 
 def _written(factor: float) -> str:
+    """A factor of a scenario as its file would state it."""
     return f"{factor:.12g}"
 
 

@@ -52,7 +52,7 @@ class Workers:
 
 
 def _solve(given: tuple[str, Any, Any, Mapping[str, Any]], cancel: threading.Event) -> Solution[Any]:
-    """A solve by a worker; given are the solver, the instance, the plan to begin with, and keywords."""
+    """A solve of an analysis by a worker; given are the solver, the instance, the plan to begin with, and keywords."""
     solver, instance, start, limits = given
     return solve_from(kind_of(instance), solver, {**limits, "cancel": cancel}, instance, start)
 

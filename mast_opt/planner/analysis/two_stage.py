@@ -121,6 +121,7 @@ def extensive(mips: Sequence[Mip], shared: Sequence[IntArray], alive: Sequence[n
 
 
 def _numbered(name: str, start: int, size: int) -> Block:
+    """Block of columns of the two-stage program, its members named by number."""
     return Block(name, (tuple(str(member) for member in range(size)),), None, start, size)
 
 

@@ -81,6 +81,9 @@ class WhatIf(Summarised, Generic[PlanT]):
     """One plan for all scenarios, where that was asked for and nobody cancelled before."""
 
     def _summary(self) -> Summary:
+        """Summary of a scenario analysis: status and objective under each scenario, and limits that the base plan
+        breaks.
+        """
         rows = tuple(
             (
                 outcome.name,

@@ -70,7 +70,9 @@ class ProblemBuilder(Generic[ProblemT]):
         self._listed: dict[str, set[str]] = {axis.name: set() for axis in self._kind.tables.schema.axes if axis.table}
 
     def _check_header(self) -> None:
-        """Raises InstanceError for faults of the header: those of an instance without tables that name no table."""
+        """Raises InstanceError for faults of a builder's header: those of an instance without tables that name no
+        table.
+        """
         try:
             from_tables(self._kind.name, {}, **self._header)
         except InstanceError as error:
@@ -79,7 +81,7 @@ class ProblemBuilder(Generic[ProblemT]):
                 raise InstanceError(faults) from None
 
     def _add(self, rows: Iterable[Row]) -> Self:
-        """Take the rows if all of them are right.
+        """Take rows of a builder's tables if all of them are right.
 
         Raises InstanceError, which lists what is wrong by table, row (counted from 1) and column.
         """
@@ -93,7 +95,8 @@ class ProblemBuilder(Generic[ProblemT]):
         return self
 
     def build(self) -> ProblemT:
-        """The problem. Further entities may be added afterwards; the problem does not change.
+        """The problem that the builder has collected. Further entities may be added afterwards; the problem does not
+        change.
 
         Raises:
             InstanceError: an entity that every instance needs is missing, such as a region or a
@@ -114,7 +117,7 @@ class _Pending:
         self._rows: list[tuple[str, Mapping[str, Any], tuple[str | None, ...], dict[str, str]]] = []
 
     def add(self, table: Table, cells: Mapping[str, Any]) -> None:
-        """Check a row of a table, and note it for ``keep``."""
+        """Check a row that is added to a builder's table, and note it for ``keep``."""
         known = [column.name for column in table.columns]
         given = {name: cell for name, cell in cells.items() if cell is not None}
         row = len(self._builder._rows[table.name]) + sum(name == table.name for name, *_ in self._rows) + 1
@@ -137,7 +140,7 @@ class _Pending:
         self._rows.append((table.name, given, key, new))
 
     def _text(self, table: Table, column: Column, row: int, cell: object) -> str | None:
-        """The cell as text, after its checks; faults are listed."""
+        """The cell of a builder's row as text, after its checks; faults are listed."""
         text = cell_text(cell)
         if text is False:
             self._faults.add(table.name, EXPECTED_CELL, row, column.name, repr(cell))
@@ -150,6 +153,7 @@ class _Pending:
         return text if isinstance(text, str) else None
 
     def _check_label(self, table: Table, column: Column, row: int, text: str) -> None:
+        """Fault where a row of a builder names a label that its table does not have."""
         home = self._axes[column.axis or ""]
         if home is None or (home == table.name and column.name in table.key):
             return
@@ -170,7 +174,9 @@ class _Pending:
 
 
 def _surely_right(column: Column, text: str | bool | None) -> bool:
-    """Whether a cell needs no closer look; one that does may still be right. A full check of one cell takes 1 ms."""
+    """Whether a cell of a builder's row needs no closer look; one that does may still be right. A full check of one
+    cell takes 1 ms.
+    """
     if text is None:
         return not column.required or column.default is not None
     if not isinstance(text, str):
@@ -193,7 +199,7 @@ def _surely_right(column: Column, text: str | bool | None) -> bool:
 
 
 def pairs(argument: str, value: object) -> Iterable[tuple[Any, Any]]:
-    """The items of a mapping argument; none for None. Raises UsageError for anything else."""
+    """The items of a builder's mapping argument; none for None. Raises UsageError for anything else."""
     if value is None:
         return ()
     if not isinstance(value, Mapping):
@@ -202,7 +208,9 @@ def pairs(argument: str, value: object) -> Iterable[tuple[Any, Any]]:
 
 
 def names(argument: str, value: object) -> Iterable[str]:
-    """The labels of a collection argument. Raises UsageError for one text, which is a collection of letters."""
+    """The labels of a builder's collection argument. Raises UsageError for one text, which is a collection
+    of letters.
+    """
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
         raise UsageError(f"{argument} is a {type(value).__name__}; expected a list of labels")
     return value

@@ -198,6 +198,6 @@ class JobPlacementBuilder(ProblemBuilder[JobPlacement]):
 
 
 def _accepted(gpu_types: Iterable[str] | Mapping[str, Number], named: Mapping[str, str]) -> list[Row]:
-    """Rows of the GPU types that a job or part accepts."""
+    """Rows of the GPU types that a builder's job or part accepts."""
     accepted = gpu_types if isinstance(gpu_types, Mapping) else dict.fromkeys(names("gpu_types", gpu_types))
     return [("job_gpu_types", {**named, "gpu_type": one, "gpus": count}) for one, count in accepted.items()]

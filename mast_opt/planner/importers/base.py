@@ -62,7 +62,7 @@ class Importer(Generic[SettingsT]):
 
     @property
     def settings(self) -> tuple[Setting, ...]:
-        """Every setting with its type, default and meaning."""
+        """Every setting of an importer with its type, default and meaning."""
         return tuple(
             Setting(item.name, type(item.default), item.default, item.metadata["help"])
             for item in fields(self.settings_type)  # type: ignore[arg-type]
@@ -95,6 +95,7 @@ class Importer(Generic[SettingsT]):
 
 
 def _value(item: Setting, text: str) -> int | float | str:
+    """Value of an importer's setting from text. Raises UsageError."""
     try:
         value: int | float | str = item.type(text)
     except ValueError:

@@ -48,7 +48,7 @@ class Format:
 
 
 def of_columns(columns: Iterable[Column], **others: str) -> tuple[Field, ...]:
-    """The fields that columns are read from.
+    """Fields of a format that an importer reads from these columns.
 
     Args:
         others: column → what it is for, where the column's own help does not say so.
@@ -64,12 +64,12 @@ def of_columns(columns: Iterable[Column], **others: str) -> tuple[Field, ...]:
 
 
 def read(**fields: str) -> tuple[Field, ...]:
-    """Fields that are read: name → what for. Two underscores stand for a dot."""
+    """Fields of a format that an importer reads: name → what for. Two underscores stand for a dot."""
     return tuple(Field(name.replace("__", "."), Use.READ, help) for name, help in fields.items())
 
 
 def values_at(found: Any, path: str) -> Iterator[Any]:  # noqa: ANN401 - a part of an object
-    """Values at a path, once for each item of the lists on the way."""
+    """Values at a path of an importer's document, once for each item of the lists on the way."""
     name, _, rest = path.partition(".")
     value = found.get(name.removesuffix("[]")) if isinstance(found, Mapping) else None
     for one in (value if isinstance(value, list) else ()) if name.endswith("[]") else (value,):
@@ -80,7 +80,7 @@ def values_at(found: Any, path: str) -> Iterator[Any]:  # noqa: ANN401 - a part 
 
 
 def stated(found: Mapping[str, Any], fields: Iterable[Field], use: Use) -> list[Field]:
-    """The fields of a use that an object states."""
+    """The fields of an importer's format, of one use, that an object states."""
     return [
         one for one in fields if one.use is use and any(value not in _NOTHING for value in values_at(found, one.name))
     ]

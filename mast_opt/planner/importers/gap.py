@@ -79,6 +79,7 @@ def read_gap(path: Path) -> Gap:
 
 
 def _numbers(file: str, tokens: Sequence[bytes], faults: Faults) -> Ints:
+    """Numbers of a file of the generalised assignment problem; a fault for what is none."""
     for position, token in enumerate(tokens, start=1):
         if not token.isdigit() or len(token) > MOST_DIGITS or int(token) > LARGEST:
             value = token.decode("ascii", "replace")
@@ -88,7 +89,7 @@ def _numbers(file: str, tokens: Sequence[bytes], faults: Faults) -> Ints:
 
 
 def job_placement(gap: Gap, name: str) -> JobPlacement:
-    """The problem as job placement: an optimal plan that admits every job costs the optimum."""
+    """The generalised assignment problem as job placement: an optimal plan that admits every job costs the optimum."""
     agents, items = gap.cost.shape
     names = labels("agent", agents)
     each = np.arange(agents)
@@ -138,7 +139,9 @@ def penalty(gap: Gap) -> int:
 
 
 def _greedy(gap: Gap) -> int | None:
-    """Cost of giving each item, those with most to regret first, the cheapest agent with room; None if one is left."""
+    """Cost, in the generalised assignment problem, of giving each item, those with most to regret first, the cheapest
+    agent with room; None if one is left.
+    """
     two = np.sort(gap.cost, axis=0)[:2]
     left = gap.capacity.copy()
     total = 0
@@ -153,7 +156,9 @@ def _greedy(gap: Gap) -> int | None:
 
 
 def build(paths: Sequence[Path], settings: Settings, rng: np.random.Generator) -> JobPlacement:
-    """The instance; nothing in it is drawn. Raises SourceError for a file that is not what it should be."""
+    """The job-placement instance from a file of the generalised assignment problem; nothing in it is drawn. Raises
+    SourceError for a file that is not what it should be.
+    """
     (path,) = paths
     return job_placement(read_gap(path), settings.name or path.stem)
 

@@ -32,7 +32,7 @@ def warn(
     values: Sequence[object] = (),
     suggestion: str = "",
 ) -> None:
-    """Warn of something in a file.
+    """Warn of something in a file that an importer reads.
 
     Args:
         values: what it is about, such as names of jobs; the first is shown, the others are counted.
@@ -43,7 +43,7 @@ def warn(
 
 
 def issue(found: InputWarning) -> None:
-    """Warn of it."""
+    """Issue an importer's warning."""
     warnings.warn(SourceWarning(found), stacklevel=3)
 
 

@@ -100,6 +100,7 @@ def _container(container: Mapping[str, Any], status: Mapping[str, Any] | None, s
 
 
 def _cannot_be_resized(status: Mapping[str, Any]) -> bool:
+    """Whether Kubernetes has found that a pod cannot be resized as asked."""
     return any(
         one.get("type") == "PodResizePending" and one.get("reason") == "Infeasible"
         for one in _listed(status, "conditions")
@@ -116,20 +117,24 @@ def _of_the_pod(spec: Mapping[str, Any], containers: Amounts) -> Amounts:
 
 
 def _amounts(stated: Mapping[str, Any], what: str) -> Amounts:
+    """Resource → amount of a pod's requests or limits, from text."""
     return {name: amount(value, f"{what} of {name}") for name, value in stated.items()}
 
 
 def _add(total: Amounts, more: Mapping[str, Decimal]) -> None:
+    """Add requests of a pod's containers to a total."""
     for name, value in more.items():
         total[name] = total.get(name, Decimal(0)) + value
 
 
 def _raise_to(total: Amounts, least: Mapping[str, Decimal]) -> None:
+    """Raise a pod's requests to at least these amounts."""
     for name, value in least.items():
         total[name] = max(total.get(name, value), value)
 
 
 def _mapping(found: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Mapping under a key of a Kubernetes object, empty where there is none. Raises InputError."""
     value = found.get(key)
     if value is None:
         return {}
@@ -139,6 +144,7 @@ def _mapping(found: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _listed(found: Mapping[str, Any], key: str) -> Iterable[Mapping[str, Any]]:
+    """List of objects under a key of a Kubernetes object, empty where there is none. Raises InputError."""
     value = found.get(key)
     if value is None:
         return ()

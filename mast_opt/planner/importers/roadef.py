@@ -23,7 +23,9 @@ class Settings:
 
 
 def build(paths: Sequence[Path], settings: Settings, rng: np.random.Generator) -> TaskReassignment:
-    """The instance; nothing in it is drawn. Raises InputError for a file that cannot be opened, else SourceError."""
+    """The task-reassignment instance from files of ROADEF; nothing in it is drawn. Raises InputError for a file that
+    cannot be opened, else SourceError.
+    """
     model, assignment = paths
     try:
         problem = read(model, assignment)

@@ -33,11 +33,12 @@ class SlurmNode:
 
     @property
     def available(self) -> bool:
-        """Whether it takes jobs: it is not down, drained or failing."""
+        """Whether a Slurm node takes jobs: it is not down, drained or failing."""
         return not any(state.startswith(UNAVAILABLE) for state in self.states)
 
     def parts(self) -> Iterator[tuple[str, str, int, float, float]]:
-        """Name, GPU type, GPUs, cores and memory (MiB), once for each GPU type; cores and memory by GPUs.
+        """Parts of a Slurm node: name, GPU type, GPUs, cores and memory (MiB), once for each GPU type; cores and memory
+        by GPUs.
 
         A node of several types is one part for each, called ``NODE/TYPE``, so that sums over parts are right.
         """
@@ -108,6 +109,7 @@ def _node(item: Mapping[str, Any]) -> SlurmNode:
 
 
 def _group(item: Mapping[str, Any]) -> Iterator[SlurmNode]:
+    """Nodes of a group of equal ones in ``sinfo --json``. Raises ValueError where they are not equal."""
     cpus, memory, reserved = item["cpus"], item["memory"], item.get("resource_spec") or {}
     names = item["nodes"]["nodes"]
     for resource in (cpus, memory):
@@ -126,7 +128,7 @@ def _group(item: Mapping[str, Any]) -> Iterator[SlurmNode]:
 
 
 def _count(value: object) -> int:
-    """A whole number, plain or as an object with the key ``number``; 0 where there is none."""
+    """A whole number of Slurm's JSON, plain or as an object with the key ``number``; 0 where there is none."""
     if isinstance(value, Mapping):
         value = value.get("number") if value.get("set", True) else 0
     if value is None:
@@ -148,7 +150,7 @@ def _cpus_in(value: object) -> int:
 
 
 def _states(*values: object) -> tuple[str, ...]:
-    """States in capitals, without the marks of sinfo's short form (``down*``)."""
+    """States of a Slurm node in capitals, without the marks of sinfo's short form (``down*``)."""
     given: Iterable[object] = (
         one for value in values for one in (value if isinstance(value, list) else [value] if value else [])
     )

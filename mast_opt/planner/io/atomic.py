@@ -59,8 +59,9 @@ _ADVICE = {
 
 
 def check_free(target: Path, *, force: bool) -> None:
-    """Raises InputError where a file is to be written and something is there that may not be replaced: a folder, or
-    without ``force`` anything."""
+    """Raises InputError where an output file is to be written and something is there that may not be replaced: a
+    folder, or without ``force`` anything.
+    """
     if target.is_dir():
         raise InputError(f"{target} exists already, as a folder; choose the name of a file")
     if target.exists() and not force:
@@ -149,6 +150,7 @@ def _swap(partial: Path, target: Path) -> None:
 
 @contextmanager
 def _sibling(target: Path) -> Iterator[Path]:
+    """Temporary path next to an output, removed afterwards if it is still there."""
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = _temporary(target)
     try:
@@ -162,10 +164,12 @@ def _sibling(target: Path) -> Iterator[Path]:
 
 
 def _followed(target: Path) -> Path:
+    """Path of an output with its symbolic links resolved."""
     return Path(os.path.realpath(target))
 
 
 def _temporary(target: Path) -> Path:
+    """Name of a temporary file or folder next to an output."""
     return target.with_name(f".{target.name}.partial-{secrets.token_hex(4)}")
 
 
@@ -185,6 +189,7 @@ def previous_of(target: Path) -> list[Path]:
 
 
 def _globbed(name: str) -> str:
+    """Name of an output as a pattern of ``glob`` that matches it alone."""
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
 
 
@@ -205,6 +210,7 @@ def _recover(target: Path) -> None:
 
 
 def _is_abandoned(path: Path) -> bool:
+    """Whether a temporary output belongs to a process that no longer writes it."""
     idle_s = time.time() - path.lstat().st_mtime
     if idle_s < _GRACE_S or path.is_symlink():
         return False
@@ -253,6 +259,7 @@ def _flush(path: Path) -> None:
 
 @contextmanager
 def _explained(target: Path) -> Iterator[None]:
+    """Errors of the system while an output is written as InputError."""
     try:
         yield
     except OSError as error:
@@ -260,5 +267,6 @@ def _explained(target: Path) -> Iterator[None]:
 
 
 def _reason(target: Path, error: OSError) -> str:
+    """Reason why an output could not be written, with advice where there is any."""
     advice = _ADVICE.get(error.errno or 0)
     return f"{target} could not be written: {error.strerror or error}{f'; {advice}' if advice else ''}"

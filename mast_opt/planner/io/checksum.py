@@ -18,7 +18,7 @@ from mast_opt.problems.registry import kind_named, kind_of
 
 
 def checksum(problem: Problem[Any]) -> str:
-    """``sha256:…`` over the content of a problem: kind, rules, objective and tables.
+    """``sha256:…`` over the content of an instance: kind, rules, objective and tables.
 
     The same for every file format, spelling of a number, and order of rows that has no meaning; the name and the
     provenance do not count. So it shows whether a plan was made for this instance.
@@ -47,6 +47,7 @@ def checksum_of(schema: Schema, header: Header, tables: Tables) -> str:
 
 
 def _header_text(header: Header) -> str:
+    """Header of an instance as text for its checksum."""
     objective, later = header.objective, kind_named(header.kind).later_terms
     content: dict[str, Any] = {
         "kind": header.kind,

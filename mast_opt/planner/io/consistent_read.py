@@ -15,7 +15,8 @@ ATTEMPTS = 20
 
 
 def read_undisturbed(path: Path, header_file: str, read: Callable[[], ResultT]) -> ResultT:
-    """Return what ``read`` returns, or raise what it raises, from files that all belong to one version of the input.
+    """Read an instance or plan: return what ``read`` returns, or raise what it raises, from files that all belong to
+    one version of the input.
 
     Writers of this package replace a file or a whole folder. If the path names another file or folder after the read
     than before, the result may mix two versions, so it is dropped and the input is read again.
@@ -43,10 +44,12 @@ def read_undisturbed(path: Path, header_file: str, read: Callable[[], ResultT]) 
 
 
 def _identity(path: Path, header_file: str) -> tuple[tuple[int, ...] | None, ...]:
+    """Identity of an input and of its header's file, which changes when they are replaced."""
     return _stamp(path), _stamp(path / header_file)
 
 
 def _stamp(path: Path) -> tuple[int, ...] | None:
+    """Device, number, times and size of an input's file; None where there is none."""
     try:
         found = path.stat()
     except (OSError, ValueError):

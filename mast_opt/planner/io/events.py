@@ -65,7 +65,7 @@ def read_events(plan: str | PathLike[str]) -> tuple[Event, ...]:
 
 
 def has_events(path: Path) -> bool:
-    """Whether the file is empty or its first line is an event. Raises OSError where it cannot be read."""
+    """Whether a file of events is empty or its first line is an event. Raises OSError where it cannot be read."""
     with path.open("rb") as file:
         first = file.readline(LONGEST)
     try:
@@ -75,6 +75,7 @@ def has_events(path: Path) -> bool:
 
 
 def _event(fields: dict[str, object]) -> Event:
+    """Event of a solve from a line of JSON. Raises ValueError."""
     elapsed, stage = _number(fields["elapsed_s"]), fields.get("stage")
     if elapsed is None or not (stage is None or isinstance(stage, str)):
         raise ValueError(fields)
@@ -84,6 +85,7 @@ def _event(fields: dict[str, object]) -> Event:
 
 
 def _number(value: object) -> float | None:
+    """Finite number in an event's line, or None. Raises ValueError."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):

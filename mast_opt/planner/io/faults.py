@@ -48,7 +48,7 @@ class Faults:
         expected: str,
         detail: Callable[[int], str] | None = None,
     ) -> None:
-        """List the first cells and count the others.
+        """Add faults of an input's column: list the first cells and count the others.
 
         ``rows``: 1-based row numbers of the cells. ``values(n)`` and ``detail(n)`` give the value of the n-th of
         them and what to add to ``expected`` for it.
@@ -61,7 +61,7 @@ class Faults:
 
 
 def shortened(value: str, longest: int = _LONGEST_VALUE) -> str:
-    """The value, cut where it is too long for a message."""
+    """The value of an input's cell, cut where it is too long for a message."""
     return value if len(value) <= longest else value[: longest - 1] + "…"
 
 

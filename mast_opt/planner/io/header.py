@@ -51,7 +51,7 @@ def to_fields(header: Header) -> dict[str, Any]:
 
 
 def _plain(value: str | Fraction) -> str | int | float:
-    """The value as a number where that is exact, else as text (``"1/3"``)."""
+    """The value of a header's field as a number where that is exact, else as text (``"1/3"``)."""
     return value if isinstance(value, str) else plain_number(value)
 
 
@@ -90,7 +90,7 @@ def from_fields(fields: Mapping[str, Any], kind: Kind[Any, Any], file: str, faul
 
 
 def _limits(top: _Fields, kind: Kind[Any, Any]) -> dict[str, Fraction]:
-    """The limits on a whole plan."""
+    """The limits on a whole plan that a header states."""
     if "limits" in top.fields and not kind.limits:
         top.fault("limits", "no such table: limits on a whole plan are for data-placement", top.fields["limits"])
         return {}
@@ -107,7 +107,7 @@ def _limits(top: _Fields, kind: Kind[Any, Any]) -> dict[str, Fraction]:
 
 
 def _terms(read: _Fields, terms: Mapping[str, float]) -> Objective:
-    """An objective of weighted terms."""
+    """An objective of weighted terms, as a header states it."""
     read.refuse_unknown(key for key in _OBJECTIVE if key != "peak_levels" or "peak" in terms)
     mode = read.choice("mode", MODES, MODES[0]) or MODES[0]
     return Objective(
@@ -119,7 +119,7 @@ def _terms(read: _Fields, terms: Mapping[str, float]) -> Objective:
 
 
 def _policy(read: _Fields, policies: Mapping[str, Policy]) -> Objective:
-    """An objective that is a policy, with its settings."""
+    """An objective of the header that is a policy, with its settings."""
     read.refuse_unknown(_POLICY)
     name = read.choice("policy", tuple(policies), None)
     policy = policies[name or next(iter(policies))]
@@ -132,6 +132,7 @@ def _policy(read: _Fields, policies: Mapping[str, Policy]) -> Objective:
 
 
 def _setting(read: _Fields, key: str, choices: tuple[str, ...], policy: str) -> str:
+    """Setting of the header's policy; a fault where the policy has none of this name."""
     if choices:
         return read.choice(key, choices, choices[0]) or choices[0]
     read.fault(key, f"no such key: {policy} has no {key}", read.fields[key])
@@ -139,11 +140,13 @@ def _setting(read: _Fields, key: str, choices: tuple[str, ...], policy: str) -> 
 
 
 def _weights(read: _Fields, terms: Mapping[str, float]) -> dict[str, float]:
+    """Weights of the terms in the header's objective; a fault for an unknown term."""
     read.refuse_unknown(terms)
     return {term: read.weight(term, default) for term, default in terms.items()}
 
 
 def _by_tier(read: _Fields, what: str) -> dict[int, float]:
+    """Tier → weight in the header's objective; faults for what is no tier."""
     numbers = {}
     for key in read.fields:
         if key.isascii() and key.isdigit() and len(key) < 10:
@@ -156,6 +159,7 @@ def _by_tier(read: _Fields, what: str) -> dict[int, float]:
 
 
 def _order(read: _Fields, mode: str, terms: tuple[str, ...]) -> tuple[str, ...]:
+    """Terms of a lexicographic objective in the header's order; faults for what is none."""
     given = read.fields.get("order")
     if given is None:
         if mode == MODES[1]:
@@ -178,6 +182,7 @@ def _order(read: _Fields, mode: str, terms: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _rule(read: _Fields, rule: Rule) -> str | Fraction:
+    """Value of a rule in the header, by default where it is not stated or a fault."""
     if rule.choices:
         return read.choice(rule.name, rule.choices, str(rule.default)) or str(rule.default)
     value = read.fields.get(rule.name)
@@ -216,6 +221,7 @@ class _Fields:
         self.faults.add(f"{self.file}: {self.path}{key}", expected, value=value)
 
     def refuse_unknown(self, known: Iterable[str]) -> None:
+        """Note faults for the header's keys that are not known."""
         known = list(known)
         for key in self.fields:
             if key not in known:

@@ -32,7 +32,7 @@ RUN_FILES = ("events.jsonl", "metrics.json")
 def read_tables(
     path: str | PathLike[str], kind: str, schema: Schema, build: Callable[[str, str, Tables], BuiltT]
 ) -> BuiltT:
-    """Build a problem from the tables at a path.
+    """Build an object, such as a trace, from the tables at a path.
 
     Args:
         path: a folder with ``instance.toml``, an .xlsx workbook or a .json file.
@@ -62,6 +62,7 @@ def is_run(path: Path) -> bool:
 
 
 def _read(path: Path, kind: str, schema: Schema, build: Callable[[str, str, Tables], BuiltT]) -> BuiltT:
+    """Build an object from the checked tables at a path. Raises InstanceError with every fault."""
     faults = Faults()
     source = open_source(path, "instance", faults)
     fields = source.header() if source else None

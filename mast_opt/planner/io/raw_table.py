@@ -28,7 +28,7 @@ class RawTable:
     """A table without rows in a format that then has no place for the names of columns."""
 
     def numbers(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Row numbers, as people count them, of rows of the frame."""
+        """Row numbers in the input file, as people count them, of rows of the frame."""
         return indices + 1 if self.row_numbers is None else self.row_numbers[indices]
 
 
@@ -71,7 +71,7 @@ def raw_table(
 
 
 def as_text(column: pl.Series) -> pl.Series | None:
-    """The column as it would be written by hand: floats by the shortest decimal that means the same.
+    """The input's column as it would be written by hand: floats by the shortest decimal that means the same.
 
     None where no cell can have its type.
     """
@@ -81,10 +81,11 @@ def as_text(column: pl.Series) -> pl.Series | None:
 
 
 def is_cell_type(dtype: pl.DataType) -> bool:
-    """Whether a cell can have a value of this type: text, a number, or true and false."""
+    """Whether a cell of an input table can have a value of this type: text, a number, or true and false."""
     return dtype.is_numeric() or dtype in (pl.String, pl.Boolean, pl.Categorical, pl.Enum, pl.Null)
 
 
 def _has_content(column: pl.Series) -> bool:
+    """Whether any cell of an input's column has text other than blanks."""
     text = as_text(column)
     return text is not None and bool((text.is_not_null() & (text.str.strip_chars() != "")).any())

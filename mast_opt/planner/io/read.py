@@ -67,6 +67,7 @@ def overrides_in(fields: Mapping[str, Any], problem: Problem[Any]) -> tuple[Over
 
 
 def _fault(value: object, expected: str, where: str = "") -> PlanError:
+    """Error of an override in ``plan.toml``."""
     return PlanError([Fault(f"plan.toml: {KEY}{where}", expected, value=str(value))])
 
 
@@ -112,7 +113,7 @@ class Reading(Summarised):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences for a person; nothing in them is wrong."""
+        """Sentences for a person who has read an instance; nothing in them is wrong."""
         absent = [f"no table {name}: {self.kind.tables.schema.table(name).missing}" for name in self.missing]
         return (*(str(rounding) for rounding in self.roundings), *absent)
 
@@ -135,6 +136,7 @@ class PlanReading(Generic[PlanT]):
 
 
 def _a_path_of_files(name: str, value: object) -> None:
+    """Refuse a mapping where the path of an instance or plan is expected."""
     if isinstance(value, Mapping):
         raise UsageError(f"{name} is a mapping; mast_opt.from_tables makes a problem of tables in memory")
     a_path(name, value)
@@ -159,6 +161,7 @@ def reading_of(path: str | PathLike[str]) -> Reading:
 
 
 def _read_instance(path: Path, started: float) -> Reading:
+    """Read an instance at a path, and time it. Raises InstanceError with every fault."""
     faults = Faults()
     source, fields, kind = open_instance(path, faults)
     problem, checked, warnings = problem_in(source, fields, kind, faults)
@@ -200,6 +203,7 @@ def read_plan_of(problem: Problem[PlanT], path: str | PathLike[str]) -> PlanRead
 
 
 def _read_plan_of(problem: Problem[PlanT], path: Path) -> PlanReading[PlanT]:
+    """Read a plan at a path, with its ``plan.toml`` and overrides. Raises PlanError with every fault."""
     kind = kind_of(problem)
     faults = Faults()
     source = open_source(path, "plan", faults)
@@ -231,6 +235,7 @@ def _foreign(fields: Mapping[str, Any], name: str, checksum: str) -> str:
 
 
 def _plan_fields(source: Source, kind: Kind[Any, Any], faults: Faults) -> Mapping[str, Any]:
+    """Fields of ``plan.toml``; a fault if the plan is of another kind."""
     if isinstance(source, FolderSource) and not (source.path / source.header_file).exists():
         return {}
     fields = source.header()

@@ -193,10 +193,12 @@ def labelled_tables(problem: Problem[PlanT], plan: PlanT | Planned[PlanT] | None
 
 
 def _plan_of(solution: Planned[PlanT]) -> PlanT:
+    """Plan of a solution. Raises UsageError where the solve found none."""
     if solution.plan is None:
         raise UsageError(f"there is no plan to show: the solve ended {solution.status.value}")
     return solution.plan
 
 
 def _frames(schema: Schema, tables: Tables) -> dict[str, pl.DataFrame]:
+    """Table → data frame with numbers, in the units of files."""
     return {table.name: with_numbers(table, frame) for table, frame in table_frames(schema, tables)}

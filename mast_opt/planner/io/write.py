@@ -34,7 +34,7 @@ from mast_opt.problems.registry import check_plan, kind_of
 
 
 def write_json(path: Path, fields: Mapping[str, Any], schema: Schema, tables: Tables) -> None:
-    """Numbers are written with all their digits, whatever a float could hold."""
+    """Write an instance as JSON: numbers are written with all their digits, whatever a float could hold."""
     parts = [f'"instance": {json.dumps(fields, ensure_ascii=False, indent=1)}']
     for table, frame in table_frames(schema, tables):
         members = [_member(table.column(name), name) for name in frame.columns]
@@ -108,6 +108,7 @@ def check_target(problem: Problem[Any], path: str | PathLike[str], *, force: boo
 
 
 def _format_of(target: Path) -> str:
+    """Format of an output file by its suffix; a folder of CSV tables for any other."""
     suffix = target.suffix.lower()[1:]
     return suffix if suffix in _FILE_WRITERS else "csv"
 

@@ -94,6 +94,7 @@ def to_tables(given: Any, plan: Any = None, *, frames: str = "polars") -> dict[s
 
 
 def _frame(section: Section) -> pl.DataFrame:
+    """Section of an answer as a data frame."""
     columns = list(zip(*section.rows, strict=True)) or [()] * len(section.heads)
     named = {head.title or SIGN: column for head, column in zip(section.heads, columns, strict=True)}
     return pl.DataFrame([pl.Series(name, column, strict=False) for name, column in named.items()])
@@ -117,6 +118,7 @@ def _pandas(table: pl.DataFrame) -> pd.DataFrame:
 
 
 def _arrow(table: pl.DataFrame) -> object:
+    """Data frame as an Arrow table. Raises UsageError without pyarrow."""
     try:
         return table.to_arrow()
     except ImportError:

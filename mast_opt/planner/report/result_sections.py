@@ -32,6 +32,7 @@ PROOF = (Head("status"), Head("objective", Form.AMOUNT), Head("bound", Form.AMOU
 
 
 def _proof(solution: Solution[Any]) -> tuple[Cell, ...]:
+    """Cells of a solution in a section: outcome, objective, bound and gap in percent."""
     percent = None if solution.gap is None else 100 * solution.gap
     return solution.outcome, solution.objective, solution.bound, percent
 
@@ -56,11 +57,13 @@ def worth_sections(found: Diff) -> tuple[Section, ...]:
 
 
 def _of_which(terms: Mapping[str, float]) -> str:
+    """The three largest changes of terms in words."""
     largest = sorted(terms.items(), key=lambda term: -abs(term[1]))
     return ", ".join(f"{name} {value:+.3g}" for name, value in largest[:3])
 
 
 def _moves(change: Change) -> bool:
+    """Whether a figure is above 0 in any of two compared plans."""
     return bool(change.before or change.after)
 
 
@@ -78,6 +81,7 @@ def table_section(table: TableDiff) -> Section:
 
 
 def _both(before: str | None, after: str | None) -> str | None:
+    """A cell of a difference in words: one value, or before → after."""
     return after if before == after else f"{before or UNKNOWN} → {after or UNKNOWN}"
 
 
@@ -109,11 +113,12 @@ def explanation_sections(answer: Explanation) -> tuple[Section, ...]:
 
 
 def _changes(terms: Mapping[str, float]) -> str:
+    """Changes of terms in words, for an explanation."""
     return ", ".join(f"{name} {value:+.4g}" for name, value in terms.items())
 
 
 def order_sections(order: Order) -> tuple[Section, ...]:
-    """The steps, then work that stops on the way and what is stuck."""
+    """Sections on the steps to a plan, then work that stops on the way and what is stuck."""
     found = [moves_section(order)] if order.moves else []
     found += [stops_section(order)] if order.stopped else []
     return (*found, *((stuck_section(order),) if order.stuck else ()))
@@ -134,7 +139,7 @@ def stops_section(order: Order) -> Section:
 
 
 def moves_section(order: Order) -> Section:
-    """A row a step; columns that no step fills are left out."""
+    """Section with a row for each step to a plan; columns that no step fills are left out."""
     moves = order.moves
     long = any(move.days > 1 for move in moves)
     columns: list[tuple[Head, list[Cell]]] = [
@@ -154,7 +159,7 @@ def moves_section(order: Order) -> Section:
 
 
 def _amounts(order: Order) -> list[tuple[Head, list[Cell]]]:
-    """A column for each unit, and for shares of work where only a share of it moves."""
+    """Columns of the steps to a plan: one for each unit, and for shares of work where only a share of it moves."""
     moves = order.moves
     units = sorted(
         {move.unit for move in moves if move.amount is not None}, key=lambda unit: (unit != order.unit, unit)
@@ -168,6 +173,7 @@ def _amounts(order: Order) -> list[tuple[Head, list[Cell]]]:
 
 
 def _filled(cells: Iterable[object]) -> bool:
+    """Whether any cell of a section's column has a value."""
     return any(cell is not None for cell in cells)
 
 
@@ -223,6 +229,7 @@ def whatif_sections(answer: WhatIf[Any]) -> tuple[Section, ...]:
 
 
 def _side_by_side(title: str, names: list[str], figures: list[Mapping[str, float]]) -> Section:
+    """Section with figures of several plans side by side, a row for each figure."""
     shown = list(dict.fromkeys(name for column in figures for name in column))
     rows = tuple((name, *(column.get(name) for column in figures)) for name in shown)
     return Section(title, (Head("figure"), *Form.AMOUNT.heads(*names)), rows)

@@ -55,6 +55,7 @@ def write_tables(title: str, sections: Sequence[Section], record: Mapping[str, A
 
 
 def _write_csv(path: Path, sections: Sequence[Section]) -> None:
+    """Write the first section of an answer as CSV."""
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
         for section in sections[:1]:
@@ -76,10 +77,12 @@ def markdown(section: Section) -> str:
 
 
 def _row(cells: Sequence[str]) -> str:
+    """Row of a Markdown table of an answer."""
     return f"| {' | '.join(map(_escaped, cells))} |"
 
 
 def _text(head: Head, cell: str | float | int | None) -> str:
+    """Cell of an answer as text, by the form of its column."""
     if cell is None:
         return UNKNOWN
     if isinstance(cell, str):
@@ -90,4 +93,5 @@ def _text(head: Head, cell: str | float | int | None) -> str:
 
 
 def _escaped(text: str) -> str:
+    """Text of a Markdown cell with its special characters escaped."""
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")

@@ -42,7 +42,7 @@ class SolveRun(Summarised, Generic[PlanT]):
         self._thread.start()
 
     def _run(self, target: Callable[[Callable[[Event], None]], Solution[PlanT]]) -> None:
-        """Body of the thread: solve, and keep the solution or the error."""
+        """Body of the thread of a solve in the background: solve, and keep the solution or the error."""
         try:
             solution = target(self._record)
         except BaseException as error:
@@ -82,7 +82,7 @@ class SolveRun(Summarised, Generic[PlanT]):
         return self._future.done()
 
     def _summary(self) -> Summary:
-        """Summary of the run so far."""
+        """Summary of the solve in the background so far."""
         with self._changed:
             last = self._events[-1] if self._events else Event(0.0, None, None)
         facts = (
@@ -114,6 +114,7 @@ class SolveRun(Summarised, Generic[PlanT]):
         return self._awaited().__await__()
 
     async def _awaited(self) -> Solution[PlanT]:
+        """Solution of a solve in the background, awaited; a cancelled await stops the solve."""
         try:
             return await asyncio.shield(asyncio.wrap_future(self._future))
         except asyncio.CancelledError:
@@ -129,7 +130,7 @@ class SolveRun(Summarised, Generic[PlanT]):
 
 
 def _starting(function: Callable[GivenT, Solution[PlanT]]) -> Callable[GivenT, SolveRun[PlanT]]:
-    """The function that starts another one in the background, with the same arguments."""
+    """The function that starts a solving one in the background, with the same arguments."""
 
     def start(*args: GivenT.args, **kwargs: GivenT.kwargs) -> SolveRun[PlanT]:
         """Begin to solve a problem in a thread of its own.

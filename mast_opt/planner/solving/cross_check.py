@@ -103,7 +103,7 @@ def _compared(known: Solution[Any], other: Solution[Any]) -> tuple[str, float | 
 
 
 def _better(one: Solution[Any], other: Solution[Any]) -> Solution[Any]:
-    """The solution whose plan is better by its verdict; the first where neither has one."""
+    """The solution of a cross-check whose plan is better by its verdict; the first where neither has one."""
     if one.verdict is None or other.verdict is None:
         return one if other.verdict is None else other
     sense = one.sense

@@ -175,7 +175,7 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
 def _settled(
     settling: Settling, solution: Solution[PlanT], asked: SolveParams, left_s: float | None
 ) -> Solution[PlanT]:
-    """The solution after its last pass."""
+    """The solution of a solve after its last pass."""
     assert solution.verdict is not None
     assert solution.objective is not None
     most = most_allowed(solution.status, solution.objective, solution.bound, asked.gap)

@@ -121,6 +121,8 @@ def write_program(mip: Mip, path: str | PathLike[str], *, force: bool = False) -
 
 
 def _fresh_file(out: Path, force: bool) -> AbstractContextManager[Path]:
-    """A file to fill that then becomes ``out``. Raises InputError if that exists and may not be overwritten."""
+    """An export's file to fill that then becomes ``out``. Raises InputError if that exists and may not be
+    overwritten.
+    """
     check_free(out, force=force)
     return new_file(out.absolute())

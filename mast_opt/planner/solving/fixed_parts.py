@@ -61,7 +61,7 @@ class Frozen:
         )
 
     def _columns(self, block: Block, axes: Sequence[str | None]) -> IntArray:
-        """The columns of a block that belong to the part."""
+        """The columns of a block that belong to the fixed part of a plan."""
         member = np.zeros(block.shape, np.bool_)
         cells = np.indices(block.shape) if block.cells is None else block.cells
         for what, wanted in self.positions.items():
@@ -72,7 +72,9 @@ class Frozen:
         return block.ids[member]
 
     def _belongs(self, what: str, axis: str | None, wanted: Positions, size: int) -> NDArray[np.bool_] | None:
-        """Mask of the positions of an axis that the part has; None where it does not speak of that axis."""
+        """Mask of the positions of an axis that the fixed part of a plan has; None where it does not speak of that
+        axis.
+        """
         if axis is None:
             return None
         if what == axis:
@@ -83,7 +85,7 @@ class Frozen:
 
     @cached_property
     def groups(self) -> Mapping[str, tuple[str, tuple[str, ...], Positions]]:
-        """Name of a group → its axis, its labels, and the group of each member of the axis."""
+        """Name of a group of fixed parts → its axis, its labels, and the group of each member of the axis."""
         return {name: group(self.problem) for name, group in self.freezing.groups.items()}
 
     def rules(self, solver: str) -> Problem[Any]:
@@ -110,7 +112,7 @@ class Frozen:
                 )
 
     def _rows(self, table: Table, tables: Tables) -> set[tuple[int | None, ...]]:
-        """The rows of the part, as positions and base units."""
+        """The rows of the fixed part of a plan, as positions and base units."""
         member = np.zeros(tables.rows(table.name), np.bool_)
         for what, wanted in self.positions.items():
             for column in table.columns:
@@ -155,10 +157,12 @@ def frozen(
 
 
 def _axes(kind: Kind[Any, Any], problem: Problem[Any]) -> Mapping[str, tuple[str, ...]]:
+    """Axis → labels of an instance, by which the fixed parts of a plan are named."""
     return kind.tables.problem_to_tables(problem)[1].axes
 
 
 def _positions(what: str, names: Sequence[str], labels: Sequence[str]) -> Positions:
+    """Positions of the named parts of a plan that stay fixed. Raises UsageError for an unknown name."""
     place = {label: at for at, label in enumerate(labels)}
     for name in names:
         if name not in place:

@@ -96,7 +96,7 @@ def rehearse(
 
 
 def _run(kind: Kind[Any, Any], rehearsals: Sequence[Rehearsal], cancel: threading.Event, compiler: _Compiler) -> None:
-    """Run those rehearsals that are not ready, in a thread of their own.
+    """Run those rehearsals of kernels that are not ready, in a thread of their own.
 
     Raises:
         Interrupted: cancelled while the compiler ran. The thread ends at the compiler's next step.
@@ -123,7 +123,9 @@ def _run(kind: Kind[Any, Any], rehearsals: Sequence[Rehearsal], cancel: threadin
 
 @contextmanager
 def _alone(cancel: threading.Event) -> Iterator[None]:
-    """Only one thread at a time is within the block. Raises Interrupted if cancelled before it is this one's turn."""
+    """Compile kernels alone: only one thread at a time is within the block. Raises Interrupted if cancelled before it
+    is this one's turn.
+    """
     while not _lock.acquire(timeout=WATCH_INTERVAL_S):
         if cancel.is_set():
             raise Interrupted(INTERRUPTED)
@@ -155,6 +157,7 @@ class _Compiler:
         """Whether anything has been compiled."""
 
     def _at_kernel(self, dispatcher: Any) -> None:
+        """Note that a kernel is about to be compiled; stop here if another process compiles it."""
         if self._elsewhere and type(dispatcher._cache).__name__ != "NullCache":
             raise _Missing
         self.began = True
@@ -162,6 +165,7 @@ class _Compiler:
         self._at_step()
 
     def _at_step(self) -> None:
+        """Raises _Cancelled where the solve was cancelled while kernels are compiled."""
         if self._cancel.is_set():
             raise _Cancelled
 
@@ -219,6 +223,7 @@ def _compile_elsewhere(kind: Kind[Any, Any], names: list[str], cancel: threading
 
 
 def _ended(child: subprocess.Popen[bytes]) -> None:
+    """End a process that compiles kernels, and close its input."""
     try:
         child.wait(GRACE_S)
     except subprocess.TimeoutExpired:
@@ -262,7 +267,7 @@ def help_out(kind_name: str, names: Sequence[str]) -> None:
 
 
 def processors() -> int:
-    """Processors that this process may use."""
+    """Number of processors that this process may use to compile kernels."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -298,6 +303,7 @@ def _tools() -> SearchContext:
 
 
 def _solve_with(backend: str) -> MipSolver:
+    """Solver of a rehearsal's mixed-integer programs by the named backend."""
     return lambda mip, params: backends.get(backend).solve(mip, params)
 
 

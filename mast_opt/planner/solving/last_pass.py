@@ -113,6 +113,7 @@ class Settling:
         return found, judged, LastPass(self.name, before, after, judged.objective - verdict.objective)
 
     def _decided(self, mip: Mip) -> IntArray:
+        """Columns of the program that hold the plan's decisions, for the last pass."""
         parts = self.kind.formulation.fixed_parts
         assert parts is not None
         return np.concatenate([block.ids.ravel() for block in mip.columns if block.name in parts.blocks])
@@ -144,6 +145,7 @@ class Settling:
         return mip.minimise({ROWS: 1.0})
 
     def _as_good(self, judged: Verdict, verdict: Verdict, most: float) -> bool:
+        """Whether a plan of the last pass is as good as before, by its objective or term by term."""
         order = self.problem.objective.order
         if order:
             return all(judged.terms[term] <= with_slack(verdict.terms[term]) for term in order)
@@ -189,4 +191,5 @@ def most_allowed(status: Status, objective: float, bound: float | None, gap: flo
 
 
 def _differing(x: FloatArray, there: FloatArray, decided: IntArray) -> int:
+    """Number of decisions that differ from those of the plan to stay near."""
     return int(np.count_nonzero((x[decided] > 1e-9) != (there[decided] > 1e-9)))

@@ -304,10 +304,12 @@ def _despite_interrupt(params: SolveParams) -> SolveParams:
 
 
 def _offer(exchange: PlanExchange, formulation: Formulation[Any], objective: float, x: FloatArray) -> None:
+    """Offer an incumbent of the backend to the other solvers as a plan."""
     exchange.offer(objective, lambda: formulation.decode(x))
 
 
 def _offered(exchange: PlanExchange, formulation: Formulation[Any]) -> FloatArray | None:
+    """Columns of a plan that another solver has offered; None where there is none."""
     plan = exchange.take()
     return None if plan is None else formulation.encode(plan)
 
@@ -340,10 +342,12 @@ def _answer(checked: _Checked, objective: float | None, gap: float) -> Answer:
 
 
 def _term(name: str, verdict: Verdict) -> float:
+    """Value of a term in a verdict."""
     return verdict.terms[name]
 
 
 def _labelled(on_event: Callable[[Event], None] | None, stage: str) -> Callable[[Event], None] | None:
+    """Listener for the events of one stage of a solve, which names the stage; None without a listener."""
     if on_event is None:
         return None
     return lambda event: on_event(replace(event, stage=stage))

@@ -108,7 +108,7 @@ class _Run(Generic[PlanT]):
 
     @property
     def versions(self) -> dict[str, str]:
-        """Library → version, of those that were called."""
+        """Library → version of a solve, of those that were called."""
         return {**self._own_versions, **self._inside.versions}
 
     @cached_property
@@ -139,7 +139,7 @@ class _Run(Generic[PlanT]):
         return self._programmed()
 
     def _uncompiled(self, words: str) -> _Ended:
-        """Answer before there was a search: the start, if it is valid."""
+        """Answer of a solve before there was a search: the start, if it is valid."""
         problem, start = self._stated, self.begin
         with self._clock.phase("verify"):
             verdict = None if start is None else self._kind.verification.verify(problem, start)
@@ -236,7 +236,7 @@ def log_end(solver: str, status: Status, objective: float | None, bound: float |
 
 
 def _logged(params: Params) -> dict[str, Value]:
-    """The parameters that are not at their defaults, which the log states."""
+    """The solver's parameters that are not at their defaults, which the log states."""
     changed = params.differences()
     words = ", ".join(f"{name} = {value_text(value)}" for name, value in changed.items())
     LOG.info("parameters: %s", words or "defaults")
@@ -257,6 +257,7 @@ def _no_better(kind: Kind[Any, PlanT], problem: Problem[PlanT], answer: Answer, 
 def _after(
     formulate: Callable[[Any], Formulation[Any]], change: Callable[[Formulation[Any]], Formulation[Any]]
 ) -> Callable[[Any], Formulation[Any]]:
+    """The formulation of a problem after a change, such as fixed columns."""
     return lambda problem: change(formulate(problem))
 
 
@@ -276,6 +277,8 @@ def feasible_current_plan(kind: Kind[Any, PlanT], problem: Problem[PlanT]) -> Pl
 
 
 def _recorder(events: list[Event], on_event: Callable[[Event], None] | None, clock: Clock) -> Callable[[Event], None]:
+    """Listener that keeps the events of a solve, logs them, and passes them on with the time since it began."""
+
     def record(event: Event) -> None:
         since_start = replace(event, elapsed_s=clock.elapsed_s)
         events.append(since_start)

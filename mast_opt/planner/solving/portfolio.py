@@ -82,17 +82,19 @@ class _Member(threading.Thread):
 
     @property
     def failure(self) -> BaseException | None:
-        """Error with which it failed; None where it did not, or has not ended."""
+        """Error with which a member of the portfolio failed; None where it did not, or has not ended."""
         return self.outcome.exception() if self.outcome.done() else None
 
     @property
     def solution(self) -> Solution[Any] | None:
-        """Solution that it found; None where it failed or has not ended."""
+        """Solution that a member of the portfolio found; None where it failed or has not ended."""
         return self.outcome.result() if self.outcome.done() and self.outcome.exception() is None else None
 
     @property
     def settles(self) -> bool:
-        """Whether it has ended with an answer that the others cannot improve, or a refusal of what is asked."""
+        """Whether a member of the portfolio has ended with an answer that the others cannot improve, or a refusal of
+        what is asked.
+        """
         solution = self.solution
         if solution is None:
             return refuses(self.failure)
@@ -141,18 +143,19 @@ class _Board:
                 self._pass_on(replace(event, incumbent=self.incumbent, bound=self.bound))
 
     def proves(self, objective: float | None, failed: set[str]) -> bool:
-        """Whether an objective is within the gap of what a member has proven that has not failed."""
+        """Whether a portfolio's objective is within the gap of what a member has proven that has not failed."""
         with self._lock:
             bounds = [bound for name, bound in self._bounds.items() if name not in failed]
         return self._near(objective, max(bounds, key=self._sense.minimised, default=None))
 
     def _improves(self, value: float | None, known: float | None) -> bool:
-        """Whether a value is smaller, where the objective is minimised."""
+        """Whether a value of a portfolio's member is smaller, where the objective is minimised."""
         if value is None or known is None:
             return value is not None
         return self._sense.minimised(value) < self._sense.minimised(known)
 
     def _pass_on(self, event: Event) -> None:
+        """Pass an event of a portfolio's member on to the caller, and keep what the listener raises."""
         now = replace(event, elapsed_s=time.perf_counter() - self._began)
         self.events.append(now)
         if self._on_event is not None:
@@ -235,10 +238,11 @@ class _Race:
 
     @property
     def _busy(self) -> bool:
+        """Whether any member of the portfolio still runs."""
         return any(one.is_alive() for one in self.members)
 
     def _begin(self, name: str, threads: int) -> None:
-        """Let a solver begin."""
+        """Let a solver of the portfolio begin."""
         strategy, asked = self._strategy, self._request.asked
         limit_s = asked.time_limit_s
         left_s = None if limit_s is None else max(0.01, limit_s - (time.perf_counter() - self._began))
@@ -256,7 +260,7 @@ class _Race:
         self.members[-1].start()
 
     def _proven(self, one: _Member) -> bool:
-        """Whether a plan of a member is valid and near enough to what is proven by now."""
+        """Whether a plan of the portfolio's member is valid and near enough to what is proven by now."""
         failed = {other.solver for other in self.members if other.failure is not None}
         if one.solution is not None:
             return one.solution.term is None and self.board.proves(one.solution.objective, failed)
@@ -273,7 +277,7 @@ class _Race:
         return True
 
     def _keeps_frozen(self, plan: object) -> bool:
-        """Whether a plan keeps the part that is to stay."""
+        """Whether a plan of the portfolio keeps the part that is to stay."""
         request = self._request
         if request.freeze:
             try:
@@ -284,10 +288,11 @@ class _Race:
 
 
 def _near(problem: Problem[Any], gap: float, objective: float | None, bound: float | None) -> bool:
-    """Whether an objective is within the gap of a bound."""
+    """Whether an objective in the portfolio is within the gap of a bound."""
     return within_gap(objective, bound, gap, sense=problem.sense, scale=problem.gap_scale)
 
 
 def _defaults(kind: Kind[Any, Any], solver: str) -> Params | None:
+    """Parameters of a solver in the portfolio at their defaults; None where it has none."""
     cls = class_of(kind, solver)
     return None if cls is None else cls()

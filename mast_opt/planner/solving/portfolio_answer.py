@@ -26,7 +26,7 @@ class KeptPlan:
     verdict: Verdict
 
     def as_solution(self, like: Solution[Any]) -> Solution[Any]:
-        """The plan with nothing proven; what was asked is that of another answer."""
+        """The plan of a portfolio with nothing proven; what was asked is that of another answer."""
         return replace(
             like,
             solver=self.solver,
@@ -66,7 +66,7 @@ def together(
     params: AutoParams,
     near: Callable[[float | None, float | None], bool],
 ) -> Solution[Any]:
-    """The best plan with the tightest bound, and who found them.
+    """The portfolio's best plan with the tightest bound, and who found them.
 
     Raises:
         MastOptError: no member came to an answer, or what is asked makes no sense; the error of the first one.
@@ -126,12 +126,12 @@ def together(
 
 
 def _said(error: BaseException) -> str:
-    """An error in words; an unexpected one with its type."""
+    """An error of a portfolio's member in words; an unexpected one with its type."""
     return str(error) if isinstance(error, MastOptError) else f"{type(error).__name__}: {error}"
 
 
 def _rank(solution: Solution[Any], sense: Sense) -> tuple[Any, ...]:
-    """Plans before none; then term by term, or by the objective."""
+    """Order of the portfolio's solutions: plans before none; then term by term, or by the objective."""
     if solution.plan is None or solution.objective is None or solution.verdict is None:
         return (1,)
     if solution.stages:
@@ -140,7 +140,7 @@ def _rank(solution: Solution[Any], sense: Sense) -> tuple[Any, ...]:
 
 
 def _ties(one: Solution[Any], best: Solution[Any]) -> bool:
-    """Whether a plan is as good as the best; the other solver may have been given it."""
+    """Whether a plan of the portfolio is as good as the best; the other solver may have been given it."""
     if one.objective is None or best.objective is None or best.stages:
         return one is best
     return math.isclose(one.objective, best.objective, rel_tol=AGREEMENT, abs_tol=ROUND_OFF)

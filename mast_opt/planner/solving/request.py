@@ -110,5 +110,6 @@ def check_start(
 
 
 def _one_plan(kind: Kind[Any, Any]) -> str:
+    """Words on a solver that builds one plan, and which others take a start."""
     others = ", ".join(name for name, ours in kind.solvers.usable() if not ours.constructive)
     return f"builds one plan and ends; leave it out, or choose {others} or a MIP backend"

@@ -138,16 +138,17 @@ class _AsAsked:
 
 
 def _by_name(name: str, *asked: Any) -> _AsAsked:  # noqa: ANN401 - the other fields
+    """Backend by its name, with what is asked of the solve."""
     return _AsAsked(backends.get(name), *asked)
 
 
 def _unguided(order: tuple[str, ...], found: interface.SearchResult[Any]) -> interface.SearchResult[Any]:
-    """A result found by weights, stated term by term; of terms that were not searched for, 0 is the bound."""
+    """A search's result found by weights, stated term by term; of terms that were not searched for, 0 is the bound."""
     words = f"{found.message}; searched by weights, not in the order {', '.join(order)}".removeprefix("; ")
     stages = () if found.plan is None else tuple(interface.StageBound(term, 0.0) for term in order)
     return replace(found, bound=None, message=words, stages=stages)
 
 
 def _within(sense: Sense, bound: float | None, objective: float) -> float | None:
-    """A bound that rounding does not put on the wrong side of the objective."""
+    """A search's bound that rounding does not put on the wrong side of the objective."""
     return None if bound is None else sense.within(bound, objective)

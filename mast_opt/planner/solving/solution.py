@@ -34,7 +34,7 @@ class Stage:
 
     @property
     def gap(self) -> float | None:
-        """Relative gap of objective and bound; None if either is missing."""
+        """Relative gap of a stage's objective and bound; None if either is missing."""
         return relative_gap(self.objective, self.bound)
 
 
@@ -63,7 +63,7 @@ class CrossCheck:
         return f"{self.outcome} by {self.solver}: {', '.join(word for word in said if word)}"
 
     def fields(self) -> dict[str, Any]:
-        """Fields for ``plan.toml`` and ``--json``."""
+        """Fields of a cross-check for ``plan.toml`` and ``--json``."""
         return {**asdict(self), "status": None if self.status is None else self.status.value}
 
 
@@ -131,6 +131,7 @@ class Solution(Summarised, Generic[PlanT]):
         return relative_gap(self.objective, self.bound, self.sense)
 
     def _summary(self) -> Summary:
+        """Summary of a solution: status, objective, bound, gap, runtime and terms."""
         facts = (
             ("kind", self.kind),
             ("solver", self.solver),
@@ -182,7 +183,7 @@ def solved_plan(problem: Problem[PlanT], solution: Solution[PlanT]) -> PlanT:
 
 
 def _check_labels(problem: Problem[Any], solution: Solution[Any]) -> None:
-    """Raises PlanError where positions of the plan mean something else in this instance."""
+    """Raises PlanError where positions of a solution's plan mean something else in this instance."""
     for axis, here in labels_of(problem).items():
         said = tuple(solution.labels.get(axis, here))
         if said != here:
@@ -193,7 +194,7 @@ def _check_labels(problem: Problem[Any], solution: Solution[Any]) -> None:
 
 
 def _check_worth(here: Verdict, solution: Solution[Any]) -> None:
-    """Raises PlanError where the plan is not worth in this instance what the solution says."""
+    """Raises PlanError where a solution's plan is not worth in this instance what the solution says."""
     said = solution.verdict
     if said is None:
         return
@@ -208,12 +209,12 @@ def _check_worth(here: Verdict, solution: Solution[Any]) -> None:
 
 
 def _known(fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields that TOML can state: it has no null."""
+    """The fields of a solution that TOML can state: it has no null."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
 def plan_fields(solution: Solution[Any]) -> dict[str, Any]:
-    """Fields for ``plan.toml``, in addition to those on the instance that the plan is for."""
+    """Fields of a solution for ``plan.toml``, in addition to those on the instance that the plan is for."""
     stages = [
         {"term": stage.term, "objective": stage.objective, "bound": stage.bound}
         for stage in solution.stages

@@ -28,7 +28,7 @@ class SolverInfo:
 
     @property
     def available(self) -> bool:
-        """Whether it can be used here."""
+        """Whether a listed solver can be used here."""
         return self.reason is None
 
 

@@ -78,7 +78,7 @@ class SubSolvers:
         return solve
 
     def check(self, params: Params | None) -> None:
-        """Whether the backends that parameters name can be used here.
+        """Check that the backends which a solver's parameters name can be used here.
 
         Raises:
             UsageError: there is none of that name.
@@ -93,4 +93,5 @@ class SubSolvers:
 
 
 def _named_in(params: Params) -> set[str]:
+    """Names of the MIP backends that a solver's parameters name for its sub-problems."""
     return {one.solver for one in params.groups() if isinstance(one, SubMipParams)}

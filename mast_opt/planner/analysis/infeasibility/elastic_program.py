@@ -23,18 +23,18 @@ class Elastic:
 
     @cached_property
     def sort(self) -> NDArray[np.int64]:
-        """[G] position of the member's sort in ``relief.limits``."""
+        """[G] position of the elastic limit's sort in ``relief.limits``."""
         return np.repeat(np.arange(len(self.relief.limits)), [one.count for one in self.relief.limits])
 
     @cached_property
     def first(self) -> NDArray[np.int64]:
-        """[sorts] number of each sort's first member."""
+        """[sorts] number of the first elastic limit of each sort."""
         counts = np.array([one.count for one in self.relief.limits], np.int64)
         return np.cumsum(counts) - counts
 
     @cached_property
     def count(self) -> int:
-        """Number of members of all limits together."""
+        """Number of elastic limits of all sorts together."""
         return sum(one.count for one in self.relief.limits)
 
     def held(self, active: BoolArray) -> Mip:
@@ -111,6 +111,7 @@ class Elastic:
 
 
 def _bounds(one: ElasticLimits, endless: bool) -> FloatArray:
+    """Upper bounds of the slack columns of an elastic limit."""
     if one.per_unit is None:
         return np.ones(one.count)
     return np.full(one.count, np.inf) if one.most is None or endless else one.most

@@ -81,6 +81,7 @@ class ModelRotation:
 
 
 def _by_member(member: IntArray, where: IntArray, count: int) -> list[IntArray]:
+    """Rows or columns of each of so many limits."""
     order = np.argsort(member, kind="stable")
     return np.split(np.asarray(where)[order], np.cumsum(np.bincount(member, minlength=count))[:-1])
 
@@ -214,7 +215,7 @@ class DeletionFilter:
         return {other for other in others if self._rotation.without(other, x, g, active)}
 
     def only(self, members: Sequence[int]) -> BoolArray:
-        """Mask [G] of the active limits that leaves these members alone active."""
+        """Mask [G] of an infeasibility analysis' active limits that leaves these members alone active."""
         active = np.zeros(self._elastic.count, np.bool_)
         active[list(members)] = True
         return active
@@ -232,10 +233,12 @@ class DeletionFilter:
 
 
 def _said(result: SolveResult) -> bool | None:
+    """Whether a program has a plan, by a solver's result; None if the solver does not say."""
     if result.status.has_solution:
         return True
     return False if result.status.is_infeasible else None
 
 
 def _continuous(mip: Mip) -> Mip:
+    """The program of an infeasibility analysis with divisible decisions in place of whole ones."""
     return replace(mip, integral=frozen(np.zeros(len(mip.cost), np.bool_)))

@@ -49,7 +49,7 @@ class Repair:
 
 
 def price_list(relief: ElasticProgram, factors: Mapping[str, float]) -> FloatArray:
-    """[G] the price of a unit of every limit.
+    """[G] the price of moving each limit by a unit in a repair.
 
     Raises:
         UsageError: a factor is not above 0, or there is no such limit.
@@ -146,7 +146,7 @@ class RepairSearch:
         return _amount(self.elastic.relief.limits[int(self.elastic.sort[g])], slack, more)
 
     def _ordered(self, g: int, amount: float) -> float:
-        """The amount, rounded up to whole steps where the limit has any."""
+        """The amount of a repair, rounded up to whole steps where the limit has any."""
         s = int(self.elastic.sort[g])
         step = self.elastic.relief.limits[s].step
         if step is None:
@@ -157,7 +157,9 @@ class RepairSearch:
 
 
 def _amount(one: ElasticLimits, slack: float, more: float) -> float:
-    """The amount by which the limit is moved, without a solver's rounding; raised by a share ``more`` of itself."""
+    """The amount by which a repair moves the limit, without a solver's rounding; raised by a share ``more``
+    of itself.
+    """
     if one.per_unit is None:
         return 1.0
     if one.whole:

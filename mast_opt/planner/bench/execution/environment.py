@@ -22,7 +22,7 @@ _SOURCES = ("mast_opt", "pyproject.toml")
 
 
 def machine() -> dict[str, Any]:
-    """The processor, how many of them, memory and system; nothing that names the computer."""
+    """Machine of a benchmark: the processor, how many of them, memory and system; nothing that names the computer."""
     return {
         "processor": _processor(),
         "processors": os.cpu_count(),
@@ -33,7 +33,9 @@ def machine() -> dict[str, Any]:
 
 
 def versions(solvers: Iterable[str]) -> dict[str, str]:
-    """mast-opt, NumPy, numba, and the backends and plug-ins among these solvers, as far as they are installed."""
+    """Versions in a benchmark: of mast-opt, NumPy, numba, and the backends and plug-ins among these solvers, as far as
+    they are installed.
+    """
     found, asked = {name: version(name) for name in ("mast-opt", "numpy", "numba")}, set(solvers)
     for name in sorted(asked & set(backends.names())):
         try:
@@ -58,6 +60,7 @@ def commit() -> str | None:
 
 
 def _git(root: Path, *words: str) -> str:
+    """Output of a git command on the benchmarked sources; empty where it fails."""
     try:
         ended = subprocess.run(["git", *words], cwd=root, capture_output=True, encoding="utf-8", check=False)
     except OSError:
@@ -66,6 +69,7 @@ def _git(root: Path, *words: str) -> str:
 
 
 def _processor() -> str:
+    """Name of the processor on which a benchmark runs."""
     cpus = Path("/proc/cpuinfo")
     if cpus.exists():
         for line in cpus.read_text(encoding="utf-8", errors="replace").splitlines():
@@ -75,5 +79,6 @@ def _processor() -> str:
 
 
 def _memory_gb() -> int | None:
+    """Memory of the benchmark's machine in GiB; None where the system does not say."""
     built_in = built_in_bytes()
     return None if built_in is None else round(built_in / GIB)

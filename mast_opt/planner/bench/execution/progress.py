@@ -35,15 +35,15 @@ class BenchProgress:
         self._bar.stop()
 
     def announce(self, words: str) -> None:
-        """Something else than a run takes time."""
+        """Announce that something else than a run of the suite takes time."""
         self._console.print(words, soft_wrap=True)
 
     def starts(self, trial: Trial) -> None:
-        """A run begins."""
+        """Note that a run of the suite begins."""
         self._bar.update(self._task, description=trial.label)
 
     def done(self, finished: FinishedRun) -> None:
-        """A run has ended."""
+        """Note that a run of the suite has ended."""
         self._bar.update(self._task, advance=1, left=seconds(finished.left_s))
         left = "" if finished.position == self._runs else f"; about {seconds(finished.left_s)} left"
         line = f"{finished.position}/{self._runs} {finished.trial.label}: {_words(finished)}{left}"
@@ -51,6 +51,7 @@ class BenchProgress:
 
 
 def _words(finished: FinishedRun) -> str:
+    """Outcome of a benchmark's run in one line: status, objective, gap, error, time."""
     result = finished.result
     parts = [result["status"]]
     if result.get("objective") is not None:

@@ -56,4 +56,5 @@ class Cluster:
 
 
 def _run(trial: Trial, patience_s: float) -> dict[str, Any]:
+    """Make a run of the suite on a node of Ray, and note its machine."""
     return {**run_child(trial, pinned=False, patience_s=patience_s), "node": machine()}

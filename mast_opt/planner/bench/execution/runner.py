@@ -143,6 +143,7 @@ def warm(trials: Iterable[Trial], announce: Callable[[str], None]) -> None:
 
 
 def _one_by_one(trials: Sequence[Trial], starts: Callable[[Trial], None], patience_s: float, keep: bool) -> Outcomes:
+    """Make the runs of a suite one after another, each with its plan's folder if plans are kept."""
     with tempfile.TemporaryDirectory() as folder:
         for at, trial in enumerate(trials):
             starts(trial)
@@ -153,6 +154,7 @@ def _one_by_one(trials: Sequence[Trial], starts: Callable[[Trial], None], patien
 
 
 def _offer(trial: Trial, folder: Path | None) -> str:
+    """Offer the plan of a run as the best known one; returns what came of it."""
     if folder is None or not folder.exists() or not isinstance(trial.source, Stored):
         return ""
     try:
@@ -162,6 +164,7 @@ def _offer(trial: Trial, folder: Path | None) -> str:
 
 
 def _left_s(trials: Sequence[Trial], results: Sequence[Result]) -> float:
+    """Seconds that the rest of the suite takes, judged by how long its runs have taken of their limits."""
     spent = sum(result["runtime_s"]["wall"] for result in results)
     allowed = sum(trial.time_limit_s for trial in trials)
     gone = sum(result["time_limit_s"] for result in results)

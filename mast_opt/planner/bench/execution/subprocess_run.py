@@ -80,7 +80,9 @@ def _record_in(file: Path) -> dict[str, Any] | None:
 
 
 def _wait(process: subprocess.Popen[bytes], limit_s: float) -> bool:
-    """Wait for the end; True if the process had to be killed. An interrupt kills it too, and is passed on."""
+    """Wait for the end of a benchmark's run; True if the process had to be killed. An interrupt kills it too, and is
+    passed on.
+    """
     try:
         process.wait(limit_s)
     except subprocess.TimeoutExpired:
@@ -100,6 +102,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _pin(threads: int) -> Callable[[], None] | None:
+    """Function that pins a run's process to so many processors; None where the system cannot."""
     if not hasattr(os, "sched_setaffinity"):
         return None
     processors = sorted(os.sched_getaffinity(0))[:threads]
@@ -111,6 +114,7 @@ def _pin(threads: int) -> Callable[[], None] | None:
 
 
 def _end(code: int) -> str:
+    """End of a run's process in words: its exit code or signal."""
     if code >= 0:
         return f"exit code {code}"
     try:

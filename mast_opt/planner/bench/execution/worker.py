@@ -111,6 +111,7 @@ def last_object(printed: str, name: str) -> dict[str, Any]:
 
 
 def _judged(problem: Problem[Any], plan_file: Path) -> dict[str, Any]:
+    """Result of a peer's plan as our verifier judges it."""
     verdict = kind_of(problem).verification.verify(problem, read_plan(problem, plan_file))
     if not verdict.ok:
         broken = "; ".join(str(violation) for violation in verdict.violations[:SHOWN])
@@ -197,6 +198,7 @@ def _warm(trial: Trial, kind: Kind[Any, Any], problem: Problem[Any]) -> None:
 
 
 def _solve(trial: Trial, problem: Problem[Any], plan_folder: Path | None) -> dict[str, Any]:
+    """Result of a run that solves the problem: status, objective, bound, times, events."""
     assert trial.contestant.solver is not None
     cpu_began = time.process_time()
     solution = solve(
@@ -234,6 +236,7 @@ def _solve(trial: Trial, problem: Problem[Any], plan_folder: Path | None) -> dic
 
 
 def _program(trial: Trial, source: Program) -> dict[str, Any]:
+    """Result of a run of a program of its own: the figures that it prints."""
     words = source.words(trial.contestant.name, trial.seed)
     ended = subprocess.run([sys.executable, *words], capture_output=True, encoding="utf-8", check=False)
     if ended.returncode:

@@ -44,6 +44,7 @@ def chapters_of(paths: Sequence[Path]) -> list[Chapter]:
 
 
 def _suite_of(name: str) -> Suite:
+    """Suite of this name; an empty one where there is no such file."""
     try:
         path = suite_path(name)
     except UsageError:

@@ -80,7 +80,7 @@ def page(chapters: Sequence[Chapter], images: str | None) -> str:
 
 
 def overview(chapters: Sequence[Chapter], folder: str) -> str:
-    """The page in front of the pages of the suites, which are in ``folder`` as this page sees it."""
+    """The benchmark page in front of the pages of the suites, which are in ``folder`` as this page sees it."""
     parts = [*_front(chapters), *_losses(chapters), "## Suites"]
     names = [(chapter.suite.name, chapter.suite.title, len(chapter.results)) for chapter in chapters]
     lines = [f"| [{name}]({folder}/{name}.md) | {title} | {runs:,} |" for name, title, runs in names]
@@ -89,12 +89,13 @@ def overview(chapters: Sequence[Chapter], folder: str) -> str:
 
 
 def suite_page(chapter: Chapter, images: str | None) -> str:
-    """The page of one suite."""
+    """The page of one benchmark suite."""
     parts = [f"# {chapter.suite.title}", GENERATED, _report_command(chapter), *_chapter(chapter, images, "##")]
     return "\n\n".join(parts) + "\n"
 
 
 def _front(chapters: Sequence[Chapter]) -> list[str]:
+    """Begin of the benchmark page: its title, how to read it, and what follows."""
     ours = all(chapter.suite.path.parent == FOLDER for chapter in chapters)
     method = METHOD.strip() + (PEERS.rstrip() if ours else "")
     reading = ["## How to read this", method, "## What our solvers lose at"]
@@ -102,6 +103,7 @@ def _front(chapters: Sequence[Chapter]) -> list[str]:
 
 
 def _report_command(chapter: Chapter) -> str:
+    """Command that writes the report again from a chapter's results."""
     return _shell(f"mast-opt bench report {shlex.join(map(str, chapter.sources))}")
 
 
@@ -140,11 +142,13 @@ def _chapter(chapter: Chapter, images: str | None, heading: str) -> Iterator[str
 
 
 def _command(suite: str, entry: str | None = None, *, imported: bool = False) -> str:
+    """Command that makes the runs of a suite, or of one entry."""
     chosen = f" --filter '{entry}/'" if entry else ""
     return _shell(f"mast-opt bench {suite}{' --data PUBLIC_DATA' if imported else ''}{chosen}")
 
 
 def _shell(words: str) -> str:
+    """Shell command as a block of the benchmark page."""
     return f"<!--- skip: next -->\n```sh\n{words}\n```"
 
 
@@ -182,6 +186,7 @@ def _failures(results: Sequence[Result]) -> Iterator[str]:
 
 
 def _issue(issue: KnownIssue) -> str:
+    """Words on a known issue of a suite, with whom it is about."""
     about = ", ".join(part for part in (issue.contestant, issue.entry) if part)
     return f"{about}: {issue.words}" if about else issue.words
 
@@ -238,6 +243,6 @@ def _lost(ours: Sequence[Result], other: Result) -> str:
 
 
 def _value(result: Result, position: int = 0) -> str:
-    """The objective, or with its name the term at a position in their order."""
+    """A run's objective, or with its name the term at a position in their order."""
     name = figures.order(result)[position : position + 1]
     return " ".join([*name, plain(figures.values(result)[position])])

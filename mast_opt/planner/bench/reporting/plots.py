@@ -87,7 +87,7 @@ def file_name(suite: str, kind: str, plot: str) -> str:
 
 
 def profile(axes: Any, results: Sequence[Result], best: Mapping[Instance, float]) -> None:
-    """Performance profile of the time until within 1% of the best known value."""
+    """Performance profile of the benchmark's time until within 1% of the best known value."""
     times: dict[str, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
     for result in results:
         value = best.get(figures.instance(result))
@@ -183,7 +183,7 @@ def _pen(name: str, label: str | None = None) -> dict[str, Any]:
 
 
 def _seconds(axes: Any) -> None:
-    """The horizontal axis of time."""
+    """The horizontal axis of time in a benchmark plot."""
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(lambda value, position: f"{value:g}")
     axes.xaxis.set_minor_formatter(lambda value, position: "")
@@ -191,7 +191,7 @@ def _seconds(axes: Any) -> None:
 
 
 def _gaps(axes: Any) -> None:
-    """The vertical axis of gaps to the best known value."""
+    """The vertical axis of a benchmark plot, of gaps to the best known value."""
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter(lambda value, position: f"{100 * value:,.10g}%")
     axes.set_ylabel("gap to the best known (0.01% or more)")

@@ -15,7 +15,7 @@ from mast_opt.planner.bench.results.metrics import Instance, Result
 
 
 def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table whose first column is text and whose others are numbers."""
+    """A table of benchmark results whose first column is text and whose others are numbers."""
     lines = [heads, ["---", *["--:"] * (len(heads) - 1)], *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)
 
@@ -36,12 +36,12 @@ SUMMARY = (
 
 
 def summary(results: Sequence[Result], best: Mapping[Instance, float]) -> str:
-    """One row for each contestant, over everything that it ran."""
+    """One row for each contestant, over everything that it ran in the benchmark."""
     return markdown(SUMMARY, summary_rows(results, best))
 
 
 def summary_rows(results: Sequence[Result], best: Mapping[Instance, float]) -> list[tuple[str, ...]]:
-    """Rows of a summary."""
+    """Rows of a summary of benchmark results."""
     lines = []
     for name in figures.names_of(results):
         mine = [result for result in results if figures.contestant(result) == name]
@@ -115,7 +115,7 @@ def _means(results: Sequence[Result], best: Mapping[Instance, float]) -> tuple[s
 
 
 def _spread(values: Sequence[float], single: bool) -> str:
-    """One value, or from which to which."""
+    """Figures of a benchmark's seeds: one value, or from which to which."""
     if not values:
         return UNKNOWN
     low, high = min(values), max(values)
@@ -205,11 +205,12 @@ def in_order(results: Sequence[Result]) -> Iterator[str]:
 
 
 def _compare(one: Result, other: Result) -> int:
+    """Order of two runs by the terms of their plans: −1, 0 or 1."""
     return (figures.behind(one, other) is not None) - (figures.behind(other, one) is not None)
 
 
 def _terms(result: Result) -> Iterator[str]:
-    """Each term with what is proven of it."""
+    """Each term of a run with what is proven of it."""
     bounds = {stage["term"]: stage["bound"] for stage in result.get("stages", ())}
     proven = True
     for term, value in zip(figures.order(result), figures.values(result), strict=True):

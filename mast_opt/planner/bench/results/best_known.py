@@ -70,7 +70,7 @@ def offer(instance: Path, folder: Path) -> str:
 
 
 def _stored(problem: Problem[PlanT], place: Path) -> PlanReading[PlanT] | None:
-    """The plan that is stored for an instance, if it is one for this version of it."""
+    """The best-known plan that is stored for an instance, if it is one for this version of it."""
     try:
         stored = read_plan_of(problem, place) if place.is_dir() else None
     except PlanError:
@@ -79,11 +79,11 @@ def _stored(problem: Problem[PlanT], place: Path) -> PlanReading[PlanT] | None:
 
 
 def _keep_nothing(target: Path) -> None:
-    """Whatever stands there has been compared."""
+    """Keep nothing of the plan that stands there: it has been compared."""
 
 
 def better(problem: Problem[Any], one: Verdict, other: Verdict) -> bool:
-    """Whether a plan is strictly better than another."""
+    """Whether a best-known plan would be strictly better than another."""
     order = problem.objective.order
     pairs = [(one.terms[term], other.terms[term]) for term in order] if order else [(one.objective, other.objective)]
     for ours, theirs in ((problem.sense.minimised(a), problem.sense.minimised(b)) for a, b in pairs):

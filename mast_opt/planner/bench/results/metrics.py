@@ -45,17 +45,18 @@ def identity(source: Mapping[str, Any]) -> str:
 
 
 def sense(result: Result) -> Sense:
-    """Whether less or more of its objective is better."""
+    """Whether less or more of a run's objective is better."""
     return Sense(result.get("sense", Sense.MIN.value))
 
 
 def order(result: Result) -> tuple[str, ...]:
-    """The terms that are minimised one after another; none where the objective is their weighted sum."""
+    """The terms of a run that are minimised one after another; none where the objective is their weighted sum."""
     return tuple(result.get("order", ()))
 
 
 def with_orders(results: Sequence[Result]) -> list[Result]:
-    """The results, with sense and order of an instance's objective filled in where only other results know them.
+    """The benchmark results, with sense and order of an instance's objective filled in where only other results know
+    them.
 
     A run that ended without an answer does not.
     """
@@ -66,27 +67,31 @@ def with_orders(results: Sequence[Result]) -> list[Result]:
 
 
 def objective(result: Result) -> float | None:
-    """The objective, to be compared with others; None without a plan and where terms are minimised one by one."""
+    """The objective of a run, to be compared with others; None without a plan and where terms are minimised
+    one by one.
+    """
     return None if order(result) else result.get("objective")
 
 
 def bound(result: Result) -> float | None:
-    """Proven bound on ``objective``; None where nothing is proven."""
+    """Proven bound of a run on ``objective``; None where nothing is proven."""
     return None if order(result) else result.get("bound")
 
 
 def gap(result: Result) -> float | None:
-    """Gap between ``objective`` and ``bound``; None where either is unknown."""
+    """Gap of a run between ``objective`` and ``bound``; None where either is unknown."""
     return None if order(result) else result.get("gap")
 
 
 def values(result: Result) -> tuple[float, ...]:
-    """Values by which plans are compared, the first difference deciding: the objective, or the terms in their order."""
+    """Values by which the plans of runs are compared, the first difference deciding: the objective, or the terms in
+    their order.
+    """
     return tuple(result["terms"][term] for term in order(result)) or (result["objective"],)
 
 
 def behind(one: Result, other: Result) -> int | None:
-    """The position in ``values`` that makes the first plan worse than the second; None if it is not worse."""
+    """The position in ``values`` that makes the plan of one run worse than another's; None if it is not worse."""
     for position, (ours, theirs) in enumerate(zip(values(one), values(other), strict=True)):
         if gap_to(ours, theirs, sense(one)):
             return position
@@ -96,7 +101,7 @@ def behind(one: Result, other: Result) -> int | None:
 
 
 def leader(results: Sequence[Result]) -> Result:
-    """The first of the best plans, which all are for one instance."""
+    """The run with the first of the best plans, which all are for one instance."""
     best, *others = results
     for other in others:
         best = best if behind(best, other) is None else other
@@ -123,17 +128,19 @@ def winners(mine: Iterable[Result], everyone: Iterable[Result], best: Mapping[In
 
 
 def feasible(result: Result) -> bool:
-    """Whether the run found a plan."""
+    """Whether a benchmark's run found a plan."""
     return result.get("objective") is not None
 
 
 def solved(result: Result) -> bool:
-    """Proven: optimal within the asked gap, or infeasible."""
+    """Whether a run has proven its result: optimal within the asked gap, or infeasible."""
     return result["status"] in (Status.OPTIMAL.value, Status.INFEASIBLE.value)
 
 
 def time_s(result: Result) -> float:
-    """Seconds that formulating, solving and verifying took; the limit where the run did not come to its end."""
+    """Seconds of a run that formulating, solving and verifying took; the limit where the run did not come
+    to its end.
+    """
     if result["status"] not in {status.value for status in Status}:
         return float(result["time_limit_s"])
     spent = result["runtime_s"]
@@ -218,7 +225,7 @@ def time_to(result: Result, target: float) -> float | None:
 
 
 def target_of(best: float, gap: float, sense: Sense = Sense.MIN) -> float:
-    """The objective at a gap to the best known value: above it, or below it where more is better."""
+    """The objective of a benchmark at a gap to the best known value: above it, or below it where more is better."""
     return best + sense.minimised(gap) * max(abs(best), 1e-9)
 
 
@@ -248,5 +255,5 @@ def performance_profile(costs: Mapping[str, Mapping[Any, Sequence[float]]]) -> d
 
 
 def names_of(results: Sequence[Result]) -> list[str]:
-    """Contestants in the order of their first appearance."""
+    """Contestants of the results, in the order of their first appearance."""
     return list(dict.fromkeys(contestant(result) for result in results))

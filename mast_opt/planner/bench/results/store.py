@@ -65,7 +65,7 @@ def used_by(trial: Trial) -> tuple[str, ...]:
 
 
 def _leaves(params: Mapping[str, Any]) -> Iterator[Any]:
-    """The values of parameters, those in groups too."""
+    """The values of a contestant's parameters, those in groups too."""
     for value in params.values():
         yield from _leaves(value) if isinstance(value, Mapping) else [value]
 
@@ -76,7 +76,9 @@ def file_of(folder: Path, suite: str) -> Path:
 
 
 def append(file: Path, result: Result) -> None:
-    """Add a line. A last line that a crash cut short gives way to it; one that only lacks its end is ended."""
+    """Add a result as a line. A last line that a crash cut short gives way to it; one that only lacks its
+    end is ended.
+    """
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("ab") as lines:
         if lines.tell():
@@ -90,6 +92,7 @@ def append(file: Path, result: Result) -> None:
 
 
 def _is_json(line: bytes) -> bool:
+    """Whether a line of a results file is JSON."""
     try:
         json.loads(line)
     except ValueError:
@@ -154,5 +157,6 @@ def latest(results: Iterable[Result]) -> list[Result]:
 
 
 def _trial_of(result: Result) -> str:
+    """Trial of a result as text, equal for results that only other versions tell apart."""
     names = ("entry", "instance", "contestant", "time_limit_s", "seed", "threads")
     return json.dumps([result.get(name) for name in names], sort_keys=True)

@@ -35,19 +35,19 @@ class Generated:
 
     @property
     def label(self) -> str:
-        """Short name: family, sizes, seed and policy."""
+        """Short name of a generated instance: family, sizes, seed and policy."""
         policy = "".join(f"-{self.objective[name]}" for name in ("policy", "inside") if name in self.objective)
         rules = "".join(f"-{value}" for value in self.rules.values())
         return f"{self.family}-{'x'.join(str(size) for size in self.sizes.values())}-s{self.seed}{policy}{rules}"
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Facts that decide the instance, as a JSON object."""
+        """Facts that decide a generated instance, as a JSON object."""
         header = {name: dict(stated) for name in ("objective", "rules") if (stated := getattr(self, name))}
         return {"kind": self.kind, "family": self.family, "sizes": dict(self.sizes), "seed": self.seed, **header}
 
     def load(self) -> Problem[Any]:
-        """The problem, generated again at each call.
+        """The problem of a benchmark, generated again at each call.
 
         Raises:
             UsageError: the generator refuses the sizes.
@@ -79,18 +79,18 @@ class Stored:
 
     @property
     def label(self) -> str:
-        """Short name: the folder's or file's, without a suffix."""
+        """Short name of a stored instance: the folder's or file's, without a suffix."""
         return self.path.stem if self.path.is_file() else self.path.name
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Facts that decide the instance, as a JSON object with a digest of the files that are read."""
+        """Facts that decide a stored instance, as a JSON object with a digest of the files that are read."""
         read = (file for file in self.path.iterdir() if file.suffix in READ) if self.path.is_dir() else [self.path]
         files = sorted(file for file in read if file.is_file())
         return {"kind": self.kind, "instance": self.label, "content": digest(files)}
 
     def load(self) -> Problem[Any]:
-        """The problem, read from its files. Raises InputError if they are at fault."""
+        """The problem of a benchmark, read from its files. Raises InputError if they are at fault."""
         problem: Problem[Any] = read(self.path)
         return problem
 
@@ -105,22 +105,22 @@ class Imported:
 
     @property
     def kind(self) -> str:
-        """The kind of problem that the importer makes."""
+        """The kind of problem that the benchmark's importer makes."""
         return importer_named(self.importer).kind
 
     @property
     def label(self) -> str:
-        """Short name: the first file's, without suffixes."""
+        """Short name of an imported instance: the first file's, without suffixes."""
         return self.paths[0].name.removesuffix(".gz").removesuffix(".txt")
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Facts that decide the instance, as a JSON object with a digest of the files."""
+        """Facts that decide an imported instance, as a JSON object with a digest of the files."""
         files = {"files": [path.name for path in self.paths], "content": digest(self.paths)}
         return {"kind": self.kind, "importer": self.importer, **files, "settings": dict(self.settings)}
 
     def load(self) -> Problem[Any]:
-        """The problem, imported at seed 0. Raises InputError if the files are at fault."""
+        """The problem of a benchmark, imported at seed 0. Raises InputError if the files are at fault."""
         problem: Problem[Any] = importer_named(self.importer).run(self.paths, self.settings, seed=0)
         return problem
 
@@ -139,20 +139,24 @@ class Program:
 
     @property
     def label(self) -> str:
-        """Short name: that of the data or else of the script, and the values of its arguments."""
+        """Short name of a benchmarked program: that of the data or else of the script, and the values of
+        its arguments.
+        """
         name = self.path.stem if self.data is None else self.data.name.partition(".")[0]
         return "-".join([name, *(str(value) for value in self.arguments.values())])
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Facts that decide the work, as a JSON object with a digest of the script and its data."""
+        """Facts that decide the work of a benchmarked program, as a JSON object with a digest of the script and its
+        data.
+        """
         stated: dict[str, Any] = {"program": self.path.name, "arguments": dict(self.arguments)}
         if self.data is None:
             return stated | {"content": digest([self.path])}
         return stated | {"data": self.data.name, "content": digest([self.path, self.data])}
 
     def words(self, method: str, seed: int) -> list[str]:
-        """The command line after the interpreter."""
+        """The command line of a benchmarked program after the interpreter."""
         given = [word for name, value in self.arguments.items() for word in (f"--{name}", str(value))]
         return [str(self.path), "--method", method, "--seed", str(seed), *given, *map(str, filter(None, [self.data]))]
 
@@ -162,7 +166,7 @@ Source: TypeAlias = Instance | Program
 
 
 def digest(files: Iterable[Path]) -> str:
-    """A short fingerprint of the content of files."""
+    """A short fingerprint of the content of a benchmark's files."""
     total = hashlib.sha256()
     for file in files:
         total.update(file.name.encode())

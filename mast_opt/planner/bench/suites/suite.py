@@ -65,12 +65,12 @@ class Trial:
 
     @property
     def label(self) -> str:
-        """Name of the trial for people, and for ``--filter``."""
+        """Name of a benchmark's trial for people, and for ``--filter``."""
         return f"{self.entry}/{self.source.label}/{self.contestant.name}/{self.time_limit_s:g}s/seed{self.seed}"
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Everything that decides what is run, as a JSON object."""
+        """Everything that decides a benchmark's trial, as a JSON object."""
         return {
             "suite": self.suite,
             "entry": self.entry,

@@ -58,6 +58,7 @@ def suite_path(name: str) -> Path:
 
 
 def _is_file(path: Path) -> bool:
+    """Whether a file that a suite names is there."""
     return _is_there(path) and path.is_file()
 
 
@@ -70,7 +71,7 @@ def _is_there(path: Path) -> bool:
 
 
 def read_suite(path: Path, data: Path | None = None) -> Suite:
-    """The suite in a file.
+    """The benchmark suite in a file.
 
     Args:
         path: the TOML file.
@@ -107,7 +108,7 @@ class _Reader:
         """Names of entries and contestants that need what this installation lacks."""
 
     def suite(self) -> Suite:
-        """Suite that the file states."""
+        """Suite that the TOML file states."""
         contestants = {name: self._contestant(name, given) for name, given in self._table("contestants").items()}
         references = self._references()
         trials: list[Trial] = []
@@ -145,6 +146,7 @@ class _Reader:
         contestants: Mapping[str, Contestant],
         references: Mapping[str, Mapping[str, float]],
     ) -> Iterator[Trial]:
+        """Trials of an entry of the suite on one source: contestants × limits × seeds."""
         settings = {name: entry.get(name, self._stated.get(name, default)) for name, default in _SETTINGS.items()}
         if not settings["solvers"]:
             self._faults.add(f"{self._path.name}, {place}: solvers", "at least one solver, here or for the whole suite")
@@ -199,6 +201,7 @@ class _Reader:
         return True
 
     def _sources(self, place: str, entry: Mapping[str, Any]) -> Iterator[Source]:
+        """Sources of an entry of the suite: generated, stored or imported instances, or programs."""
         if "name" not in entry:
             self._faults.add(f"{self._path.name}, {place}", "a name")
         elif "kind" in entry:
@@ -228,6 +231,7 @@ class _Reader:
         return self._folder / name
 
     def _generated(self, place: str, entry: Mapping[str, Any]) -> Iterator[Source]:
+        """Generated instances of an entry of the suite. Raises UsageError for an unknown family or size."""
         kind = kind_named(entry["kind"])
         family = entry.get("family", next(iter(kind.generate.families)))
         if family not in kind.generate.families:
@@ -247,6 +251,7 @@ class _Reader:
             yield Generated(kind.name, family, dict(entry.get("sizes", {})), seed, **header)
 
     def _programs(self, place: str, entry: Mapping[str, Any]) -> Iterator[Program]:
+        """Programs of an entry of the suite, one for each file of its data."""
         script, arguments = self._found(entry["program"], entry["name"]), dict(entry.get("arguments", {}))
         if script is None:
             return
@@ -260,13 +265,14 @@ class _Reader:
                     yield from (Program(script, arguments, path) for path in self._matches(place, pattern))
 
     def _matches(self, place: str, pattern: str) -> list[Path]:
-        """Files of public data; a fault if there are none."""
+        """Files of public data for a suite; a fault if there are none."""
         found = [] if self._data is None else sorted(self._data.glob(pattern))
         if not found:
             self._faults.add(f"{self._path.name}, {place}: data", f"files in {self._data}", value=pattern)
         return found
 
     def _imported(self, place: str, entry: Mapping[str, Any]) -> Iterator[Source]:
+        """Imported instances of an entry of the suite; none without a folder of public data."""
         if self._data is None:
             return
         settings = {name: str(value) for name, value in entry.get("settings", {}).items()}
@@ -278,6 +284,7 @@ class _Reader:
                 yield Imported(entry["importer"], (path,), settings)
 
     def _contestant(self, name: str, given: Mapping[str, Any]) -> Contestant:
+        """Contestant that a suite states; faults for a peer that is not there, or is given a solver's settings."""
         peer = self._found(given["peer"], name) if "peer" in given else None
         if peer is not None and not _is_file(peer):
             self._faults.add(f"{self._path.name}, contestants.{name}: peer", "a script that is there", value=peer)
@@ -332,6 +339,7 @@ class _Reader:
         return found
 
     def _issues(self) -> Iterator[KnownIssue]:
+        """Known issues that a suite states."""
         for position, issue in enumerate(self._stated.get("known_issue", []), 1):
             place = f"known_issue {position}"
             if "words" not in issue:
@@ -339,5 +347,6 @@ class _Reader:
             yield KnownIssue(issue.get("words", ""), issue.get("contestant"), issue.get("entry"))
 
     def _table(self, name: str) -> Mapping[str, Any]:
+        """Table of the suite's file, empty where it is not stated."""
         table: Mapping[str, Any] = self._stated.get(name, {})
         return table

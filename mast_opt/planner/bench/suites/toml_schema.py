@@ -19,22 +19,27 @@ LARGEST = 1e300
 
 
 def _whole(value: object, least: int = 0) -> bool:
+    """Whether a value of a suite's key is a whole number of at least ``least``."""
     return isinstance(value, int) and not isinstance(value, bool) and least <= value < 2**31
 
 
 def _number(value: object) -> bool:
+    """Whether a value of a suite's key is a number."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
 def _all(is_one: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """Shape of a suite's key that is a list of values of one shape."""
     return lambda value: isinstance(value, list) and all(is_one(item) for item in value)
 
 
 def _text(value: object) -> bool:
+    """Whether a value of a suite's key is text."""
     return isinstance(value, str)
 
 
 def _table(value: object) -> bool:
+    """Whether a value of a suite's key is a table."""
     return isinstance(value, dict)
 
 
@@ -107,8 +112,9 @@ def check_shapes(file: str, stated: Mapping[str, Any], unknown: Faults, wrong: F
 
 
 def _parts(file: str, stated: Mapping[str, Any]) -> Iterator[tuple[str, Any, Mapping[str, Shape]]]:
-    """Parts of the file, each with its place and its allowed keys; parts that are no tables are the fault of the part
-    around."""
+    """Parts of the suite's file, each with its place and its allowed keys; parts that are no tables are the fault of
+    the part around.
+    """
     yield file, stated, TOP
     for position, entry in enumerate(stated.get("entry", []) if TABLES[0](stated.get("entry")) else []):
         yield f"{file}, entry {entry.get('name', position + 1)!r}", entry, ENTRY

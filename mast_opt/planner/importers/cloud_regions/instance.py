@@ -90,6 +90,7 @@ def datasets_of_teams(rng: np.random.Generator, count: int, work: CloudWork) -> 
 def _cloud_data(
     rng: np.random.Generator, work: CloudWork, owner: Ints, size: Ints, workload: Ints, dataset: Ints
 ) -> CloudData:
+    """Drawn datasets of the imported cloud regions, with names, owners, sizes, readers and volumes."""
     order = draws.names("data", len(size))
     names = tuple(f"{work.groups[g]}-{name}" for g, name in zip(owner.tolist(), order))
     return CloudData(names, owner, size, workload, dataset, draws.read_volumes(rng, size[dataset]))
@@ -155,6 +156,7 @@ def _filled(usd: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _micro(usd: NDArray[np.float64]) -> NDArray[np.int64]:
+    """USD as whole millionths, for prices of the imported cloud regions."""
     return np.rint(usd * MICRO).astype(np.int64)
 
 
@@ -202,7 +204,7 @@ class Settings:
 
 
 def build(paths: Sequence[Path], settings: Settings, rng: np.random.Generator) -> DataPlacement:
-    """The instance from a georegions folder, an OpenB folder and a Philly job list. Raises SourceError."""
+    """The imported instance from a georegions folder, an OpenB folder and a Philly job list. Raises SourceError."""
     faults = Faults()
     regions = read_regions(paths[0], faults)
     fleet = read_fleet(paths[1], faults)
@@ -255,6 +257,7 @@ def _assemble(
     work: CloudWork,
     data: CloudData,
 ) -> DataPlacement:
+    """The data-placement instance of the imported cloud regions, put together from its parts."""
     count = len(regions.names)
     total = supply.sum(axis=1)
     home = rng.choice(count, len(work.groups), p=total / total.sum())
@@ -307,6 +310,7 @@ def _possible_today(work: CloudWork, supply: Ints) -> Bools:
 
 
 def _options(work: CloudWork) -> dict[str, Any]:
+    """Options of the imported workloads: the GPU models that each accepts."""
     workload, kind = np.nonzero(np.column_stack([work.accepts, work.gpus == 0]))
     return {"options.workload": workload, "options.gpu_type": kind, "options.mgpu": work.gpus[workload] * draws.GPU}
 
@@ -334,6 +338,7 @@ def _network(regions: CloudRegions, settings: Settings) -> dict[str, Any]:
 
 
 def _provenance(settings: Settings, regions: CloudRegions, work: CloudWork, supply: Ints) -> str:
+    """Provenance of the imported cloud regions in words: sources, replays, and what is drawn."""
     network = (
         f" Links: {settings.machines} machines each, at measured throughput and price." if settings.machines else ""
     )

@@ -78,7 +78,7 @@ def recurring_work(
 
 
 def _gangs(job: JobClass, replay: float) -> int:
-    """Jobs of the class that run at once, at least one."""
+    """Jobs of the imported class that run at once, at least one."""
     return max(1, round(job.mean_gpus * replay / job.gpus))
 
 

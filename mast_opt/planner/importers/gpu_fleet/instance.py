@@ -82,7 +82,7 @@ def build(paths: Sequence[Path], settings: Settings, rng: np.random.Generator) -
 
 
 def _fleet(rng: np.random.Generator, nodes: GpuNodes, settings: Settings) -> GeneratedFleet:
-    """The nodes of a model are in a random few of the clusters, in parts drawn by Dirichlet(2)."""
+    """The imported fleet: the nodes of a model are in a random few of the clusters, in parts drawn by Dirichlet(2)."""
     regions = labels("region", settings.regions)
     names = tuple(f"{region}-c{n + 1}" for region in regions for n in range(settings.clusters))
     cluster = np.empty(len(nodes.gpus), np.int64)
@@ -145,6 +145,7 @@ def _assemble(
     pods: GpuPods,
     gangs: _Gangs,
 ) -> JobPlacement:
+    """The job-placement instance of the imported machines, pods and gangs, put together from its parts."""
     whole = pods.mgpu >= WHOLE
     per_gpu = [
         int(np.median(need[whole] * WHOLE // pods.mgpu[whole])) if whole.any() else fallback
@@ -194,6 +195,7 @@ def _options(fleet: GeneratedFleet, pods: GpuPods, gangs: int) -> tuple[Ints, In
 
 
 def _provenance(settings: Settings, nodes: GpuNodes, fleet: GeneratedFleet, pods: int, gangs: int) -> str:
+    """Provenance of the imported fleet in words: sources, and what is drawn."""
     gpus = int(fleet.servers.supply[:, GPU].sum()) // WHOLE
     return (
         f"Machines: {len(nodes.gpus)} nodes with {gpus} GPUs of {nodes.source}. Running and waiting pods ({pods} wait) "

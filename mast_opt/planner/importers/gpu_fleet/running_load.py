@@ -66,13 +66,14 @@ def running_pods(rng: np.random.Generator, fleet: GeneratedFleet, pods: GpuPods,
 
 
 def _fits_gpus(room: Ints, mgpu: int) -> bool:
+    """Whether an imported machine with so much room on each GPU holds a pod that needs so many milli-GPUs."""
     if mgpu >= WHOLE:
         return int((room == WHOLE).sum()) >= mgpu // WHOLE
     return mgpu == 0 or int(room.max(initial=0)) >= mgpu
 
 
 def _take(room: Ints, mgpu: int) -> int | None:
-    """Take the GPUs; returns the one that a fraction shares: the fullest that holds it."""
+    """Take a pod's GPUs of an imported machine; returns the one that a fraction shares: the fullest that holds it."""
     if mgpu >= WHOLE:
         room[np.flatnonzero(room == WHOLE)[: mgpu // WHOLE]] = 0
         return None

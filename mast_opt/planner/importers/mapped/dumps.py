@@ -45,6 +45,7 @@ def kubectl(path: Path, faults: Faults) -> dict[str, pl.DataFrame]:
 
 
 def _kind(item: object) -> object:
+    """Kind of a Kubernetes object in a dump, such as Pod."""
     return item.get("kind") if isinstance(item, dict) else None
 
 
@@ -59,6 +60,7 @@ PODS = {
 
 
 def _node(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Row of a node in a dump of ``kubectl``."""
     meta, status = item["metadata"], item["status"]
     labels, stated = meta.get("labels") or {}, status.get("allocatable") or status.get("capacity") or {}
     room = {name: amount(value, name) for name, value in stated.items()}
@@ -76,6 +78,7 @@ def _node(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _pod(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Row of a pod in a dump of ``kubectl``."""
     meta, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
     asked = pod_requests(spec, status)
     owners = meta.get("ownerReferences") or [{}]
@@ -98,7 +101,9 @@ def _gpus(amounts: Mapping[str, Decimal]) -> float:
 
 
 def _warn_of_devices(file: str, items: Iterable[Any]) -> None:
-    """Warn of devices that no column counts: slices of GPUs, other accelerators, resource claims."""
+    """Warn of devices in a dump of ``kubectl`` that no column counts: slices of GPUs, other accelerators, resource
+    claims.
+    """
     devices: dict[str, None] = {}
     unread: dict[str, list[object]] = {}
     for item in items:
@@ -186,6 +191,7 @@ SLURM = {
 
 
 def _slurm_rows(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Rows of a node of Slurm: one for each partition and GPU type."""
     for node in node_in(item):
         for name, kind, gpus, cores, memory_mib in node.parts():
             row = {
@@ -204,6 +210,7 @@ def _slurm_rows(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _json(path: Path, faults: Faults) -> Any | None:  # noqa: ANN401 - whatever the file holds
+    """JSON of a dump of a cluster tool; None, with a fault, if there is none."""
     try:
         return json.loads(read_regular(path, MOST_DOCUMENT_BYTES))
     except OSError as error:
@@ -216,7 +223,7 @@ def _json(path: Path, faults: Faults) -> Any | None:  # noqa: ANN401 - whatever 
 def _each(
     path: Path, faults: Faults, items: Iterable[Any], made: Callable[[Mapping[str, Any]], dict[str, Any]]
 ) -> Rows:
-    """A row for each item; a fault for one that is not as the tool prints it."""
+    """A row for each item of a dump; a fault for one that is not as the tool prints it."""
     rows: Rows = []
     for number, item in enumerate(items, 1):
         try:
@@ -229,7 +236,7 @@ def _each(
 
 
 def _checked(row: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The row. Raises ValueError where a cell is not of its column's type."""
+    """The row of a dump. Raises ValueError where a cell is not of its column's type."""
     types = {pl.String: str, pl.Float64: float, pl.Int64: int, pl.Boolean: bool}
     for name, kind in schema.items():
         value = row[name]
@@ -240,4 +247,5 @@ def _checked(row: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _frame(rows: Rows, schema: Mapping[str, Any]) -> pl.DataFrame:
+    """Rows of a dump as a data frame with these columns."""
     return pl.DataFrame(rows, schema=dict(schema), infer_schema_length=None)

@@ -101,6 +101,7 @@ class Sources:
 
 
 def _file(kind: str, path: Path) -> pl.DataFrame:
+    """Data frame from a file that a mapping names: CSV, Parquet, JSON or a workbook."""
     if kind == "csv":
         return pl.read_csv(path, infer_schema_length=None)
     if kind == "parquet":
@@ -111,6 +112,7 @@ def _file(kind: str, path: Path) -> pl.DataFrame:
 
 
 def _from_database(kind: str, where: str, folder: Path, query: str) -> pl.DataFrame:
+    """Answer of a database that a mapping names, read only: SQLite or PostgreSQL."""
     if kind == "sqlite":
         path = (folder / where).resolve(strict=True)
         connection: Any = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
@@ -126,6 +128,7 @@ def _from_database(kind: str, where: str, folder: Path, query: str) -> pl.DataFr
 
 
 def _first_line(error: BaseException) -> str:
+    """First line of an error of a mapping's source, or the error's type."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 
 
@@ -168,7 +171,7 @@ class MappingFile:
     """``rules`` and ``objective``, as in ``instance.toml``."""
 
     def lines(self) -> list[str]:
-        """The mapping in words, a line for each column."""
+        """The mapping file in words, a line for each column."""
         found = [f"{self.name} ({self.kind})"]
         for table, mapped in self.tables.items():
             where = "" if mapped.database is None else f", asked of {mapped.database}"
@@ -178,7 +181,7 @@ class MappingFile:
 
 
 def read_mapping(path: Path, faults: Faults) -> MappingFile | None:
-    """The mapping; None, and faults that say why, where it is none."""
+    """The mapping file of an import; None, and faults that say why, where it is none."""
     try:
         content = parse_toml(read_regular(path, MOST_HEADER_BYTES))
     except OSError as error:
@@ -208,6 +211,7 @@ def read_mapping(path: Path, faults: Faults) -> MappingFile | None:
 
 
 def _sources(file: str, stated: object, faults: Faults) -> dict[str, tuple[str, str]]:
+    """Sources that a mapping file states: name → sort and place; faults for what is none."""
     found: dict[str, tuple[str, str]] = {}
     if not isinstance(stated, dict):
         faults.add(file, "a table [sources]", column="sources")
@@ -223,6 +227,7 @@ def _sources(file: str, stated: object, faults: Faults) -> dict[str, tuple[str, 
 
 
 def _table(file: str, name: str, stated: object, schema: Schema, faults: Faults) -> MappedTable | None:
+    """Table of a mapping file: its query and columns; None, with faults, where it is none."""
     known = [table.name for table in schema.tables]
     place = f"tables.{name}"
     if name not in known:
@@ -255,6 +260,7 @@ def _table(file: str, name: str, stated: object, schema: Schema, faults: Faults)
 
 
 def _column(source: object) -> MappedColumn | None:
+    """Column of a mapping file: a source's column, perhaps times a factor, or a value; None where it is neither."""
     if isinstance(source, str):
         return MappedColumn(source)
     if not isinstance(source, dict):
@@ -307,13 +313,13 @@ def build(paths: Sequence[Path], settings: Settings, rng: np.random.Generator) -
 
 
 def preview(paths: Sequence[Path]) -> list[str]:
-    """The mapping in words, before anything is asked."""
+    """The mapping file in words, before anything is asked."""
     mapping = read_mapping(paths[0], Faults()) if paths else None
     return [] if mapping is None else mapping.lines()
 
 
 def _mapped(name: str, table: MappedTable, answer: pl.DataFrame, faults: Faults) -> pl.DataFrame | None:
-    """The table of the instance; without columns in the mapping, the answer as it is."""
+    """The mapped table of the imported instance; without columns in the mapping, the answer as it is."""
     if not table.columns:
         return answer
     made: list[pl.Expr] = []

@@ -134,6 +134,7 @@ def read_nodes(path: Path, faults: Faults) -> GpuNodes | None:
 
 
 def _nodes_of_2023(file: Path, faults: Faults, lacking: Collection[str] = ()) -> GpuNodes | None:
+    """Machines of Alibaba's trace of 2023 (OpenB); None, with faults, if they cannot be had."""
     table = read_table(file, NODE_COLUMNS, faults, lacking=lacking)
     if table is None:
         return None
@@ -145,6 +146,7 @@ def _nodes_of_2023(file: Path, faults: Faults, lacking: Collection[str] = ()) ->
 
 
 def _nodes_of_2026(file: Path, faults: Faults) -> GpuNodes | None:
+    """Machines of Alibaba's trace of 2026; None, with faults, if they cannot be had."""
     table = read_table(file, NODE_COLUMNS_2026, faults)
     if table is None:
         return None
@@ -187,6 +189,7 @@ def pods_in(file: Path, faults: Faults, lacking: Collection[str] = ()) -> GpuPod
 
 
 def _tiers(table: SourceTable, faults: Faults) -> Ints:
+    """Tier of each pod of Alibaba's trace, by its class of service."""
     qos = table.labels["qos"]
     tier = qos.replace_strict(TIER_OF, default=None, return_dtype=pl.Int64)
     unknown = np.flatnonzero(tier.is_null().to_numpy())

@@ -39,7 +39,8 @@ class SourceTable:
 def read_table(
     path: Path, columns: Sequence[Column], faults: Faults, *, lacking: Collection[str] = ()
 ) -> SourceTable | None:
-    """These columns of a CSV file, plain or gzipped; None (and faults that say why) if they cannot be had.
+    """These columns of a public trace's CSV file, plain or gzipped; None (and faults that say why) if they cannot be
+    had.
 
     Args:
         lacking: columns that may be missing; their cells are then empty.
@@ -52,7 +53,7 @@ def read_table(
 def columns_of(
     raw: RawTable, columns: Sequence[Column], faults: Faults, lacking: Collection[str] = ()
 ) -> SourceTable | None:
-    """These columns of a table as it stands in a file; see ``read_table``."""
+    """These columns of a public trace's table as it stands in a file; see ``read_table``."""
     before, file = len(faults.found), raw.file
     table = SourceTable(file, {}, {}, {})
     for column in columns:
@@ -75,7 +76,7 @@ def columns_of(
 
 
 def find(folder: Path, name: str, faults: Faults) -> Path | None:
-    """The file of that name in a folder, or its gzipped form; a fault if neither is there."""
+    """The file of that name in a folder of public data, or its gzipped form; a fault if neither is there."""
     for candidate in (folder / name, folder / f"{name}.gz"):
         if candidate.is_file():
             return candidate
@@ -84,7 +85,7 @@ def find(folder: Path, name: str, faults: Faults) -> Path | None:
 
 
 def content_of(path: Path, faults: Faults) -> bytes | None:
-    """The content of a file, unzipped if it is gzipped; None, with a fault, where it cannot be had."""
+    """The content of a file of public data, unzipped if it is gzipped; None, with a fault, where it cannot be had."""
     data = read_bytes(path, str(path), faults)
     if data is None or not data.startswith(_GZIP_MARK):
         return data

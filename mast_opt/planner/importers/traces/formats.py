@@ -10,6 +10,7 @@ from mast_opt.problems.kind.schema import Column
 
 
 def _no_memory(columns: Sequence[Column]) -> tuple[Field, ...]:
+    """Fields of Alibaba's columns without that of memory."""
     return of_columns([column for column in columns if column.name != alibaba.MEMORY])
 
 

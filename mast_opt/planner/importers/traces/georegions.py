@@ -62,7 +62,7 @@ class CloudRegions:
     """GPU → [R] price of one for an hour, 0 where the region does not offer it."""
 
     def subset(self, kept: Sequence[int]) -> CloudRegions:
-        """Only these regions, in this order."""
+        """Only these imported cloud regions, in this order."""
         positions = np.array(kept)
         return CloudRegions(
             tuple(self.names[r] for r in kept),
@@ -81,7 +81,7 @@ class CloudRegions:
 
 
 def read_regions(folder: Path, faults: Faults) -> CloudRegions | None:
-    """The regions in a folder; None, and faults that say why, if they cannot be had."""
+    """The cloud regions in a folder; None, and faults that say why, if they cannot be had."""
     found = find(folder, "regions.csv", faults), find(folder, "region_pairs.csv", faults)
     if found[0] is None or found[1] is None:
         return None

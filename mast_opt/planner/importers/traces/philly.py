@@ -39,7 +39,7 @@ class JobClass:
 
     @property
     def name(self) -> str:
-        """Label of the class: cluster, GPUs and duration."""
+        """Label of a class of Philly's jobs: cluster, GPUs and duration."""
         return f"{self.cluster}-{self.gpus}gpu-{self.length}"
 
 
@@ -60,7 +60,7 @@ class Jobs:
         return float(self.submitted_s.max() - self.submitted_s.min())
 
     def classes(self) -> tuple[JobClass, ...]:
-        """Every class of jobs that occurs, in order of cluster, GPUs and duration."""
+        """Every class of Philly's jobs that occurs, in order of cluster, GPUs and duration."""
         length = np.searchsorted([limit for _, limit in LENGTHS if limit], self.duration_s, side="right")
         frame = pl.DataFrame({"cluster": self.cluster, "gpus": self.gpus, "length": length, "s": self.duration_s})
         grouped = frame.group_by("cluster", "gpus", "length").agg(pl.len(), pl.col("s").sum())

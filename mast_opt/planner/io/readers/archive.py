@@ -79,7 +79,7 @@ def check_sheet(name: str, sheet: bytes) -> None:
 
 
 def column_number(letters: bytes) -> int:
-    """0 for A, 25 for Z, 26 for AA."""
+    """Number of a spreadsheet's column: 0 for A, 25 for Z, 26 for AA."""
     number = 0
     for letter in letters:
         number = number * 26 + letter - ord("A") + 1

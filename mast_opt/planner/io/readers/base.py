@@ -33,26 +33,26 @@ class Source(Protocol):
     """How faults call the header: ``instance.toml``, ``fleet.xlsx: instance``."""
 
     def header(self) -> Mapping[str, Any] | None:
-        """The header as nested mappings; None if it is missing or unreadable."""
+        """The header of an input as nested mappings; None if it is missing or unreadable."""
         ...
 
     def tables(self) -> Mapping[str, str]:
-        """Name of each table there is → how faults call it."""
+        """Name of each table of the input → how faults call it."""
         ...
 
     def file(self, table: str) -> str:
-        """How faults call a table, whether it is there or not."""
+        """Name by which faults call a table of the input, whether it is there or not."""
         ...
 
     def table(self, name: str) -> RawTable | None:
-        """A table's content; None if nothing of it can be read."""
+        """Content of an input's table; None if nothing of it can be read."""
         ...
 
 
 def read_bytes(
     path: Path, file: str, faults: Faults, *, most: int = MOST_FILE_BYTES, inside: Path | None = None
 ) -> bytes | None:
-    """A file's content; None (and a fault in the system's words) if it cannot be had. See ``read_regular``."""
+    """Content of an input file; None (and a fault in the system's words) if it cannot be had. See ``read_regular``."""
     try:
         return read_regular(path, most, inside)
     except OSError as error:

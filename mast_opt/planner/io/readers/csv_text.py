@@ -35,7 +35,7 @@ class Records:
 
 
 def records(data: bytes) -> Records:
-    """Split at line feeds and commas that stand outside quotation marks. ``data`` is not empty."""
+    """Split CSV text at line feeds and commas that stand outside quotation marks. ``data`` is not empty."""
     text = np.frombuffer(data, np.uint8)
     breaks = np.flatnonzero(text == _NEWLINE)
     commas = np.flatnonzero(text == _COMMA)
@@ -93,7 +93,9 @@ def parse_csv(data: bytes, file: str, faults: Faults) -> RawTable | None:
 
 
 def _clean(data: bytes, file: str, faults: Faults) -> bytes | None:
-    """UTF-8 with line feeds, without byte-order mark and trailing blank lines; None if that is not what it is."""
+    """CSV text in UTF-8 with line feeds, without byte-order mark and trailing blank lines; None if that is not what it
+    is.
+    """
     if data.startswith(_OTHER_MARKS) or b"\0" in data:
         faults.add(file, "CSV text in UTF-8 (this is another encoding, such as UTF-16, or a binary file)")
         return None
@@ -108,6 +110,7 @@ def _clean(data: bytes, file: str, faults: Faults) -> bytes | None:
 
 
 def _utf8(data: bytes, file: str, faults: Faults) -> bytes | None:
+    """CSV text in UTF-8; faults for rows that are in another encoding, None if the first is."""
     try:
         data.decode("utf-8")
         return data
@@ -123,6 +126,7 @@ def _utf8(data: bytes, file: str, faults: Faults) -> bytes | None:
 
 
 def _record(text: bytes, found: Records, number: int) -> str:
+    """Text of a record of a CSV file, for messages."""
     return text[found.starts[number] : found.ends[number]].decode("utf-8", "replace")
 
 
@@ -154,6 +158,7 @@ def _irregular(text: bytes, found: Records, width: int, file: str, faults: Fault
 def _read(
     text: bytes, found: Records, heads: list[str], bad: Ints, file: str, faults: Faults, *, partial: bool
 ) -> RawTable | None:
+    """The table of a CSV file's regular records; None, with a fault, where it cannot be read."""
     rows = np.setdiff1d(np.arange(1, len(found.ends)), bad) if len(bad) else None
     height = len(found.ends) - 1 if rows is None else len(rows)
     names = [str(position) for position in range(len(heads))]

@@ -159,6 +159,7 @@ class ExcelSource:
         return rows, failed
 
     def _as_shown(self, name: str) -> list[list[Cell]]:
+        """Cells of a workbook's sheet as they are shown, with rows of its formulas kept."""
         assert self._book is not None
         if name not in self._shown:
             rows = self._book.get_sheet_by_name(name).to_python(skip_empty_area=False)
@@ -196,6 +197,7 @@ def check_workbook(data: bytes) -> None:
 
 
 def _blank(row: Sequence[Cell]) -> bool:
+    """Whether a row of a workbook is empty."""
     return all(cell == "" for cell in row)
 
 

@@ -64,7 +64,7 @@ class FolderSource:
         return None
 
     def tables(self) -> Mapping[str, str]:
-        """Table → name of its file."""
+        """Table → name of its file in the instance's folder."""
         return {name: path.name for name, path in self._files.items()}
 
     def file(self, table: str) -> str:

@@ -65,7 +65,9 @@ def held_cells(data: bytes) -> dict[str, HeldCells]:
 
 
 def _held(content: bytes, stale: bool) -> HeldCells:
-    """``stale``: the workbook asks to be computed when it is opened, so that a 0 may stand for no value yet."""
+    """Cells of a sheet that are not read as they stand. ``stale``: the workbook asks to be computed when it is opened,
+    so that a 0 may stand for no value yet.
+    """
     held, row, column, row_element = HeldCells(), 0, -1, None
     for event, element in ElementTree.iterparse(io.BytesIO(content), ("start", "end")):
         tag = _tag(element)
@@ -83,6 +85,7 @@ def _held(content: bytes, stale: bool) -> HeldCells:
 
 
 def _enter(held: HeldCells, place: Place, cell: ElementTree.Element, stale: bool) -> None:
+    """Note a cell of a workbook that holds an error, or a formula without a stored value."""
     parts = {_tag(part): part for part in cell}
     formula, value = parts.get("f"), parts.get("v")
     text = (value.text or "") if value is not None else ""
@@ -101,15 +104,17 @@ def _enter(held: HeldCells, place: Place, cell: ElementTree.Element, stale: bool
 
 
 def _tag(element: ElementTree.Element) -> str:
+    """Name of an element of a workbook's XML without its namespace."""
     return str(element.tag).rpartition("}")[2]
 
 
 def _column(letters: str) -> int:
+    """Number of a spreadsheet's column from its letters in any case."""
     return column_number(letters.upper().encode())
 
 
 def cell_name(place: Place) -> str:
-    """The cell as a spreadsheet calls it, such as D2."""
+    """The cell of a workbook as a spreadsheet calls it, such as D2."""
     letters, left = "", place[1] + 1
     while left:
         left, letter = divmod(left - 1, 26)
@@ -118,7 +123,7 @@ def cell_name(place: Place) -> str:
 
 
 def _range(text: str, otherwise: Place = (1, 0)) -> tuple[Place, Place]:
-    """First and last cell of a range such as D2:D9 or of a single cell."""
+    """First and last cell of a workbook's range such as D2:D9 or of a single cell."""
     ends = [_CELL.fullmatch(end) for end in text.split(":")]
     places = [(int(end[2]), _column(end[1])) for end in ends if end] or [otherwise]
     return places[0], places[-1]
@@ -152,7 +157,7 @@ class Calculator:
         self._steps = 0
 
     def value(self, sheet: str, place: Place) -> Value | None:
-        """Value of a cell, None for an empty one. Raises NotComputed."""
+        """Value of a workbook's cell, None for an empty one. Raises NotComputed."""
         if sheet not in self._held:
             raise NotComputed(f"there is no sheet {sheet!r}")
         formula = self._held[sheet].formulas.get(place)
@@ -171,7 +176,7 @@ class Calculator:
         return self._known[sheet, place]
 
     def _stored(self, sheet: str, place: Place) -> Value | None:
-        """Stored value of a cell, or the value of its formula."""
+        """Stored value of a workbook's cell, or the value of its formula."""
         self._steps += 1
         if self._steps > _MOST_STEPS:
             raise NotComputed("the formulas refer to too many cells")
@@ -201,7 +206,7 @@ class _Expression:
         self.tokens.reverse()
 
     def result(self) -> Value:
-        """Raises NotComputed, ArithmeticError or ValueError where there is none."""
+        """Value of a workbook's formula. Raises NotComputed, ArithmeticError or ValueError where there is none."""
         if len(self.tokens) == 1 and (self.tokens[0]["text"] or self.tokens[0]["first"]):
             [token] = self.tokens
             if token["text"]:
@@ -214,7 +219,7 @@ class _Expression:
         return number
 
     def _next(self, *signs: str) -> str:
-        """The next sign, taken if it is one of these; else empty."""
+        """The next sign of a workbook's formula, taken if it is one of these; else empty."""
         if self.tokens and self.tokens[-1]["sign"] in signs:
             return str(self.tokens.pop()["sign"])
         return ""
@@ -285,12 +290,12 @@ class _Expression:
         return _FUNCTIONS[name](values)
 
     def _expect(self, sign: str) -> None:
-        """Take a token that must come next. Raises NotComputed for another one."""
+        """Take a token of a workbook's formula that must come next. Raises NotComputed for another one."""
         if not self._next(sign):
             raise NotComputed(f"there should be a {sign}")
 
     def _cells(self, token: re.Match[str]) -> list[Value | None]:
-        """Values of the cells that a reference names."""
+        """Values of the cells that a reference in a workbook's formula names."""
         sheet = (token["quoted"] or "").replace("''", "'") or token["sheet"] or self.sheet
         (top, left), (bottom, right) = _range(f"{token['first']}:{token['last'] or token['first']}".replace("$", ""))
         if (bottom - top + 1) * (right - left + 1) > _MOST_STEPS:
@@ -300,6 +305,7 @@ class _Expression:
 
 
 def _number(cell: Value | None) -> float:
+    """Number of a workbook's cell in a formula, 0 if it is empty. Raises NotComputed for text."""
     if cell is None:
         return 0.0
     if type(cell) is not float:

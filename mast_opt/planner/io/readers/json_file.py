@@ -48,7 +48,9 @@ class JsonSource(MemorySource):
         return f"{self.path.name}: {table}"
 
     def _columns(self, file: str, table: object) -> dict[str, pl.Series] | None:
-        """The columns by their heads; None (and a fault) for what is no table, or far larger than the file."""
+        """The columns of a JSON table by their heads; None (and a fault) for what is no table, or far larger than the
+        file.
+        """
         if isinstance(table, list):
             others = np.array([n for n, row in enumerate(table) if not isinstance(row, dict)], np.int64)
             expected = "an object with a value for each column"
@@ -107,6 +109,7 @@ class _BadKey(ValueError):
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """JSON object of an input from its pairs. Raises _BadKey for a key twice, or one that no file can carry."""
     content = dict(pairs)
     if len(content) < len(pairs):
         counts = Counter(name for name, _ in pairs)

@@ -34,7 +34,7 @@ class MemorySource:
         self.header_file = header_file
 
     def header(self) -> Mapping[str, Any] | None:
-        """The fields that the caller stated."""
+        """The header's fields that the caller stated for tables in memory."""
         return self._fields
 
     def tables(self) -> Mapping[str, str]:
@@ -42,7 +42,7 @@ class MemorySource:
         return {name: self.file(name) for name in self._tables}
 
     def file(self, table: str) -> str:
-        """The table's name: there is no file."""
+        """The name of a table in memory: there is no file."""
         return table
 
     def table(self, name: str) -> RawTable | None:
@@ -62,7 +62,7 @@ class MemorySource:
         return raw_table(file, list(columns), list(columns.values()), self._faults)
 
     def _columns(self, file: str, table: Any) -> dict[str, pl.Series] | None:
-        """The columns by their heads; None (and a fault) for what is no table."""
+        """The columns of a table in memory by their heads; None (and a fault) for what is no table."""
         if isinstance(table, pl.LazyFrame):
             table = table.collect()
         if isinstance(table, pl.DataFrame):
@@ -134,15 +134,19 @@ class MemorySource:
 
 
 def _is_pandas(table: Any) -> bool:
+    """Whether a table in memory is a data frame of pandas."""
     return hasattr(table, "iloc") and hasattr(table, "columns")
 
 
 def _value_at(cells: list[Any], where: Any) -> Callable[[int], object]:
+    """Function that gives the n-th faulty cell of a column in memory as Python writes it."""
     return lambda n: whole_letters(repr(cells[where[n]]))
 
 
 def cell_text(cell: Any) -> str | bool | None:
-    """The cell as it would be written in a file, None where it is empty, False where no cell can hold it."""
+    """The cell of a table in memory as it would be written in a file, None where it is empty, False where no cell can
+    hold it.
+    """
     if cell is None:
         return None
     if isinstance(cell, str):

@@ -119,6 +119,7 @@ def _damage(what: str) -> Iterator[None]:
 
 
 def _size(value: object) -> int:
+    """Size in a Parquet file's footer. Raises ValueError for what is none."""
     if not isinstance(value, int) or value < 0:
         raise ValueError(f"{value!r} is no size")
     return value
@@ -145,6 +146,9 @@ def _column_names(schema: list[Any]) -> list[str]:
 
 
 def _chunks(group: dict[int, Any], columns: list[str]) -> Iterator[Chunk]:
+    """Chunks of the columns in a Parquet file's group of rows. Raises ValueError where they do not match
+    the columns.
+    """
     chunks = group[1]  # [1] columns, each with [3] meta_data
     if len(chunks) != len(columns):
         raise ValueError(f"a group of rows has {len(chunks)} columns of {len(columns)}")
@@ -166,6 +170,7 @@ class _Thrift:
         return self._structure(0), self._file.tell()
 
     def _structure(self, depth: int) -> dict[int, Any]:
+        """Structure of a Parquet footer: field → value. Raises ValueError if it is nested too deeply."""
         if depth > _MOST_DEPTH:
             raise ValueError("its headers are nested too deeply")
         fields: dict[int, Any] = {}
@@ -177,6 +182,7 @@ class _Thrift:
         return fields
 
     def _value(self, kind: int, depth: int) -> object:
+        """Value of a Parquet footer, by its type in Thrift's compact protocol."""
         if kind in _INTEGERS:
             return self._integer()
         if kind == _BINARY:
@@ -192,6 +198,7 @@ class _Thrift:
         raise TypeError(kind)
 
     def _list(self, depth: int) -> list[Any]:
+        """List of values in a Parquet footer."""
         if depth > _MOST_DEPTH:
             raise ValueError("its headers are nested too deeply")
         head = self._byte()
@@ -201,15 +208,18 @@ class _Thrift:
         return [self._value(head & 15, depth + 1) for _ in range(count)]
 
     def _byte(self) -> int:
+        """Next byte of a Parquet footer."""
         return self._file.read(1)[0]
 
     def _bytes(self, size: int) -> bytes:
+        """Next bytes of a Parquet footer. Raises IndexError where there are fewer."""
         found = self._file.read(size)
         if len(found) < size:
             raise IndexError(size)
         return found
 
     def _unsigned(self) -> int:
+        """Next variable-length number of a Parquet footer, at least 0."""
         number = 0
         for shift in range(0, 70, 7):
             byte = self._byte()
@@ -219,6 +229,7 @@ class _Thrift:
         raise IndexError(number)
 
     def _integer(self) -> int:
+        """Next variable-length number of a Parquet footer, with its sign (zigzag)."""
         number = self._unsigned()
         return (number >> 1) ^ -(number & 1)
 

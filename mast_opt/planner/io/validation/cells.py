@@ -31,7 +31,9 @@ _TRUTH = {"yes": "true", "y": "true", "no": "false", "n": "false"}
 
 
 def number_meant(text: str) -> str:
-    """``"; did you mean 12.5?"`` for ``12,5``, and likewise for percentages, units and dates; or nothing."""
+    """``"; did you mean 12.5?"`` for ``12,5``, and likewise for percentages, units and dates; or nothing, for a fault
+    in an input's cell.
+    """
     text = text.strip()
     if _DATE.fullmatch(text):
         return "; it is a date: give the cell the format of a number, and type it again"
@@ -73,7 +75,7 @@ class Cells:
 
 
 def convert(raw: RawTable, column: Column, faults: Faults) -> Cells:
-    """The cells of a column that the table has."""
+    """The checked cells of an input's column that the table has."""
     reader = _Reader(raw, column, faults)
     if column.type is ColumnType.LABEL:
         return reader.labels()
@@ -87,7 +89,7 @@ def convert(raw: RawTable, column: Column, faults: Faults) -> Cells:
 
 
 def absent(column: Column, rows: int) -> Cells:
-    """The cells of a column that the table lacks and may lack."""
+    """The cells of an input's column that the table lacks and may lack."""
     none = np.zeros(rows, np.bool_)
     if column.type is ColumnType.LABEL:
         return Cells(~none, none, None, pl.Series(column.name, [None] * rows, pl.String))
@@ -104,6 +106,7 @@ LABEL_EXPECTED = "a label without leading or trailing spaces and without control
 
 
 def _defaults(column: Column, rows: int) -> Values:
+    """Values of an input's column that the table lacks: the default in each row."""
     if column.type is ColumnType.REAL:
         return np.full(rows, column.default or 0.0, np.float64)
     if column.type is ColumnType.BOOLEAN:
@@ -122,13 +125,13 @@ class _Reader:
             self.refuse(~self.filled, f"{self._noun()}, not an empty cell")
 
     def _noun(self) -> str:
-        """Expected sort of cell, in words."""
+        """Expected sort of an input's cell, in words."""
         if self.column.type is ColumnType.LABEL:
             return "a label"
         return self.column.type.value + self.meaning if not self.column.choices else one_of(self.column.choices)
 
     def refuse(self, which: Bools, expected: str, meant: Callable[[str], str] | None = None) -> None:
-        """List the cells, each with what was perhaps meant, and count them as bad."""
+        """List the faulty cells of an input's column, each with what was perhaps meant, and count them as bad."""
         indices = np.flatnonzero(which)
         if not len(indices):
             return
@@ -227,6 +230,6 @@ class _Reader:
 
 
 def _written(value: float, column: Column) -> str:
-    """A limit as it would be written in the file."""
+    """A column's limit as it would be written in the file."""
     text: str = to_text(np.array([value], np.int64), column.scale)[0]
     return text

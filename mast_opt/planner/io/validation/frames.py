@@ -35,6 +35,7 @@ def table_frames(schema: Schema, tables: Tables) -> Iterator[tuple[Table, pl.Dat
 
 
 def _labels(axis: str, tables: Tables) -> pl.Series:
+    """Labels of an axis as a column of files. Raises InstanceError for labels that no file can carry."""
     try:
         labels = pl.Series(tables.axes[axis], dtype=pl.String)
     except UnicodeEncodeError as error:
@@ -49,6 +50,7 @@ def _labels(axis: str, tables: Tables) -> pl.Series:
 
 
 def _column(table: Table, column: Column, tables: Tables, labels: Mapping[str, pl.Series]) -> pl.Series:
+    """A column of checked tables in the units of files: text, numbers or truth values."""
     values, present = tables.get(table.name, column.name), tables.has(table.name, column.name)
     if column.type is ColumnType.LABEL:
         names = labels[column.axis or ""]
@@ -69,7 +71,7 @@ def _column(table: Table, column: Column, tables: Tables, labels: Mapping[str, p
 
 
 def is_number(column: Column) -> bool:
-    """Whether cells of the column are numbers."""
+    """Whether cells of a table's column are numbers."""
     return column.type in (ColumnType.QUANTITY, ColumnType.INTEGER, ColumnType.REAL)
 
 

@@ -29,6 +29,7 @@ def label_warnings(schema: Schema, tables: Tables) -> tuple[InputWarning, ...]:
 
 
 def _formulas(schema: Schema, tables: Tables, axis: Axis, labels: Sequence[str]) -> list[InputWarning]:
+    """Warnings of labels that a spreadsheet takes for formulas."""
     matches = pl.Series(labels, dtype=pl.String).str.contains(_FORMULA).to_numpy()
     message = "a spreadsheet that opens a CSV file with this name takes it for a formula"
     said = dict.fromkeys(np.flatnonzero(matches).tolist(), message)
@@ -36,7 +37,7 @@ def _formulas(schema: Schema, tables: Tables, axis: Axis, labels: Sequence[str])
 
 
 def _unusual(schema: Schema, tables: Tables, axis: Axis, labels: Sequence[str]) -> list[InputWarning]:
-    """Names that look like others, and of the rest those with characters that hide or reorder text."""
+    """Warnings of labels that look like others, and of the rest those with characters that hide or reorder text."""
     alike = _alike(labels)
     hidden = {
         at: f"U+{ord(found[0]):04X} in it hides or reorders the text around it"
@@ -72,6 +73,7 @@ def _alike(labels: Sequence[str]) -> dict[int, str]:
 
 
 def _visible(label: str) -> str:
+    """A label as a reader sees it: Unicode variants unified, invisible characters left out."""
     text = unicodedata.normalize("NFKC", UNSAFE.sub("", label))
     return "".join(character for character in text if unicodedata.category(character) != "Cf")
 
@@ -84,6 +86,7 @@ def _listed(
     said: Mapping[int, str],
     suggestion: str,
 ) -> list[InputWarning]:
+    """Warnings of these labels, each with its message and place; the last one counts those not listed."""
     found = []
     for n, (at, message) in enumerate(said.items()):
         if n == LISTED:

@@ -260,6 +260,7 @@ class _Checker:
         return resolve(self.raws[table.name], column.name, cells, labels[axis], listed[axis], self.faults)
 
     def _check_key(self, table: Table, columns: Mapping[str, NDArray[Any]], good: Mapping[str, Bools]) -> None:
+        """Note faults of a checked table: rows whose key an earlier row has."""
         usable = np.logical_and.reduce([good[name] for name in table.key])
         keys: dict[str, Ints] = {}
         for name in table.key:
@@ -269,15 +270,18 @@ class _Checker:
 
 
 def _may_be_absent(column: Column) -> bool:
+    """Whether cells of a table's column may be empty without a default."""
     return column.default is None and not column.required
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """Read-only array of a checked table's column."""
     array = np.ascontiguousarray(array)
     array.setflags(write=False)
     return array
 
 
 def _table_expected(table: Table) -> str:
+    """Description of an expected table in words: its meaning and columns."""
     columns = one_of(column.name + ("" if column.required else "?") for column in table.columns)
     return f"this table ({table.help}; columns {columns})" if table.help else f"this table (columns {columns})"

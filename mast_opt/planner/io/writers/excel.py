@@ -25,7 +25,8 @@ _LONGEST_TEXT = 32_767
 
 
 def write_excel(path: Path, fields: Mapping[str, Any], schema: Schema, tables: Tables) -> None:
-    """A number that Excel would round is written as text, so that it reads back exactly.
+    """Write an instance as a workbook: a number that Excel would round is written as text, so that it reads back
+    exactly.
 
     Raises UsageError for a table or a label that does not fit in a sheet.
     """
@@ -48,6 +49,7 @@ def new_workbook(path: Path) -> Iterator[xlsxwriter.Workbook]:
 
 
 def _close(book: xlsxwriter.Workbook) -> None:
+    """Close a workbook that is written. Raises OSError where its file cannot be made."""
     try:
         book.close()
     except FileCreateError as error:
@@ -77,6 +79,7 @@ def add_tables(book: xlsxwriter.Workbook, stem: str, fields: Mapping[str, Any], 
 
 
 def _write_header(sheet: Worksheet, fields: Mapping[str, Any]) -> None:
+    """Write the header of an instance into a sheet, as rows of key and value."""
     for row, (key, value) in enumerate([("key", "value"), *flat(fields, "")]):
         sheet.write_string(row, 0, key)
         if isinstance(value, str):
@@ -90,6 +93,7 @@ def _write_header(sheet: Worksheet, fields: Mapping[str, Any]) -> None:
 
 
 def _refuse_oversized(table: Table, frame: pl.DataFrame) -> None:
+    """Raises UsageError for a table with more rows or longer text than an Excel sheet holds."""
     if frame.height >= MOST_ROWS:
         raise UsageError(
             f"the table {table.name} has {frame.height:,} rows and an Excel sheet holds {MOST_ROWS - 1:,} below its "
@@ -104,8 +108,9 @@ def _refuse_oversized(table: Table, frame: pl.DataFrame) -> None:
 
 
 def flat(fields: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
-    """Every value with its key, the keys of what is nested joined by points, those of a list of tables numbered from
-    1."""
+    """Every value of a header with its key, the keys of what is nested joined by points, those of a list of tables
+    numbered from 1.
+    """
     for key, value in fields.items():
         if isinstance(value, list) and value and isinstance(value[0], Mapping):
             value = {str(number): one for number, one in enumerate(value, start=1)}
@@ -118,6 +123,7 @@ def flat(fields: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _fill(sheet: Worksheet, table: Table, frame: pl.DataFrame) -> None:
+    """Write the rows of a table into a sheet; a number that Excel would round is text."""
     cells = []
     for name in frame.columns:
         column = table.column(name)

@@ -46,7 +46,9 @@ class _Book:
         limits: Collection[str],
         example: Mapping[str, Sequence[Sequence[Any]]],
     ) -> None:
-        """The sheet ``instance``: keys, values, and next to them what they mean (which no reader reads)."""
+        """The sheet ``instance`` of a workbook to fill in: keys, values, and next to them what they mean (which no
+        reader reads).
+        """
         sheet = self.book.add_worksheet("instance")
         sheet.write_row(0, 0, ("key", "value"), self.required)
         by_key = {f"rules.{rule.name}": rule for rule in rules}
@@ -97,7 +99,7 @@ class _Book:
         sheet.set_column(at, at, 30)
 
     def table(self, table: Table, rows: Sequence[Sequence[Any]]) -> None:
-        """A sheet with its head, its checks and its example rows."""
+        """Write a table's sheet to fill in, with its head, its checks and its example rows."""
         sheet = self.book.add_worksheet(table.name)
         sheet.set_tab_color(_DARK if table.required else _LIGHT)
         for at, column in enumerate(table.columns):
@@ -189,6 +191,7 @@ def _cells(sheet: str, at: int) -> str:
 
 
 def _about(table: Table) -> str:
+    """Description of a table in the workbook to fill in, and whether its sheet is needed."""
     more = "" if table.required else " Optional: delete the sheet where you do not need it."
     return f"{table.name}: {table.help}.{more}"
 
@@ -212,6 +215,7 @@ def _words(table: Table, column: Column) -> str:
 
 
 def _default(column: Column) -> str:
+    """Default of a column as the workbook to fill in shows it."""
     if column.type is ColumnType.CHOICE:
         return column.choices[int(column.default or 0)]
     if column.type in (ColumnType.QUANTITY, ColumnType.REAL):
@@ -220,18 +224,22 @@ def _default(column: Column) -> str:
 
 
 def _listed(names: list[str]) -> dict[str, Any]:
+    """Data validation in Excel: one of these names."""
     return {"validate": "list", "source": names, **_on_error(f"one of: {', '.join(names)}")}
 
 
 def _at_least(least: float) -> dict[str, Any]:
+    """Data validation in Excel: a number of at least this."""
     return {"validate": "decimal", "criteria": ">=", "value": least, **_on_error(f"a number of at least {least:g}")}
 
 
 def _on_error(expected: str) -> dict[str, str]:
+    """Message of Excel where a cell is not as expected."""
     return {"error_title": "Invalid value", "error_message": f"Expected {expected}."}
 
 
 def _write(sheet: Worksheet, row: int, cells: Sequence[Any]) -> None:
+    """Write cells into a row of the workbook to fill in."""
     for at, cell in enumerate(cells):
         if isinstance(cell, bool):
             sheet.write_boolean(row, at, cell)

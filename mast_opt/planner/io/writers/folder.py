@@ -15,7 +15,9 @@ from mast_opt.problems.kind.schema import Schema, Tables
 
 
 def write_tables(folder: Path, format: str, schema: Schema, tables: Tables) -> None:
-    """Every table that is not missing, header-only where it has no rows. ``format``: ``csv`` or ``parquet``."""
+    """Write the tables of an instance's folder: every one that is not missing, header-only where it has no rows.
+    ``format``: ``csv`` or ``parquet``.
+    """
     for table, frame in table_frames(schema, tables):
         content = io.BytesIO()
         if format == "csv":
@@ -35,6 +37,7 @@ def toml_text(fields: Mapping[str, Any]) -> str:
 
 
 def _without_none(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a header that are not None, with plain values."""
     return {key: _plain(inner) for key, inner in fields.items() if inner is not None}
 
 

@@ -86,6 +86,7 @@ def _order(problem: Problem[PlanT], plan: PlanT) -> Order | None:
 
 
 def _days(order: Order) -> Answer:
+    """Answer in the report to when a plan is done: days, waves, and what is stuck or must stop."""
     if order.stuck:
         words = f"{counted(len(order.stuck), 'step')} cannot be carried out: 'mast-opt steps' says what is in the way."
         return Answer("When it is done", "blocked", words)
@@ -117,12 +118,14 @@ def _calendar(order: Order) -> Spans | None:
 
 
 def _words(move: Move) -> str:
+    """Words on one step of a plan in the report's calendar."""
     way = " to ".join(filter(None, (move.origin, move.destination)))
     amount = "" if move.amount is None else f", {move.amount:,.4g} {move.unit}{' a day' if move.days > 1 else ''}"
     return f"{move.action} {way}{amount}"
 
 
 def _at_risk(risk: Risk) -> Answer:
+    """Answer in the report to what can go wrong: single copies, and the region whose loss costs most."""
     worst = max(risk.regions, key=lambda one: (one.lost_gpus, len(one.loss.datasets)), default=None)
     value = counted(len(risk.single_copies), "dataset") + " with one copy"
     if worst is None or not worst.loss.datasets:
@@ -183,14 +186,14 @@ def table_of(chart: Chart) -> Section:
 
 
 def _spans(chart: Spans) -> Section:
-    """Rows of the spans, by their begin."""
+    """Rows of a chart's spans, by their begin."""
     heads = (Head(chart.row_name), *Form.COUNT.heads(f"from {chart.unit}", f"to {chart.unit}"), Head("step"))
     rows = [(name, begin + 1, end, words) for name, spans in chart.rows for begin, end, words, _ in spans]
     return Section(chart.title, heads, tuple(sorted(rows, key=lambda row: row[1:3])))
 
 
 def _heat(chart: HeatMap) -> Section:
-    """Rows of the cells that there are."""
+    """Rows of a heat map's cells that there are."""
     form = _FORMS[chart.scale]
     nothing: tuple[Values, ...] = tuple((None,) * len(chart.columns) for _ in chart.rows)
     before = nothing if chart.before is None else chart.before

@@ -63,7 +63,7 @@ def rendered(template: str, **values: Any) -> str:  # noqa: ANN401 - whatever th
 
 
 def slug(title: str) -> str:
-    """A title as a name in an address."""
+    """A section's title as a name in an address."""
     return "-".join("".join(one if one.isalnum() else " " for one in title.lower()).split())
 
 
@@ -81,6 +81,7 @@ def _theme(light: Mapping[str, str], dark: Mapping[str, str]) -> str:
 
 
 def _source_of_bound(report: Report) -> str:
+    """Words of the report on who has checked the bound."""
     if report.fields.get("bound") is None:
         return ""
     if report.bound_checked:
@@ -90,7 +91,7 @@ def _source_of_bound(report: Report) -> str:
 
 
 def _metrics(report: Report) -> list[dict[str, Any]]:
-    """Each metric after and before; those that are 0 on both sides last."""
+    """Each metric of the reported plan after and before; those that are 0 on both sides last."""
     before = {} if report.before is None else report.before.metrics
     rows = [
         {
@@ -106,14 +107,16 @@ def _metrics(report: Report) -> list[dict[str, Any]]:
 
 
 def in_words(name: str) -> str:
-    """``remote_tb_per_day`` as remote TB per day."""
+    """``remote_tb_per_day`` in a report as remote TB per day."""
     return " ".join(
         {"tb": "TB", "gpus": "GPUs", "gpu": "GPU", "rru": "RRU"}.get(word, word) for word in name.split("_")
     )
 
 
 def _terms(report: Report) -> list[dict[str, Any]]:
-    """Value, weight and contribution of each term that counts or is not 0, the largest contribution first."""
+    """Value, weight and contribution of each term of the reported plan that counts or is not 0, the largest
+    contribution first.
+    """
     terms, weights = report.verdict.terms, report.weights
     parts = {name: value * weights.get(name, 0.0) for name, value in terms.items()}
     total = sum(parts.values())
@@ -148,6 +151,7 @@ def _table(section: Section) -> dict[str, Any]:
 
 
 def _column(values: list[Any], form: Form) -> list[Cell]:
+    """Cells of a column of the report: style, exact value and text of each."""
     if form is Form.TEXT:
         return [("", "", UNKNOWN if value is None else str(value)) for value in values]
     numbers = [None if value is None else float(value) for value in values]
@@ -169,6 +173,7 @@ def _column(values: list[Any], form: Form) -> list[Cell]:
 
 
 def _versions(report: Report) -> str:
+    """Versions of the solver's packages in the report, and parameters that were set."""
     stated = report.fields.get("versions")
     known = dict(stated) if isinstance(stated, Mapping) else {}
     known.setdefault("mast-opt", version("mast-opt"))

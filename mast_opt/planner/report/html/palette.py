@@ -9,6 +9,7 @@ from mast_opt.problems.kind.presentation import Scale
 
 
 def _numbered(name: str, *colours: str) -> dict[str, str]:
+    """Colours of the page that are numbered: name and number → colour."""
     return {f"{name}-{at}": colour for at, colour in enumerate(colours)}
 
 
@@ -60,7 +61,7 @@ def own_color(at: int) -> str:
 
 
 def heat(value: float, scale: Scale) -> int:
-    """The step of heat of a ratio or a fill, 0 to 6."""
+    """The step of a heat map's colours of a ratio or a fill, 0 to 6."""
     return bisect_left(_STEPS[scale], value - 1e-12)
 
 

@@ -73,6 +73,7 @@ def sheet(pictures: Iterable[Picture], title: str = "", words: str = "") -> str:
 
 
 def _size(drawing: str) -> tuple[float, float]:
+    """Width and height of a drawing (SVG). Raises ValueError where it states none."""
     found = _SIZE.search(drawing)
     if found is None:
         raise ValueError("a drawing without width and height")
@@ -80,6 +81,7 @@ def _size(drawing: str) -> tuple[float, float]:
 
 
 def _text(x: float, y: float, words: str, size: int, ink: str, *, bold: bool = False) -> str:
+    """A line of text in a picture, as SVG."""
     weight = "600" if bold else "400"
     return (
         f'<text x="{x}" y="{y}" font-family="{escape(FONT)}" font-size="{size}" font-weight="{weight}" '

@@ -108,6 +108,7 @@ def _largest(rows: tuple[Values, ...]) -> list[int]:
 def _picture(
     chart: Chart, drawings: Sequence[Drawing], legend: Sequence[tuple[str, str]], count: int, most: int
 ) -> Picture:
+    """Picture of a chart with its drawings and legend, and words on what is left out."""
     left_out = f"The {most} largest of {count:,} are drawn; the table has all." if count > most else ""
     return Picture(chart.title, chart.note, tuple(drawings), tuple(legend), left_out)
 

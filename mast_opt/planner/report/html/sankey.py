@@ -18,7 +18,7 @@ POINTS = 16
 
 
 def ribbons(chart: Flows, width: int) -> Spec:
-    """The specification of the chart."""
+    """The Vega-Lite specification of a chart of flows."""
     flows = sorted(chart.flows, key=lambda flow: -flow[2])[:MOST_FLOWS]
     out = _totals((source, amount) for source, _, amount in flows)
     into = _totals((target, amount) for _, target, amount in flows)
@@ -50,7 +50,7 @@ def ribbons(chart: Flows, width: int) -> Spec:
 
 
 def _totals(amounts: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """Largest first."""
+    """Amounts of each name in a chart of flows, added up, largest first."""
     total: dict[str, float] = {}
     for name, amount in amounts:
         total[name] = total.get(name, 0.0) + amount
@@ -58,7 +58,7 @@ def _totals(amounts: Iterable[tuple[str, float]]) -> dict[str, float]:
 
 
 def _stack(totals: Mapping[str, float], scale: float) -> dict[str, float]:
-    """Position of each node, from the top."""
+    """Position of each node in a chart of flows, from the top."""
     place, top = {}, GAP / 2
     for name, amount in totals.items():
         place[name] = top
@@ -75,6 +75,7 @@ def _nodes(
     unit: str,
     side: str,
 ) -> list[Spec]:
+    """Nodes of one side of a chart of flows: place, colour and words of each."""
     return [
         {
             "x": x,
@@ -93,6 +94,8 @@ def _nodes(
 
 
 def _layers(points: list[Spec], nodes: list[Spec], width: int, height: int) -> Spec:
+    """Vega-Lite layers of a chart of flows: ribbons, nodes and labels."""
+
     def at(field: str, end: int, *, flipped: bool = False) -> Spec:
         scale = {"domain": [end, 0] if flipped else [0, end], "nice": False, "zero": False}
         return {"field": field, "type": "quantitative", "scale": scale, "axis": None}

@@ -221,7 +221,9 @@ def text_width(text: str, size: int) -> float:
 
 
 def _range(values: Sequence[float]) -> Spec:
-    """The scale of an axis that need not begin at 0; a line on which all values are equal has room on both sides."""
+    """The scale of a chart's axis that need not begin at 0; a line on which all values are equal has room on both
+    sides.
+    """
     if not values or min(values) < max(values):
         return {"zero": False, "padding": 8}
     room = abs(values[0]) / 10 or 1.0
@@ -229,7 +231,7 @@ def _range(values: Sequence[float]) -> Spec:
 
 
 def _own(field: str) -> Spec:
-    """A colour that the data name themselves."""
+    """A chart's colour that the data name themselves."""
     return {"field": field, "type": "nominal", "scale": None, "legend": None}
 
 

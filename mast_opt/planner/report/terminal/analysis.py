@@ -65,6 +65,7 @@ def _minimality(answer: Explanation) -> str:
 
 
 def _show_reasons(console: Console, one: Reasons, rows: int | None) -> None:
+    """Print why a workload or dataset is where it is, with a table of the alternatives."""
     console.print()
     print_words(console, one.sentence, style="bold")
     groups = grouped(one.options)

@@ -35,7 +35,9 @@ def show_diff(console: Console, found: Diff, rows: int | None = TOP_ROWS) -> Non
 
 
 def _figures(console: Console, title: str, changes: Mapping[str, Change], *, partial: bool) -> None:
-    """A row for each figure; where only a part of today is known, the difference says nothing and is left out."""
+    """Print a row for each figure of a difference; where only a part of today is known, the difference says nothing and
+    is left out.
+    """
     rows = [
         (name, plain(change.before), plain(change.after), UNKNOWN if partial else signed(change.by))
         for name, change in changes.items()
@@ -45,7 +47,7 @@ def _figures(console: Console, title: str, changes: Mapping[str, Change], *, par
 
 
 def signed(value: float | None) -> str:
-    """A change: with its sign, or = where nothing changed."""
+    """A change of a figure: with its sign, or = where nothing changed."""
     if value is None:
         return UNKNOWN
     return "=" if value == 0 else f"{'+' if value > 0 else ''}{plain(value)}"
@@ -71,6 +73,7 @@ def show_order(console: Console, order: Order, rows: int | None = TOP_ROWS) -> N
 
 
 def _size(order: Order) -> str:
+    """Words on the size of an order of steps: steps, waves and days."""
     count, waves, days = len(order.moves), order.waves, order.days
     if not count:
         return "nothing has to be done"

@@ -93,10 +93,12 @@ def _parts(widths: Sequence[int], label: int, room: int) -> list[list[int]]:
 
 
 def _needed(widths: Sequence[int]) -> int:
+    """Width of a table in the terminal with gaps between its columns."""
     return sum(widths) + GAP * (len(widths) - 1)
 
 
 def _print_part(console: Console, heads: Sequence[Head], columns: Sequence[list[Text]], widths: Sequence[int]) -> None:
+    """Print columns of a section that fit side by side in the terminal."""
     needed = _needed(widths)
     # Where a terminal is too narrow even for that, its own way to break lines garbles less than squeezed columns would.
     table = Table(
@@ -117,14 +119,16 @@ def _print_part(console: Console, heads: Sequence[Head], columns: Sequence[list[
 
 
 def _width(head: Head, cells: list[Text], label: int, whole: bool) -> int:
-    """Width that a column needs: its widest number, or the widest word of its head. A label may fold after so many
-    characters."""
+    """Width that a terminal table's column needs: its widest number, or the widest word of its head. A label may fold
+    after so many characters.
+    """
     word = max(map(cell_len, [head.title] if whole else head.title.split()), default=0)
     widest = max((cell_len(cell.plain) for cell in cells), default=0)
     return max(word, min(label, widest) if head.form is Form.TEXT else widest)
 
 
 def _column(values: list[Cell], head: Head) -> list[Text]:
+    """Cells of a section's column as text for the terminal, with colours of heat."""
     if head.form is Form.TEXT:
         return [Text(UNKNOWN if value is None else str(value)) for value in values]
     numbers = [None if value is None else float(value) for value in values]
@@ -138,6 +142,7 @@ def _column(values: list[Cell], head: Head) -> list[Text]:
 
 
 def _style(number: float | None, steps: tuple[tuple[float, str], ...]) -> str:
+    """Style of a number in the terminal by the step of heat that it exceeds."""
     if number is None:
         return "dim"
     return next((style for least, style in steps if number > least), "")

@@ -70,6 +70,7 @@ SEEN_GAP = 1e-4
 
 
 def _headline(console: Console, problem: Problem[PlanT], solution: Solution[PlanT], elapsed_s: float) -> None:
+    """Print the head of a solution: status, solver, objective, bound, gap, and what was set."""
     status = solution.status
     solver = solver_text(solution.solver, solution.strategy, solution.versions)
     stopped = "" if solution.limit is None else f"; stopped by {_STOPPED[solution.limit]}"
@@ -98,6 +99,7 @@ def _gap(solution: Solution[Any]) -> str:
 
 
 def _reasons(console: Console, solution: Solution[Any]) -> None:
+    """Print why a solve found no plan: limits that contradict one another, or the solver's message."""
     if solution.conflicts:
         console.print("\nThese limits contradict one another, whatever the plan:")
         for conflict in solution.conflicts:
@@ -107,7 +109,9 @@ def _reasons(console: Console, solution: Solution[Any]) -> None:
 
 
 def _stages(console: Console, solution: Solution[Any], units: Mapping[str, str]) -> None:
-    """The terms minimised one after another, then those that just came out as they did."""
+    """Print the terms of a solution that were minimised one after another, then those that just came out as
+    they did.
+    """
     assert solution.verdict is not None
     rows = [
         (stage.term, plain(stage.objective), plain(stage.bound), percent(stage.gap), units[stage.term])
@@ -124,8 +128,9 @@ def _stages(console: Console, solution: Solution[Any], units: Mapping[str, str])
 
 
 def _terms(console: Console, weights: Mapping[str, float], verdict: Verdict, units: Mapping[str, str]) -> None:
-    """Value, weight, contribution and unit of every term that is weighed or not zero; the largest contribution
-    first."""
+    """Print a solution's terms: value, weight, contribution and unit of every term that is weighed or not zero; the
+    largest contribution first.
+    """
     heads = ("term", "value", "weight", "contribution", "share", "value in")
     rows = []
     parts = {name: value * weights[name] for name, value in verdict.terms.items()}
@@ -142,12 +147,13 @@ def _terms(console: Console, weights: Mapping[str, float], verdict: Verdict, uni
 
 
 def _metrics(console: Console, metrics: Mapping[str, float]) -> None:
-    """Two figures a line where the terminal is wide enough."""
+    """Print a solution's key figures, two a line where the terminal is wide enough."""
     console.print()
     console.print(_in_pairs(metrics.items(), console.width))
 
 
 def _in_pairs(items: Iterable[tuple[str, float]], width: int) -> Table:
+    """Table of key figures of a solution for the terminal, two figures abreast where there is room."""
     cells = [cell for name, value in items for cell in (name, plain(value))]
     abreast = 4 if width >= 72 else 2
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 3, 0, 0), title="Key figures")

@@ -97,7 +97,7 @@ def write_workbook(
 
 
 def _order(problem: Problem[PlanT], plan: PlanT) -> tuple[Section, ...]:
-    """The steps to the plan; none where the kind has none or the plan breaks a limit."""
+    """The steps to the plan for the workbook; none where the kind has none or the plan breaks a limit."""
     try:
         return order_sections(steps(problem, plan))
     except UsageError:
@@ -105,7 +105,9 @@ def _order(problem: Problem[PlanT], plan: PlanT) -> tuple[Section, ...]:
 
 
 def _summary(content: Report) -> list[Section]:
-    """Sections of the first sheet: what was reached and proven, before and after, and the parts of the objective."""
+    """Sections of the workbook's first sheet: what was reached and proven, before and after, and the parts of the
+    objective.
+    """
     figures = [("kind", content.kind), *headline(content)]
     unchecked = [UNCHECKED] if content.bound_checked is False else []
     stated = content.fields.get("bound") is not None and content.bound_checked is not True
@@ -126,7 +128,9 @@ def _summary(content: Report) -> list[Section]:
 
 
 def _terms(content: Report) -> Section:
-    """A row for every term that is weighed or not zero; contributions add up to the objective."""
+    """Section of the workbook with a row for every term that is weighed or not zero; contributions add up to the
+    objective.
+    """
     heads = (
         Head("term"),
         *Form.AMOUNT.heads("before", "after"),

@@ -159,6 +159,7 @@ class ReportBook:
 
 
 def _width(cell: Cell) -> int:
+    """Width of a cell in a workbook of results, in characters."""
     if cell is None:
         return 0
     return len(cell) if isinstance(cell, str) else len(f"{cell:,.2f}")

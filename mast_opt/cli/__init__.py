@@ -36,12 +36,14 @@ def main(tokens: Sequence[str] | None = None) -> int:
 
 
 def _solver_left_behind() -> bool:
+    """Whether a solver that was told to stop still runs in this process of the command line."""
     from mast_opt.problems.backends.base import solver_left_behind
 
     return solver_left_behind()
 
 
 def _ended(run: Run) -> Exit:
+    """Run the command of a command line, and end it with its result or its error."""
     try:
         command = command_line(run)
         if command is None:

@@ -38,6 +38,7 @@ def next_step(path: Path, solution: Solution[Any], out: Path | None, *, interrup
 
 
 def _with_a_plan(path: Path, solution: Solution[Any], out: Path | None, *, interrupted: bool) -> str:
+    """Sentences after a solve with a plan: where it is, how to verify it, and what may find a better one."""
     others = "" if interrupted or solution.gap is None or solution.gap <= WIDE else _heuristics(solution)
     better = f"\nA heuristic often finds a better plan sooner: try {others}." if others else ""
     if out is None:
@@ -47,7 +48,9 @@ def _with_a_plan(path: Path, solution: Solution[Any], out: Path | None, *, inter
 
 
 def _heuristics(solution: Solution[Any]) -> str:
-    """The heuristics to try instead of an exact solver; none where a part is frozen, which not all of them can."""
+    """The heuristics that the advice after a solve says to try instead of an exact solver; none where a part is frozen,
+    which not all of them can.
+    """
     kind = kind_named(solution.kind)
     if solution.solver == AUTO or solution.solver in kind.solvers.heuristics or solution.frozen:
         return ""

@@ -41,7 +41,7 @@ class Proof:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences for a person."""
+        """Sentences on a checked bound for a person."""
         sign = "≥" if self.sense is Sense.MIN else "≤"
         words = f"{self.source} proves that every plan has {self.what} {sign} {self.bound or 0.0:g}"
         proven = () if self.bound is None else (words,)
@@ -97,6 +97,7 @@ def check_bound(
 
 
 def _reaches(bound: float, stated: float, sense: Sense = Sense.MIN) -> bool:
+    """Whether a recomputed bound reaches the one that ``plan.toml`` states."""
     return sense.minimised(bound - stated) >= -PROVEN * max(1.0, abs(stated))
 
 
@@ -178,7 +179,7 @@ def stages_in(fields: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def close(stated: float, right: float) -> bool:
-    """Whether a stated figure and the verifier's agree."""
+    """Whether a figure that ``plan.toml`` states and the verifier's agree."""
     return abs(stated - right) <= AGREEMENT * max(1.0, abs(right))
 
 

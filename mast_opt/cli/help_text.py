@@ -6,7 +6,7 @@ import textwrap
 
 
 def reflowed(text: str) -> str:
-    """A paragraph a line, for the terminal to wrap; indented lines stay as they are."""
+    """The help of a command with a paragraph a line, for the terminal to wrap; indented lines stay as they are."""
     lines: list[str] = []
     for line in text.splitlines():
         flows = line and not line.startswith(" ")

@@ -59,6 +59,7 @@ class Interrupt:
 
 
 def _signals() -> tuple[signal.Signals, ...]:
+    """Signals by which a command is interrupted on this system."""
     hang_up = getattr(signal, "SIGHUP", None)
     if hang_up is None or signal.getsignal(hang_up) is signal.SIG_IGN:
         return (signal.SIGINT, signal.SIGTERM)

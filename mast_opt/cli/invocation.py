@@ -149,5 +149,6 @@ class Run:
         return answer.exit
 
     def _print_record(self) -> None:
+        """Print the JSON record of the command."""
         text = json.dumps(self.record, allow_nan=False)
         to_stdout(lambda: print(text))

@@ -35,7 +35,7 @@ PHASES = ("read", "formulate", "solve", "verify", "compile")
 
 
 def blank() -> Record:
-    """Every key of the contract, nothing known yet."""
+    """Every key of a command's JSON record, nothing known yet."""
     return {
         "kind": None,
         "sense": None,
@@ -72,7 +72,7 @@ def solution_keys(solution: Solution[Any]) -> Record:
 
 
 def _attributes(source: object, *names: str) -> Record:
-    """Attributes under their own names, as JSON states them."""
+    """Attributes of an answer under their own names, as JSON states them."""
     return {name: _plain(getattr(source, name)) for name in names}
 
 
@@ -196,6 +196,7 @@ def period_keys(answer: Periods[Any], together: JointPeriods[Any] | None = None)
 
 
 def _joint_keys(answer: Periods[Any], together: JointPeriods[Any]) -> Record:
+    """JSON of periods that are planned together, next to those one after another."""
     return {
         **_attributes(together, "status", "objective", "bound", "gap"),
         "one_after_another": answer.objective,
@@ -219,6 +220,7 @@ def purchase_keys(answer: Purchases[Any]) -> Record:
 
 
 def _purchase(row: Purchase) -> Record:
+    """JSON of a purchase."""
     return {
         "candidate": row.offer.name,
         **_attributes(row.offer, "what", "place"),
@@ -257,6 +259,7 @@ def whatif_keys(answer: WhatIf[Any]) -> Record:
 
 
 def _outcome(one: Outcome[Any]) -> dict[str, Any]:
+    """JSON of the outcome of a scenario."""
     solution, verdict = one.solution, one.solution.verdict
     return {
         "name": one.name,
@@ -289,6 +292,7 @@ def _comparable(one: Outcome[Any], verdict: Verdict) -> float:
 
 
 def _robust(robust: Robust[Any]) -> dict[str, Any]:
+    """JSON of a robust plan."""
     return {
         "minimises": robust.objective_kind,
         **_attributes(robust, "decided", "status", "objective", "bound", "base_objective"),
@@ -305,6 +309,7 @@ def _robust(robust: Robust[Any]) -> dict[str, Any]:
 
 
 def _keys_or_none(lost: Loss | None) -> Record | None:
+    """JSON of what a scenario destroys; None where that is nothing."""
     return None if lost is None else loss_keys(lost)
 
 

@@ -29,22 +29,22 @@ from mast_opt.problems.search.params import Params
 
 
 def flag(words: str) -> Parameter:
-    """A switch that is off unless given."""
+    """A switch of a command that is off unless given."""
     return Parameter(help=words, negative=(), show_default=False)
 
 
 def repeated(words: str) -> Parameter:
-    """An option that may be given several times."""
+    """An option of a command that may be given several times."""
     return Parameter(help=f"{words} Repeatable.", negative=())
 
 
 def at_least(least: float, words: str) -> Parameter:
-    """An option for a number with a least value."""
+    """An option of a command for a number with a least value."""
     return Parameter(help=words, validator=Number(gte=least))
 
 
 def above(limit: float, words: str) -> Parameter:
-    """An option for a number above a limit."""
+    """An option of a command for a number above a limit."""
     return Parameter(help=words, validator=Number(gt=limit))
 
 
@@ -192,11 +192,12 @@ def parts_to_freeze(texts: Iterable[str]) -> dict[str, list[str]]:
 
 
 def listed(names: str) -> list[str]:
-    """The names in a list with commas."""
+    """The names in an option's list with commas."""
     return [name for name in names.split(",") if name]
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
+    """Pairs of names in one text of an option, or in the file that it names."""
     what, equals, names = text.partition("=")
     if equals and not os.path.exists(text):  # noqa: PTH110 — Path.exists raises where many names make it too long
         found = [(what.strip(), name) for name in listed(names)]
@@ -207,7 +208,7 @@ def _pairs(text: str) -> list[tuple[str, str]]:
 
 
 def _rows(path: Path) -> list[tuple[str, str]]:
-    """The rows of a CSV file; names may hold commas there."""
+    """The rows of an option's CSV file; names may hold commas there."""
     try:
         text = read_regular(path, MOST_FREEZE_BYTES).decode("utf-8-sig")
         rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
@@ -238,7 +239,7 @@ class TimeOptions:
     threads: Annotated[int | None, Threads] = None
 
     def keywords(self, cancel: threading.Event) -> TimeLimits:
-        """Keywords for a function that solves."""
+        """Keywords from the options of a command for a function that solves."""
         return {"time_limit_s": self.time_limit, "threads": self.threads, "cancel": cancel}
 
 
@@ -251,5 +252,5 @@ class SolveOptions(TimeOptions):
     seed: Annotated[int, at_least(0, "Seed for all random choices.")] = 0
 
     def keywords(self, cancel: threading.Event) -> SolveLimits:
-        """Keywords for a function that solves."""
+        """Keywords from the options of a command for a function that solves."""
         return {**super().keywords(cancel), "gap": self.gap, "seed": self.seed}

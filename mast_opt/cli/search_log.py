@@ -26,7 +26,7 @@ class SearchLog(logging.Handler):
         self._level = LOG.level
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Say one message."""
+        """Say one message of a solver's search."""
         if self._say is not None:
             self._say(record.getMessage())
 

@@ -49,6 +49,7 @@ def tolerant(stream: TextIO) -> None:
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:
+    """Replace characters that a stream of the command line cannot encode by plainer ones."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(_PLAIN.get(character, "?") for character in error.object[error.start : error.end]), error.end
@@ -74,7 +75,7 @@ class OnlyResults:
         self.release()
 
     def release(self) -> None:
-        """Give stdout back; a second time does nothing."""
+        """Give stdout back to the command; a second time does nothing."""
         if self._kept is not None:
             os.dup2(self._kept, 1)
             os.close(self._kept)
@@ -82,7 +83,7 @@ class OnlyResults:
 
 
 def to_stdout(write: Callable[[], None]) -> None:
-    """Write, and see now whether it arrived; a reader who has gone away is no fault of ours."""
+    """Write a command's result, and see now whether it arrived; a reader who has gone away is no fault of ours."""
     if sys.stdout is None:
         return
     try:

@@ -38,6 +38,7 @@ def grid_of(policy: str, load: str, seed: str) -> tuple[tuple[str, ...], tuple[f
 
 
 def _loads(text: str) -> tuple[float, ...]:
+    """Loads of a sweep from a list with commas. Raises UsageError."""
     try:
         found = [float(part) for part in text.split(",")]
     except ValueError:
@@ -48,6 +49,7 @@ def _loads(text: str) -> tuple[float, ...]:
 
 
 def _seeds(text: str) -> tuple[int, ...]:
+    """Seeds of a sweep from a list with commas, or a range. Raises UsageError."""
     found: list[int] = []
     for part in text.split(","):
         if between := _RANGE.fullmatch(part):
@@ -67,6 +69,7 @@ def _seeds(text: str) -> tuple[int, ...]:
 
 
 def _unique(option: str, values: Sequence[ValueT]) -> tuple[ValueT, ...]:
+    """Values of a sweep's option. Raises UsageError for one that is there twice."""
     if len(set(values)) < len(values):
         raise UsageError(f"{option}: expected each value once")
     return tuple(values)
@@ -176,6 +179,7 @@ def _watched(
 
 
 def _write(out: Path, rows: Sequence[Row]) -> None:
+    """Write the table of a sweep to its folder."""
     for name, text in ((CSV, csv_text(rows)), (JSON, json.dumps([asdict(row) for row in rows], indent=1) + "\n")):
         with new_file(out / name) as partial:
             partial.write_text(text, encoding="utf-8", newline="\n")
@@ -184,6 +188,7 @@ def _write(out: Path, rows: Sequence[Row]) -> None:
 def _show(
     console: Console, name: str, rows: Sequence[Row], results: Sequence[CellResult], missing: int, out: Path | None
 ) -> None:
+    """Print the table of a sweep, and how many runs are missing."""
     from mast_opt.live.reports.content import SHARES, metric_words
     from mast_opt.planner.report.terminal.sections import print_words, show_table
 
@@ -204,6 +209,7 @@ def _show(
 
 
 def _amount(row: Row | None, *, share: bool) -> str:
+    """A figure of a sweep's table as text, with its confidence interval."""
     from mast_opt.core.wording import percent, plain
 
     if row is None:

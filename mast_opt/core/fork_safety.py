@@ -45,10 +45,12 @@ def use_tables(what: str) -> None:
 
 
 def _before_fork() -> None:
+    """Note, before a fork, whether the table library has threads."""
     _process.started |= _threads_run()
 
 
 def _in_child() -> None:
+    """Note, in a forked child, that the table library's threads are lost."""
     _process.lost |= _process.started
     _process.started = False
 

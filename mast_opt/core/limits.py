@@ -88,7 +88,7 @@ def read_regular(path: Path, most: int = MOST_FILE_BYTES, inside: Path | None = 
 
 
 def _read(file: IO[bytes] | gzip.GzipFile, most: int) -> bytes:
-    """The rest of a file, cut after at least ``most`` + 1 bytes. ``read(n)`` would allocate n bytes at once."""
+    """The rest of an input file, cut after at least ``most`` + 1 bytes. ``read(n)`` would allocate n bytes at once."""
     pieces, size = [], 0
     while size <= most and (piece := file.read(_PIECE)):
         pieces.append(piece)

@@ -32,6 +32,7 @@ def available_bytes(root: Path = Path("/")) -> int | None:
 
 
 def _machine(root: Path) -> int | None:
+    """Bytes of memory and swap that the machine has left, as far as it reports them."""
     with suppress(OSError, ValueError, KeyError):
         fields = dict(line.split(":") for line in (root / "proc/meminfo").read_text().splitlines())
         return sum(int(fields[name].split()[0]) * 1024 for name in ("MemAvailable", "SwapFree"))
@@ -39,6 +40,7 @@ def _machine(root: Path) -> int | None:
 
 
 def _address_space(root: Path) -> int | None:
+    """Bytes of address space that this process' limit leaves; None without a limit."""
     if resource is None:
         return None
     most = int(resource.getrlimit(resource.RLIMIT_AS)[0])

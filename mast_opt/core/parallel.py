@@ -14,7 +14,9 @@ FoundT = TypeVar("FoundT")
 def in_parallel(
     call: Callable[[GivenT], FoundT], given: Iterable[GivenT], jobs: int, cancel: threading.Event
 ) -> list[FoundT]:
-    """``call`` of each, so many at a time. A failure, or Ctrl-C, sets ``cancel`` instead of waiting for the others."""
+    """Results of a call for each, in threads, so many at a time. A failure, or Ctrl-C, sets ``cancel`` instead of
+    waiting for the others.
+    """
     with ThreadPoolExecutor(jobs) as pool:
         try:
             futures = [pool.submit(call, one) for one in given]

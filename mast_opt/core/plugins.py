@@ -159,7 +159,7 @@ class Extensions(Mapping[str, ExtensionT], Generic[ExtensionT]):
         return found
 
     def words(self, name: str) -> str:
-        """A plug-in in a message."""
+        """A plug-in's name and package in a message."""
         return self._words(self.others[name])
 
     def package(self, name: str) -> str | None:
@@ -167,14 +167,17 @@ class Extensions(Mapping[str, ExtensionT], Generic[ExtensionT]):
         return _package(self.others[name]) if name in self.others else None
 
     def _words(self, point: EntryPoint) -> str:
+        """Words on a plug-in's entry point: its name, package and value."""
         return f"the {self.noun} {shown(point.name)} of package {_package(point)} ({shown(point.value)})"
 
     @property
     def _found(self) -> Mapping[str, tuple[EntryPoint, ...]]:
+        """Name → entry points of this group of plug-ins."""
         return _installed(self.group, tuple(sys.path))
 
 
 def _package(point: EntryPoint) -> str:
+    """Package of a plug-in's entry point with its version."""
     return "(unknown)" if point.dist is None else shown(f"{point.dist.name} {point.dist.version}")
 
 

@@ -111,6 +111,7 @@ def _grid_limits(words: str) -> dict[str, str]:
 
 
 def _show_parameters(out: Console, cls: type[Params], limits: Mapping[str, str]) -> None:
+    """Print the parameters of a solver, each with its default, range and effect."""
     from rich.padding import Padding
     from rich.text import Text
 

@@ -83,6 +83,7 @@ def command(
 
 
 def _execute(run: Run, work: RunPlan, ray: str | None, patience_s: float, update_best_known: bool) -> Answer:
+    """Make the runs of a suite for ``mast-opt bench``, with progress, and show the summary."""
     from mast_opt.planner.bench.execution.progress import BenchProgress
     from mast_opt.planner.bench.execution.runner import execute
     from mast_opt.planner.bench.results.store import BROKEN
@@ -118,6 +119,7 @@ def _execute(run: Run, work: RunPlan, ray: str | None, patience_s: float, update
 
 
 def _show_list(console: Console, work: RunPlan) -> None:
+    """Print the runs of a suite that ``mast-opt bench`` would make."""
     for _, trial in work.todo:
         console.print(trial.label, soft_wrap=True)
     limits_s = sum(trial.time_limit_s for _, trial in work.todo)
@@ -127,6 +129,7 @@ def _show_list(console: Console, work: RunPlan) -> None:
 
 
 def _report(run: Run, results: tuple[Path, ...], out: Path) -> Answer:
+    """Write the page of benchmark results for ``mast-opt bench report``."""
     from mast_opt.planner.bench.reporting.chapters import chapters_of
     from mast_opt.planner.bench.reporting.page import overview, page, suite_page
     from mast_opt.planner.bench.reporting.plots import draw

@@ -169,6 +169,7 @@ def _write(
 
 
 def _ending(answer: Purchases[Any], *, interrupted: bool) -> tuple[Exit, str]:
+    """Exit code and closing words of ``mast-opt buy``."""
     if answer.status is Status.INFEASIBLE:
         return Exit.INFEASIBLE, f"Infeasible: {answer.message}."
     if answer.plan is None and interrupted:

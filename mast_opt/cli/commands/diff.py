@@ -94,14 +94,17 @@ def command(
 
 
 def _change(change: Change) -> dict[str, float | None]:
+    """JSON of the change of one figure, for ``mast-opt diff``."""
     return {"before": change.before, "after": change.after, "by": change.by}
 
 
 def _all(changes: Mapping[str, Change]) -> dict[str, Any]:
+    """JSON of the changes of figures by name, for ``mast-opt diff``."""
     return {name: _change(change) for name, change in changes.items()}
 
 
 def _rows(table: TableDiff) -> dict[str, Any]:
+    """JSON of the rows of a table that differ, for ``mast-opt diff``."""
     names = (*table.key, *table.values)
     return {
         "added": [dict(zip(names, (*key, *values), strict=True)) for key, values in table.added],
@@ -157,6 +160,7 @@ def diff_runs(first: Path, second: Path, run: Run, most: int | None) -> Answer:
 
 
 def _show(console: Console, runs: tuple[StoredRun, StoredRun], found: RunDiff, most: int | None) -> None:
+    """Print the comparison of two runs of the same jobs."""
     from mast_opt.core.wording import plain
     from mast_opt.live.reports.content import metric_text, metric_words
     from mast_opt.planner.report.terminal.sections import print_words, show_table

@@ -55,6 +55,7 @@ def command(
 
 
 def _as_record(one: Decision) -> dict[str, Any]:
+    """JSON of a decision of ``mast-opt dispatch``."""
     return {
         "workload": one.workload,
         "does": one.does,
@@ -89,6 +90,7 @@ def _printer(seen: dict[str, Decision]) -> Callable[[Sequence[Decision]], None]:
 
 
 def _show(console: Console, decisions: Sequence[Decision]) -> None:
+    """Print the decisions of ``mast-opt dispatch`` as a table."""
     from rich.table import Table
 
     table = Table("workload", "does", "clusters", "why")

@@ -26,6 +26,7 @@ from mast_opt.problems.registry import kind_of
 
 
 def _about(noun: str) -> Parameter:
+    """The option of ``mast-opt explain`` that names things of one sort to ask about."""
     return Parameter(
         negative=(),
         help=f"With --plan: a {noun} to ask about, or several with commas. Repeatable; without any, the heaviest few.",
@@ -177,6 +178,7 @@ def _names(problem: Problem[Any], given: Mapping[str, list[str]]) -> list[str]:
 
 
 def _ending(answer: Explanation, *, interrupted: bool) -> tuple[Exit, str]:
+    """Exit code and closing words of ``mast-opt explain``."""
     if answer.reasons or answer.status is None:
         return Exit.OK, ""
     if answer.status is Status.FEASIBLE:

@@ -64,6 +64,7 @@ def command(
 
 
 def _size(mip: Mip, order: tuple[str, ...]) -> str:
+    """Words on the size of an exported program, and which term it minimises."""
     rows, columns = mip.shape
     words = f" It has {rows:,} rows and {columns:,} columns."
     if order:

@@ -55,6 +55,7 @@ def command(
 
 
 def _families() -> str:
+    """Help of ``mast-opt generate``: families of each kind with their sizes."""
     lines = []
     for about in kinds():
         lines.append(f"{about.name}, families and sizes:")

@@ -91,6 +91,7 @@ def _group(name: str) -> Extensions[Importer[Any]]:
 
 
 def _importers() -> str:
+    """Help of ``mast-opt import``: importers with their inputs and settings."""
     lines = []
     for name, importer in (*OF_PROBLEMS.usable(), *TRACE_IMPORTERS.usable()):
         lines.append(entry(f"{name} ({importer.kind}): {importer.help}"))

@@ -87,6 +87,7 @@ def command(
 
 
 def _ending(answer: Marginals, *, interrupted: bool) -> tuple[Exit, str]:
+    """Exit code and closing words of ``mast-opt marginal``."""
     if answer.status is Status.INFEASIBLE:
         return Exit.INFEASIBLE, "Proven infeasible: there is no plan to begin from; 'mast-opt explain' says why."
     if interrupted:

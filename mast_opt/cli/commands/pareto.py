@@ -100,6 +100,7 @@ def command(
 
 
 def _ending(answer: Frontier[Any], *, interrupted: bool) -> tuple[Exit, str]:
+    """Exit code and closing words of ``mast-opt pareto``."""
     if answer.status is Status.INFEASIBLE:
         return Exit.INFEASIBLE, "Proven infeasible: there is no plan at all; 'mast-opt explain' says why."
     if interrupted:

@@ -123,6 +123,7 @@ def _write(periods: Sequence[Period[Any]], plans: Path | None, fields: dict[str,
 
 
 def _ending(answer: Periods[Any], together: JointPeriods[Any] | None, *, interrupted: bool) -> tuple[Exit, str]:
+    """Exit code and closing words of ``mast-opt periods``."""
     if answer.complete or (together is not None and together.periods):
         return Exit.OK, ""
     if interrupted:

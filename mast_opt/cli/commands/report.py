@@ -119,6 +119,7 @@ def _goals_in(folder: Path, problem: Problem[PlanT]) -> dict[str, PlanReading[Pl
 
 
 def _of_run(path: Path, out: Path, png: Path | None, force: bool, run: Run) -> Answer:
+    """Write the report of a simulated run for ``mast-opt report``."""
     from mast_opt.live.reports.content import write_run_report
     from mast_opt.live.simulation.run_folder import read_run
     from mast_opt.planner.io.plain_tables import is_run

@@ -169,6 +169,7 @@ def _serve(
     lease_s: float,
     saves: Callable[[int], subprocess.Popen[bytes]],
 ) -> None:
+    """Run the service of ``mast-opt serve`` until it is told to stop."""
     import uvicorn
 
     gc.set_threshold(*COLLECT_AFTER)  # before the log is read
@@ -293,6 +294,7 @@ def listening(where: tuple[str, int]) -> socket.socket:
 
 
 def _check_host(host: str, fleet: Path | None, kueue: KueueOptions) -> None:
+    """Raises UsageError for options of ``mast-opt serve`` that do not go with its host."""
     if host == "sim" and kueue.worker:
         raise UsageError("--worker goes with --host kueue")
     if host == "kueue" and fleet is not None:
@@ -300,6 +302,7 @@ def _check_host(host: str, fleet: Path | None, kueue: KueueOptions) -> None:
 
 
 def _kueue_host(kueue: KueueOptions, priorities: str | None, run: Run) -> KueueHost:
+    """The host over Kueue that ``mast-opt serve`` asks for."""
     from mast_opt.live.hosts.kueue.host import KueueHost
 
     manager, workers, replicas = kueue.connected()
@@ -332,10 +335,12 @@ def _state(given: str) -> str:
 
 
 def _is_url(state: str) -> bool:
+    """Whether the log of ``mast-opt serve`` is given as a URL instead of a folder."""
     return state.startswith(("postgresql://", "postgres://"))
 
 
 def _store(state: str) -> SqlStore:
+    """The store that ``mast-opt serve`` keeps its log in."""
     if _is_url(state):
         from mast_opt.live.store.postgresql import open_postgresql
 
@@ -348,6 +353,7 @@ def _store(state: str) -> SqlStore:
 
 
 def _servers(fleet: Path | None) -> tuple[Server, ...]:
+    """Servers of the fleet with which ``mast-opt serve`` begins an empty log."""
     if fleet is None:
         return ()
     from mast_opt.live.simulation.traces.trace import read_trace
@@ -356,6 +362,7 @@ def _servers(fleet: Path | None) -> tuple[Server, ...]:
 
 
 def _access(path: Path | None, rate: float) -> Access:
+    """Access of clients to ``mast-opt serve``, by the file of tokens."""
     try:
         from mast_opt.live.service.access import Access
     except ImportError as error:
@@ -366,6 +373,7 @@ def _access(path: Path | None, rate: float) -> Access:
 
 
 def _address(listen: str) -> tuple[str, int]:
+    """Host and port on which ``mast-opt serve`` listens. Raises UsageError."""
     text, _, port = listen.rpartition(":")
     try:
         address = str(ipaddress.ip_address("127.0.0.1" if text == "localhost" else text.strip("[]")))
@@ -378,6 +386,7 @@ def _address(listen: str) -> tuple[str, int]:
 
 
 def _make_token(run: Run, access: Access, text: str, path: Path | None) -> Answer:
+    """Make a token for ``mast-opt serve``, and print it."""
     name, _, rest = text.partition("=")
     scopes, _, tenant = rest.partition("@")
     if path is not None:

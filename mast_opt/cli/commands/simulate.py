@@ -158,6 +158,7 @@ def _watched(run: Run, work: Callable[[Callable[[float], None]], SimulatedRun], 
 def _show(
     console: Console, name: str, done: SimulatedRun, found: Metrics, places: PlaceMetrics | None, out: Path | None
 ) -> None:
+    """Print the figures of a simulated run."""
     from mast_opt.core.wording import percent, plain
     from mast_opt.planner.report.terminal.sections import print_words, show_table
 

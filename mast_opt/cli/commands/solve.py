@@ -279,6 +279,7 @@ def exit_for(status: Status) -> Exit:
 
 
 def _options(texts: Sequence[str]) -> tuple[tuple[str, OptionValue], ...]:
+    """Options of a backend from ``--option NAME=VALUE``. Raises UsageError."""
     given = options.named_values("--option", texts, "mip_heuristic_effort=0.2")
     return tuple((name, _typed(value)) for name, value in given.items())
 
@@ -302,6 +303,7 @@ def _time_left(run: Run, time_limit: float | None, *, writes: bool) -> float | N
 
 
 def _out_of_time(run: Run, path: Path, time_limit: float | None) -> Answer:
+    """End of ``mast-opt solve`` when reading has taken all of the time."""
     took = f"reading {path} took {run.record['runtime_s']['read']:.1f} s"
     words = f"{took}, so nothing is left of --time-limit {time_limit:g}; raise it"
     run.record.update(status=Status.NO_SOLUTION.value, limit="time", error=words)
@@ -319,6 +321,7 @@ def _answer(
     full: bool,
     fault: str,
 ) -> Answer:
+    """End of ``mast-opt solve``: print the solution, write its record, and choose the exit code."""
     code = Exit.INTERRUPTED if interrupted else exit_for(solution.status)
     code = Exit.UNEXPECTED if fault else code
     elapsed_s = run.elapsed_s - solution.runtime_s["compile"]

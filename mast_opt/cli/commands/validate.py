@@ -93,6 +93,7 @@ def check_trace(path: Path, run: Run, *, strict: bool) -> Answer:
 
 
 def _figures(trace: JobTrace) -> dict[str, int | float]:
+    """Counts of a trace that ``mast-opt validate`` shows: jobs, servers, GPUs and the like."""
     jobs = trace.submissions
     known = jobs.duration_ms >= 0
     gpus, span = sum(server.gpus for server in trace.servers), int(jobs.submitted_ms[-1] - jobs.submitted_ms[0])
@@ -108,6 +109,7 @@ def _figures(trace: JobTrace) -> dict[str, int | float]:
 
 
 def _show(console: Console, trace: JobTrace, found: list[InputWarning]) -> None:
+    """Print what a trace of jobs holds, for ``mast-opt validate``."""
     from rich.text import Text
 
     from mast_opt.core.wording import plain

@@ -54,6 +54,7 @@ def command(*kinds: str, json: Json = False, run: TheRun) -> Answer:
 
 
 def _warm_up(name: str, on_compile: Callable[[str], None], cancel: threading.Event) -> None:
+    """Compile the kernels of one kind, or of simulations, for ``mast-opt warm-up``."""
     if name != SIMULATION:
         warm_up(name, on_compile=on_compile, cancel=cancel)
         return
@@ -63,5 +64,6 @@ def _warm_up(name: str, on_compile: Callable[[str], None], cancel: threading.Eve
 
 
 def _say(run: Run, kind: str, compiled: set[str]) -> None:
+    """Say whether a kind's kernels were compiled or only loaded."""
     compiled.add(kind)
     run.say(f"compiling for {kind}, once for this installation")

@@ -169,6 +169,7 @@ def _where(out: Path, broken: Sequence[Violation]) -> str:
 
 
 def _ending(answer: WhatIf[Any], *, interrupted: bool) -> tuple[Exit, str]:
+    """Exit code and closing words of ``mast-opt whatif``."""
     if interrupted:
         found = "no base plan had been found" if answer.base.solution.plan is None else "what was found so far is shown"
         return Exit.INTERRUPTED, f"interrupted; {found}."

@@ -66,10 +66,8 @@ time over the solver's, on the {long} batches with long proofs. `exhaustive+repa
 divided by the jobs of the batch, and stops when its bound proves a gap of 1e-4.
 
 **Machine.** {platform.system()} {platform.machine()}, {os.cpu_count()} virtual CPUs, of which the study had
-one to itself and other work the rest; on the batches with long proofs the solvers took turns, HiGHS first (on
-the others `exhaustive+repair` ran an hour later). `exhaustive` ran days later, on the same machine, when it had
-changed. Python
-{platform.python_version()}, {versions}."""
+one to itself and other work the rest, but for some batches of up to 120 servers, which shared theirs. On each batch
+the solvers took turns, HiGHS first. Python {platform.python_version()}, {versions}."""
 
 
 def _table(found: Sequence[Row]) -> str:

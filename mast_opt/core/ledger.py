@@ -288,14 +288,25 @@ class Ledger:
         """Amount that the jobs of a tenant hold, of a GPU type or of all."""
         return self._use.get(tenant, {}).get(key, 0)
 
+    def counted(self, name: str, key: Key = None) -> int:
+        """Amount that counts against a quota: of a group, what those below use of what they share."""
+        return self.use(name, key) if self._tree is None or name not in self._tree else self._tree.use(name, key)
+
+    def left(self, name: str, key: Key = None) -> int | None:
+        """Amount that a tenant or group may hold in addition, borrowed ones included; None without a limit."""
+        if self._tree is None or name not in self._tree:
+            return None
+        amount = self._tree.available(name, key)
+        return amount if amount < UNLIMITED // 2 else None
+
     def free(self, tenant: str) -> dict[Key, int]:
         """Amounts that a tenant may hold in addition of each type, or of all, that is limited for it, borrowed ones
         included."""
         account = self._accounts.get(tenant)
         if account is None or self._tree is None:
             return {}
-        found = {key: self._tree.available(tenant, key) for key in account.nominal}
-        return {key: amount for key, amount in found.items() if amount < UNLIMITED // 2}
+        found = {key: self.left(tenant, key) for key in account.nominal}
+        return {key: amount for key, amount in found.items() if amount is not None}
 
     def right(self, tenant: str, tier: int, amounts: Amounts) -> Right:
         """Right by which one more job of a tenant would hold these amounts. Its own less important work does not

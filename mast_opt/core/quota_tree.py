@@ -63,6 +63,9 @@ class QuotaTree(Generic[KeyT]):
                 for key, amount in self._subtree[node].items():
                     total[key] = total.get(key, 0) + amount - self._kept(node, key)
 
+    def __contains__(self, node: str) -> bool:
+        return node in self._parents
+
     def copy(self) -> QuotaTree[KeyT]:
         """Copy with a use of its own, and the same quotas."""
         twin = copy(self)

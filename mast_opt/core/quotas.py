@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from mast_opt.core.errors import UsageError
 from mast_opt.core.quota_tree import Quota, QuotaTree
@@ -22,6 +22,16 @@ class Quotas:
     def __init__(self, quotas: Mapping[str, Mapping[Key, Quota]] | None = None) -> None:
         self._quotas: dict[str, dict[Key, Quota]] = {name: dict(own) for name, own in (quotas or {}).items()}
         self._parent: dict[str, str] = {}
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[str, Key, Quota, str]]) -> Quotas:
+        """Quotas from rows as ``rows`` gives them. A group that one row of a tenant states is above all of it."""
+        found = cls()
+        for name, key, quota, parent in rows:
+            found.set(name, key, quota)
+            if parent:
+                found.put_below(name, parent)
+        return found
 
     def __bool__(self) -> bool:
         return any(self._quotas.values())
@@ -44,6 +54,8 @@ class Quotas:
             self._quotas.setdefault(name, {})[key] = quota
         elif name in self._quotas:
             self._quotas[name].pop(key, None)
+            if not self._quotas[name]:
+                self.put_below(name, "")
 
     def put_below(self, name: str, parent: str) -> None:
         """The group above a tenant or group from now on; none if it is empty."""
@@ -65,7 +77,7 @@ class Quotas:
     def check(self) -> None:
         """Raise UsageError for a group that has no quota itself or is above itself, by name."""
         for name, parent in sorted(self._parent.items()):
-            if parent not in self._quotas:
+            if not self._quotas.get(parent):
                 raise UsageError(f"{name} is below {parent}, which has no quota; give {parent} one, if only of 0")
             path = list(self._above(name))
             if path[-1] == "":

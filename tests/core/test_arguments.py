@@ -49,6 +49,7 @@ FLEETS = (
     *("add_servers", "remove_server", "replace_server", "set_replicas", "restore", "shares"),
     *("job", "jobs_on", "place_and_commit", "set_quota", "adopt", "resize", "set_capacity"),
     *("set_search_limits", "defragment", "apply", "count_arrival", "importance_of", "is_over_quota"),
+    *("use", "left"),
 )
 KINDS = ("data-placement", "job-placement", "server-assignment", "task-reassignment")
 """Those whose problems have heuristics of their own, which take parameters."""
@@ -120,6 +121,9 @@ def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
                 "preempt": True,
                 "tenant": "t",
                 "mgpu": 1000,
+                "borrowing": 1000,
+                "lending": None,
+                "parent": None,
                 "gpu_type": None,
                 "snapshot": live.snapshot(),
                 "other_fleet": False,

@@ -141,6 +141,8 @@ def problems(
             gpu_type=np.array([0, K - 1] if quotas else [], np.int64),
             typed=np.array([False, True] if quotas else [], np.bool_),
             mgpu=array(draw, 2 if quotas else 0, (1000, 0, 3000)),
+            parent=np.full(2 if quotas else 0, len(tenants)),
+            **dict.fromkeys(("borrowing_mgpu", "lending_mgpu"), np.full(2 if quotas else 0, -1)),
         ),
         costs=Costs(job=costs[0], cluster=costs[1], cost_micro=array(draw, len(costs[0]), (1000, 500_000))),
         objective=Objective({name: draw(st.sampled_from((weight, 1.0, 0.0))) for name, weight in TERMS.items()}),

@@ -163,3 +163,25 @@ def test_a_key_given_twice_is_refused(client: TestClient, method: str, path: str
 def test_a_job_says_why_it_waits(client: TestClient) -> None:
     client.post("/v1/jobs", json={"job": "big", "gpus": 9})
     assert "no server holds one of its tasks, not even an empty one" in client.get("/v1/jobs/big").json()["why"]
+
+
+def test_a_tree_of_quotas(client: TestClient) -> None:
+    put(client, "quotas/lab", gpus=0)
+    put(client, "quotas/team", gpus=4, gpu_type="A100", parent="lab", borrowing_limit=2, lending_limit=1)
+    answer = put(client, "quotas/team", 422, gpus=4, gpu_type="A100", lending_limit=5)
+    assert "lending_limit is 5 GPUs, more than its quota of 4" in answer["detail"]
+    assert (
+        "lab is above itself: lab below team below lab"
+        in put(client, "quotas/lab", 422, gpus=0, parent="team")["detail"]
+    )
+    assert "which has no quota" in put(client, "quotas/other", 422, gpus=1, parent="nobody")["detail"]
+    assert "which has no quota" in put(client, "quotas/lab", 422, gpus=None)["detail"]
+    assert client.get("/v1/quotas").json()["quotas"] == [
+        {"tenant": "lab", "gpu_type": "", "gpus": 0, "borrowing_limit": None, "lending_limit": None, "parent": ""}
+        | {"used": 0, "left": None},
+        {"tenant": "team", "gpu_type": "A100", "gpus": 4, "borrowing_limit": 2, "lending_limit": 1, "parent": "lab"}
+        | {"used": 0, "left": 6},
+    ]
+    put(client, "quotas/team", gpus=None, gpu_type="A100")
+    put(client, "quotas/lab", gpus=None)
+    assert client.get("/v1/quotas").json()["quotas"] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mast_opt.core.quotas import Quotas
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.commands import Copy
 from mast_opt.live.simulation.engine_run import happenings_as_events
@@ -70,6 +71,7 @@ def test_a_server_is_down_as_long_as_anything_of_it_is() -> None:
         Happening(8, "quota", "ads", 5000),
     ]
     found = [
-        (at, getattr(event, "server", None)) for at, event in happenings_as_events(happenings, servers, {"a": "m"})
+        (at, getattr(event, "server", None))
+        for at, event in happenings_as_events(happenings, servers, {"a": "m"}, Quotas())
     ]
     assert found == [(1, "a"), (3, "b"), (5, "b"), (6, "a"), (8, None)]

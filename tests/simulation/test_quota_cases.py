@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from mast_opt.core.errors import InstanceError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.simulation.run import run_trace
 from mast_opt.live.simulation.traces.trace import read_trace
@@ -59,3 +60,35 @@ def test_a_job_that_its_quota_covers_again_is_not_stopped(tmp_path: Path) -> Non
     started, stopped = run(tmp_path, AGAIN, "tenant,gpus\nt,4\n")
     assert stopped == {"B": [100]}
     assert started == {"A": [0], "B": [1, 600], "C": [100], "D": [3660], "E": [9000]}
+
+
+LENT = "a,0,0,1,4,200,A,true,0\nb,1,1,1,3,100,A,true,0\nc,2,1,1,2,300,A,true,0\nown,100,1,1,4,50,B,true,0\n"
+
+
+def test_a_tree_of_quotas_in_a_trace(tmp_path: Path) -> None:
+    """A holds 4 GPUs of its own and borrows 2 of B, never 3; B takes back what it has lent."""
+    tree = "tenant,gpus,parent,borrowing_limit,lending_limit\nlab,0,,,\nA,4,lab,2,\nB,4,lab,,3\n"
+    started, stopped = run(tmp_path, LENT, tree)
+    assert started == {"a": [0], "b": [200], "c": [2, 150], "own": [100]}
+    assert stopped == {"c": [100]}
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ("A,4,B,,\nB,4,A,,\n", "no circle: A below B below A"),
+        ("A,4,lab,,\n", "a quota of its own"),
+        ("A,4,,,5\n", "at most the 4 GPUs of the quota"),
+    ],
+)
+def test_trees_that_contradict_themselves_are_refused(tmp_path: Path, rows: str, words: str) -> None:
+    with pytest.raises(InstanceError, match=words):
+        run(tmp_path, LENT, f"tenant,gpus,parent,borrowing_limit,lending_limit\n{rows}")
+
+
+def test_a_quota_that_changes_keeps_its_limits(tmp_path: Path) -> None:
+    (tmp_path / "happenings.csv").write_text("at_s,what,name,value\n10,quota,A,1\n")
+    tree = "tenant,gpus,parent,borrowing_limit,lending_limit\nlab,0,,,\nA,4,lab,2,2\nB,4,lab,,\n"
+    run(tmp_path, LENT, tree)
+    events = [stored.event for stored in run_trace(read_trace(tmp_path), "mast").events()]
+    assert [one for one in events if isinstance(one, ev.QuotaSet)] == [ev.QuotaSet("A", 1000, "", 2000, 1000)]

@@ -349,6 +349,12 @@ class QuotaSet(Event):
     """None: there is no limit any more."""
     gpu_type: str = ""
     """Empty: of all types together."""
+    borrowing_mgpu: int | None = None
+    """Most that it may hold beyond the quota; None: whatever is free."""
+    lending_mgpu: int | None = None
+    """Most of the quota that others may hold; None: all."""
+    parent: str | None = None
+    """The group above it from now on, none if it is empty; None: as it is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -353,7 +353,16 @@ class State:
     def _quota_set(self, event: ev.QuotaSet) -> None:
         """Fold in a quota of a tenant."""
         self.rules += 1
-        self.fleet.set_quota(event.tenant, event.mgpu, event.gpu_type or None)
+        self.set_quota(event)
+
+    def set_quota(self, event: ev.QuotaSet) -> None:
+        """Set a quota of the fleet. Raises UsageError, with nothing changed, for one that contradicts others."""
+        self.fleet.set_quota(
+            *(event.tenant, event.mgpu, event.gpu_type or None),
+            borrowing=event.borrowing_mgpu,
+            lending=event.lending_mgpu,
+            parent=event.parent,
+        )
 
     def _dataset_created(self, event: ev.DatasetCreated) -> None:
         """Fold in that there is a dataset, or that its size or owner has changed."""

@@ -96,6 +96,7 @@ def _paths(ref: Mapping[type, dict[str, str]]) -> dict[str, Any]:
             ),
             "get": _operation("Servers that take no job, and what they still hold"),
         },
+        "/v1/quotas": {"get": _operation("Quotas of tenants and groups, what is used of them and what is left")},
         "/v1/quotas/{tenant}": {"put": _operation("GPUs of a tenant", ref[QuotaRequest], path="tenant", key=True)},
         "/v1/datasets/{dataset}": {
             "put": _operation("A dataset and where it is", ref[DatasetRequest], path="dataset", key=True)

@@ -96,7 +96,8 @@ JOB_COLUMNS = tuple(
 )
 SERVER_COLUMNS = tuple(TRACE.table("servers").column(name) for name in ("gpus", "cpu_cores", "memory_gb"))
 SIZE, STORAGE = TRACE.table("datasets").column("size_tb"), REGIONS.column("storage_tb")
-QUOTA, INGRESS = TRACE.table("quotas").column("gpus"), REGIONS.column("ingress_tb_per_day")
+INGRESS = REGIONS.column("ingress_tb_per_day")
+QUOTA, BORROWING, LENDING = (TRACE.table("quotas").column(f) for f in ("gpus", "borrowing_limit", "lending_limit"))
 GPUS_ON_TYPE = TRACE.table("job_gpu_types").column("gpus")
 _GPUS_ON_TYPE = _type(GPUS_ON_TYPE)
 
@@ -116,7 +117,15 @@ ServerRequest = _request(
     *(_field(column, None) for column in SERVER_COLUMNS),
     ("why", Annotated[str, Meta(max_length=1000)], ""),
 )
-QuotaRequest = _request("QuotaRequest", "GPUs of a tenant; null for no limit.", ("gpus", _type(QUOTA) | None))
+QuotaRequest = _request(
+    "QuotaRequest",
+    "GPUs of a tenant, or of a group of tenants, of one type or of all; null for no limit. Without limits it borrows "
+    "what is free, and lends all. The group above it stays as it is where it is not given; none if it is empty.",
+    ("gpus", _type(QUOTA) | None),
+    ("gpu_type", NoName, ""),
+    *(_field(column, None) for column in (BORROWING, LENDING)),
+    ("parent", NoName | None, None),
+)
 DatasetRequest = _request(
     "DatasetRequest",
     "A dataset, and the regions that hold it whole. What is not given stays as it is.",

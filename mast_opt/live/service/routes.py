@@ -12,6 +12,7 @@ from starlette.requests import Request as Asked
 from starlette.responses import Response
 from starlette.routing import Route
 
+from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.job_states import HOLDING, WAITING, JobState
 from mast_opt.live.loop.jobs import JobRecord, job_of
@@ -42,6 +43,7 @@ class Api(Handlers):
             Route("/v1/overview", self.overview, methods=["GET"]),
             Route("/v1/drains", self.drain, methods=["POST"]),
             Route("/v1/drains", self.drains, methods=["GET"]),
+            Route("/v1/quotas", self.quotas),
             Route("/v1/quotas/{tenant:path}", self.quota, methods=["PUT"]),
             Route("/v1/regions/{region:path}", self.region, methods=["PUT"]),
             Route("/v1/datasets/{dataset:path}", self.dataset, methods=["PUT"]),
@@ -205,12 +207,29 @@ class Api(Handlers):
         return json_of({"servers": found})
 
     async def quota(self, asked: Asked) -> Response:
-        """Set the quota of a tenant, in GPUs."""
+        """Set the quota of a tenant, or of a group of tenants, in GPUs."""
         who = self.who(asked, "operate")
         name, body = requests.name_in(asked.path_params, "tenant"), await self.body(asked)
-        gpus = requests.fields_in(body, requests.QuotaRequest)["gpus"]
-        event = ev.QuotaSet(name, requests.base_units(requests.QUOTA, gpus))
-        return await self.submitted(asked, who, body, (event,), _done({"tenant": name, "gpus": gpus}))
+        one = requests.fields_in(body, requests.QuotaRequest)
+        columns = (requests.QUOTA, requests.BORROWING, requests.LENDING)
+        mgpu, borrowing, lending = (requests.base_units(column, one[column.name]) for column in columns)
+        event = ev.QuotaSet(name, mgpu, one["gpu_type"], borrowing, lending, one["parent"])
+
+        def prepare(state: State) -> tuple[tuple[ev.Event, ...], Respond]:
+            try:
+                with state.fleet.trial():
+                    state.set_quota(event)
+            except UsageError as error:
+                raise Problem(422, "fault", str(error)) from None
+            return (event,), _done({"tenant": name, **one})
+
+        return await self.submitted(asked, who, body, prepare=prepare)
+
+    def quotas(self, asked: Asked) -> Response:
+        """Quotas of tenants and groups, what is used of them, and what is left, borrowed amounts included."""
+        self.who(asked, "read")
+        with self.live.state() as state:
+            return json_of({"at_ms": state.now_ms, "quotas": views.quota_objects(state.fleet)})
 
     async def region(self, asked: Asked) -> Response:
         """Set what a region can store."""

@@ -92,6 +92,23 @@ def fleet_object(state: State) -> dict[str, Any]:
     }
 
 
+def quota_objects(fleet: Fleet) -> list[dict[str, Any]]:
+    """JSON of the quotas, of what counts against each, and of what is left; a tenant that has none is not there."""
+    return [
+        {
+            "tenant": name,
+            "gpu_type": kind or "",
+            "gpus": quota.nominal / WHOLE,
+            "borrowing_limit": mgpu_or_none(quota.borrowing),
+            "lending_limit": mgpu_or_none(quota.lending),
+            "parent": parent,
+            "used": fleet.use(name, kind) / WHOLE,
+            "left": mgpu_or_none(fleet.left(name, kind)),
+        }
+        for name, kind, quota, parent in fleet.quotas.rows()
+    ]
+
+
 def overview_object(state: State) -> dict[str, Any]:
     """JSON of how many jobs wait and hold servers, in all and of each tenant, with what those use."""
     quotas = {tenant: quota.nominal for tenant, key, quota, _ in state.quotas.rows() if key is None}

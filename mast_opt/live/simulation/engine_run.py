@@ -6,6 +6,8 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from mast_opt.core.errors import Fault, InstanceError
+from mast_opt.core.quota_tree import Quota
+from mast_opt.core.quotas import Quotas
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.engine import Engine, Turn
 from mast_opt.live.loop.policy import Policy
@@ -107,14 +109,17 @@ def what_comes(trace: JobTrace) -> Iterator[Happening]:
         (one.created_ms, ev.DatasetCreated(name, one.size_mb, trace.replicas[name], one.namespace))
         for name, one in around.datasets.items()
     ]
-    happens = happenings_as_events(around.happenings, trace.servers, around.switchboards)
+    happens = happenings_as_events(around.happenings, trace.servers, around.switchboards, trace.quotas)
     submitted = ((int(jobs.submitted_ms[j]), ev.Submitted(name, jobs.spec(j))) for j, name in enumerate(jobs.labels))
     created.sort(key=lambda pair: pair[0])
     yield from heapq.merge(storage, created, happens, submitted, key=lambda pair: pair[0])
 
 
 def happenings_as_events(
-    happenings: Iterable[surroundings.Happening], servers: Sequence[Server], switchboards: Mapping[str, str]
+    happenings: Iterable[surroundings.Happening],
+    servers: Sequence[Server],
+    switchboards: Mapping[str, str],
+    quotas: Quotas,
 ) -> list[Happening]:
     """(time in ms, event) of everything that happens, in order.
 
@@ -124,7 +129,9 @@ def happenings_as_events(
     events: list[Happening] = []
     for one in happenings:
         if one.of == "quota":
-            events.append((one.at_ms, ev.QuotaSet(one.name, one.mgpu)))
+            was = quotas.limits(one.name).get(None, Quota(0))
+            lending = None if one.mgpu is None or was.lending is None else min(was.lending, one.mgpu)
+            events.append((one.at_ms, ev.QuotaSet(one.name, one.mgpu, "", was.borrowing, lending)))
             continue
         for server in servers:
             part = {"server": server.name, "region": server.region}.get(one.of, switchboards.get(server.name))

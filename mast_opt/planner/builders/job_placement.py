@@ -191,10 +191,26 @@ class JobPlacementBuilder(ProblemBuilder[JobPlacement]):
         """Limit all moves together: ``moves`` by number, ``restart_gpu_hours`` by what they cost."""
         return self._add([("move_limits", {"limit": limit, "most": most})])
 
-    def add_quota(self, tenant: str, *, gpus: Number, gpu_type: str | None = None) -> Self:
-        """Add the GPUs that a tenant may hold before its work counts less than all work within quotas; of all types
-        unless one is given."""
-        return self._add([("quotas", {"tenant": tenant, "gpus": gpus, "gpu_type": gpu_type})])
+    def add_quota(
+        self,
+        tenant: str,
+        *,
+        gpus: Number,
+        gpu_type: str | None = None,
+        parent: str | None = None,
+        borrowing_limit: Number | None = None,
+        lending_limit: Number | None = None,
+    ) -> Self:
+        """Add the GPUs that a tenant, or a group of tenants, may hold before its work counts less than all work within
+        quotas; of all types unless one is given.
+
+        Args:
+            parent: the group above it, which has a quota too.
+            borrowing_limit: GPUs beyond its quota that it may hold; None for whatever is free.
+            lending_limit: GPUs of its quota that others of the group may hold; None for all.
+        """
+        limits = {"parent": parent, "borrowing_limit": borrowing_limit, "lending_limit": lending_limit}
+        return self._add([("quotas", {"tenant": tenant, "gpus": gpus, "gpu_type": gpu_type, **limits})])
 
 
 def _accepted(gpu_types: Iterable[str] | Mapping[str, Number], named: Mapping[str, str]) -> list[Row]:

@@ -6,6 +6,7 @@ J, V, R, C, B, S, K, P count pending jobs, running jobs, regions, clusters, rack
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -295,6 +296,18 @@ class TenantQuotas(Relation):
     """[·] whether the quota is on one type."""
     mgpu: Ints = array(amounts)
     """[·] the most milli-GPUs."""
+    parent: Ints = array(positions, "tenants", beyond=1)
+    """[·] the group above, a position in ``tenants``; their number where there is none."""
+    borrowing_mgpu: Ints = array(amounts, least=-1)
+    """[·] the most milli-GPUs beyond the quota; −1 for no limit."""
+    lending_mgpu: Ints = array(amounts, least=-1)
+    """[·] the most milli-GPUs of the quota that others may use; −1 for all."""
+
+    @classmethod
+    def none(cls) -> Self:
+        """Quotas of nobody: no tenant is limited."""
+        rows = np.zeros(0, np.int64)
+        return cls(rows, rows, np.zeros(0, np.bool_), rows, rows, rows, rows)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -38,7 +38,7 @@ from mast_opt.problems.job_placement.entities import (
 )
 from mast_opt.problems.job_placement.gpu_assignment import Devices, read_devices
 from mast_opt.problems.job_placement.quota_standing import Standing, standing_of
-from mast_opt.problems.job_placement.units import GPU, LARGEST, WHOLE, Bools, Ints
+from mast_opt.problems.job_placement.units import GPU, LARGEST, MOST_GPUS, WHOLE, Bools, Ints
 from mast_opt.problems.kind.header import Objective
 from mast_opt.problems.kind.problem_data import GroupedProblem
 
@@ -51,6 +51,8 @@ def rank(tier: Ints, credit_milli: Ints, submitted_ms: Ints) -> Ints:
     return np.lexsort((submitted_ms, -credit_milli, tier)).astype(np.int64)
 
 
+TOO_MANY = (MOST_GPUS + 1) * WHOLE
+"""Milli-GPUs that no server has."""
 ADJACENT = "the row of jobs behind that of the part before it"
 IN_FIRST = "since what counts once for a job of several parts stands with its first part"
 ONE_GANG = "a running job whose tasks are equal, in one cluster and on one GPU type"
@@ -299,37 +301,37 @@ class JobPlacement(GroupedProblem["Plan"]):
     @cached_property
     def rights(self) -> Quotas:
         """The quotas of tenants."""
-        found = Quotas()
-        for row, tenant in enumerate(self.quotas.tenant.tolist()):
-            kind = self.gpu_types[self.quotas.gpu_type[row]] if self.quotas.typed[row] else None
-            found.set(self.tenants[tenant], kind, Quota(int(self.quotas.mgpu[row])))
-        return found
+        q, names = self.quotas, (*self.tenants, "")
+        kinds = [self.gpu_types[kind] if typed else None for kind, typed in zip(q.gpu_type.tolist(), q.typed.tolist())]
+        limits = ([None if one < 0 else one for one in each.tolist()] for each in (q.borrowing_mgpu, q.lending_mgpu))
+        tenants, parents = ([names[at] for at in each.tolist()] for each in (q.tenant, q.parent))
+        return Quotas.of(zip(tenants, kinds, map(Quota, q.mgpu.tolist(), *limits), parents, strict=True))
 
     @cached_property
     def standing(self) -> JobPlacement:
         """Statement without quotas, in which tiers say what quotas do: work that borrows has tiers of its own
         behind all others, and more important work may stop it. A job that is within its tenant's quotas on some of its
-        types runs on these only."""
+        types runs on these only; one for which its tenant may not borrow so much needs more than any server has."""
         if not self.rights:
             return self
         found, tiers = self._stands, len(self.tiers)
+        mgpu = np.where(found.barred, TOO_MANY, self.options.mgpu)
         levels = np.union1d(np.arange(tiers), np.concatenate([found.job_level, found.running_level]))
         beyond = self.tiers[-1] + 1 - tiers
         labels = tuple(self.tiers[level] if level < tiers else beyond + level for level in levels.tolist())
         weights = self.tier_weight[np.minimum(levels, tiers - 1)]
-        none = np.zeros(0, np.int64)
         return replace(
             self,
             tiers=labels,
             objective=replace(self.objective, tier_weights=dict(zip(labels, weights.tolist()))),
             jobs=replace(self.jobs, tier=np.searchsorted(levels, found.job_level)),
-            options=self.options.rows(found.kept),
+            options=replace(self.options, mgpu=mgpu).rows(found.kept),
             running=replace(
                 self.running,
                 tier=np.searchsorted(levels, found.running_level),
                 preemptible=self.running.preemptible | (found.running_level >= tiers),
             ),
-            quotas=TenantQuotas(none, none, np.zeros(0, np.bool_), none),
+            quotas=TenantQuotas.none(),
         )
 
     @cached_property

@@ -19,6 +19,8 @@ class Standing(NamedTuple):
     """[J] of pending jobs."""
     kept: Bools
     """[O] the options on which a job has the right that its level says."""
+    barred: Bools
+    """[O] the options of jobs for which their tenants may not borrow so much."""
     running_level: Ints
     """[V] of running jobs."""
 
@@ -53,6 +55,7 @@ def standing_of(
     rights = [ledger.standing(f"running {v}") for v in range(len(running))]
     running_level = [ranks.level(tier, right) for (_, tier), right in zip(running, rights)]
     job_level, kept = np.array([tier for _, tier in jobs], np.int64), np.ones(len(asked_mgpu), np.bool_)
+    barred = ~kept
     first, parts = np.searchsorted(options[0], np.arange(len(jobs) + 1)).tolist(), np.bincount(first_part).tolist()
     for position, j in enumerate(order.tolist()):
         tenant, tier = jobs[j]
@@ -62,11 +65,14 @@ def standing_of(
         asked = [{gpu_types[options[1][o]]: int(asked_mgpu[o]) for o in some} for some in rows]
         right, amounts = best_right(ledger, tenant, tier, asked)
         job_level[j : j + parts[j]] = ranks.level(tier, right)
+        if right is Right.OVER:
+            barred[first[j] : first[j + parts[j]]] = True
+            continue
         if len(rows) == 1:
             for o, (kind, mgpu) in zip(rows[0], asked[0].items()):
                 kept[o] = ledger.right(tenant, tier, {kind: mgpu}) is right
         ledger.add(f"pending {j}", tenant, tier, len(running) + position, amounts)
-    return Standing(job_level, kept, np.array(running_level, np.int64))
+    return Standing(job_level, kept, barred, np.array(running_level, np.int64))
 
 
 def best_right(

@@ -24,6 +24,7 @@ from mast_opt.live.simulation.traces.tables import texts_of
 from mast_opt.planner.io.faults import Faults
 from mast_opt.planner.io.plain_tables import read_tables, write_folder
 from mast_opt.problems.job_placement.live_fleet.types import Server
+from mast_opt.problems.job_placement.tables.consistency import quota_faults
 from mast_opt.problems.job_placement.units import LARGEST, LEVELS, MOST_GPUS, NO_GPU, WHOLE
 from mast_opt.problems.kind.schema import Tables
 
@@ -161,12 +162,16 @@ def write_trace(
 
 
 def _quotas(tables: Tables) -> Quotas:
-    """Quotas of the tenants of a trace."""
-    tenants, types = texts_of(tables, "quotas", "tenant", "tenant"), texts_of(tables, "quotas", "gpu_type", "gpu_type")
-    found = Quotas()
-    for tenant, kind, mgpu in zip(tenants, types, tables.get("quotas", "gpus").tolist(), strict=True):
-        found.set(tenant, kind or None, Quota(mgpu))
-    return found
+    """Quotas of the tenants of a trace, and of their groups."""
+
+    def limits(name: str) -> list[int | None]:
+        values, stated = tables.get("quotas", name).tolist(), tables.has("quotas", name).tolist()
+        return [value if has else None for value, has in zip(values, stated, strict=True)]
+
+    axes = {"tenant": "tenant", "gpu_type": "gpu_type", "parent": "tenant"}
+    tenants, types, parents = (texts_of(tables, "quotas", name, axis) for name, axis in axes.items())
+    amounts = map(Quota, tables.get("quotas", "gpus").tolist(), limits("borrowing_limit"), limits("lending_limit"))
+    return Quotas.of(zip(tenants, (kind or None for kind in types), amounts, parents, strict=True))
 
 
 def trace_from_tables(name: str, provenance: str, tables: Tables) -> JobTrace:
@@ -218,6 +223,7 @@ def _check(tables: Tables, faults: Faults) -> None:
     if "server" not in tables.axes or not tables.axes["server"]:
         faults.found.append(Fault("servers", "at least one server"))
     check_surroundings(tables, faults)
+    faults.found += quota_faults(tables)
 
 
 def _pairs(tables: Tables, table: str, one: str, other: str) -> list[tuple[str, str]]:

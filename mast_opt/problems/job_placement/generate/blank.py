@@ -131,7 +131,7 @@ def assemble(
             gpu_index=np.zeros(len(held), np.int64),
             indexed=np.zeros(len(held), np.bool_),
         ),
-        quotas=TenantQuotas(none, none, np.zeros(0, np.bool_), none),
+        quotas=TenantQuotas.none(),
         costs=Costs(none, none, none),
         objective=Objective(dict(TERMS)),
         remote_reads=False,

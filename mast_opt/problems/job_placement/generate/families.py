@@ -302,6 +302,8 @@ def features(
             gpu_type=np.array([0, 0, len(here.gpu_types) - 1]),
             typed=np.array([False, True, len(here.gpu_types) > 1]),
             mgpu=rng.integers(1, 30, size=3) * WHOLE,
+            parent=np.full(3, len(tenants)),
+            **dict.fromkeys(("borrowing_mgpu", "lending_mgpu"), np.full(3, -1)),
         ),
         costs=Costs(costs[:, 0], costs[:, 1], rng.integers(1, 100, size=len(costs)) * 1000),
         remote_reads=bool(rng.random() < 0.5),

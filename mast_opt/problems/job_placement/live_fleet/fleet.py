@@ -455,19 +455,37 @@ class Fleet:
             self._books.set_replicas(dataset, regions)
             self._versions.rules_changed()
 
-    @checked(tenant=a_text, gpu_type=optional(a_text))
-    def set_quota(self, tenant: str, mgpu: int | None, gpu_type: str | None = None) -> None:
-        """The milli-GPUs that a tenant may use from now on, of one GPU type or (None) of all together; ``mgpu`` None
-        for no limit. Jobs that run come within or beyond it at once.
+    @checked(tenant=a_text, gpu_type=optional(a_text), parent=optional(a_text))
+    def set_quota(
+        self,
+        tenant: str,
+        mgpu: int | None,
+        gpu_type: str | None = None,
+        *,
+        borrowing: int | None = None,
+        lending: int | None = None,
+        parent: str | None = None,
+    ) -> None:
+        """The milli-GPUs that a tenant, or a group of tenants, may use from now on, of one GPU type or (None) of all
+        together; ``mgpu`` None for no limit. Jobs that run come within or beyond it at once.
+
+        Args:
+            borrowing: the most milli-GPUs beyond the quota; None for whatever is free.
+            lending: the most milli-GPUs of the quota that others below the same group may use; None for all.
+            parent: the group above it from now on, which has a quota too; none if it is empty, None as it is.
 
         Raises:
-            UsageError: it is no number of milli-GPUs, or a round has not ended yet.
+            UsageError: it is no number of milli-GPUs, more is lent than there is, a group is above itself or has no
+                quota, or a round has not ended yet; nothing has changed then.
         """
-        amount = None if mgpu is None else Quota(whole(f"tenant {tenant}", "quota", mgpu))
+        given = {"quota": mgpu, "borrowing": borrowing, "lending": lending}
+        most, *limits = (None if one is None else whole(f"tenant {tenant}", what, one) for what, one in given.items())
         with self._lock, self._operation:
             self._outside_round("a quota is changed")
             quotas = self._books.ledger.quotas.copy()
-            quotas.set(tenant, gpu_type, amount)
+            quotas.set(tenant, gpu_type, None if most is None else Quota(most, *limits))
+            if parent is not None:
+                quotas.put_below(tenant, parent)
             self._books.set_quotas(quotas)
             self._changed(())
 
@@ -652,6 +670,18 @@ class Fleet:
     def quotas(self) -> Quotas:
         """The quotas of tenants, to be changed by ``set_quota`` only."""
         return self._books.ledger.quotas
+
+    @checked(tenant=a_text, gpu_type=optional(a_text))
+    def use(self, tenant: str, gpu_type: str | None = None) -> int:
+        """Milli-GPUs that count against a quota: what the jobs of a tenant hold, or what those below a group use of
+        what they share."""
+        return self._books.ledger.counted(tenant, gpu_type)
+
+    @checked(tenant=a_text, gpu_type=optional(a_text))
+    def left(self, tenant: str, gpu_type: str | None = None) -> int | None:
+        """Milli-GPUs that a tenant or group may hold in addition, borrowed ones included; None where its quota does not
+        limit that."""
+        return self._books.ledger.left(tenant, gpu_type)
 
     @checked(name=a_text)
     def is_over_quota(self, name: str) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 from mast_opt.core.errors import UsageError
 from mast_opt.core.ledger import Reclaim
 from mast_opt.core.quota_tree import Quota
-from mast_opt.core.quotas import Quotas
+from mast_opt.core.quotas import Key, Quotas
 from mast_opt.problems.job_placement.engine.arrival_mix import ArrivalMix, Arrivals, Shape
 from mast_opt.problems.job_placement.engine.limits import FillSampling, SearchLimits, sound_limits, sound_sampling
 from mast_opt.problems.job_placement.live_fleet.adoption import merged
@@ -182,19 +182,14 @@ def _state(content: dict[str, Any], version: int) -> FleetInventory:
 
 def _rights(content: dict[str, Any], version: int) -> tuple[Quotas, Reclaim]:
     """The quotas, and who may stop work that borrows."""
-    quotas = Quotas()
     if version <= FLAT:
-        flat = [(tenant, None, mgpu) for tenant, mgpu in content["quotas"].items()]
-        flat += [
-            (tenant, kind, mgpu) for tenant, typed in content["type_quotas"].items() for kind, mgpu in typed.items()
-        ]
-        for tenant, key, mgpu in flat:
-            quotas.set(tenant, key, Quota(mgpu))
-        return quotas, Reclaim.ANY
-    for tenant, key, nominal, borrowing, lending, parent in content["quotas"]:
-        quotas.set(tenant, key, Quota(nominal, borrowing, lending))
-        quotas.put_below(tenant, parent)
-    return quotas, Reclaim(content["reclaim"])
+        by_type: dict[str, dict[Key, int]] = {tenant: {None: mgpu} for tenant, mgpu in content["quotas"].items()}
+        for tenant, typed in content["type_quotas"].items():
+            by_type.setdefault(tenant, {}).update(typed)
+        flat = {name: {key: Quota(mgpu) for key, mgpu in own.items()} for name, own in by_type.items()}
+        return Quotas(flat), Reclaim.ANY
+    rows = ((name, key, Quota(*limits), parent) for name, key, *limits, parent in content["quotas"])
+    return Quotas.of(rows), Reclaim(content["reclaim"])
 
 
 def _holding(job: Job, row: list[Any], books: FleetInventory) -> Holding:

@@ -26,6 +26,7 @@ def faults_of(tables: Tables) -> list[Fault]:
         *_parts(tables),
         *_servers(tables),
         *_types(tables),
+        *quota_faults(tables),
         *_shares(tables),
         *_sizes(tables),
         *_names(tables),
@@ -90,6 +91,32 @@ def _types(tables: Tables) -> Iterator[Fault]:
             name = labels[int(kind[row])]
             words = f"a GPU type that servers have: {', '.join(known) or 'none'}{did_you_mean(name, known)}"
             yield Fault(table, words, row + 1, "gpu_type", name)
+
+
+def quota_faults(tables: Tables) -> Iterator[Fault]:
+    """Limits and groups of quotas that contradict one another."""
+    names, of = tables.axes["tenant"], tables.get("quotas", "tenant").tolist()
+    mgpu, lending = tables.get("quotas", "gpus"), tables.get("quotas", "lending_limit")
+    for row in np.flatnonzero(tables.has("quotas", "lending_limit") & (lending > mgpu)).tolist():
+        words = f"at most the {mgpu[row] / WHOLE:g} GPUs of the quota"
+        yield Fault("quotas", words, row + 1, "lending_limit", f"{lending[row] / WHOLE:g}")
+    parent, above = tables.get("quotas", "parent").tolist(), dict[int, int]()
+    rows = np.flatnonzero(tables.has("quotas", "parent")).tolist()
+    for row in rows:
+        above.setdefault(of[row], parent[row])
+    for row in rows:
+        path, words = [of[row], parent[row]], ""
+        if above[of[row]] != parent[row]:
+            words = f"one group above {names[of[row]]}; another row has {names[above[of[row]]]}"
+        elif parent[row] not in of:
+            near = did_you_mean(names[parent[row]], [names[tenant] for tenant in of])
+            words = f"a group with a quota of its own, if only of 0{near}"
+        while path[-1] in above and path[-1] not in path[:-1]:
+            path.append(above[path[-1]])
+        if path[-1] in path[:-1]:
+            words = f"no circle: {' below '.join(names[t] for t in path)}"
+        if words:
+            yield Fault("quotas", words, row + 1, "parent", names[parent[row]])
 
 
 def _shares(tables: Tables) -> Iterator[Fault]:

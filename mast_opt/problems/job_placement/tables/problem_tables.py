@@ -103,6 +103,9 @@ def problem_from_tables(header: Header, tables: Tables) -> JobPlacement:
             gpu_type=_renumbered(tables.get("quotas", "gpu_type"), tables.axes["gpu_type"], types),
             typed=tables.has("quotas", "gpu_type"),
             mgpu=tables.get("quotas", "gpus"),
+            parent=_or(tables, "parent", len(tenants)),
+            borrowing_mgpu=_or(tables, "borrowing_limit", -1),
+            lending_mgpu=_or(tables, "lending_limit", -1),
         ),
         costs=Costs(
             **arrays_of(Costs, tables, "costs") | {"job": rows.first_row[tables.get("costs", "job")]},
@@ -166,6 +169,11 @@ def _racks(tables: Tables) -> tuple[tuple[str, ...], Ints, Ints]:
         f"{clusters[c]}/{names[b]}" if shared[b] else names[b] for b, c in zip(of_rack.tolist(), of_cluster.tolist())
     )
     return labels, of_cluster, at.astype(np.int64)
+
+
+def _or(tables: Tables, column: str, absent: int) -> Ints:
+    """A column of quotas, with another value where cells are empty."""
+    return np.where(tables.has("quotas", column), tables.get("quotas", column), absent)
 
 
 def _tiers(tables: Tables) -> tuple[tuple[int, ...], Ints, Ints]:
@@ -233,6 +241,10 @@ def problem_to_tables(problem: JobPlacement) -> tuple[Header, Tables]:
     axes = axes_of(p)
     jobs, stated_jobs = cells_of(p.jobs, axes)
     running, stated_running = cells_of(p.running, axes)
+    limits = {"borrowing_limit": p.quotas.borrowing_mgpu, "lending_limit": p.quotas.lending_mgpu}
+    stated_limits = {name: values >= 0 for name, values in limits.items()}
+    stated_limits["parent"] = p.quotas.parent < len(axes["tenant"])
+    limits["parent"] = np.where(stated_limits["parent"], p.quotas.parent, 0)
     values = {
         "regions": {"region": np.arange(len(p.regions))},
         "clusters": {"cluster": np.arange(len(p.clusters)), "region": p.clusters.region},
@@ -278,7 +290,7 @@ def problem_to_tables(problem: JobPlacement) -> tuple[Header, Tables]:
             "gpu_index": p.allocations.gpu_index,
             "part": running_part,
         },
-        "quotas": {"tenant": p.quotas.tenant, "gpus": p.quotas.mgpu, "gpu_type": p.quotas.gpu_type},
+        "quotas": {"tenant": p.quotas.tenant, "gpus": p.quotas.mgpu, "gpu_type": p.quotas.gpu_type, **limits},
         "costs": cells_of(p.costs, axes)[0] | {"job": whole.of[p.costs.job]},
         "movable": cells_of(p.movable, axes)[0],
         "move_limits": cells_of(p.move_limits, axes)[0],
@@ -298,7 +310,7 @@ def problem_to_tables(problem: JobPlacement) -> tuple[Header, Tables]:
         "job_gpu_types": {"part": whole.has_parts[p.options.job[listed]]},
         "running": {**stated_running, "tenant": running_named},
         "allocations": {"gpu_index": p.allocations.indexed, "part": in_part},
-        "quotas": {"gpu_type": p.quotas.typed},
+        "quotas": {"gpu_type": p.quotas.typed, **stated_limits},
     }
     empty = {"quotas": len(p.quotas), "costs": len(p.costs), "residency": int(p.datasets.residency.sum())}
     empty |= {"movable": len(p.movable), "move_limits": len(p.move_limits), "job_parts": len(p.parts)}

@@ -40,6 +40,7 @@ def plug_ins(kinds: Mapping[str, Kind[Any, Any]]) -> Iterator[PlugIn]:
 
 
 def _no_kind(full: str, kinds: Mapping[str, Kind[Any, Any]]) -> str | None:
+    """Reason why a heuristic of another package is not used, as far as its name tells; None where there is none."""
     kind = kinds.get(full.partition(".")[0])
     if kind is not None:
         return _refused(full, kind)

@@ -41,7 +41,7 @@ class Foreign:
         self.package = self._text("package", lambda: backend.package)
 
     def version(self) -> str:
-        """Version of the other package's library.
+        """Version of the library of another package's backend.
 
         Raises:
             BackendError: it failed, or the version is not text.
@@ -64,12 +64,14 @@ class Foreign:
         return result
 
     def _text(self, what: str, call: Callable[[], str]) -> str:
+        """Text that another package's backend answers with. Raises BackendError for anything else."""
         text = self._guarded(what, call)
         if not isinstance(text, str):
             raise self._error(what, f"is a {type(text).__name__}; expected text")
         return text
 
     def _guarded(self, what: str, call: Callable[[], AnswerT]) -> AnswerT:
+        """Answer of another package's backend; its failures become BackendError."""
         try:
             return call()
         except (MastOptError, KeyboardInterrupt, MemoryError):
@@ -78,6 +80,7 @@ class Foreign:
             raise self._error(what, f"failed with {one_line(error)}") from error
 
     def _error(self, what: str, words: str) -> BackendError:
+        """Error of another package's backend, which names it."""
         return BackendError(f"{what} of the backend {shown(self.name)} ({shown(self.value)}) {words}")
 
 
@@ -149,6 +152,7 @@ def describe() -> tuple[Description, ...]:
 
 
 def _description(name: str) -> Description:
+    """Description of a backend: its version, or the reason why it cannot be used."""
     package: str | None = None
     try:
         backend = get(name)

@@ -179,6 +179,7 @@ def _confirmed(mip: Mip, params: SolveParams, first: Outcome, second: Outcome) -
 
 
 def _unproven(outcome: Outcome, why: str) -> Outcome:
+    """Outcome of CBC without its proof, for a reason."""
     status = Status.NO_SOLUTION if outcome.x is None else Status.FEASIBLE
     return Outcome(status, outcome.x, None, outcome.limit or Limit.OTHER, f"{outcome.message}; not confirmed {why}")
 
@@ -244,6 +245,7 @@ class _Run(Run):
         return Outcome(Status.FEASIBLE, self._x(), bound, limit, words)
 
     def _without_answer(self, code: int, bound: float | None) -> Outcome:
+        """Outcome of CBC without an answer file: stopped, infeasible, or an error."""
         if self._relay.stop:
             words = "CBC was stopped before it could answer"
             return Outcome(Status.NO_SOLUTION, None, bound, self._relay.limit, words)
@@ -274,12 +276,14 @@ class _Run(Run):
         return [*arguments, "-solve", "-solution", "answer.txt", "-saveSolution", "answer.bin"]
 
     def _write_start(self, start: FloatArray) -> None:
+        """Write the start's integer columns in CBC's format."""
         columns = np.flatnonzero(self._mip.integral)
         whole = np.clip(np.round(start), self._mip.col_lower, self._mip.col_upper)[columns]
         lines = [f"{at} c{at} {value:.17g} 0\n" for at, value in zip(columns.tolist(), whole.tolist(), strict=True)]
         (self._folder / "start.txt").write_text("Stopped on iterations - objective value 0\n" + "".join(lines))
 
     def _first_line(self) -> str | None:
+        """First line of CBC's answer file; None until it is whole."""
         path = self._folder / "answer.txt"
         if not path.exists() or not (self._folder / "answer.bin").exists():
             return None
@@ -287,7 +291,9 @@ class _Run(Run):
             return file.readline().strip() or None
 
     def _x(self) -> FloatArray:
-        """The columns at full precision: two counts, the objective, row activities and duals, then the columns."""
+        """The columns of CBC's answer at full precision: two counts, the objective, row activities and duals, then the
+        columns.
+        """
         with (self._folder / "answer.bin").open("rb") as file:
             rows, columns = np.fromfile(file, np.int32, 2)
             numbers = np.fromfile(file, np.float64)
@@ -296,14 +302,14 @@ class _Run(Run):
         return self._scaled.to_original(numbers[1 + 2 * rows : 1 + 2 * rows + columns])
 
     def _report(self) -> None:
-        """Report incumbent and bound of the log to the solve."""
+        """Report incumbent and bound of CBC's log to the solve."""
         known = (self._log.incumbent, self._log.bound)
         self._progress.update(
             *(None if value is None else self._scaled.to_original_objective(value) for value in known)
         )
 
     def _stop(self, process: subprocess.Popen[bytes]) -> None:
-        """Ask once, so that CBC writes the incumbent; insist when it has none or takes too long."""
+        """Ask CBC to stop: once, so that CBC writes the incumbent; insist when it has none or takes too long."""
         if self._log.incumbent is None and not self._log.sighted:
             process.kill()
         elif self._told_at is None:
@@ -315,7 +321,8 @@ class _Run(Run):
 
 
 def _spawn(command: list[str], folder: Path) -> tuple[subprocess.Popen[bytes], Generator[str]]:
-    """The process and its output as it comes. A pipe would be filled by the block, so a terminal is lent instead.
+    """The solver's process and its output as it comes. A pipe would be filled by the block, so a terminal is lent
+    instead.
 
     Where ``_tied`` can be had, CBC is killed when this process ends in whatever way, instead of working on for nobody.
     """
@@ -337,8 +344,9 @@ def _spawn(command: list[str], folder: Path) -> tuple[subprocess.Popen[bytes], G
 
 @cache
 def _tied() -> tuple[str, ...]:
-    """Command prefix for a child that ends with its parent: ``setpriv`` of util-linux 2.33 or later; empty
-    elsewhere."""
+    """Command prefix for a solver's process that ends with its parent: ``setpriv`` of util-linux 2.33 or later; empty
+    elsewhere.
+    """
     setpriv = shutil.which("setpriv")
     if setpriv is None:
         return ()
@@ -348,7 +356,7 @@ def _tied() -> tuple[str, ...]:
 
 
 def _lines(descriptor: int) -> Generator[str]:
-    """Complete lines from a terminal, until the other side has closed it."""
+    """Complete lines of a solver's output from a terminal, until the other side has closed it."""
     rest = b""
     with os.fdopen(descriptor, "rb", buffering=0) as terminal:
         while True:

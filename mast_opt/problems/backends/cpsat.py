@@ -68,6 +68,7 @@ class CpSat(Supervised):
         return replace(fine, bound=bound)
 
     def _on_grid(self, mip: Mip, params: SolveParams, progress: Progress, digits: int) -> Outcome:
+        """Outcome of CP-SAT on the integer relaxation with so many digits. Raises what it cannot state."""
         cp_model = load("ortools.sat.python.cp_model", self)
         if endless_gain(mip, Coefficients.of(mip)).any():
             return Outcome(Status.INFEASIBLE_OR_UNBOUNDED, message="a column improves the objective without end")
@@ -174,6 +175,7 @@ class _Run(Run):
         return Limit.TIME if remaining < max(0.1, 0.05 * limit) else Limit.OTHER
 
     def _left_s(self) -> float:
+        """Seconds left for CP-SAT; infinite without a time limit."""
         remaining = self._progress.remaining_s(self._params.time_limit_s)
         return math.inf if remaining is None else max(1.0, remaining)
 

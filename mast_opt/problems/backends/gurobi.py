@@ -128,6 +128,7 @@ class _Run(Run):
             self._x.Start = scaled_start(self._mip, self._scaled, self._params.start)
 
     def _on_event(self, model: Any, where: int) -> None:
+        """Report progress in Gurobi's callback, and stop it when it should end."""
         callback = self._grb.Callback
         if where == callback.MIP:
             best, bound = model.cbGet(callback.MIP_OBJBST), model.cbGet(callback.MIP_OBJBND)

@@ -154,6 +154,7 @@ class _Run(Run):
         return self._with_what_is_known(kind == statuses.kOptimal, limits[kind], words)
 
     def _with_what_is_known(self, optimal: bool, limit: Limit | None, words: str) -> Outcome:
+        """Outcome of HiGHS with its bound, point, prices and basis, as far as they are known."""
         info = self._solver.getInfo()
         bound: float | None = None
         if self._scaled.mip.integral.any():
@@ -240,6 +241,7 @@ class _Run(Run):
                 self._complaints.append(words)
 
     def _on_solution(self, event: Any) -> None:
+        """Report HiGHS' new incumbent and bound."""
         objective = self._scaled.to_original_objective(event.data_out.objective_function_value)
         x = self._scaled.to_original(np.array(event.data_out.mip_solution))
         self._relay.call(lambda: self._progress.update(incumbent=objective, x=x))
@@ -263,22 +265,27 @@ class _Run(Run):
         self._relay.call(hand_over)
 
     def _on_mip(self, event: Any) -> None:
+        """Report HiGHS' bound, and stop it when it should end."""
         bound = event.data_out.mip_dual_bound
         if abs(bound) < self._highspy.kHighsInf:
             self._relay.call(lambda: self._progress.update(bound=self._scaled.to_original_objective(bound)))
         self._on_interrupt(event)
 
     def _on_interrupt(self, event: Any) -> None:
+        """Stop HiGHS in its callback when it should end."""
         if self._relay.stop:
             event.interrupt()
 
 
 def _version(highspy: Any) -> str:
+    """Version of HiGHS."""
     return f"{highspy.HIGHS_VERSION_MAJOR}.{highspy.HIGHS_VERSION_MINOR}.{highspy.HIGHS_VERSION_PATCH}"
 
 
 def quiet(highspy: Any) -> Any:
-    """A solver object that never writes to stdout: HiGHS 1.16 prints two lines when the first one takes callbacks."""
+    """An object of HiGHS that never writes to stdout: HiGHS 1.16 prints two lines when the first one takes
+    callbacks.
+    """
 
     class Quiet(highspy.Highs):  # type: ignore[misc]
         def enableCallbacks(self) -> None:
@@ -290,7 +297,7 @@ def quiet(highspy: Any) -> Any:
 
 
 def _not_basic(value: FloatArray, lower: FloatArray, upper: FloatArray) -> NDArray[np.int8]:
-    """The limit at which each column or row is that is not basic."""
+    """The limit in HiGHS' basis at which each column or row is that is not basic."""
     return np.where(upper - value < value - lower, AT_UPPER, AT_LOWER).astype(np.int8)
 
 

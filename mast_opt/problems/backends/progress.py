@@ -39,17 +39,17 @@ class Progress:
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since the solve began."""
+        """Seconds since the backend's solve began."""
         return self._clock() - self._began
 
     def remaining_s(self, time_limit_s: float | None) -> float | None:
-        """The rest of a time limit: 0 when it has passed, None when there is none."""
+        """The rest of a backend's time limit: 0 when it has passed, None when there is none."""
         return None if time_limit_s is None else max(0.0, time_limit_s - self.elapsed_s)
 
     def update(
         self, incumbent: float | None = None, bound: float | None = None, *, x: FloatArray | None = None
     ) -> None:
-        """Report what is known now; None means unknown. Emits an event if either improved."""
+        """Report what the backend knows now; None means unknown. Emits an event if either improved."""
         with self._lock:
             if self._over:
                 return
@@ -84,7 +84,7 @@ class Relay:
 
     @property
     def limit(self) -> Limit:
-        """The limit to which an interruption is attributed."""
+        """The limit to which an interruption of the backend is attributed."""
         return Limit.TIME if self._overdue and not self._params.cancel.is_set() else Limit.INTERRUPT
 
     def call(self, action: Callable[[], None]) -> None:

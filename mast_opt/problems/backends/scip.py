@@ -49,6 +49,7 @@ class Scip(Supervised):
         return str(load("pyscipopt", self).Model().version())
 
     def _minimise(self, mip: Mip, params: SolveParams, progress: Progress) -> Outcome:
+        """Minimise a program with SCIP. Raises UnsupportedOption for several threads."""
         if params.threads not in (None, 1):
             raise UnsupportedOption(f"scip solves on one thread; threads = {params.threads} cannot be honoured")
         return _Run(load("pyscipopt", self), mip, params, progress).outcome()
@@ -100,6 +101,7 @@ class _Run(Run):
         return Outcome(Status.FEASIBLE, x, bound, limit, words)
 
     def _configure(self) -> None:
+        """Set the parameters of the solve in SCIP."""
         for name, value in checked_options("SCIP", self._params, GOVERNED, NODE_LIMIT):
             try:
                 self._model.setParam(name, converted(value, self._model.getParam(name)))
@@ -111,6 +113,7 @@ class _Run(Run):
         self._model.setParam("randomization/randomseedshift", self._params.seed)
 
     def _offer(self, mip: Mip, start: FloatArray) -> None:
+        """Offer a start to SCIP."""
         values = scaled_start(mip, self._scaled, start)
         solution = self._model.createSol()
         for column in np.flatnonzero(values).tolist():
@@ -118,16 +121,19 @@ class _Run(Run):
         self._model.addSol(solution)
 
     def _interrupt(self) -> None:
+        """Interrupt SCIP; the watcher tries again where it refuses."""
         try:
             self._model.interruptSolve()
         except Exception:  # between two stages SCIP refuses; the watcher tries again
             return
 
     def _report(self) -> None:
+        """Report SCIP's incumbent and bound."""
         incumbent = self._known(self._model.getPrimalbound()) if self._model.getNSols() else None
         self._progress.update(incumbent, self._known(self._model.getDualbound()))
 
     def _listen(self, pyscipopt: Any) -> None:
+        """Subscribe to SCIP's events of new incumbents and bounds."""
         kinds = pyscipopt.SCIP_EVENTTYPE
         run = self
 

@@ -71,12 +71,12 @@ class Supervised(ABC):
     """True if the solver counts in integers, and has no tolerances that hide coefficients."""
 
     def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
-        """The result of one solve; see ``Backend.solve``."""
+        """The result of one solve by the backend; see ``Backend.solve``."""
         return supervised(self._minimise, mip, params, exact=self.exact)
 
     @abstractmethod
     def _minimise(self, mip: Mip, params: SolveParams, progress: Progress) -> Outcome:
-        """Minimise a program."""
+        """Minimise a program with the backend's library."""
 
 
 def supervised(
@@ -135,6 +135,7 @@ def check_params(params: SolveParams) -> None:
 
 
 def _check_start(mip: Mip, params: SolveParams) -> None:
+    """Raises UsageError for a start or basis that does not fit the program."""
     if params.start is not None:
         if np.shape(params.start) != np.shape(mip.cost):
             raise UsageError(
@@ -151,6 +152,7 @@ def _check_start(mip: Mip, params: SolveParams) -> None:
 
 
 def _check_program(mip: Mip) -> None:
+    """Raises UsageError where a program's arrays hold NaN, or infinity where it may not be."""
     for name in ("cost", "value", "offset"):
         if not np.isfinite(getattr(mip, name)).all():
             raise UsageError(f"{name} of program {mip.name!r} holds NaN or infinity; expected finite numbers")
@@ -201,6 +203,7 @@ def _missed(mip: Mip, x: FloatArray) -> FloatArray:
 
 
 def _check_solution(mip: Mip, x: FloatArray) -> None:
+    """Raises BackendError where a backend's solution misses a row or is fractional."""
     missed = _missed(mip, x) / _sizes(mip, x)
     if missed.max(initial=0.0) > WRONG:
         at = int(np.argmax(missed))
@@ -248,12 +251,14 @@ def _believed(mip: Mip, gap: float, outcome: Outcome, start: FloatArray | None) 
 
 
 def _hidden_costs(mip: Mip) -> str | None:
+    """Reason why a backend's tolerance may hide costs of the program; None where it does not."""
     costs = np.abs(mip.cost[mip.cost != 0.0])
     apart = len(costs) > 0 and costs.max() > WIDEST_COSTS * costs.min()
     return "costs lie too far apart" if apart else None
 
 
 def _hidden_rows(mip: Mip) -> str | None:
+    """Reason why a backend's tolerance may hide coefficients of a row; None where it does not."""
     filled = np.flatnonzero(np.diff(mip.row_start))
     if len(filled) == 0:
         return None
@@ -266,6 +271,7 @@ def _hidden_rows(mip: Mip) -> str | None:
 
 
 def _concluded(mip: Mip, params: SolveParams, outcome: Outcome, start: FloatArray | None) -> SolveResult:
+    """Result of a backend's outcome: checked, with the better of point and start, and a status that holds."""
     status, limit = outcome.status, outcome.limit
     bound = max(_known(outcome.bound), _trivial_bound(mip))
     x = None if outcome.x is None else np.clip(outcome.x, mip.col_lower, mip.col_upper)
@@ -296,11 +302,12 @@ def _concluded(mip: Mip, params: SolveParams, outcome: Outcome, start: FloatArra
 
 
 def _known(bound: float | None) -> float:
+    """Bound of a backend's outcome; −inf where it is not known."""
     return float(bound) if bound is not None and math.isfinite(bound) else -math.inf
 
 
 def _trivial_bound(mip: Mip) -> float:
-    """The objective with every column at its cheaper bound, or −inf."""
+    """The trivial bound of a program: the objective with every column at its cheaper bound, or −inf."""
     priced = mip.cost != 0
     cheaper = np.where(mip.cost > 0, mip.col_lower, mip.col_upper)[priced]
     return float(mip.cost[priced] @ cheaper) + mip.offset

@@ -159,6 +159,8 @@ class _Run(Run):
         return self._known(attributes.bestbound) if begun else None
 
     def _on_event(self, problem: Any, _: Any) -> None:
+        """Report Xpress' progress in its callback, and stop it when it should end."""
+
         def report() -> None:
             attributes = problem.attributes
             incumbent = self._known(attributes.mipbestobjval) if attributes.mipsols else None

@@ -116,12 +116,14 @@ _SOLVERS = {
 
 
 def _live() -> tuple[Rehearsal, ...]:
+    """Rehearsals of the kernels that a live fleet of job placement needs."""
     from mast_opt.problems.job_placement.live_fleet.kernel_rehearsals import live
 
     return live()
 
 
 def _hooks() -> AnalysisHooks:
+    """Analysis hooks of job placement, imported when something is asked."""
     from mast_opt.problems.job_placement.analysis.hooks import QUESTIONS  # only when something is asked
 
     return QUESTIONS

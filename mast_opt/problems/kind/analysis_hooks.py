@@ -75,6 +75,7 @@ class Rolling:
 
 
 def _no_positions() -> IntArray:
+    """No positions: the columns or rows of a limit that has none."""
     return np.zeros(0, np.int64)
 
 
@@ -117,7 +118,7 @@ class ElasticLimits:
 
     @property
     def count(self) -> int:
-        """L, the number of limits."""
+        """Number of limits of one sort that may be given up, L."""
         return len(self.price)
 
 
@@ -172,7 +173,7 @@ class ElasticProgram:
 
     @classmethod
     def of(cls, mip: Mip, limits: Iterable[ElasticLimits], decode: Callable[[FloatArray], Any]) -> ElasticProgram:
-        """The program with those limits that have members, which are described one sort after another."""
+        """The elastic program with those limits that have members, which are described one sort after another."""
         by_name = {one.name: one for one in limits if one.count}
 
         def story(chosen: Mapping[str, Sequence[int]]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ class Known:
 
     @property
     def share(self) -> float:
-        """The known part, from 0 to 1; 1 of nothing."""
+        """The known part of the present state, from 0 to 1; 1 of nothing."""
         return self.known / self.of if self.of else 1.0
 
 
@@ -43,5 +43,5 @@ class CurrentState:
 
     @property
     def complete(self) -> bool:
-        """Whether all of it is known, so that figures of today compare with those of a plan."""
+        """Whether all of the present state is known, so that figures of today compare with those of a plan."""
         return all(one.known >= one.of for one in self.known)

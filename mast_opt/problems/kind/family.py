@@ -29,7 +29,9 @@ class Family(Generic[ProblemT]):
     """The smallest value of a size, where it is not 1."""
 
     def generate(self, rng: np.random.Generator, **sizes: int) -> ProblemT:
-        """An instance; the defaults stand for sizes that are not given. Raises UsageError for one out of range."""
+        """A generated instance of the family; the defaults stand for sizes that are not given. Raises UsageError for
+        one out of range.
+        """
         for name, size in sizes.items():
             if not isinstance(size, Integral) or isinstance(size, bool):
                 raise UsageError(f"{name} is {size!r}; expected a whole number")

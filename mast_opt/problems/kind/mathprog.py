@@ -83,6 +83,7 @@ def write_data(
 def _about(
     problem: GroupedProblem[Any], printable: GroupedProblem[Any], model: str, axes: Iterable[str]
 ) -> Iterator[str]:
+    """Head of a MathProg data section: what it is of, and labels that symbols stand for."""
     yield f"# {ascii(problem.name)[1:-1]}: data for {model}"
     for axis in axes:
         for label, symbol in zip(problem.labels_of(axis), printable.labels_of(axis)):

@@ -39,16 +39,16 @@ class Move:
 
     @property
     def origin(self) -> str | None:
-        """Origin in words, with the GPU type of work that runs there."""
+        """Origin of a migration step in words, with the GPU type of work that runs there."""
         return self._place(self.source, self.gpu_type if self.target is None else self.from_type)
 
     @property
     def destination(self) -> str | None:
-        """Destination in words, with the GPU type of work that will run there."""
+        """Destination of a migration step in words, with the GPU type of work that will run there."""
         return self._place(self.target, self.gpu_type)
 
     def _place(self, place: str | None, gpu_type: str | None) -> str | None:
-        """Place in words, with its GPU type."""
+        """Place of a migration step in words, with its GPU type."""
         if place is None or (self.gpu_type is None and self.from_type is None):
             return place
         return f"{place}, {gpu_type or 'no GPU'}"
@@ -116,11 +116,11 @@ class Order(Summarised):
 
     @property
     def waves(self) -> int:
-        """Number of waves."""
+        """Number of waves of a migration plan."""
         return max((move.wave + 1 for move in self.moves), default=0)
 
     @property
     def days(self) -> int | None:
-        """Days that the moves take; None where they take no time that counts."""
+        """Days that a migration plan's moves take; None where they take no time that counts."""
         ends = [move.day + move.days for move in self.moves if move.day is not None]
         return max(ends, default=None)

@@ -43,7 +43,7 @@ class Overrides:
         return bool(self.weights or self.limits or self.peak_levels) or self.order is not None
 
     def applied_to(self, problem: ProblemT) -> ProblemT:
-        """The instance with these instead of its own.
+        """The instance with these overrides instead of its own.
 
         Raises:
             UsageError: a name that the problem does not have, a value out of range, or weights that count for nothing.
@@ -66,7 +66,7 @@ class Overrides:
         return found
 
     def followed_by(self, later: Overrides) -> Overrides:
-        """These, where the later ones say nothing else."""
+        """These overrides, where the later ones say nothing else."""
         order = self.order if later.order is None else later.order
         levels = {**self.peak_levels, **later.peak_levels}
         return Overrides({**self.weights, **later.weights}, order, {**self.limits, **later.limits}, levels)
@@ -80,7 +80,7 @@ class Overrides:
         return ", ".join(parts)
 
     def fields(self) -> dict[str, Any]:
-        """Fields of ``plan.toml`` and the JSON output; empty where nothing is overridden."""
+        """Fields of the overrides in ``plan.toml`` and the JSON output; empty where nothing is overridden."""
         order = None if self.order is None else list(self.order)
         weights = {term: float(weight) for term, weight in self.weights.items()}
         limits = {name: NONE if most is None else plain_number(most) for name, most in self.limits.items()}

@@ -49,7 +49,7 @@ class Plausibility:
         self.found: list[InputWarning] = []
 
     def written(self, table: str, column: str, row: int) -> str:
-        """A cell as a person would write it."""
+        """A cell of an instance as a person would write it."""
         said = self.schema.table(table).column(column)
         value = self.tables.get(table, column)[row]
         return self.tables.axes[said.axis][int(value)] if said.axis is not None else f"{value / said.scale:.12g}"
@@ -57,7 +57,7 @@ class Plausibility:
     def cells(
         self, table: str, column: str, rows: Ints, message: str | Sequence[str], suggestion: str | Sequence[str] = ""
     ) -> None:
-        """Warn of these rows (from 0). ``message`` and ``suggestion``: one for all, or one a row."""
+        """Warn of these rows of an instance (from 0). ``message`` and ``suggestion``: one for all, or one a row."""
         listed = len(rows) if len(rows) <= LISTED else LISTED
         for n, row in enumerate(rows[:listed].tolist()):
             rest = len(rows) - listed if n == listed - 1 else 0
@@ -144,7 +144,7 @@ def thousandfold(values: Ints) -> tuple[Bools, Bools]:
 
 
 def _far_above(logs: NDArray[np.float64]) -> Bools:
-    """Mask of the decimal logarithms that are about 3 above the others."""
+    """Mask of the decimal logarithms of a column's values that are about 3 above the others."""
     none = np.zeros(len(logs), np.bool_)
     if len(logs) <= FEWEST:
         return none
@@ -189,19 +189,22 @@ def similar(name: str, known: Iterable[str]) -> str | None:
 
 
 def _plain(name: str) -> str:
+    """Name in lower case without blanks and punctuation, with o as 0 and l as 1, to find misspellings."""
     return re.sub(r"[\W_]+", "", name.casefold()).replace("o", "0").replace("l", "1")
 
 
 def _words(name: str) -> list[str]:
+    """Words of a name in lower case, to find misspellings."""
     return [word for word in re.split(r"[\W_]+", name.casefold()) if word]
 
 
 def _digits(name: str) -> str:
+    """Digits of a name: names with other digits are no misspellings."""
     return "".join(character for character in name if character.isdigit())
 
 
 def _one_off(first: str, second: str) -> bool:
-    """Whether they differ by one character that is changed, missing, or exchanged with its neighbour."""
+    """Whether two names differ by one character that is changed, missing, or exchanged with its neighbour."""
     if len(first) > len(second):
         first, second = second, first
     if first == second or len(second) - len(first) > 1:

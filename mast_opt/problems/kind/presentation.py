@@ -97,7 +97,7 @@ class Spans:
 
     @property
     def sorts(self) -> tuple[str, ...]:
-        """Every sort, in the order of the legend."""
+        """Every sort of a chart's spans, in the order of the legend."""
         return tuple(sorted({sort for _, spans in self.rows for *_, sort in spans}))
 
 
@@ -105,12 +105,12 @@ Chart = HeatMap | Bars | Flows | Lines | Spans
 
 
 def grid(values: Sequence[Sequence[float | None]]) -> tuple[Values, ...]:
-    """Rows of values, made immutable."""
+    """Rows of a heat map's values, made immutable."""
     return tuple(tuple(None if value is None else float(value) for value in row) for row in values)
 
 
 def ratios(part: IntArray, whole: IntArray) -> tuple[Values, ...]:
-    """Cell by cell, the part that is of the whole; None where the whole is 0."""
+    """Heat map of ratios, cell by cell, the part that is of the whole; None where the whole is 0."""
     return grid([[a / b if b else None for a, b in zip(x, y)] for x, y in zip(part.tolist(), whole.tolist())])
 
 
@@ -127,7 +127,7 @@ class Form(enum.Enum):
     FILL = "the used share of something that cannot be exceeded"
 
     def heads(self, *titles: str) -> tuple[Head, ...]:
-        """Heads of columns whose cells have this form."""
+        """Heads of a section's columns whose cells have this form."""
         return tuple(Head(title, self) for title in titles)
 
 

@@ -30,7 +30,7 @@ class Record:
 
 
 def named(key: str, noun: str, known: Sequence[str], name: object) -> int:
-    """The position of a name. Raises UsageError that lists the known ones."""
+    """The position of a name in a scenario. Raises UsageError that lists the known ones."""
     if isinstance(name, str) and name in known:
         return known.index(name)
     more = f" and {len(known) - LISTED} more" if len(known) > LISTED else ""
@@ -41,7 +41,7 @@ def named(key: str, noun: str, known: Sequence[str], name: object) -> int:
 
 
 def positions(key: str, noun: str, known: Sequence[str], value: object) -> list[int]:
-    """Positions of a list of names, or of a single one."""
+    """Positions of a scenario's list of names, or of a single one."""
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not names:
         raise UsageError(f'{key} is {value!r}; expected a list of {noun}s, as in {key} = ["{known[0]}"]')
@@ -49,7 +49,7 @@ def positions(key: str, noun: str, known: Sequence[str], value: object) -> list[
 
 
 def number(key: str, value: object) -> float:
-    """A number of at most ``LARGEST``, so that it fits in 64 bits in base units too."""
+    """A scenario's number of at most ``LARGEST``, so that it fits in 64 bits in base units too."""
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         raise UsageError(f"{key} is {value!r}; expected a number")
     if abs(value) > LARGEST:
@@ -58,7 +58,8 @@ def number(key: str, value: object) -> float:
 
 
 def grown(key: str, values: NDArray[np.int64], times: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Base units of at least 0 times factors, rounded up, but not for what is only floating-point error in a factor.
+    """A scenario's growth: base units of at least 0 times factors, rounded up, but not for what is only floating-point
+    error in a factor.
 
     Raises:
         UsageError: together they do not fit in 64 bits.
@@ -84,7 +85,7 @@ def _fraction(times: float) -> Fraction:
 
 
 def whole(key: str, value: float, least: int | None = None) -> int:
-    """A whole number, of at least ``least`` if that is given."""
+    """A scenario's whole number, of at least ``least`` if that is given."""
     if not value.is_integer() or (least is not None and value < least):
         at_least = "" if least is None else f" of at least {least}"
         raise UsageError(f"{key} is {value:.12g}; expected a whole number{at_least}")
@@ -92,7 +93,7 @@ def whole(key: str, value: float, least: int | None = None) -> int:
 
 
 def factor(key: str, value: object) -> float:
-    """A number of at least 0."""
+    """A scenario's factor, a number of at least 0."""
     times = number(key, value)
     if times < 0:
         raise UsageError(f"{key} is {value!r}; expected a factor of at least 0, such as 1.2")
@@ -100,14 +101,14 @@ def factor(key: str, value: object) -> float:
 
 
 def amounts(key: str, noun: str, known: Sequence[str], value: object) -> dict[int, float]:
-    """A table of numbers by name."""
+    """A scenario's table of numbers by name."""
     if not isinstance(value, Mapping) or not value:
         raise UsageError(f"{key} is {value!r}; expected a table, as in {key} = {{ {known[0]} = 1 }}")
     return {named(key, noun, known, name): number(f"{key}.{name}", amount) for name, amount in value.items()}
 
 
 def records(key: str, axes: Mapping[str, Sequence[str]], amount: str | None, value: object) -> list[Record]:
-    """A list of tables with a name on each axis and, unless ``amount`` is None, a number."""
+    """A scenario's list of tables with a name on each axis and, unless ``amount`` is None, a number."""
     wanted = (*axes, amount) if amount is not None else tuple(axes)
     shape = ", ".join(f"{name} = …" for name in wanted)
     rows = [value] if isinstance(value, Mapping) else value
@@ -123,7 +124,9 @@ def records(key: str, axes: Mapping[str, Sequence[str]], amount: str | None, val
 
 
 def factors(key: str, noun: str, known: Sequence[str], value: object) -> NDArray[np.float64]:
-    """A factor for every name: one number for all, or a table of names; 1 for those that the table leaves out."""
+    """A scenario's factor for every name: one number for all, or a table of names; 1 for those that the table leaves
+    out.
+    """
     by_name = value if isinstance(value, Mapping) else dict.fromkeys(known, value)
     times = np.ones(len(known))
     for at, one in amounts(key, noun, known, by_name).items():
@@ -132,7 +135,7 @@ def factors(key: str, noun: str, known: Sequence[str], value: object) -> NDArray
 
 
 def tier_factors(key: str, tiers: Sequence[int], value: object) -> NDArray[np.float64]:
-    """A factor for every tier: one number for all, or a table with ``all`` and tiers that differ from it."""
+    """A scenario's factor for every tier: one number for all, or a table with ``all`` and tiers that differ from it."""
     by_tier = value if isinstance(value, Mapping) else {"all": value}
     names = ("all", *(str(tier) for tier in tiers))
     for name in by_tier:
@@ -142,7 +145,7 @@ def tier_factors(key: str, tiers: Sequence[int], value: object) -> NDArray[np.fl
 
 
 def reweighted(problem: ProblemT, value: object) -> ProblemT:
-    """The problem with other weights of some terms of its objective."""
+    """The problem of a scenario, with other weights of some terms of its objective."""
     terms = tuple(problem.objective.weights)
     changed = {terms[at]: weight for at, weight in amounts("weights", "term", terms, value).items()}
     if any(weight < 0 for weight in changed.values()):

@@ -13,7 +13,7 @@ from mast_opt.problems.mip.program import Axis, Block, Mip
 
 
 def carried(basis: Basis, old: Mip, new: Mip) -> Basis:
-    """The basis of an old program as one of a new one, by the names of blocks and the labels of their members.
+    """The basis of an old linear program as one of a new one, by the names of blocks and the labels of their members.
 
     Columns that are new stay at their lower limits and rows that are new are basic, so that the vertex is the same.
     Where basic columns, or rows that held, are gone, a solver has to complete the basis.
@@ -46,10 +46,12 @@ def _carried(
 
 
 def _of(status: NDArray[np.int8], block: Block) -> NDArray[np.int8]:
+    """Statuses in a basis of the members of a block."""
     return status[block.start : block.start + block.size]
 
 
 def _same(one: Block, other: Block) -> bool:
+    """Whether two blocks of linear programs have the same axes and cells."""
     if one.axes != other.axes or (one.cells is None) != (other.cells is None):
         return False
     return one.cells is None or other.cells is None or all(map(np.array_equal, one.cells, other.cells))
@@ -67,7 +69,7 @@ def _keys(block: Block, axes: Sequence[Axis]) -> NDArray[np.int64]:
 
 
 def _positions(axis: Axis, labels: Axis) -> NDArray[np.int64]:
-    """[labels] the position of each on the axis; −1 for one that is not there."""
+    """[labels] the position of each label on a block's axis; −1 for one that is not there."""
     if axis is labels or axis == labels:
         return np.arange(len(labels))
     first = axis.first if isinstance(axis, Labels) else {label: at for at, label in reversed(list(enumerate(axis)))}

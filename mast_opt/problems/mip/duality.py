@@ -46,7 +46,7 @@ def row_prices(
 
 
 def dual_program(mip: Mip) -> tuple[Mip, IntArray, IntArray]:
-    """The dual as a program to be minimised, and the rows of its first and of its second columns.
+    """The dual of a linear program as a program to be minimised, and the rows of its first and of its second columns.
 
     Raises:
         UsageError: the program has whole columns.

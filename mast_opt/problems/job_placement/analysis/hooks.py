@@ -230,6 +230,7 @@ def alternatives(problem: JobPlacement, plan: Plan, j: int) -> tuple[Alternative
 
 
 def _of_a_part(problem: JobPlacement, plan: Plan, j: int) -> tuple[Alternative, ...]:
+    """Alternatives to where one part of a job runs: another cluster, or rejection, and what rules each out."""
     p = problem
     found = []
     for reason in reasons(p, j):
@@ -260,10 +261,12 @@ def _let_give_way(batch: BatchState, job: Request) -> None:
 
 
 def _same(plan: Plan, other: Plan, j: int) -> bool:
+    """Whether two plans put a job on the same servers with as many tasks on each."""
     return _rows(plan, j) == _rows(other, j)
 
 
 def _rows(plan: Plan, j: int) -> set[tuple[int, int]]:
+    """Servers of a job in a plan, with the number of its tasks on each."""
     at = plan.job == j
     servers, where = np.unique(plan.server[at], return_inverse=True)
     tasks = np.bincount(where, weights=plan.tasks[at])
@@ -271,10 +274,12 @@ def _rows(plan: Plan, j: int) -> set[tuple[int, int]]:
 
 
 def _phrase(problem: JobPlacement, violation: Violation) -> str:
+    """A violation of a job-placement plan in words."""
     return str(violation)
 
 
 def _heaviest(problem: JobPlacement) -> list[int]:
+    """Pending jobs by their GPUs, the most first."""
     gpus = problem.need_mgpu.max(axis=1, initial=0) * problem.jobs.tasks
     order: list[int] = np.argsort(-gpus, kind="stable").tolist()
     return order

@@ -95,6 +95,7 @@ def reasons(problem: JobPlacement, job: int) -> tuple[Reason, ...]:
 
 
 def _alone(problem: JobPlacement, job: int) -> tuple[Reason, ...]:
+    """Reasons that rule a pending job out, cluster by cluster, whatever other jobs do."""
     p = problem
     need = (np.where(p.accepts[job], p.need_mgpu[job], -1), int(p.jobs.cpu_mcores[job]), int(p.jobs.memory_mib[job]))
     found = []

@@ -69,4 +69,5 @@ class NegativeCache:
 
 
 def _size(job: Request) -> Size:
+    """Size of a request in the engine's negative cache: tasks, cores, memory and tier."""
     return job.tasks, job.cpu, job.memory, job.tier

@@ -122,6 +122,7 @@ def grown(state: EngineState, jobs: int, rows: int) -> EngineState:
 
 
 def _longer(table: Ints, more: int, links: tuple[int, ...]) -> Ints:
+    """Copy of a table of the engine's state with room for more columns, whose links lead nowhere yet."""
     fields, size = table.shape
     longer = np.zeros((fields, size + max(more, size)), np.int64)
     longer[list(links)] = -1

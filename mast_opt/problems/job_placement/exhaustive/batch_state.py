@@ -257,6 +257,7 @@ class BatchState:
         return int(self.problem.running.tier[v]) - 1
 
     def _still_there(self, v: int) -> bool:
+        """Whether the batch still has on their servers the capacity that a stopped running job held."""
         tiers = slice(0, self._tier_above(v) + 1)
         return all(
             (self.state.slack[0, s, tiers] >= need[CPU]).all()

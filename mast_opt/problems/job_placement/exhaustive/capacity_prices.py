@@ -54,6 +54,7 @@ class _Cells:
 
 
 def _cells(problem: JobPlacement, bound: CapacityBound) -> _Cells:
+    """Cells of the pricing program: which job fits on which server, how often, and at what price."""
     every = [bound.places(j) for j in range(len(problem.jobs))]
     cells, options = ([len(getattr(places, name)) for places in every] for name in ("server", "price"))
     start = np.repeat(np.cumsum(options) - options, cells)

@@ -85,6 +85,7 @@ class _RepairWithMoves:
         self._raise_bound(self.sub_mips.sub_mip(linear, self.sub_mips.linear_limits()).bound)
 
     def _raise_bound(self, bound: float | None) -> None:
+        """Raise the proven bound of the batch with moves, and report it."""
         if bound is not None:
             self.bound = max(0.0, self.bound or 0.0, min(bound, self.value))
             self.watch.report(bound=self.bound)

@@ -295,6 +295,9 @@ class _RuinAndRecreate:
             self._offer(self._rounded(where, stopped))
 
     def _plan_of(self, linear: Mip) -> FloatArray | None:
+        """Columns of the linear relaxation of a batch, solved by the sub-MIP's backend; None if it does not end in
+        time.
+        """
         return self.sub_mips.sub_mip(linear, self.sub_mips.linear_limits()).x
 
     def _price(self) -> None:

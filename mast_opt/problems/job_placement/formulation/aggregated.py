@@ -117,6 +117,7 @@ class _Totals(ClusterRows):
                     self._slots_of(tier, width, wide, freed.server[gives], freed.column[gives], freed.held[gives, GPU])
 
     def _slots_of(self, tier: int, width: int, wide: Bools, server: Ints, column: IntArray, mgpu: Ints) -> None:
+        """Slots of wide tasks, of so many GPUs each, in every group of servers for a tier."""
         p, o, m = self.p, self.options, self.m
         groups = np.unique(self.option_group[wide])
         asked = np.zeros(len(self.groups), np.bool_)

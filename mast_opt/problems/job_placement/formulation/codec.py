@@ -108,6 +108,7 @@ class Codec:
         return np.where(np.append(known, -1)[at] == wanted, at, -1)
 
     def _encode_devices(self, plan: Plan, moved: Bools, cell: Ints, x: FloatArray) -> None:
+        """Set the columns for the GPUs of tasks that take a part of one, from a plan."""
         p, c, at = self.problem, self.cells, self.columns
         fraction_of = np.full(len(c.job), -1)
         fraction_of[c.fraction] = np.arange(len(c.fraction))

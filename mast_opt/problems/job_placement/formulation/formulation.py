@@ -144,6 +144,7 @@ class PerServer(ClusterRows):
         m.term("spread", self.assign[gangs], -racks[jobs[gangs]] * scale)
 
     def _at_most_one(self, name: str, job: Ints, columns: IntArray, level: int) -> None:
+        """Add rows by which a job stays on one server, or in one rack: at most one of its columns is 1."""
         p = self.p
         limited = np.flatnonzero((p.jobs.within == level) & (p.jobs.tasks > 1))
         rows = self.m.rows(name, [p.jobs.labels], [limited], upper=1)
@@ -192,6 +193,7 @@ class PerServer(ClusterRows):
         self._device_rows()
 
     def _device_rows(self) -> None:
+        """Add rows by which the tasks on each GPU of a shared server take no more than it has, tier by tier."""
         p, c, m = self.p, self.cells, self.m
         uses_gpus = np.flatnonzero((c.need[:, GPU] > 0) & c.shared[c.server])
         asked = np.zeros((len(p.servers), len(p.tiers)), np.bool_)

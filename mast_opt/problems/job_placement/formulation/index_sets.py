@@ -54,6 +54,7 @@ def job_servers(problem: JobPlacement) -> tuple[Ints, Ints]:
 
 
 def _pairs_of(problem: JobPlacement, jobs: Ints) -> tuple[Ints, Ints]:
+    """(job, server) pairs such that at least one task of the job fits on the empty server and may run there."""
     p = problem
     row, server = np.nonzero(p.accepts[jobs][:, p.servers.gpu_type] & p.open_region[jobs][:, p.server_region])
     job = jobs[row]

@@ -52,6 +52,7 @@ class Widths:
 
 
 def _widths(statement: PerServer) -> Widths:
+    """Widths of tasks of several GPUs on each server and tier, for rows that strengthen the MIP."""
     c = statement.cells
     wide = np.flatnonzero(c.need[:, GPU] > WHOLE)
     rows = np.stack([c.server[wide], statement.job_tier[wide], c.need[wide, GPU] // WHOLE], axis=1)
@@ -99,6 +100,7 @@ def _pairs(rows: Ints, entries: Ints, servers: int) -> tuple[Ints, Ints]:
 
 
 def _floors(movers: MovableJobs, plan: Plan, widths: Widths) -> Ints:
+    """Tasks of each width that fit on each server beside what a plan leaves running."""
     p = movers.problem
     moved = movers.moved(plan)
     room = p.free[:, GPU, None] + np.zeros(len(p.tiers), np.int64)

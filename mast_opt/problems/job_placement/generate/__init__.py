@@ -17,6 +17,7 @@ from mast_opt.problems.kind.family import Family
 
 
 def _family(make: Callable[..., JobPlacement], help: str, **sizes: int) -> Family[JobPlacement]:
+    """Family of generated job-placement instances."""
     return Family(make, sizes, help, most={"fill_percent": 100, "parts_percent": 100}, least={"parts_percent": 0})
 
 

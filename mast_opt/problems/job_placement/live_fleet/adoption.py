@@ -28,7 +28,7 @@ def holdings_of(job: Job, shares: tuple[Share, ...], books: FleetInventory) -> t
 
 
 def merged(held: Iterable[Holding]) -> tuple[Holding, ...]:
-    """The holdings with those of one server added up, in the order of the servers' first ones.
+    """The holdings of a running job with those of one server added up, in the order of the servers' first ones.
 
     Raises UsageError for more GPUs of a server than any has.
     """
@@ -46,6 +46,9 @@ def merged(held: Iterable[Holding]) -> tuple[Holding, ...]:
 
 
 def _holdings_of(job: Job, shares: tuple[Share, ...], books: FleetInventory) -> tuple[Holding, ...]:
+    """Holdings of a running job from the shares that its host reports. Raises UsageError where they are not
+    its tasks.
+    """
     owner = f"job {job.name}"
     servers_of(owner, shares, books)
     tasks = [whole(owner, f"tasks on {share.server}", share.tasks, least=1) for share in shares]
@@ -64,7 +67,9 @@ def _holdings_of(job: Job, shares: tuple[Share, ...], books: FleetInventory) -> 
 
 
 def shares_of(job: Job, shares: tuple[Share, ...], held: tuple[Holding, ...]) -> tuple[Share, ...]:
-    """The shares of these holdings, part by part, in plain numbers and without GPUs of which nothing is taken."""
+    """The shares of a running job's holdings, part by part, in plain numbers and without GPUs of which nothing is
+    taken.
+    """
     if job.parts:
         shares = tuple(share for some in shares_by_part(f"job {job.name}", job, shares) for share in some)
     return tuple(
@@ -128,8 +133,9 @@ def need_of(running: Running, books: FleetInventory) -> int:
 
 
 def shrunk(running: Running, tasks: int, mgpu: int, first: Collection[str]) -> tuple[Share, ...]:
-    """The shares with fewer tasks. Servers in ``first`` lose theirs first, then those with the fewest tasks, of equals
-    the last one; on a server, GPUs with high numbers are given up first."""
+    """The shares of a resized job with fewer tasks. Servers in ``first`` lose theirs first, then those with the fewest
+    tasks, of equals the last one; on a server, GPUs with high numbers are given up first.
+    """
     shares, left = list(running.shares), running.job.tasks - tasks
     for at in sorted(range(len(shares)), key=lambda at: (shares[at].server not in first, shares[at].tasks, -at)):
         gone = min(left, shares[at].tasks)
@@ -139,6 +145,7 @@ def shrunk(running: Running, tasks: int, mgpu: int, first: Collection[str]) -> t
 
 
 def _fewer(share: Share, tasks: int, mgpu: int) -> Share:
+    """A share of a resized job with fewer tasks; its GPUs of the lowest numbers stay."""
     left, gpus = tasks * mgpu, {}
     for d in sorted(share.gpus):
         gpus[d] = min(share.gpus[d], left)
@@ -147,8 +154,9 @@ def _fewer(share: Share, tasks: int, mgpu: int) -> Share:
 
 
 def enlarged(running: Running, tasks: int, mgpu: int, books: FleetInventory) -> tuple[Share, ...] | None:
-    """The shares with more tasks; None where there is no room for these among the servers of the same cluster and GPU
-    type, or as near as ``within`` asks."""
+    """The shares of a resized job with more tasks; None where there is no room for these among the servers of the same
+    cluster and GPU type, or as near as ``within`` asks.
+    """
     left = tasks - running.job.tasks
     layout, own = books.layout, [books.position[share.server] for share in running.shares]
     group = int(layout.group[own[0]])
@@ -210,6 +218,7 @@ def _take(fit: Ints, takes: Ints, allowed: Bools, tasks: int) -> int:
 
 
 def _joined(shares: tuple[Share, ...], more: dict[str, tuple[int, list[int]]]) -> Iterator[Share]:
+    """Shares of a resized job joined with its further tasks on each server."""
     for share in shares:
         tasks, device = more.pop(share.server, (0, []))
         gpus = dict(share.gpus)

@@ -49,11 +49,11 @@ class BidVersions:
             self._server[name] = self.now
 
     def rules_changed(self) -> None:
-        """Count a change of replicas or quotas, which a commit checks by itself."""
+        """Count a change in the fleet of replicas or quotas, which a commit checks by itself."""
         self.now += 1
 
     def all_changed(self) -> None:
-        """Count a change after which no bid that was made before is good."""
+        """Count a change of the fleet after which no bid that was made before is good."""
         self.now += 1
         self._oldest = self.now
         self._server.clear()

@@ -56,7 +56,7 @@ def bid_of(
     version: int,
     fleet: str,
 ) -> Bid:
-    """A bid in names.
+    """A bid of the live fleet in names.
 
     Args:
         right: by which the job would hold it.

@@ -50,13 +50,14 @@ def shares_by_part(owner: str, job: Job, shares: tuple[Share, ...]) -> list[tupl
 
 
 def _check_together(owner: str, job: Job, placed: list[Placement], books: FleetInventory) -> None:
+    """Raise UsageError if the parts of a bid's job are further apart than the job allows."""
     server = np.concatenate([one.server for one in placed])
     if level_of(server, books.layout) > WHOLE_JOB_LEVELS.index(job.within):
         raise UsageError(f"{owner}: its parts are further apart than the job must stay")
 
 
 def level_of(server: Ints, layout: Layout) -> int:
-    """How close together these positions are."""
+    """Level of how close together servers at these positions are."""
     group = layout.group[server]
     for level, place in (
         (SERVER, server),
@@ -69,6 +70,7 @@ def level_of(server: Ints, layout: Layout) -> int:
 
 
 def _placement(owner: str, shares: tuple[Share, ...], request: Request, books: FleetInventory) -> Placement:
+    """Placement in positions of the shares in a bid. Raises UsageError where they cannot be."""
     names = servers_of(owner, shares, books)
     server = np.array([books.position[name] for name in names], np.int64)
     mgpu = _need_there(owner, names, server, request, books)
@@ -106,11 +108,13 @@ def are_named(bid: Bid) -> bool:
 
 
 def _once(owner: str, noun: str, names: list[str]) -> None:
+    """Raise UsageError if a bid names something twice."""
     if len(set(names)) < len(names):
         raise UsageError(f"{owner}: expected each {noun} once, not {', '.join(names)}")
 
 
 def _check_victims(owner: str, bid: Bid, request: Request, books: FleetInventory) -> None:
+    """Raise UsageError if a bid's victims do not run in the fleet, or may not be stopped."""
     if not isinstance(bid.victims, tuple) or not all(isinstance(name, str) for name in bid.victims):
         raise UsageError(f"{owner}: victims are {bid.victims!r}; expected a tuple of names")
     _once(owner, "victim", list(bid.victims))
@@ -153,7 +157,7 @@ def devices_of(owner: str, share: Share, server: Server, width: int) -> list[int
 
 
 def check_need(owner: str, share: Share, tasks: int, mgpu: int, taken: list[int]) -> None:
-    """The GPUs are what so many tasks need: whole ones, or so many fractions on each."""
+    """Raise UsageError unless a share's GPUs are what so many tasks need: whole ones, or so many fractions on each."""
     each = min(mgpu, WHOLE)
     if sum(taken) != tasks * mgpu or (each and any(amount % each for amount in taken)):
         raise UsageError(f"{owner}: {tasks} tasks on {share.server} need {mgpu} milli-GPUs each, not {share.gpus}")

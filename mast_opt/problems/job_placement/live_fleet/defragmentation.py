@@ -145,6 +145,7 @@ class Defragmentation:
         return MovePlan(tuple(self.moves), tuple(starts), tuple(refused), gained, version, fleet)
 
     def _admit(self, job: Job, version: int, fleet: str) -> Bid | None:
+        """Let a waiting job in, by moves where it does not fit; returns its bid, None if there is none."""
         books = self.books
         price = books.price_of(job)
         for option in books.options(job):
@@ -204,6 +205,7 @@ class Defragmentation:
         return None
 
     def _moved(self, m: int, target: tuple[Share, ...]) -> tuple[Holding, ...]:
+        """Holdings of a running job at the target of its move."""
         return moved_holdings(self.books.running[self.work.name[m]], target, self.books)
 
     def _candidates(self, request: Request) -> Bools:
@@ -216,6 +218,7 @@ class Defragmentation:
         return may
 
     def _within_budget(self, movers: Sequence[int]) -> bool:
+        """Whether a plan may still move these jobs, by their number and by the GPU-hours that it costs."""
         return len(movers) <= self.left and int(self.work.mgpu_hours[movers].sum()) <= self.mgpu_hours_left
 
     def _steps(
@@ -238,6 +241,7 @@ class Defragmentation:
         return self._in_order(targets)
 
     def _size(self, m: int) -> int:
+        """Milli-GPUs that a running job which may be moved holds in all tasks."""
         need = self.work.need[m]
         return int(need[MGPU] * need[-1])
 
@@ -264,11 +268,12 @@ class Defragmentation:
         return order
 
     def _swap(self, m: int, target: Target) -> None:
+        """Put a running job in the fleet's inventory at the target of its move."""
         running = self.books.running[self.work.name[m]]
         self.books.swap(replace(running, shares=target[0]), target[1], False)
 
     def _move(self, *moves: tuple[int, Target]) -> None:
-        """Make moves of one step."""
+        """Make the moves of running jobs of one step."""
         self.steps += 1
         for m, target in moves:
             hours = int(self.work.mgpu_hours[m])

@@ -27,6 +27,7 @@ def explain(books: FleetInventory, job: Job, request: Request) -> tuple[ClusterR
 
 
 def _report(books: FleetInventory, job: Job, request: Request, cluster: int) -> ClusterReport:
+    """Report of one cluster: whether a job fits there, or which constraint rules it out first."""
     name = books.cluster_names[cluster]
     groups = np.flatnonzero((books.layout.group_cluster == cluster) & (request.mgpu[books.layout.group_type] >= 0))
     region = int(books.layout.group_region[books.layout.group_cluster == cluster][0])
@@ -53,6 +54,7 @@ def _report(books: FleetInventory, job: Job, request: Request, cluster: int) -> 
 
 
 def _when_empty(books: FleetInventory, request: Request, servers: Bools) -> Obstacle | None:
+    """Obstacle to a job on these servers if they were empty; None if it would fit."""
     at = np.flatnonzero(servers)
     kind = books.layout.group_type[books.layout.group[at]]
     need = (request.mgpu, request.cpu, request.memory)
@@ -60,6 +62,7 @@ def _when_empty(books: FleetInventory, request: Request, servers: Bools) -> Obst
 
 
 def _missing_data(books: FleetInventory, job: Job, region: str) -> Coded:
+    """Words and code for the data that a job lacks in a region."""
     outside = [dataset for dataset in job.datasets if region not in books.residency.get(dataset, (region,))]
     if outside:
         return f"{region} is outside the residency of {', '.join(outside)}", "residency"
@@ -70,7 +73,7 @@ def _missing_data(books: FleetInventory, job: Job, region: str) -> Coded:
 
 
 def _shortage(books: FleetInventory, request: Request, groups: Ints) -> Coded:
-    """Words and code for what is missing, counting what could be had by stopping less important jobs."""
+    """Words and code for what a cluster lacks for a job, counting what could be had by stopping less important jobs."""
     state, threshold = books.state, request.tier + 1
     servers = np.isin(books.layout.group, groups) & ~books.out_of_service()
     mgpu = int(request.mgpu[books.layout.group_type[books.layout.group[servers]]].min())

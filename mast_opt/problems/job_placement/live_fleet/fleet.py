@@ -199,6 +199,7 @@ class Fleet:
         self._begin(books)
 
     def _begin(self, books: FleetInventory) -> None:
+        """Begin a live fleet over an inventory: its lock, cache of failures, versions of bids."""
         self._books = books
         self._failures = NegativeCache(self._freed)
         self._lock = threading.RLock()
@@ -332,7 +333,9 @@ class Fleet:
 
     @checked(name=a_text)
     def release(self, name: str) -> None:
-        """A job has ended. Raises NotRunning if no job of that name runs: it may have been stopped for another one."""
+        """Report to the fleet that a job has ended. Raises NotRunning if no job of that name runs: it may have been
+        stopped for another one.
+        """
         with self._lock, self._operation:
             servers = [share.server for share in self._shares_of(name)]
             self._books.end(name)
@@ -356,8 +359,9 @@ class Fleet:
 
     @checked(server=a_text)
     def fail(self, server: str) -> tuple[str, ...]:
-        """A server is gone, and with it every gang that had a task there; returns these jobs. The server takes no
-        work until ``uncordon``."""
+        """Report to the fleet that a server is gone, and with it every gang that had a task there; returns these jobs.
+        The server takes no work until ``uncordon``.
+        """
         with self._lock, self._operation:
             lost = self._jobs_on(server)
             self._stop_taking(server, lost)
@@ -365,14 +369,14 @@ class Fleet:
 
     @checked(server=a_text)
     def cordon(self, server: str) -> None:
-        """A server takes no new work; what runs there goes on."""
+        """Let a server of the fleet take no new work; what runs there goes on."""
         with self._lock, self._operation:
             self._jobs_on(server)
             self._stop_taking(server, ())
 
     @checked(server=a_text)
     def uncordon(self, server: str) -> None:
-        """A server takes work again."""
+        """Let a server of the fleet take work again."""
         with self._lock, self._operation:
             self._jobs_on(server)
             self._books.take_again(server)
@@ -431,6 +435,9 @@ class Fleet:
         self._change_servers(servers_in((server,)), (server.name,))
 
     def _change_servers(self, added: Iterable[Server], removed: Collection[str]) -> None:
+        """Change the servers of the fleet while nothing else does. Raises UsageError where a job runs on a
+        removed one.
+        """
         with self._lock, self._operation:
             self._outside_round("servers come or go")
             for server in removed:
@@ -499,6 +506,7 @@ class Fleet:
 
     @property
     def _style(self) -> int:
+        """Style by which the fleet chooses servers: the tightest, or with a mix of arrivals the least loss."""
         return TIGHT if self._books.mix is None else LEAST_LOSS
 
     @contextmanager
@@ -524,6 +532,7 @@ class Fleet:
                 self._end_round()
 
     def _end_round(self, *, again: bool = True) -> None:
+        """End a round of the fleet, even if that is interrupted once."""
         with self._lock:
             try:
                 self._in_round = False
@@ -633,21 +642,25 @@ class Fleet:
             return int(state.region[R_USED].sum()), int(state.region[R_MGPU].sum())
 
     def _known(self, name: str) -> Running:
+        """A running job of the fleet. Raises NotRunning."""
         self._shares_of(name)
         return self._books.running[name]
 
     def _shares_of(self, name: str) -> tuple[Share, ...]:
+        """Shares of a running job of the fleet. Raises NotRunning."""
         shares = self._books.shares_of(name)
         if shares is None:
             raise NotRunning(name)
         return shares
 
     def _jobs_on(self, server: str) -> tuple[str, ...]:
+        """Jobs on a server of the fleet. Raises UsageError if there is no such server."""
         if server not in self._books.servers:
             raise UsageError(f"the fleet has no server called {server}")
         return self._books.jobs_on(server)
 
     def _outside_round(self, what: str) -> None:
+        """Raise UsageError for what may not be done during a round of the fleet."""
         if self._in_round:
             raise UsageError(f"{what} only between rounds; this one has not ended")
 
@@ -708,6 +721,7 @@ class Fleet:
         return int(request.open @ self._books.freed @ (request.mgpu >= 0))
 
     def _tier_of(self, job: Job) -> int:
+        """Position of a job's tier among the fleet's. Raises UsageError if it is none of them."""
         if job.tier not in self._books.tiers:
             raise UsageError(f"job {job.name} has tier {job.tier}; the fleet's tiers are {self._books.tiers}")
         return self._books.tiers.index(job.tier)
@@ -758,7 +772,7 @@ class Fleet:
 
     @contextmanager
     def _closed(self, servers: Collection[str]) -> Iterator[None]:
-        """A time in which these servers take no work."""
+        """A block in which these servers of the fleet take no work."""
         if not servers:
             yield
             return
@@ -905,6 +919,7 @@ class Fleet:
         return bid, (offer.placed,)
 
     def _search(self, request: Request, price: NDArray[np.float64] | None, *, preempt: bool = True) -> BestBid | None:
+        """Best bid of the engine for a request, with victims only if it may preempt."""
         books = self._books
         if not preempt:
             return place_free(books.state, request, books.everywhere, self._style, price)
@@ -973,11 +988,13 @@ class Fleet:
             self._carry_out(plan)
 
     def _touched_since(self, plan: MovePlan) -> bool:
+        """Whether a server of a plan of moves has changed since the plan was made."""
         shares = [share for move in plan.moves for share in (*move.source, *move.target)]
         shares += [share for bid in plan.starts for share in bid.shares]
         return self._versions.changed_since(plan.version, (share.server for share in shares))
 
     def _carry_out(self, plan: MovePlan) -> None:
+        """Carry out a plan of moves in the fleet step by step, then start its waiting jobs."""
         for _, step in groupby(plan.moves, key=lambda move: move.step):
             moves = tuple(step)
             for move in moves:
@@ -989,6 +1006,7 @@ class Fleet:
             self._commit(bid)
 
     def _move(self, move: JobMove) -> None:
+        """Carry out one move of a running job. Raises UsageError where the fleet has it elsewhere or has no room."""
         owner, books = f"the move of {move.job}", self._books
         running = self._known(move.job)
         if running.job.parts:

@@ -86,8 +86,9 @@ MOST_KEPT = 4096
 
 
 def changed(servers: Mapping[str, Server], added: Iterable[Server], removed: Iterable[str]) -> dict[str, Server]:
-    """The servers without some and with others. Raises UsageError for a name that is taken, a cluster in two regions,
-    and where none is left."""
+    """The fleet's servers without some and with others. Raises UsageError for a name that is taken, a cluster in two
+    regions, and where none is left.
+    """
     found = dict(servers)
     for name in removed:
         del found[name]
@@ -197,6 +198,7 @@ class FleetInventory:
         self.draw()
 
     def _lay_out(self, named: dict[str, Server]) -> None:
+        """Lay the servers of the fleet out in the order of the engine, and number regions, clusters and types."""
         self.servers = named
         servers = list(named.values())
         self.server_names = list(named)
@@ -225,6 +227,7 @@ class FleetInventory:
         self._open, self._asked = {}, {}
 
     def _supply_changed(self, supply: Ints) -> None:
+        """Take in the fleet's supply of servers: the largest, and what each group has."""
         self.supply = supply
         self._classes: Ints | None = None
         gpus = supply[:, GPU]
@@ -365,6 +368,7 @@ class FleetInventory:
         self.draw()
 
     def _load(self, held: Mapping[str, tuple[Holding, ...]], places: Places | None) -> None:
+        """Load running jobs into a new state of the engine, at the places that they had if these are given."""
         size = 2 * len(held) + 64 if places is None else len(places.job) + len(places.free)
         supply = self.supply[self.layout.position]
         self.state = empty_state(self.layout, supply, self.ranks.levels, size, 4 * len(held) + 256)
@@ -409,6 +413,7 @@ class FleetInventory:
         return Places(tuple(self.place[name] for name in names), tuple(free), rows)
 
     def _job_row(self, running: Running) -> tuple[int, int, int]:
+        """Row of a running job in the engine: its tier, who may stop it, and what that costs."""
         return running.tier, self.limit_of(running), cost_of(running.job)
 
     def limit_of(self, running: Running) -> int:
@@ -417,7 +422,7 @@ class FleetInventory:
         return self.ranks.limit(tier, right, preemptible=running.job.preemptible)
 
     def copy(self) -> Self:
-        """Books that can go their own way."""
+        """Copy of the fleet's inventory that can go its own way."""
         twin = copy(self)
         twin._running, twin.place, twin.name = dict(self.running), dict(self.place), dict(self.name)
         twin._late_risks = {}
@@ -444,7 +449,7 @@ class FleetInventory:
     # --- quotas ---
 
     def amounts(self, shares: Iterable[Share]) -> dict[str, int]:
-        """Milli-GPUs of each type that shares hold."""
+        """Milli-GPUs of each type that a job's shares hold in the fleet."""
         found: dict[str, int] = {}
         for share in shares:
             kind = self.servers[share.server].gpu_type
@@ -504,6 +509,7 @@ class FleetInventory:
         )
 
     def _option(self, job: Job, right: Right, gangs: tuple[Job, ...], closed: Iterable[str] = ()) -> Option:
+        """Option of a job by one right: the requests of its gangs, without the GPU types that it closes."""
         level, requests = self.level_of(job, right), []
         for gang in gangs:
             request = self.request(gang, level)
@@ -520,6 +526,7 @@ class FleetInventory:
         return {kind: gang.tasks * mgpu for kind, mgpu in needs.items() if kind in self.types}
 
     def _hold_in_ledger(self, running: Running, ledger: Ledger | None = None) -> None:
+        """Enter a running job of a tenant into the ledger with what it holds."""
         job, ledger = running.job, ledger or self.ledger
         tier, amounts = self.tiers.index(job.tier), self.amounts(running.shares) if job.tenant else {}
         ledger.add(job.name, job.tenant, tier, running.number, amounts)
@@ -579,6 +586,7 @@ class FleetInventory:
         self._follow_rights()
 
     def _requote(self, quotas: Quotas) -> None:
+        """Give the ledger other quotas; it is built again when it is next needed."""
         self.ledger.quotas, self.ledger.is_sound = quotas, False
 
     def positions_of(self, name: str) -> list[int]:
@@ -610,6 +618,7 @@ class FleetInventory:
         return tuple(sorted((self.name[int(at)] for at in places), key=lambda name: self._running[name].number))
 
     def _places_on(self, position: int) -> Iterator[int]:
+        """Places in the engine's state of the jobs on a server."""
         row = int(self.state.server[S_ROW, position])
         while row >= 0:
             yield int(self.state.row[L_JOB, row])
@@ -630,6 +639,7 @@ class FleetInventory:
         self.state = valued(old, arrivals, sampling.slots, sampling.memo)
 
     def _revalue(self, old: EngineState) -> None:
+        """Restore the engine's values of servers from an earlier state."""
         self.state = restore_values(self.state, old)
 
     def set_supply(self, server: Server) -> bool:
@@ -653,6 +663,7 @@ class FleetInventory:
         self.value_by(arrivals)
 
     def _set_supply_of(self, server: Server) -> None:
+        """Give a server other GPUs, cores and memory in the engine's state, with what undoes it."""
         old, at, state = self.servers[server.name], self.position[server.name], self.state
         parts = [state.slack[:, at], state.slack_device[at], state.server[:, at], state.region[R_MGPU]]
         parts.append(state.free_places[N_LARGEST : N_LARGEST + 1])
@@ -677,6 +688,7 @@ class FleetInventory:
         self.capacity_appeared(at)
 
     def _unset_supply(self, at: int, servers: dict[str, Server], supply: Ints, parts: list[tuple[Ints, Ints]]) -> None:
+        """Undo a change of a server's GPUs, cores and memory."""
         for part, before in parts:
             part[...] = before
         self.servers = servers
@@ -684,6 +696,7 @@ class FleetInventory:
         block(self.state, at, int(self.state.server[S_BLOCKED, at]))
 
     def _set_block(self, server: str) -> None:
+        """Block a server in the engine, or open it, by what the fleet knows of it now."""
         at = self.position[server]
         old, new = int(self.state.server[S_BLOCKED, at]), int(server in self.blocked or server in self.over_booked)
         if old != new:
@@ -691,6 +704,7 @@ class FleetInventory:
             self._block(at, new)
 
     def _block(self, at: int, blocked: int) -> None:
+        """Set whether a server is blocked in the engine."""
         block(self.state, at, blocked)
 
     def _check_booking(self, servers: Iterable[str]) -> None:
@@ -710,6 +724,7 @@ class FleetInventory:
         return over
 
     def _is_over_booked(self, at: int) -> bool:
+        """Whether more runs on one server of the fleet than it has."""
         return bool(self._are_over_booked(slice(at, at + 1))[0])
 
     def stop_taking(self, server: str) -> None:
@@ -731,7 +746,7 @@ class FleetInventory:
         return blocked
 
     def capacity_appeared(self, position: int) -> None:
-        """Something was freed on a server."""
+        """Note that something was freed on a server of the fleet."""
         group = int(self.state.server[S_GROUP, position])
         self.freed[self.layout.group_region[group], self.layout.group_type[group]] += 1
 
@@ -759,6 +774,7 @@ class FleetInventory:
             raise
 
     def _undo(self, mark: int) -> None:
+        """Undo changes of the fleet, last ones first, until so many are noted."""
         while len(self.log) > mark:
             undo, *values = self.log[-1]
             undo(*values)
@@ -772,15 +788,18 @@ class FleetInventory:
         self._touched = []
 
     def _put_in(self, table: str, name: str) -> None:
+        """Put a name into a table of the fleet's inventory, with what undoes it."""
         names: dict[str, None] = getattr(self, table)
         if name not in names:
             self.log.append((self._drop, table, name))
             names[name] = None
 
     def _drop(self, table: str, name: str) -> None:
+        """Take a name out of a table of the fleet's inventory."""
         getattr(self, table).pop(name, None)
 
     def _note_member(self, names: set[str], name: str) -> None:
+        """Note how to undo that a name enters or leaves a set of the inventory."""
         self.log.append((names.add if name in names else names.discard, name))
 
     def _note_attributes(self) -> None:
@@ -813,6 +832,7 @@ class FleetInventory:
         return due
 
     def _uncount(self, shape: Shape, counts: dict[Shape, int], count: int | None, total: int, due: int) -> None:
+        """Undo that a job was counted in the mix of arrivals."""
         assert self.mix is not None
         self.mix.counts, self.mix.total, self.mix.due = counts, total, due
         counts.pop(shape, None) if count is None else counts.__setitem__(shape, count)
@@ -847,6 +867,9 @@ class FleetInventory:
         booked: Callable[[Ints, int, int], int],
         rows: Sequence[Share] | Sequence[Holding],
     ) -> None:
+        """Stop the victims of a bid and start its job. Raises UsageError, with nothing changed, where there
+        is no room.
+        """
         job, places = running.job, [self.place[name] for name in victims]
         ended = [self._current(name) for name in victims]
         stopped = [Stopped.of(self.state, place, self._last_of_victim(place, fresh)) for place in places]
@@ -911,6 +934,7 @@ class FleetInventory:
             stop(self.state, at, last_tier_of(self.state, at))
 
     def _places_left(self) -> int:
+        """Number of places for jobs that the engine's state has left."""
         return int(self.state.free_places.item(N_JOBS))
 
     def _resume(self, stopped: Sequence[Stopped], left: int) -> None:
@@ -929,23 +953,25 @@ class FleetInventory:
             self._hold_in_ledger(running)
 
     def end(self, name: str) -> None:
-        """A job ends, or never was if it was placed in this round."""
+        """Let a job of the fleet end; it never was if it was placed in this round."""
         self._stop(name)
         self._forget(name)
         self._follow_rights()
 
     def _stop(self, name: str) -> None:
+        """Stop a running job in the engine, with what undoes it."""
         at = self.place[name]
         last = last_tier_of(self.state, at)
         self.log.append((self._unstop, self._current(name), Stopped.of(self.state, at, last), self._places_left()))
         stop(self.state, at, last)
 
     def _unstop(self, running: Running, held: Stopped, left: int) -> None:
+        """Undo that a running job was stopped."""
         self._resume((held,), left)
         self._reenter(running, held.place)
 
     def hold(self, running: Running, held: tuple[Holding, ...]) -> None:
-        """A job starts and holds this, whether there is room for it or not; outside rounds."""
+        """Let a job of the fleet start and hold this, whether there is room for it or not; outside rounds."""
         self.make_room(1, len(held))
         self.log.append((self._unbook, running, self._next_place(), self.started))
         self._enter(running, self._hold(running, held, False))
@@ -954,6 +980,7 @@ class FleetInventory:
         self._check_booking(one.server for one in held)
 
     def _hold(self, running: Running, held: tuple[Holding, ...], fresh: bool) -> int:
+        """Hold the servers of a running job in the engine; returns its place."""
         rows, device = self._rows(held)
         return int(hold(self.state, *self._job_row(running), rows, device, fresh))
 
@@ -963,7 +990,9 @@ class FleetInventory:
         return np.array(rows, np.int64), np.array([one.device for one in held], np.int32)
 
     def swap(self, running: Running, held: tuple[Holding, ...], fresh: bool) -> None:
-        """A running job holds this from now on, whether there is room for it or not. ``fresh``: in a round."""
+        """Let a running job of the fleet hold this from now on, whether there is room for it or not. ``fresh``: in a
+        round.
+        """
         name = running.job.name
         old = self._running[name]
         self._stop(name)
@@ -987,14 +1016,17 @@ class FleetInventory:
             self.state = grown(old, jobs, rows)
 
     def _unroom(self, old: EngineState, free: Ints) -> None:
+        """Undo that the engine's state was given more room."""
         self.state = restore_arrays(self.state, old, free)
 
     def _enter(self, running: Running, at: int) -> None:
+        """Enter a running job into the inventory at a place of the engine's state, and into the ledger."""
         name = running.job.name
         self._running[name], self.place[name], self.name[at] = running, at, name
         self._hold_in_ledger(running)
 
     def _strike(self, name: str) -> None:
+        """Strike a job that runs no more from the inventory and the ledger."""
         for table in ("_late_rights", "restood"):
             if name in getattr(self, table):
                 self.log.append((setattr, self, table, dict(getattr(self, table))))
@@ -1005,6 +1037,7 @@ class FleetInventory:
         del self.name[self.place.pop(name)]
 
     def _forget(self, name: str) -> None:
+        """Forget a job that has ended: its capacity appears, and over-booked servers may take work again."""
         for position in self.positions_of(name):
             self.capacity_appeared(position)
         servers = [share.server for share in self._running[name].shares] if self.over_booked else ()
@@ -1028,6 +1061,7 @@ class FleetInventory:
         self._late_risks.update(gpu_hours)
 
     def _unset_risks(self, before: Iterable[tuple[str, Running, float | None]], places: Ints, costs: Ints) -> None:
+        """Undo that other GPU-hours were set at risk for running jobs."""
         for name, running, late in before:
             self._running[name] = running
             self._late_risks.pop(name, None)
@@ -1053,6 +1087,7 @@ class FleetInventory:
         self._late_rights = {}
 
     def _unsettle(self, before: tuple[Any, ...]) -> None:
+        """Undo the end of a round in the engine's state."""
         for at, was in enumerate(before):
             self.state[at][...] = was
 
@@ -1063,6 +1098,7 @@ class FleetInventory:
         self._set_replicas(dataset, held)
 
     def _set_replicas(self, dataset: str, regions: frozenset[str] | None) -> None:
+        """Set the regions that hold a dataset, or (None) forget it, and what followed from them."""
         self.replicas.pop(dataset, None) if regions is None else self.replicas.__setitem__(dataset, regions)
         self._open.pop(dataset, None)
         self._asked.clear()

@@ -48,6 +48,7 @@ def live() -> tuple[Rehearsal, ...]:
 
 
 def _sample() -> JobPlacement:
+    """A small instance of job placement, with which kernels are compiled."""
     (family, *_) = FAMILIES.values()
     sizes = {size: min(default, SMALL) for size, default in family.sizes.items()}
     problem: JobPlacement = family.generate(np.random.default_rng(0), **sizes)
@@ -55,11 +56,12 @@ def _sample() -> JobPlacement:
 
 
 def _repair(tools: SearchContext) -> None:
+    """Rehearse ``exhaustive+repair``."""
     exhaustive_repair(_sample(), tools, None, ExhaustiveRepairParams())
 
 
 def _queue(tools: SearchContext) -> None:
-    """Place a batch, repeat its plan, and do everything that may be done with a batch in progress."""
+    """Rehearse a batch: place it, repeat its plan, and do everything that may be done with a batch in progress."""
     problem = _sample()
     exhaustive(problem, tools, None, ExhaustiveParams(placement="best-fit"))
     plan = exhaustive(problem, tools, None, ExhaustiveParams()).plan
@@ -86,19 +88,22 @@ def _full(*jobs: Job) -> Fleet:
 
 
 def _victim(number: int) -> Job:
+    """A running job that may be stopped, for rehearsals."""
     return Job(f"victim{number}", 1, mgpu=2000, preemptible=True, gpu_hours_at_risk=number)
 
 
 def _stop_on_a_server(tools: SearchContext) -> None:
+    """Rehearse stopping a job on one server."""
     _full(_victim(0), _victim(1)).place(Job("single", 0, mgpu=1000))
 
 
 def _stop_in_a_group(tools: SearchContext) -> None:
+    """Rehearse stopping jobs in a group of servers."""
     _full(_victim(0), _victim(1)).place(Job("gang", 0, tasks=2, mgpu=2000))
 
 
 def _operate() -> None:
-    """Every operation of a live fleet."""
+    """Rehearse every operation of a live fleet."""
     fleet = _full(_victim(0), _victim(1))
     _admit(fleet, Job("single", 0, mgpu=1000))
     before = fleet.snapshot()
@@ -124,7 +129,7 @@ def _operate() -> None:
 
 
 def _in_parts() -> None:
-    """Place a job of several parts, with and without victims, anywhere and on one server."""
+    """Rehearse to place a job of several parts, with and without victims, anywhere and on one server."""
     fleet = _full(_victim(0))
     job = Job("parts", 0, preemptible=True, within="server", parts=(Part("a"), Part("b", mgpu=500)))
     fleet.place_and_commit(job)
@@ -132,7 +137,7 @@ def _in_parts() -> None:
 
 
 def _gather() -> None:
-    """Move a job to make room for another one, and for none."""
+    """Rehearse to move a job to make room for another one, and for none."""
     fleet = _full(Job("a", 1, preemptible=True), Job("b", 1))
     fleet.adopt(Job("b", 1), (Share("s1", 1, {0: 1000}),))
     fleet.apply(fleet.defragment(MoveBudget(), [Job("two", 0, mgpu=2000)]))
@@ -140,6 +145,7 @@ def _gather() -> None:
 
 
 def _admit(fleet: Fleet, job: Job) -> None:
+    """Start a job in a fleet if it fits."""
     answer = fleet.place(job)
     if isinstance(answer, Bid):
         fleet.commit(answer)

@@ -55,7 +55,7 @@ class MovableWork:
         return ordered[new], kind
 
     def request(self, m: int, books: FleetInventory) -> Request:
-        """A job as one that looks for a new place."""
+        """A running job as one that looks for a new place."""
         need = self.need[m].tolist()
         mgpu, region = np.full(len(books.types), -1, np.int64), np.zeros(len(books.regions), np.bool_)
         mgpu[need[TYPE]], region[need[REGION]] = need[MGPU], True
@@ -117,7 +117,7 @@ def movable_work(books: FleetInventory, costs: Mapping[str, float] | None) -> Mo
 
 
 def level_of(running: Running, books: FleetInventory) -> int:
-    """How close together a running job is."""
+    """Level of how close together a running job is."""
     at = np.array([books.position[share.server] for share in running.shares], np.int64)
     if len(at) == 1:
         return SERVER

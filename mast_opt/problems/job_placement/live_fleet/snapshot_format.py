@@ -51,6 +51,7 @@ def encoded(books: FleetInventory) -> bytes:
 
 
 def _digest(data: bytes) -> bytes:
+    """Digest of a snapshot's bytes."""
     return hashlib.blake2b(data, digest_size=DIGEST).digest()
 
 
@@ -62,6 +63,7 @@ def _plain(value: object) -> object:
 
 
 def _content(books: FleetInventory) -> dict[str, Any]:
+    """Content of a fleet's snapshot: its servers, running jobs, quotas and the rest, as JSON has them."""
     places, names = books.places(), books.names()
     number = {name: at for at, name in enumerate(books.servers)}
     mix = books.mix
@@ -103,11 +105,13 @@ def _content(books: FleetInventory) -> dict[str, Any]:
 
 
 def _fields(job: Job) -> list[Any]:
+    """Fields of a job in a fleet's snapshot, its parts last."""
     *values, parts = (getattr(job, field) for field in JOB_FIELDS)
     return [*values, [[getattr(part, field) for field in PART_FIELDS] for part in parts]]
 
 
 def _job(fields: list[Any]) -> Job:
+    """Job of a fleet's snapshot from its fields."""
     *values, parts = fields
     given = dict(zip(JOB_FIELDS, values, strict=False))
     return Job(**given, parts=tuple(Part(**dict(zip(PART_FIELDS, part, strict=True))) for part in parts))
@@ -122,7 +126,9 @@ def _amounts(books: FleetInventory, name: str) -> list[tuple[int, int]]:
 
 
 def decoded(data: bytes) -> FleetInventory:
-    """The state that the bytes hold. Raises UsageError if they are no snapshot, of another version, or damaged."""
+    """The state of a fleet that the snapshot's bytes hold. Raises UsageError if they are no snapshot, of another
+    version, or damaged.
+    """
     if not data.startswith(MAGIC):
         raise UsageError("this is no snapshot of a live fleet")
     version = int.from_bytes(data[len(MAGIC) : HEAD], "big")
@@ -139,6 +145,7 @@ def decoded(data: bytes) -> FleetInventory:
 
 
 def _state(content: dict[str, Any], version: int) -> FleetInventory:
+    """Inventory of a fleet from the content of a snapshot."""
     mix = _mix(content["mix"])
     quotas, reclaim = _rights(content, version)
     books = FleetInventory(
@@ -181,7 +188,7 @@ def _state(content: dict[str, Any], version: int) -> FleetInventory:
 
 
 def _rights(content: dict[str, Any], version: int) -> tuple[Quotas, Reclaim]:
-    """The quotas, and who may stop work that borrows."""
+    """The quotas of a snapshot, and who may stop work that borrows."""
     if version <= FLAT:
         by_type: dict[str, dict[Key, int]] = {tenant: {None: mgpu} for tenant, mgpu in content["quotas"].items()}
         for tenant, typed in content["type_quotas"].items():
@@ -193,6 +200,7 @@ def _rights(content: dict[str, Any], version: int) -> tuple[Quotas, Reclaim]:
 
 
 def _holding(job: Job, row: list[Any], books: FleetInventory) -> Holding:
+    """Holding of a job in a fleet's snapshot, checked against its server."""
     at, tasks, cpu, memory, gpus, _ = row
     server = books.servers[books.server_names[whole(job.name, "a server", at)]]
     share, width = Share(server.name, tasks, dict(gpus)), books.state.row_device.shape[1]
@@ -201,6 +209,7 @@ def _holding(job: Job, row: list[Any], books: FleetInventory) -> Holding:
 
 
 def _mix(content: dict[str, Any] | None) -> ArrivalMix | None:
+    """Mix of arrivals in a fleet's snapshot; None if the fleet had none."""
     if content is None:
         return None
     counts = {

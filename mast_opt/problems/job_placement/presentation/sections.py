@@ -35,6 +35,7 @@ def sections(problem: JobPlacement, plan: Plan) -> tuple[Section, ...]:
 
 
 def _admission(problem: JobPlacement, admitted: Bools) -> Section:
+    """Section on admission: pending jobs and their value by tier, and how many are admitted."""
     p = problem
     rows: list[tuple[Cell, ...]] = []
     for at, tier in enumerate(p.tiers):
@@ -178,6 +179,7 @@ def charts(problem: JobPlacement, plan: Plan) -> tuple[Chart, ...]:
 
 
 def _heat(problem: JobPlacement, place: Ints, names: tuple[str, ...], name: str, before: Ints, after: Ints) -> HeatMap:
+    """Heat map of GPUs in use by region or cluster and GPU type, before and after the plan."""
     p = problem
     shape = (len(names), len(p.gpu_types))
 
@@ -237,6 +239,7 @@ def _gpus(problem: JobPlacement, plan: Plan) -> Bars:
 
 
 def _jobs(problem: JobPlacement, plan: Plan) -> Bars:
+    """Bars of pending and admitted jobs by tier."""
     p = problem
     admitted: Bools = np.zeros(len(p.jobs), np.bool_)
     admitted[plan.job] = True

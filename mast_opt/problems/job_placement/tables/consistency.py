@@ -36,6 +36,7 @@ def faults_of(tables: Tables) -> list[Fault]:
 
 
 def _servers(tables: Tables) -> Iterator[Fault]:
+    """Faults of servers: parts of GPUs, too many of them, or no GPU type."""
     mgpu = tables.get("servers", "gpus")
     for row in np.flatnonzero(mgpu % WHOLE != 0).tolist():
         yield Fault("servers", "a whole number of GPUs", row + 1, "gpus", f"{mgpu[row] / WHOLE:g}")
@@ -120,6 +121,7 @@ def quota_faults(tables: Tables) -> Iterator[Fault]:
 
 
 def _shares(tables: Tables) -> Iterator[Fault]:
+    """Faults of jobs and allocations that ask for a part of a GPU beyond one."""
     for table in ("jobs", "job_parts", "job_gpu_types", "allocations"):
         mgpu = tables.get(table, "gpus")
         for row in np.flatnonzero((mgpu > WHOLE) & (mgpu % WHOLE != 0)).tolist():
@@ -145,6 +147,7 @@ def _sizes(tables: Tables) -> Iterator[Fault]:
 
 
 def _names(tables: Tables) -> Iterator[Fault]:
+    """Faults of pending jobs whose name a running job has."""
     running = set(tables.axes["running"])
     for row, label in enumerate(tables.axes["job"]):
         if label in running:
@@ -186,6 +189,7 @@ def _over_committed(tables: Tables) -> Iterator[Fault]:
 
 
 def _misfits(tables: Tables, short: Bools) -> Iterator[Fault]:
+    """Faults of allocations whose GPUs no server has left."""
     labels = tables.axes["server"]
     need: Ints = np.stack([tables.get("allocations", name) for name in _COLUMNS], axis=1)
     server = tables.get("allocations", "server")

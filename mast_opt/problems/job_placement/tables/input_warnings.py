@@ -100,6 +100,7 @@ def _parts(found: Plausibility, tables: Tables) -> None:
 
 
 def _hint(column: str, need: int, most: int) -> str:
+    """Suggestion for a job that needs more than any server has: another unit, or the need of one task."""
     if column == "memory_gb" and need <= 1024 * most and need > 32 * most:
         return "is it in MiB? The column is in GiB"
     return "state what one task needs, not the whole job"

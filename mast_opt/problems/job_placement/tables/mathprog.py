@@ -43,6 +43,7 @@ def _sections(p: JobPlacement) -> Iterator[Iterator[str]]:
 
 
 def _fleet(p: JobPlacement) -> Iterator[Iterator[str]]:
+    """Data sections of the servers, racks, clusters and GPU types."""
     region, cluster, rack = np.array(p.regions), np.array(p.clusters.labels), np.array(p.racks.labels)
     server, kind, resource = np.array(p.servers.labels), np.array(p.gpu_types), np.array(RESOURCES)
     yield section("set REGION", region)
@@ -54,6 +55,7 @@ def _fleet(p: JobPlacement) -> Iterator[Iterator[str]]:
 
 
 def _jobs(p: JobPlacement) -> Iterator[Iterator[str]]:
+    """Data sections of the pending jobs, their options and datasets."""
     job, kind, cluster = np.array(p.jobs.labels), np.array(p.gpu_types), np.array(p.clusters.labels)
     region, dataset = np.array(p.regions), np.array(p.datasets.labels, str)
     yield section(
@@ -79,6 +81,7 @@ def _jobs(p: JobPlacement) -> Iterator[Iterator[str]]:
 
 
 def _parts(p: JobPlacement) -> Iterator[Iterator[str]]:
+    """Data sections of jobs of several parts."""
     job, whole = np.array(p.jobs.labels), np.array(p.multipart_jobs.labels, str)
     yield section("param : MULTIPART : whole_level", whole, np.array(WHOLE_JOB_LEVELS)[p.multipart_jobs.within])
     yield section("param : PART : job_of", job[p.parts.job], whole[p.parts.whole])
@@ -87,6 +90,7 @@ def _parts(p: JobPlacement) -> Iterator[Iterator[str]]:
 
 
 def _moves(p: JobPlacement) -> Iterator[Iterator[str]]:
+    """Data sections of running jobs that may be moved, and limits of moves."""
     movable = np.array(p.running.labels, str)[p.movable.running]
     yield section("param : MOVABLE : restart", movable, p.movable.restart_mgpu_hours)
     limit = np.array(MOVE_LIMITS)[p.move_limits.limit]
@@ -94,6 +98,7 @@ def _moves(p: JobPlacement) -> Iterator[Iterator[str]]:
 
 
 def _running(p: JobPlacement) -> Iterator[Iterator[str]]:
+    """Data sections of running jobs and what they hold."""
     running, server, resource = np.array(p.running.labels, str), np.array(p.servers.labels), np.array(RESOURCES)
     yield section(
         "param : RUNNING : running_tier preemptible at_risk",

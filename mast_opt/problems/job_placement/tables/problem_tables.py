@@ -177,6 +177,7 @@ def _or(tables: Tables, column: str, absent: int) -> Ints:
 
 
 def _tiers(tables: Tables) -> tuple[tuple[int, ...], Ints, Ints]:
+    """Tiers of an instance, and the position of each pending and running job's tier."""
     pending, running = tables.get("jobs", "tier"), tables.get("running", "tier")
     tiers, at = np.unique(np.concatenate([pending, running]), return_inverse=True)
     return tuple(tiers.tolist()), at[: len(pending)].astype(np.int64), at[len(pending) :].astype(np.int64)
@@ -319,6 +320,7 @@ def problem_to_tables(problem: JobPlacement) -> tuple[Header, Tables]:
 
 
 def _columns(amounts: Ints) -> dict[str, Ints]:
+    """Columns of GPUs, cores and memory from amounts [rows, 3]."""
     return {name: amounts[:, at] for at, name in enumerate(("gpus", "cpu_cores", "memory_gb"))}
 
 
@@ -362,6 +364,7 @@ def plan_from_tables(problem: JobPlacement, tables: Tables) -> Plan:
 
 
 def _rows(problem: JobPlacement, tables: Tables, table: str, faults: list[Fault]) -> _Rows:
+    """Rows of a plan's table with its servers; faults where the cluster is not that of the server."""
     cluster, server = tables.get(table, "cluster"), tables.get(table, "server")
     true = problem.server_cluster[server]
     faults += [

@@ -136,6 +136,7 @@ def _remote(problem: JobPlacement, plan: Plan) -> float:
 
 
 def _cost(problem: JobPlacement, plan: Plan) -> float:
+    """Cost of the admitted jobs in the clusters where a plan puts them."""
     p = problem
     job, first = np.unique(plan.job, return_index=True)
     cluster = dict(zip(job.tolist(), p.server_cluster[plan.server[first]].tolist()))
@@ -167,4 +168,5 @@ def _total(amounts: Ints) -> int:
 
 
 def _ratio(part: float, whole: float) -> float:
+    """Ratio of a part to a whole of the plan, 0 of nothing."""
     return part / whole if whole else 0.0

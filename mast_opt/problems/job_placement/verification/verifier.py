@@ -146,11 +146,13 @@ class _Check:
         return job, p.servers.labels[self.server[row]]
 
     def _moved(self, row: int) -> tuple[str, str]:
+        """Labels of a moved running job and its target, for a violation."""
         plan = self.plan
         job = _label(self.p.running.labels, int(plan.moved[row]))
         return job, _label(self.p.servers.labels, int(plan.moved_server[row]))
 
     def _row(self, row: int) -> tuple[str, str]:
+        """Labels of the job and server in a row of the plan, for a violation."""
         plan = self.plan
         return _label(self.p.jobs.labels, int(plan.job[row])), _label(self.p.servers.labels, int(plan.server[row]))
 
@@ -333,4 +335,5 @@ class _Check:
 
 
 def _label(axis: tuple[str, ...], position: int) -> str:
+    """Label at a position of the plan; its number where the instance has no such label."""
     return axis[position] if 0 <= position < len(axis) else f"#{position}"

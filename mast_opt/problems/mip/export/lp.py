@@ -66,7 +66,7 @@ def mip_title(mip: Mip) -> str:
 
 
 def _objective(mip: Mip, columns: pl.Series) -> pl.DataFrame:
-    """Every column that costs something, and those that no row would mention."""
+    """Lines of an LP file: every column that costs something, and those that no row would mention."""
     mentioned = np.zeros(len(mip.cost), np.bool_)
     limited = np.isfinite(mip.row_lower) | np.isfinite(mip.row_upper)
     mentioned[mip.index[np.repeat(limited, np.diff(mip.row_start))]] = True
@@ -76,7 +76,7 @@ def _objective(mip: Mip, columns: pl.Series) -> pl.DataFrame:
 
 
 def _rows(mip: Mip, columns: pl.Series, rows: pl.Series) -> pl.DataFrame:
-    """A line per entry; the first of a row also bears its name, the last its limit."""
+    """Lines of an LP file's rows: one per entry; the first of a row also bears its name, the last its limit."""
     if not len(columns):
         return lines([])
     below, above = np.isfinite(mip.row_lower), np.isfinite(mip.row_upper)
@@ -100,7 +100,7 @@ def _rows(mip: Mip, columns: pl.Series, rows: pl.Series) -> pl.DataFrame:
 
 
 def _entries(mip: Mip, at: IntArray) -> tuple[IntArray, FloatArray, IntArray, IntArray]:
-    """Columns and coefficients of the rows ``at``, one after the other, and where each row begins and ends.
+    """A program's columns and coefficients of the rows ``at``, one after the other, and where each row begins and ends.
 
     A row without entries gets a 0 for the first column, because the format has no empty row.
     """
@@ -116,7 +116,7 @@ def _entries(mip: Mip, at: IntArray) -> tuple[IntArray, FloatArray, IntArray, In
 
 
 def _bounds(mip: Mip, columns: pl.Series) -> pl.DataFrame:
-    """Everything but 0 ≤ x, which is understood."""
+    """Lines of an LP file's bounds: everything but 0 ≤ x, which is understood."""
     at = np.flatnonzero((mip.col_lower != 0) | (mip.col_upper != np.inf))
     lower, upper, names = mip.col_lower[at], mip.col_upper[at], columns.gather(at)
     free, fixed = np.isinf(lower) & np.isinf(upper), lower == upper

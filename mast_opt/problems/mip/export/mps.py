@@ -69,7 +69,8 @@ def write_mps(mip: Mip, path: Path | str, *, readable: bool = True) -> None:
 
 
 def _limits(lower: FloatArray, upper: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Kind of each row (0 N, 1 L, 2 G, 3 E), its right-hand side, and upper − lower where it has two limits, else 0.
+    """Kind of each row of an MPS file (0 N, 1 L, 2 G, 3 E), its right-hand side, and upper − lower where it has two
+    limits, else 0.
 
     A row with two limits is stated from the side from which the other comes out exactly.
     """
@@ -83,7 +84,7 @@ def _limits(lower: FloatArray, upper: FloatArray) -> tuple[IntArray, FloatArray,
 
 
 def _columns(mip: Mip, columns: pl.Series, rows: pl.Series) -> list[pl.DataFrame]:
-    """Cost and entries of each column; integer ones between markers."""
+    """Lines of an MPS file: cost and entries of each column; integer ones between markers."""
     width = len(mip.cost)
     every = np.arange(width + 1)
     costs = csr_array((mip.cost, every[:-1], np.array([0, width])), shape=(1, width))
@@ -102,12 +103,15 @@ def _columns(mip: Mip, columns: pl.Series, rows: pl.Series) -> list[pl.DataFrame
 
 
 def _values(word: str, rows: pl.Series, values: FloatArray) -> pl.DataFrame:
+    """Lines of an MPS file that state a number for each row where it is not 0."""
     at = np.flatnonzero(values)
     return words("", word, rows.gather(at), number(values[at]))
 
 
 def _bounds(mip: Mip, columns: pl.Series) -> list[pl.DataFrame]:
-    """Both bounds of every integer column, because readers disagree about what is understood; else all but 0 ≤ x."""
+    """Lines of an MPS file: both bounds of every integer column, because readers disagree about what is understood;
+    else all but 0 ≤ x.
+    """
     lower, upper, integral = mip.col_lower, mip.col_upper, mip.integral
     free = np.isinf(lower) & np.isinf(upper)
     fixed = lower == upper

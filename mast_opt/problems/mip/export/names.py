@@ -51,11 +51,12 @@ def readable_names(blocks: Iterable[Block], rule: NameRule) -> tuple[pl.Series, 
 
 
 def numbered_names(letter: str, count: int) -> pl.Series:
-    """Names with a letter and a number from 0 on, as in c0, c1, c2."""
+    """Names of exported columns or rows with a letter and a number from 0 on, as in c0, c1, c2."""
     return letter + pl.int_range(count, eager=True).cast(pl.String)
 
 
 def _block_names(block: Block) -> pl.Series:
+    """Names of a block's members, such as ``place[logs,eu-west]``."""
     if not block.axes:
         return pl.Series([block.name], dtype=pl.String)
     cells = block.cells

@@ -56,7 +56,7 @@ def endless_gain(mip: Mip, entries: Coefficients) -> BoolArray:
 
 
 def _outward(away: np.ufunc, need: FloatArray, integral: BoolArray) -> FloatArray:
-    """A need as the column can meet it: an integer one only in whole steps."""
+    """A row's need as the column can meet it: an integer one only in whole steps."""
     return np.where(integral, away(snapped(need)), need)
 
 

@@ -27,7 +27,7 @@ class Coefficients:
 
     @classmethod
     def of(cls, mip: Mip) -> Coefficients:
-        """Nonzero coefficients of a program's rows that have a limit."""
+        """Nonzero coefficients of a mixed-integer program's rows that have a limit."""
         row = np.repeat(np.arange(mip.shape[0]), np.diff(mip.row_start))
         limited = np.isfinite(mip.row_lower) | np.isfinite(mip.row_upper)
         kept = np.flatnonzero((mip.value != 0) & limited[row])
@@ -35,7 +35,7 @@ class Coefficients:
         return cls(row, mip.index[kept], mip.value[kept], mip.row_lower[row], mip.row_upper[row], *mip.shape)
 
     def part(self, kept: BoolArray) -> Coefficients:
-        """The coefficients where ``kept`` holds."""
+        """The program's coefficients where ``kept`` holds."""
         return Coefficients(
             self.row[kept],
             self.column[kept],
@@ -57,19 +57,21 @@ class Coefficients:
         return np.asarray(np.where(self.value > 0, self.lower > -np.inf, self.upper < np.inf))
 
     def columns_with(self, marked: BoolArray) -> BoolArray:
-        """Columns with a marked entry."""
+        """Columns of the program with a marked entry."""
         return np.asarray(np.bincount(self.column[marked], minlength=self.width) > 0)
 
     def rows_with(self, marked: BoolArray) -> BoolArray:
-        """Rows with a marked entry."""
+        """Rows of the program with a marked entry."""
         return np.asarray(np.bincount(self.row[marked], minlength=self.height) > 0)
 
     def row_sum(self, amount: FloatArray) -> FloatArray:
-        """Sum of an amount per entry over each row."""
+        """Sum of an amount per entry over each row of the program."""
         return np.asarray(np.bincount(self.row, weights=amount, minlength=self.height), np.float64)
 
     def row_best(self, pick: np.ufunc, amount: NDArray[Any], empty: float) -> NDArray[Any]:
-        """``pick`` (np.maximum, np.minimum, np.gcd) over each row's amounts; ``empty`` where it has no entries."""
+        """``pick`` (np.maximum, np.minimum, np.gcd) over the amounts of each row of the program; ``empty`` where it has
+        no entries.
+        """
         best = np.full(self.height, empty, amount.dtype)
         if len(self.row):
             first = np.flatnonzero(np.diff(self.row, prepend=-1))
@@ -77,7 +79,7 @@ class Coefficients:
         return best
 
     def column_best(self, pick: np.ufunc, amount: FloatArray, empty: float) -> FloatArray:
-        """Best amount of each column, as ``row_best`` has it for rows; NaN counts as absent."""
+        """Best amount of each column of the program, as ``row_best`` has it for rows; NaN counts as absent."""
         best = np.full(self.width, empty)
         pick.at(best, self.column, np.where(np.isnan(amount), empty, amount))
         return best
@@ -90,7 +92,7 @@ class Coefficients:
         return self._others(least, -np.inf), self._others(greatest, np.inf)
 
     def _others(self, part: FloatArray, infinity: float) -> FloatArray:
-        """Sum of the other entries of each entry's row."""
+        """Sum of the other entries of each entry's row in the program."""
         endless = np.isinf(part)
         finite = np.where(endless, 0.0, part)
         total = self.row_sum(finite)[self.row]

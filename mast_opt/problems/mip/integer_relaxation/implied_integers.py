@@ -22,14 +22,14 @@ LARGEST_EXACT = 2.0**53
 
 
 def whole(value: FloatArray) -> BoolArray:
-    """Whether each number is an integer, up to rounding; ±inf counts as one."""
+    """Whether each number of a program is an integer, up to rounding; ±inf counts as one."""
     with np.errstate(invalid="ignore"):
         off = np.abs(value - np.round(value))
     return np.asarray(np.isinf(value) | (off <= TOLERANCE * np.maximum(1.0, np.abs(value))))
 
 
 def snapped(value: FloatArray) -> FloatArray:
-    """Each number, or the integer that it is up to rounding."""
+    """Each number of a program, or the integer that it is up to rounding."""
     return np.where(whole(value), np.round(value), value)
 
 
@@ -46,7 +46,7 @@ def integral_units(mip: Mip, entries: Coefficients) -> FloatArray:
 
 
 def _steps(mip: Mip, entries: Coefficients) -> FloatArray:
-    """A number for each column that every feasible value is a multiple of, or NaN where none is known.
+    """A number for each column of the program that every feasible value is a multiple of, or NaN where none is known.
 
     1 for integer columns, the value itself for fixed ones; the rest are found where an equality determines one
     column by others whose step is known, over and over.
@@ -103,13 +103,15 @@ def _network_units(mip: Mip, entries: Coefficients, step: FloatArray) -> FloatAr
 
 
 def _divisible(data: FloatArray) -> IntArray:
-    """The integers to find a common divisor of: 0 for ±inf, which does not restrict it, 1 for what is too large."""
+    """The integers of a program to find a common divisor of: 0 for ±inf, which does not restrict it, 1 for what is too
+    large.
+    """
     size = np.where(np.isinf(data), 0.0, np.round(np.abs(data)))
     return np.where(size < LARGEST_EXACT, size, 1.0).astype(np.int64)
 
 
 def _components(pairs: Coefficients) -> tuple[IntArray, BoolArray]:
-    """Columns connected by rows of two entries, and the columns that cannot be flipped consistently."""
+    """Columns of the program connected by rows of two entries, and the columns that cannot be flipped consistently."""
     width = pairs.width
     first, second = pairs.column[0::2], pairs.column[1::2]
     same_sign = (pairs.value[0::2] > 0) == (pairs.value[1::2] > 0)
@@ -122,5 +124,6 @@ def _components(pairs: Coefficients) -> tuple[IntArray, BoolArray]:
 
 
 def _connected(first: IntArray, second: IntArray, nodes: int) -> IntArray:
+    """Number of the connected part of a program's graph in which each node is."""
     graph = coo_array((np.ones(len(first), np.int8), (first, second)), shape=(nodes, nodes))
     return np.asarray(connected_components(graph, directed=False)[1])

@@ -145,7 +145,7 @@ def _reduced(mip: Mip, entries: Coefficients, value: IntArray, lower: FloatArray
 
 
 def _as_limit(value: FloatArray) -> IntArray:
-    """int64, where what no row can reach becomes no limit or an unreachable one."""
+    """Row limits of the integer relaxation as int64: no limit, or an unreachable one, where no row can reach them."""
     clipped = np.clip(value, -2.0 * LARGEST_SUM, 2.0 * LARGEST_SUM).astype(np.int64)
     return np.where(np.isinf(value), np.where(value > 0, NO_LIMIT, -NO_LIMIT), clipped)
 
@@ -196,7 +196,7 @@ class IntegerRelaxation:
         return np.asarray(self.base + np.where(self.per_unit < 1, z * snapped(1 / self.per_unit), z / self.per_unit))
 
     def to_z(self, x: FloatArray) -> IntArray:
-        """The point that stands for x, inside the bounds."""
+        """The point of the integer relaxation that stands for x, inside the bounds."""
         at = (x - self.base) * self.per_unit
         up, down = np.ceil(snapped(at)), np.floor(snapped(at))
         z = np.where(self.rounding > 0, up, np.where(self.rounding < 0, down, np.round(at)))
@@ -271,6 +271,7 @@ def _bounds(
 
 
 def _rounding(mip: Mip, entries: Coefficients) -> IntArray:
+    """Direction in which each column's integer can be rounded without breaking a row: 1, −1, or 0 for neither."""
     up = ~entries.columns_with(entries.raising_hurts)
     down = ~entries.columns_with(entries.lowering_hurts)
     either = np.where(mip.cost > 0, -1, 1)

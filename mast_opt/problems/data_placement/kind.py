@@ -33,18 +33,21 @@ from mast_opt.problems.search.interface import HeuristicSolver, Rehearsal, Searc
 
 
 def _tetris(problem: DataPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
+    """Run ``tetris`` on a data placement."""
     from mast_opt.problems.data_placement.tetris.solver import tetris  # compiles kernels: only when asked for
 
     return tetris(problem, tools, start, tools.params_as(TetrisParams))
 
 
 def _rehearsals(problem: DataPlacement | None) -> tuple[Rehearsal, ...]:
+    """Rehearsals of the kernels of ``tetris`` that an instance needs."""
     from mast_opt.problems.data_placement.tetris.kernel_rehearsals import rehearsals
 
     return rehearsals(problem)
 
 
 def _hooks() -> AnalysisHooks:
+    """Analysis hooks of data placement, imported when something is asked."""
     from mast_opt.problems.data_placement.analysis.hooks import QUESTIONS  # only when something is asked
 
     return QUESTIONS

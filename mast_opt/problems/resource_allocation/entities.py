@@ -44,6 +44,7 @@ class Groups(Entities):
     """[G] floor of the sum of its jobs' rates."""
 
     def _check_rows(self, check: Arrays) -> None:
+        """Note faults of groups of jobs: weights that are not above 0."""
         check.wrong("weight", self.weight <= 0, ABOVE_0)
 
 
@@ -97,6 +98,7 @@ class Jobs(Entities):
     """[J] when it was submitted."""
 
     def _check_rows(self, check: Arrays) -> None:
+        """Note faults of jobs that share resources: weights or fair rates that are not above 0."""
         for name in ("weight", "fair_rate"):
             check.wrong(name, getattr(self, name) <= 0, ABOVE_0)
 

@@ -28,6 +28,7 @@ ON_A_GRID = (
 
 
 def _hooks() -> AnalysisHooks:
+    """Analysis hooks of resource allocation, imported when something is asked."""
     from mast_opt.problems.resource_allocation.analysis.hooks import QUESTIONS  # only when something is asked
 
     return QUESTIONS

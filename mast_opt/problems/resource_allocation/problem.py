@@ -55,6 +55,7 @@ class ResourceAllocation(GroupedProblem["Plan"]):
     provenance: str = ""
 
     def _check_rows(self, check: Arrays) -> None:
+        """Note faults of a resource allocation: policy, and jobs or configurations without a member."""
         check.faults += policy_faults(self.objective, policies.POLICIES)
         for axis, other in (("job", "configuration"), ("configuration", "job")):
             labels = self.labels_of(f"{axis}s")

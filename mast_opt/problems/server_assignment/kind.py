@@ -26,18 +26,21 @@ from mast_opt.problems.server_assignment.verification.verifier import verify
 
 
 def _ras(problem: ServerAssignment, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
+    """Run ``ras`` on a server assignment."""
     from mast_opt.problems.server_assignment.ras.ras_search import ras  # compiles kernels: only when asked for
 
     return ras(problem, tools, start, tools.params_as(RasParams))
 
 
 def _rehearsals(problem: ServerAssignment | None) -> tuple[Rehearsal, ...]:
+    """Rehearsals of the kernels of ``ras``."""
     from mast_opt.problems.server_assignment.ras.kernel_rehearsals import rehearsals
 
     return rehearsals()
 
 
 def _hooks() -> AnalysisHooks:
+    """Analysis hooks of server assignment, imported when something is asked."""
     from mast_opt.problems.server_assignment.analysis.hooks import QUESTIONS  # only when something is asked
 
     return QUESTIONS

@@ -27,18 +27,21 @@ from mast_opt.problems.task_reassignment.verification.verifier import verify
 
 
 def _twine(problem: TaskReassignment, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
+    """Run ``twine`` on a task reassignment."""
     from mast_opt.problems.task_reassignment.twine.solver import twine  # compiles kernels: only when asked for
 
     return twine(problem, tools, start, tools.params_as(TwineParams))
 
 
 def _rehearsals(problem: TaskReassignment | None) -> tuple[Rehearsal, ...]:
+    """Rehearsals of the kernels of ``twine``."""
     from mast_opt.problems.task_reassignment.twine.kernel_rehearsals import rehearsals
 
     return rehearsals()
 
 
 def _hooks() -> AnalysisHooks:
+    """Analysis hooks of task reassignment, imported when something is asked."""
     from mast_opt.problems.task_reassignment.analysis.hooks import QUESTIONS  # only when something is asked
 
     return QUESTIONS

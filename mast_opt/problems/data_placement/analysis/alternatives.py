@@ -93,6 +93,7 @@ def phrase(problem: DataPlacement, violation: Violation) -> str:  # noqa: C901 -
 
 
 def _why_not_there(problem: DataPlacement, workload: str, region: str, kind: str) -> str:
+    """Reason why a workload may not run in a region on a GPU type, in words."""
     p = problem
     w, r = p.workloads.labels.index(workload), p.regions.labels.index(region)
     if p.workloads.forbidden[w, r]:
@@ -104,6 +105,7 @@ def _why_not_there(problem: DataPlacement, workload: str, region: str, kind: str
 
 
 def _why_not_resident(problem: DataPlacement, index: Sequence[str]) -> str:
+    """Reason why residency forbids a dataset in a region, in words."""
     dataset = index[-2]
     held = np.flatnonzero(problem.datasets.residency[problem.datasets.labels.index(dataset)])
     where = listed([problem.regions.labels[r] for r in held])
@@ -156,19 +158,23 @@ def cheapest_sources(problem: DataPlacement, held: Bools, datasets: Ints, region
 
 
 def _is_whole(plan: Plan, rows: Ints) -> bool:
+    """Whether a workload runs in one place, undivided."""
     return len(rows) == 1 and int(plan.run_share[rows[0]]) == SHARE
 
 
 def _cell(problem: DataPlacement, region: int, kind: int) -> str:
+    """A region and GPU type in words."""
     on = f" on {problem.gpu_types[kind]}" if kind < len(problem.gpu_types) else ""
     return f"in {problem.regions.labels[region]}{on}"
 
 
 def _data(problem: DataPlacement, datasets: Ints) -> str:
+    """Names of datasets in words."""
     return listed([problem.datasets.labels[i] for i in datasets.tolist()])
 
 
 def _heaviest(problem: DataPlacement) -> list[int]:
+    """Workloads by their GPU demand, the most first."""
     order: list[int] = np.argsort(-problem.demand_mgpu, kind="stable").tolist()
     return order
 

@@ -62,6 +62,7 @@ def complete(problem: DataPlacement) -> bool:
 
 
 def _amount(need_milli: Ints, share: Ints) -> float:
+    """Amount of work that shares of needs add up to, from thousandths."""
     total: int = sum(need * part for need, part in zip(need_milli.tolist(), share.tolist()))
     return total / SHARE / 1000
 
@@ -84,6 +85,7 @@ def _vague(problem: DataPlacement) -> Bools:
 
 
 def _without_runs(problem: DataPlacement) -> Plan:
+    """Plan of today's replicas, in which no work runs."""
     none = [np.zeros(0, np.int64) for _ in range(13)]
     return Plan(problem.datasets.stored.copy(), *none)
 

@@ -41,6 +41,7 @@ def alternatives(problem: DataPlacement, plan: Plan, i: int) -> tuple[Alternativ
 
 
 def _readers(problem: DataPlacement, plan: Plan, i: int, r: int) -> str:
+    """Workloads that read a dataset from a region under a plan, in words."""
     reads = problem.reads.workload[problem.reads.dataset == i]
     here = np.isin(plan.run_workload, reads) & (plan.run_region == r)
     far = (plan.remote_dataset == i) & (plan.remote_source == r)
@@ -88,6 +89,7 @@ def _with_remote_reads(problem: DataPlacement, plan: Plan, i: int) -> Plan:
 
 
 def _largest(problem: DataPlacement) -> list[int]:
+    """Datasets by size, the largest first."""
     order: list[int] = np.argsort(-problem.datasets.size_mb, kind="stable").tolist()
     return order
 

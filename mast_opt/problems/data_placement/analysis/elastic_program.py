@@ -228,6 +228,7 @@ def _copies(
     edit: edits.Edit,
     most: Ints,
 ) -> ElasticLimits:
+    """Elastic limits on the numbers of copies of datasets."""
     rows = view.rows["copies" if side == "lower" else name].ids
     return ElasticLimits(
         name,

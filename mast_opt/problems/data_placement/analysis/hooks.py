@@ -84,6 +84,7 @@ def _words(p: DataPlacement, before: Plan, after: Plan, group: Ints) -> str:
 
 
 def _named(labels: list[str]) -> str:
+    """Names of regions or datasets in words, empty for none."""
     return listed(labels) if labels else ""
 
 

@@ -91,6 +91,7 @@ def linked(program: Mip, before: Stage, after: Stage) -> Link:
 
 
 def _places(stage: Stage) -> IntArray:
+    """Columns of a period's replicas in the joint program."""
     return np.asarray(stage.columns[_block(stage, "place").ids.ravel()])
 
 
@@ -105,11 +106,13 @@ def _runs(stage: Stage, p: DataPlacement) -> tuple[IntArray, IntArray]:
 
 
 def _ingress_rows(stage: Stage) -> IntArray:
+    """Rows of a period's ingress in the joint program."""
     blocks = [one for one in stage.mip.rows if one.name == "ingress"]
     return stage.first_row + blocks[0].ids.astype(np.int64) if blocks else np.zeros(0, np.int64)
 
 
 def _block(stage: Stage, name: str) -> Block:
+    """Block of columns of a period in the joint program, by its name."""
     return next(one for one in stage.mip.columns if one.name == name)
 
 

@@ -141,6 +141,7 @@ def _single_copies(problem: DataPlacement, place: Bools) -> tuple[SingleCopy, ..
 
 
 def _region(problem: DataPlacement, place: Bools, runs: Plan | None, r: int) -> RegionRisk:
+    """Risk of one region: datasets and work that are lost with it, and GPUs that run there."""
     p = problem
     away = np.equal(np.arange(len(p.regions)), r)
     lost = lost_datasets(p, p.closed | away, place, away)

@@ -86,6 +86,8 @@ def residency(view: View) -> ElasticLimits:
 
 
 def _also_resident(cells: tuple[Ints, ...]) -> edits.Edit:
+    """Edit of an instance that lets datasets be stored in further regions (residency)."""
+
     def edit(problem: DataPlacement, amounts: edits.Amounts) -> DataPlacement:
         grid = problem.datasets.residency.copy()
         members = list(amounts)
@@ -192,6 +194,7 @@ def _rule(
     columns: tuple[IntArray, IntArray],
     edit: edits.Edit,
 ) -> ElasticLimits:
+    """Elastic limits of one rule of data placement, such as pins, cell by cell."""
     return ElasticLimits(
         name,
         side,

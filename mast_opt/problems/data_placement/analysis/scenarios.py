@@ -23,6 +23,7 @@ MOST_DAYS = 100_000
 
 
 def _links(problem: DataPlacement) -> tuple[str, ...]:
+    """Links between regions by name, none without a network."""
     if problem.links is None:
         return ()
     ends = zip(problem.links.source.tolist(), problem.links.target.tolist())
@@ -30,21 +31,25 @@ def _links(problem: DataPlacement) -> tuple[str, ...]:
 
 
 def _supplied(problem: DataPlacement) -> list[tuple[int, int]]:
+    """(region, GPU type) pairs that have a supply of GPUs."""
     region, kind = np.nonzero(problem.regions.supply_mgpu)
     return list(zip(region.tolist(), kind.tolist()))
 
 
 def _gpu_places(problem: DataPlacement) -> tuple[str, ...]:
+    """Regions and GPU types with a supply, in words."""
     return tuple(f"{problem.regions.labels[r]} {problem.gpu_types[k]}" for r, k in _supplied(problem))
 
 
 def _more_gpus(problem: DataPlacement, at: int, units: int) -> DataPlacement:
+    """The data placement with more GPUs of a type in a region."""
     supply = problem.regions.supply_mgpu.copy()
     supply[_supplied(problem)[at]] += 1000 * units
     return replace(problem, regions=replace(problem.regions, supply_mgpu=supply))
 
 
 def _limited(problem: DataPlacement) -> tuple[str, ...]:
+    """Regions whose ingress is limited."""
     return tuple(problem.regions.labels[r] for r in np.flatnonzero(problem.regions.ingress_limited))
 
 
@@ -146,6 +151,7 @@ def add_ingress(problem: DataPlacement, value: object) -> DataPlacement:
 
 
 def _added(key: str, problem: DataPlacement, values: Ints, per_unit: int, value: object) -> Ints:
+    """Amounts of regions with what a scenario adds. Raises UsageError below 0."""
     more = values.copy()
     for r, amount in amounts(key, "region", problem.regions.labels, value).items():
         more[r] += round(amount * per_unit)
@@ -174,6 +180,7 @@ def forbid(problem: DataPlacement, value: object) -> DataPlacement:
 
 
 def _cells(key: str, problem: DataPlacement, value: object) -> Bools:
+    """Grid [I, R] of a scenario's pairs of dataset and region."""
     grid = np.zeros(problem.datasets.stored.shape, np.bool_)
     for record in records(key, {"dataset": problem.datasets.labels, "region": problem.regions.labels}, None, value):
         grid[record.at["dataset"], record.at["region"]] = True
@@ -249,4 +256,5 @@ def moved(problem: DataPlacement, scenario: DataPlacement, before: Plan, after: 
 
 
 def _rows(plan: Plan) -> set[Sequence[int]]:
+    """Rows of the runs of a data-placement plan."""
     return set(zip(*(column.tolist() for column in plan.rows("run"))))

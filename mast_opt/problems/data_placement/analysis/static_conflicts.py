@@ -134,6 +134,7 @@ class ReducedDomains:
 
 
 def _by_region(cells: Bools, size: Ints) -> list[int]:
+    """Sizes of pairs of dataset and region, added up by region."""
     row, region = np.nonzero(cells)
     return totals(region, size[row], 1, cells.shape[1])
 
@@ -153,6 +154,7 @@ def conflicts(problem: DataPlacement) -> tuple[Conflict, ...]:
 
 
 def _of_datasets(view: ReducedDomains) -> Iterator[Conflict]:
+    """Conflicts of single datasets: pins, forbidden regions and residency."""
     p = view.p
     for i, r in zip(*(at.tolist() for at in np.nonzero(p.datasets.pinned & p.datasets.forbidden))):
         yield _place(
@@ -220,6 +222,7 @@ def _why_not_held(view: ReducedDomains, i: int) -> list[tuple[str, int]]:
 
 
 def _of_regions(view: ReducedDomains) -> Iterator[Conflict]:
+    """Conflicts of single regions: what pins put there is more than storage or ingress."""
     p = view.p
     for r, (pinned, have) in enumerate(zip(view.pinned_mb, p.usable_storage_mb.tolist())):
         if pinned > have:
@@ -235,6 +238,7 @@ def _of_regions(view: ReducedDomains) -> Iterator[Conflict]:
 
 
 def _of_workloads(view: ReducedDomains) -> Iterator[Conflict]:
+    """Conflicts of single workloads, which can run nowhere."""
     p = view.p
     apart = p.reads_outside.all(axis=1)
     for w in np.flatnonzero(apart).tolist():
@@ -255,6 +259,7 @@ def _of_workloads(view: ReducedDomains) -> Iterator[Conflict]:
 
 
 def _why_not_run(view: ReducedDomains, w: int) -> list[tuple[str, int]]:
+    """Reasons why a workload can run nowhere, each with the number of regions it rules out."""
     p = view.p
     accepted = [p.gpu_types[k] for k in p.options.gpu_type[p.options.workload == w].tolist() if k < len(p.gpu_types)]
     resident = [p.datasets.labels[i] for i in _resident_reads(p, w)]
@@ -306,6 +311,7 @@ def _of_forced_work(view: ReducedDomains) -> Iterator[Conflict]:
 
 
 def _of_totals(view: ReducedDomains) -> Iterator[Conflict]:
+    """Conflicts of totals: all replicas and outputs need more than all regions have."""
     p = view.p
     least = np.maximum(p.datasets.copies_min, p.datasets.pinned.sum(axis=1))
     outputs = 0 if p.may_refuse else total(p.workloads.output_mb)
@@ -346,8 +352,10 @@ def _homes(p: DataPlacement, i: int) -> str:
 
 
 def _place(p: DataPlacement, i: int, r: int, words: str) -> Conflict:
+    """Conflict of a dataset's place in a region."""
     return Conflict("place", (p.datasets.labels[i], p.regions.labels[r]), words)
 
 
 def _counts(reasons: list[tuple[str, int]]) -> str:
+    """Reasons why a workload can run nowhere, with numbers of regions, in words."""
     return ", ".join(f"{words} in {count}" for words, count in reasons if count)

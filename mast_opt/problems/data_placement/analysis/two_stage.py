@@ -84,6 +84,7 @@ def recourse(scenario: DataPlacement, plan: Plan, before: bool) -> DataPlacement
 
 
 def _alive_flat(scenario: DataPlacement) -> np.ndarray[Any, Any]:
+    """Mask of the replicas that a scenario leaves, as the columns of the two-stage program."""
     return alive(scenario).ravel()
 
 

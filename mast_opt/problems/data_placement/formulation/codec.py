@@ -150,6 +150,7 @@ class Codec:
         return x
 
     def _encode_flows(self, plan: Plan, share: FloatArray, x: FloatArray) -> None:
+        """Set the columns of copies and remote reads from a data-placement plan."""
         p, c, at = self.problem, self.cells, self.columns
         dataset, region = p.reads.dataset[c.local_read], c.group_region[c.local_group]
         if p.links is None:
@@ -174,6 +175,7 @@ class Codec:
         x[at.remote] = read / at.flow_unit
 
     def _encode_left(self, plan: Plan, x: FloatArray) -> None:
+        """Set the columns of work that leaves its region or GPU type, from a data-placement plan."""
         p, at, today = self.problem, self.columns, self.problem.current_runs
         typed = today.gpu_type < len(p.gpu_types)
         for columns, width, rows, now, planned in (

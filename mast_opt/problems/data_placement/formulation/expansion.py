@@ -95,6 +95,7 @@ def within_target(problem: DataPlacement, ratio: Fraction, tier: int) -> Formula
 
 
 def _within(problem: DataPlacement, ratio: Fraction, tier: int, parts: int) -> Formulation[Plan]:
+    """Formulation of a plan whose demand is at most a ratio of supply, for purchases."""
     statement = Statement(problem, parts)
     mip, codec = statement.build()
     upper = mip.col_upper.copy()

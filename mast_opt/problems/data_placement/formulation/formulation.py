@@ -127,6 +127,7 @@ class Statement:
             )
 
     def _copy_columns(self, exact: bool) -> None:
+        """Add the columns of copies over links."""
         p, c = self.p, self.cells
         self.copy: IntArray = np.zeros(0, np.int32)
         if p.links is not None:

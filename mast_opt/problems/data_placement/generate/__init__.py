@@ -31,6 +31,7 @@ from mast_opt.problems.kind.family import Family
 def _family(
     make: Callable[..., DataPlacement], datasets: int, workloads: int, regions: int, help: str
 ) -> Family[DataPlacement]:
+    """Family of generated data-placement instances."""
     return Family(make, {"datasets": datasets, "workloads": workloads, "regions": regions}, help)
 
 

@@ -208,6 +208,7 @@ class _Search:
 
 
 def _trail(state: _State) -> tuple[Operation, ...]:
+    """Operations that led to a state of the migration search, first to last."""
     ops = []
     trail: object = state.trail
     while isinstance(trail, tuple) and trail[1] is not None:

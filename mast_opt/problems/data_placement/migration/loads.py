@@ -132,6 +132,7 @@ class Loads:
 
     @cached_property
     def _reads_of(self) -> dict[int, list[tuple[int, int]]]:
+        """Reads of each workload in a migration: (dataset, MB a day)."""
         p = self.moving.problem
         reads: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for w, i, mb in zip(
@@ -198,11 +199,13 @@ class Loads:
 
 
 def _cells(pieces: tuple[Piece, ...], today: bool) -> list[tuple[int, int, int]]:
+    """Places and shares of a workload's parts in a migration, today or then."""
     sides = ((piece.source if today else piece.target, piece.share) for piece in pieces)
     return [(*cell, share) for cell, share in sides if cell is not None]
 
 
 def _positive(used: Counter[int]) -> Amounts:
+    """Amounts above 0 that a part of a workload uses of limits in a migration."""
     return tuple((limit, amount) for limit, amount in sorted(used.items()) if amount > 0)
 
 

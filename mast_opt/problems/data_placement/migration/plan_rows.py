@@ -46,6 +46,7 @@ def migration_plan(problem: DataPlacement, plan: Plan) -> Order:
 
 
 def _data_moves(p: DataPlacement, found: Steps) -> list[Move]:
+    """Rows of the copies, uploads and deletions of a migration."""
     return [
         Move(
             wave=step.wave,
@@ -64,6 +65,7 @@ def _data_moves(p: DataPlacement, found: Steps) -> list[Move]:
 
 
 def _work_moves(p: DataPlacement, found: Steps) -> list[Move]:
+    """Rows of the workloads that move, start or stop in a migration."""
     moves = []
     for run in found.runs:
         cell = run.target or run.source
@@ -87,15 +89,18 @@ def _work_moves(p: DataPlacement, found: Steps) -> list[Move]:
 
 
 def _type(p: DataPlacement, cell: tuple[int, int]) -> str | None:
+    """GPU type of a place where work runs in a migration; None without GPUs."""
     return p.gpu_types[cell[1]] if cell[1] < len(p.gpu_types) else None
 
 
 def _stopped(p: DataPlacement, stop: Stop) -> Stopped:
+    """Row of a workload that stops for a while in a migration."""
     share = sum(piece.share for piece in stop.part.pieces if piece.source is not None)
     return Stopped(p.workloads.labels[stop.part.workload], share / SHARE, stop.mgpu / MILLI, stop.day, stop.days)
 
 
 def _notes(p: DataPlacement, found: Steps) -> tuple[str, ...]:
+    """Notes of a migration on workloads whose present place is not known."""
     if not found.unknown:
         return ()
     names = [p.workloads.labels[w] for w in found.unknown]
@@ -131,8 +136,10 @@ def _relief(problem: DataPlacement, found: Steps) -> tuple[str, ...]:
 
 
 def _name(problem: DataPlacement, region: int | None) -> str | None:
+    """Name of a region in a migration; None for none."""
     return None if region is None else problem.regions.labels[region]
 
 
 def _tb(mb: int) -> str:
+    """Size of a dataset in words, TB."""
     return f"{mb / MB_PER_TB:,.6g} TB"

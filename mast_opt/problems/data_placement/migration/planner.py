@@ -191,6 +191,7 @@ def _price(way: Calendar) -> tuple[int, int, int]:
 
 
 def _stops(way: Calendar) -> tuple[Stop, ...]:
+    """Workloads that stop in a migration, from which day to which."""
     begun: dict[int, int] = {}
     ended: dict[int, int] = {}
     for run in way.runs:
@@ -214,6 +215,7 @@ def _answer(
     room: tuple[Room, ...] = (),
     blocked: tuple[Blocked, ...] = (),
 ) -> Steps:
+    """The steps of a migration from its calendar, with what blocks the rest."""
     parts = way.loads.parts
     unknown = {part.workload for part in parts for piece in part.pieces if piece.source is None}
     waiting = tuple(parts[u] for u in sorted(way.enters))

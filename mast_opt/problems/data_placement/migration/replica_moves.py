@@ -158,6 +158,7 @@ class Moving:
 
 
 def _by_dataset(datasets: tuple[int, ...], pairs: tuple[Pair, ...]) -> dict[int, tuple[Pair, ...]]:
+    """Pairs of dataset and region, by dataset, in a migration."""
     groups: dict[int, list[Pair]] = {i: [] for i in datasets}
     for pair in pairs:
         groups[pair[0]].append(pair)
@@ -165,4 +166,5 @@ def _by_dataset(datasets: tuple[int, ...], pairs: tuple[Pair, ...]) -> dict[int,
 
 
 def _pairs(grid: Bools) -> tuple[Pair, ...]:
+    """Pairs of dataset and region that a grid marks."""
     return tuple((int(i), int(r)) for i, r in zip(*np.nonzero(grid), strict=True))

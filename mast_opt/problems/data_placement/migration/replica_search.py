@@ -118,6 +118,7 @@ class _Search:
         return self._order(state, complete, exhaustive=complete and not self.cost[state.key])
 
     def _best_first(self) -> Order:
+        """Best-first search for an order of a migration's replicas."""
         best = self.start
         queue: list[tuple[int, int, tuple[int, int], int, ReplicaState]] = [(0, self._left(best), (0, 0), 0, best)]
         opened: set[Key] = set()
@@ -284,4 +285,5 @@ class _Search:
 
 
 def _changed(amounts: tuple[int, ...], at: int, amount: int) -> tuple[int, ...]:
+    """Amounts of a migration's regions with another one in one place."""
     return (*amounts[:at], amount, *amounts[at + 1 :])

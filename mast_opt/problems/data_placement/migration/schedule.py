@@ -138,6 +138,7 @@ class Calendar:
         return True
 
     def _begin_day(self) -> None:
+        """Begin a day of the migration: transfers start, deletions and starts are tried again."""
         self.transfers.begin_day()
         self._settled = False
         if self.world.remote is not None:
@@ -152,6 +153,7 @@ class Calendar:
         return self.queue is None or not any(self.transfers.ingress[r] == 0 for _, r in self.copies)
 
     def _spend_wave(self) -> bool:
+        """Take the steps of one wave of the migration; False if there were none."""
         before = len(self.steps), len(self.runs)
         if self.queue is not None:
             self._follow_order(self.queue)
@@ -166,6 +168,7 @@ class Calendar:
         return self._end_wave(before)
 
     def _end_wave(self, before: tuple[int, int]) -> bool:
+        """End a wave of the migration: its effects take place and wake what waited for them."""
         due, self._due = self._due, []
         self._settled |= bool(due)
         for effect in due:
@@ -297,6 +300,7 @@ class Calendar:
             self._wake_deletes(i)
 
     def _wake_region(self, r: int, storage_only: bool) -> None:
+        """Try again the copies and work that wait for room in a region of the migration."""
         self.awake_copies[r] |= {
             pair for pair in self.moving.incoming_pairs_at[r] if pair in self.copies and pair in self._rank
         }
@@ -307,6 +311,7 @@ class Calendar:
             self.awake_deletes |= self.deletes & self._free_deletes
 
     def _wake_deletes(self, i: int) -> None:
+        """Try again the deletions of a dataset's replicas in the migration."""
         for pair in self.moving.outgoing_of.get(i, ()):
             if pair in self.deletes and pair in self._free_deletes:
                 self.awake_deletes.add(pair)
@@ -401,6 +406,7 @@ class Calendar:
         return self._end_wave(before)
 
     def _next_stop(self) -> Sequence[int]:
+        """The next work of the migration that stops: in its order, or the cheapest that lets others go on."""
         waits: set[object] = set()
         for n, op in enumerate(self.queue or ()):
             touched = self._touched(op)

@@ -208,6 +208,7 @@ class MigrationState:
         self.remote = self._first_reads()
 
     def _first_reads(self) -> RemoteReads | None:
+        """Remote reads over links at the begin of a migration; None without a network."""
         m = self.m
         remote = None
         if m.link_kb is not None:
@@ -390,6 +391,7 @@ class MigrationState:
 
 
 def _by_region(reads: Reads) -> dict[int, list[int]]:
+    """Datasets that a part of a workload reads, by region."""
     regions: dict[int, list[int]] = {}
     for i, r, _, _ in reads:
         regions.setdefault(r, []).append(i)

@@ -49,6 +49,7 @@ def cheapest_stop(wanted: Stoppable) -> tuple[int, ...]:
 
 
 def _for_work(wanted: Stoppable) -> Iterator[Choice]:
+    """Stops that let waiting work of a migration start, one choice for each."""
     world = wanted.world
     for u in sorted(wanted.enters):
         if world.has_data(u, local=False):
@@ -61,6 +62,7 @@ def _for_work(wanted: Stoppable) -> Iterator[Choice]:
 
 
 def _for_copies(wanted: Stoppable) -> Iterator[Choice]:
+    """Stops that let waiting copies of a migration begin, one choice for each."""
     world = wanted.world
     for i, r in sorted(wanted.copies):
         if world.m.sources(i, r, world.held[i]) is not None:
@@ -143,4 +145,5 @@ def _readers_in_the_way(wanted: Stoppable, i: int, r: int) -> Iterator[int]:
 
 
 def _cheapest(wanted: Stoppable, parts: Iterable[int]) -> Choice | None:
+    """The cheapest part of running work that can stop in a migration; None if none runs."""
     return min(((wanted.world.loads.loads[u].cost, (u,)) for u in parts if wanted.runs(u)), default=None)

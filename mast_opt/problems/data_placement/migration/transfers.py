@@ -179,6 +179,7 @@ class Transfers:
         return moved
 
     def _make_room(self, q: int, r: int) -> bool:
+        """Move remote reads of a migration off a link to make room for a copy; False if none can."""
         remote = self.world.remote
         assert remote is not None
         moved = remote.make_room(q, r, self.world.held)

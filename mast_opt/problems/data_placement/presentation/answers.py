@@ -47,6 +47,7 @@ def answers(problem: DataPlacement, plan: Plan) -> tuple[Answer, ...]:
 
 
 def _nothing(p: DataPlacement, now: Plan | None) -> Answer:
+    """Answer to what happens if nothing is done: overload and cost of today's placement."""
     topic = "If nothing is done"
     if now is None:
         return Answer(topic, "not known", "The instance does not state for all work where it runs today.", "")
@@ -67,6 +68,7 @@ def _nothing(p: DataPlacement, now: Plan | None) -> Answer:
 
 
 def _overload(p: DataPlacement, now: Plan | None, plan: Plan) -> Answer:
+    """Answer on overload: worst demand over supply, and in how many regions and GPU types."""
     supplied = p.regions.supply_mgpu > 0
     over = int((lacking_gpus(p, plan) > 0).sum())
     if not supplied.any():
@@ -77,12 +79,14 @@ def _overload(p: DataPlacement, now: Plan | None, plan: Plan) -> Answer:
 
 
 def _worst(p: DataPlacement, plan: Plan) -> float:
+    """Worst ratio of GPU demand over supply under a data-placement plan."""
     supplied = p.regions.supply_mgpu > 0
     ratio = gpu_demand(p, plan)[:, :, -1][supplied] / p.regions.supply_mgpu[supplied]
     return float(ratio.max(initial=0.0))
 
 
 def _cost(p: DataPlacement, now: Plan | None, plan: Plan) -> Answer:
+    """Answer on cost: USD a month before and after a data-placement plan."""
     if not p.has_prices:
         return Answer("Cost", "no prices", "The instance states no prices: usd_per_gpu_hour, usd_per_tb_month, …", "")
     after = verify(p, plan).terms
@@ -103,6 +107,7 @@ def usd(amount: float) -> str:
 
 
 def _storage(p: DataPlacement, plan: Plan) -> Answer:
+    """Answer on storage: TB of replicas before and after, and the fullest region."""
     before, after = (float((p.datasets.size_mb @ place).sum()) / MB_PER_TB for place in (p.datasets.stored, plan.place))
     output = np.bincount(
         plan.run_region, p.workloads.output_mb[plan.run_workload] * plan.run_share / SHARE, len(p.regions)
@@ -114,6 +119,7 @@ def _storage(p: DataPlacement, plan: Plan) -> Answer:
 
 
 def _moves(p: DataPlacement, plan: Plan) -> Answer:
+    """Answer on moves: workloads and datasets that a data-placement plan moves."""
     work, data = details.workloads_that_move(p, plan), details.datasets_that_move(p, plan)
     gpus = sum(float(row[5] or 0.0) for row in work.rows)
     copied = sum(float(row[5] or 0.0) for row in data.rows)
@@ -126,6 +132,7 @@ def _moves(p: DataPlacement, plan: Plan) -> Answer:
 
 
 def _missing(p: DataPlacement, plan: Plan) -> Answer:
+    """Answer on what to buy: GPUs that are missing, by region and type."""
     lacking = lacking_gpus(p, plan)
     idle = np.maximum(p.regions.supply_mgpu - gpu_demand(p, plan)[:, :, -1], 0).sum(axis=0) / MILLI
     pairs = sorted(np.argwhere(lacking > 0).tolist(), key=lambda at: -lacking[at[0], at[1]])

@@ -41,6 +41,7 @@ def _activity(problem: DataPlacement, plan: Plan) -> Activity:
 
 
 def _heat(problem: DataPlacement, before: NDArray[Any] | None, after: NDArray[Any], over: int) -> HeatMap:
+    """Heat map of GPU demand over supply by region and GPU type."""
     p = problem
     return HeatMap(
         title="GPU demand over supply",
@@ -56,6 +57,7 @@ def _heat(problem: DataPlacement, before: NDArray[Any] | None, after: NDArray[An
 
 
 def _over_supply(problem: DataPlacement, asked: NDArray[Any]) -> tuple[Values, ...]:
+    """GPU demand over supply by region and GPU type; None without a supply."""
     supply = problem.regions.supply_mgpu.tolist()
     return grid(
         [
@@ -77,6 +79,7 @@ def _tiers(problem: DataPlacement, asked: NDArray[Any]) -> Bars:
 
 
 def _storage(problem: DataPlacement, plan: Plan) -> Bars:
+    """Bars of storage in use by region, before and after a data-placement plan."""
     p = problem
     outputs = totals(plan.run_region, p.workloads.output_mb[plan.run_workload], plan.run_share, len(p.regions))
     before = (p.datasets.size_mb @ p.datasets.stored).tolist()
@@ -88,6 +91,7 @@ def _storage(problem: DataPlacement, plan: Plan) -> Bars:
 
 
 def _cpu(problem: DataPlacement, before: Plan | None, after: Plan) -> Bars:
+    """Bars of cores in use by region, before and after a data-placement plan."""
     p = problem
     named = [("before", before), ("after", after)]
     series = tuple(
@@ -106,6 +110,7 @@ def _cores(problem: DataPlacement, plan: Plan) -> list[int]:
 
 
 def _shares(amounts: list[float], of: list[int]) -> Values:
+    """Amounts of regions as shares of what they have; None of nothing."""
     return tuple(part / whole if whole else None for part, whole in zip(amounts, of, strict=True))
 
 

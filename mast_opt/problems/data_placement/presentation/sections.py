@@ -108,15 +108,18 @@ def _cores(problem: DataPlacement, plan: Plan) -> NDArray[Any]:
 
 
 def _ratios(amount: NDArray[Any], of: Ints) -> list[float | None]:
+    """Ratios of regions' amounts to what they have; None of nothing."""
     return [float(part / whole) if whole else None for part, whole in zip(amount.tolist(), of.tolist(), strict=True)]
 
 
 def _rows(columns: list[tuple[Head, list[Any]]], order: NDArray[Any]) -> tuple[tuple[Cell, ...], ...]:
+    """Rows of a section's columns in an order."""
     cells = [values for _, values in columns]
     return tuple(tuple(values[row] for values in cells) for row in order.tolist())
 
 
 def _copies(problem: DataPlacement, plan: Plan) -> Section:
+    """Section on copies, uploads and deletions of a data-placement plan."""
     p = problem
     volume = p.datasets.size_mb[plan.copy_dataset] * plan.copy_share / SHARE / MB_PER_TB
     rows = _by_pair(p, plan.copy_source, plan.copy_target, volume)
@@ -133,6 +136,7 @@ def _copies(problem: DataPlacement, plan: Plan) -> Section:
 
 
 def _remote(problem: DataPlacement, plan: Plan) -> Section:
+    """Section on remote reads of a data-placement plan."""
     p = problem
     read = read_positions(p, plan.remote_workload, plan.remote_dataset)
     real = np.flatnonzero(read >= 0)
@@ -163,6 +167,7 @@ def _by_pair(problem: DataPlacement, source: Ints, target: Ints, volume: NDArray
 
 
 def _unserved(problem: DataPlacement, plan: Plan) -> tuple[Section, ...]:
+    """Sections on work that a data-placement plan refuses, by tier."""
     p = problem
     if not p.may_refuse:
         return ()

@@ -122,5 +122,6 @@ def _sections(p: DataPlacement) -> Iterator[Iterator[str]]:
 
 
 def _pairs(name: str, first: Column, second: Column, grid: Bools) -> Iterator[str]:
+    """MathProg set of pairs that a grid of dataset or workload and region marks."""
     row, column = np.nonzero(grid)
     return section(f"set {name}", first[row], second[column])

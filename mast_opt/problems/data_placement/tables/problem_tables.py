@@ -123,6 +123,7 @@ def _sorted(tables: Tables, table: str, first: str, second: str) -> tuple[Ints, 
 
 
 def _current_share_faults(tables: Tables) -> list[Fault]:
+    """Faults of workloads whose present shares add up to more than 1."""
     workload, share = tables.get("current_runs", "workload"), tables.get("current_runs", "share")
     total = np.bincount(workload, weights=share, minlength=len(tables.axes["workload"]))
     return [
@@ -136,6 +137,7 @@ def _current_share_faults(tables: Tables) -> list[Fault]:
 
 
 def _link_faults(tables: Tables) -> list[Fault]:
+    """Faults of links from a region to itself."""
     src, dst = tables.get("links", "src"), tables.get("links", "dst")
     return [
         Fault("links", "a link between two different regions", row + 1, "dst", tables.axes["region"][int(dst[row])])
@@ -204,6 +206,7 @@ def problem_to_tables(problem: DataPlacement) -> tuple[Header, Tables]:
 
 
 def _either(condition: bool, yes: str, no: str) -> str:
+    """One of two texts of a data placement's tables, by a condition."""
     return yes if condition else no
 
 

@@ -58,34 +58,41 @@ def rehearsals(problem: DataPlacement | None) -> tuple[Rehearsal, ...]:
 
 
 def _has_sweeps(problem: DataPlacement) -> bool:
+    """Whether tetris would run Gibbs sweeps on a data placement."""
     return len(problem.workloads) >= PARAMS.gibbs.workloads and problem.links is None and problem.remote_reads
 
 
 def _has_partitions(problem: DataPlacement) -> bool:
+    """Whether tetris would place a data placement by a partition of its graph."""
     return Features.of(problem, None).one_copy and problem.links is None
 
 
 def _has_trees(problem: DataPlacement) -> bool:
+    """Whether tetris would use tree cuts in its bound on a data placement."""
     return problem.links is not None or len(problem.reads) * len(problem.regions) <= PARAMS.tree_cuts.most_cells
 
 
 def _sample() -> tuple[DataPlacement, TetrisArrays]:
+    """A small data placement, and its arrays, with which tetris' kernels are compiled."""
     problem: DataPlacement = FAMILIES["standard"].generate(np.random.default_rng(0), datasets=6, workloads=6, regions=3)
     return problem, arrays_of(problem, dict(problem.objective.weights))
 
 
 def _construct(tools: SearchContext) -> None:
+    """Rehearse tetris' greedy start and evictions."""
     _, a = _sample()
     evict_excess(a._replace(storage=a.storage // 4), first_state(a, False, 1))
 
 
 def _anneal(tools: SearchContext) -> None:
+    """Rehearse tetris' annealing."""
     _, a = _sample()
     s = state_of(a, a.option_start[:-1], np.zeros(len(a.tier), np.int64), a.stored, 1)
     KernelRuns(a, False, 1, PARAMS.operators).run(0, undivided(a, s), 1, [(1.0, 0.5)], lambda: True)
 
 
 def _begin(tools: SearchContext) -> None:
+    """Rehearse the starts of tetris' multistart."""
     _, a = _sample()
     RestartGenerator(a, decisions(first_state(a, False, 1)), False, 1.0, 1.0, PARAMS.multistart).begin(
         1, None, tools.rng
@@ -93,11 +100,13 @@ def _begin(tools: SearchContext) -> None:
 
 
 def _bound(tools: SearchContext) -> None:
+    """Rehearse tetris' Lagrangian bound."""
     problem, a = _sample()
     Relaxation(a, bin_packing_peak_bound(problem), problem.workloads.splittable).step(ITERATIONS)
 
 
 def _trees(tools: SearchContext) -> None:
+    """Rehearse tree cuts in tetris' bound."""
     problem, a = _sample()
     relaxation = TreeCutRelaxation(a, bin_packing_peak_bound(problem), problem.workloads.splittable, tools.rng)
     for _ in range(STANDS_STILL):
@@ -115,17 +124,20 @@ class _FewNodes(MultilevelParams):
 
 
 def _partition(tools: SearchContext) -> None:
+    """Rehearse the multilevel start of tetris."""
     _, a = _sample()
     watch = SearchMonitor(StoppingCriteria(iterations=1))
     multilevel_state(a, first_state(a, False, 1), False, TimeBudget(watch, 1.0), tools.rng, _FewNodes(cycles=2))
 
 
 def _divide(tools: SearchContext) -> None:
+    """Rehearse the division of a data placement into blocks."""
     problem, _ = _sample()
     block_of_workloads(problem, 2, PARAMS.blocks)
 
 
 def _sweep(tools: SearchContext) -> None:
+    """Rehearse tetris' Gibbs sweeps."""
     _, a = _sample()
     first = first_state(a, False, 1)
     random: list[Any] = [np.ones(1, np.uint64)]

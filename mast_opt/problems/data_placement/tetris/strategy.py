@@ -208,6 +208,7 @@ def _search_share(f: Features, objective: StageObjective, finish: Finish, params
 
 
 def _hot(f: Features, objective: StageObjective, search: Search, params: TetrisParams) -> float:
+    """First temperature of tetris' annealing, by the search that comes before it."""
     if search is Search.GIBBS:
         return min(max(params.cooling.warm, params.gibbs.warmer * f.gang_share), params.cooling.hot)
     if search is Search.MULTILEVEL:

@@ -160,6 +160,7 @@ class Certificate(certificate_bound.KeptPrices):
             raise PlanError(faults)
 
     def _outside_boxes(self, p: DataPlacement) -> list[Fault]:
+        """Faults of a data placement's certificate: prices outside of their limits."""
         remote = certificate_bound.remote_cap(p, self.weights)
         supplied = p.regions.supply_mgpu > 0
         peak = self.weights["peak"] * p.tier_weight

@@ -171,6 +171,7 @@ class _Dollars:
 
 
 def _dollars(c: KeptPrices, p: DataPlacement) -> _Dollars:
+    """Prices in dollars of a data placement, in units of its weighted objective."""
     running, migration = c.weights["running_cost"] / MICRO, c.weights["migration_cost"] / MICRO
     return _Dollars(
         np.multiply(p.regions.gpu_price_micro, running * HOURS_A_MONTH / MILLI, dtype=np.float64),

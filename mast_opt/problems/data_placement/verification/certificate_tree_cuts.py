@@ -164,6 +164,7 @@ class _Walk:
 
 
 def _walk(trees: KeptTrees, p: DataPlacement) -> _Walk:
+    """Reads of a certificate's tree cuts: the node that each leads to, by distance from the root."""
     datasets = len(p.datasets)
     length = np.diff(trees.start)
     tree = np.repeat(np.arange(len(length)), length)

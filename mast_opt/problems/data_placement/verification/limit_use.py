@@ -19,6 +19,7 @@ def limit_use(problem: DataPlacement, activity: measures.Activity) -> dict[str, 
 
 
 def _scale(p: DataPlacement, name: str) -> int | Fraction:
+    """Scale of a limit's name: base units of the data-placement plan in one of its units."""
     scales: dict[str, Callable[[], int | Fraction]] = {
         **dict.fromkeys(("copied_tb", "stored_tb", "remote_tb_per_day"), lambda: MB_PER_TB),
         **dict.fromkeys(("unserved_gpus", "overload_gpus"), lambda: MILLI),
@@ -32,10 +33,12 @@ def _scale(p: DataPlacement, name: str) -> int | Fraction:
 
 
 def _weighted(p: DataPlacement, by_tier: list[int]) -> Fraction:
+    """Amounts by tier times the tiers' weights, exactly, for a limit of data placement."""
     return sum((Fraction(weight) * n for weight, n in zip(p.tier_weight.tolist(), by_tier)), Fraction(0))
 
 
 def _remote_mb(p: DataPlacement, a: measures.Activity) -> Fraction:
+    """MB a day that a data-placement plan reads remotely, exactly."""
     return Fraction(measures.total(p.reads.mb_per_day[a.far_read], a.far_share), SHARE)
 
 
@@ -46,14 +49,17 @@ def _egress(p: DataPlacement, a: measures.Activity) -> Fraction:
 
 
 def _moved_workloads(p: DataPlacement, a: measures.Activity) -> Fraction:
+    """Workloads that a data-placement plan moves, shares of them added up exactly."""
     return Fraction(int(measures.leaving_shares(p, a).sum()), SHARE)
 
 
 def _new_replicas(p: DataPlacement, a: measures.Activity) -> Fraction:
+    """Number of new replicas of a data-placement plan."""
     return Fraction(int((a.place & ~p.datasets.stored).sum()))
 
 
 def _unserved(p: DataPlacement, a: measures.Activity) -> Fraction:
+    """Weighted GPU demand that a data-placement plan refuses, exactly."""
     return (
         _weighted(p, measures.totals(p.workloads.tier, p.demand_mgpu, measures.refused_shares(p, a), len(p.tiers)))
         / SHARE
@@ -61,6 +67,7 @@ def _unserved(p: DataPlacement, a: measures.Activity) -> Fraction:
 
 
 def _overload_gpus(p: DataPlacement, a: measures.Activity) -> Fraction:
+    """GPUs by which demand exceeds supply under a data-placement plan, exactly."""
     over = measures.gpu_demand(p, a)[:, :, -1] - SHARE * p.regions.supply_mgpu.astype(object)
     return Fraction(int(np.maximum(over, 0).sum()), SHARE) if over.size else Fraction(0)
 

@@ -207,6 +207,7 @@ def _retyped(problem: DataPlacement, activity: Activity) -> float:
 
 
 def _unserved(problem: DataPlacement, refused: Ints) -> float:
+    """Term of refused GPU demand in a data-placement plan, by tiers' weights."""
     tiers, weights = len(problem.tiers), problem.tier_weight.tolist()
     lost = totals(problem.workloads.tier, problem.demand_mgpu, refused, tiers)
     asked = totals(problem.workloads.tier, problem.demand_mgpu, SHARE, tiers)
@@ -214,8 +215,10 @@ def _unserved(problem: DataPlacement, refused: Ints) -> float:
 
 
 def _worst(demand: NDArray[Any], supply_mgpu: Ints) -> float:
+    """Worst ratio of GPU demand over supply, in the data-placement verifier."""
     return max((d / (SHARE * s) for d, s in zip(demand.tolist(), supply_mgpu.tolist())), default=0.0)
 
 
 def _ratio(part: float, whole: float) -> float:
+    """Ratio of a part to a whole in the data-placement verifier, 0 of nothing."""
     return part / whole if whole else 0.0

@@ -39,6 +39,7 @@ def bin_packing_peak_bound(problem: DataPlacement) -> FloatArray:
 
 
 def _smallest_peak(sizes: Ints, supply: Ints) -> float:
+    """Smallest peak of demand over supply that bins of these supplies allow for undivided workloads."""
     best = 0.0
     for g in np.unique(sizes).tolist():
         best = max(best, _peak_for_units(int((sizes // g).sum()), supply / g))

@@ -342,4 +342,5 @@ class _Check:
 
 
 def _thousandths(amounts: list[int]) -> list[int]:
+    """Amounts of the data-placement verifier in thousandths."""
     return [SHARE * amount for amount in amounts]

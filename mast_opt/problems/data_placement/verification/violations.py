@@ -91,6 +91,7 @@ class Violations:
 
 
 def _index(axes: Sequence[Labels], positions: Sequence[int]) -> tuple[str, ...]:
+    """Labels at these positions, for a violation of a data-placement plan; numbers where there are none."""
     return tuple(
         axis[position] if 0 <= position < len(axis) else f"#{position}" for axis, position in zip(axes, positions)
     )

@@ -137,6 +137,7 @@ def _moved(
 
 
 def _not_required(problem: ResourceAllocation, amounts: Mapping[int, float]) -> ResourceAllocation:
+    """The instance in which these jobs of a resource allocation need not run."""
     required = problem.jobs.required.copy()
     required[list(amounts)] = False
     return replace(problem, jobs=replace(problem.jobs, required=required))

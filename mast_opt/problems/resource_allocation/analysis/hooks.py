@@ -47,6 +47,7 @@ def add_resources(problem: ResourceAllocation, value: object) -> ResourceAllocat
 
 
 def _with_amounts(problem: ResourceAllocation, amount: Floats) -> ResourceAllocation:
+    """The resource allocation with other amounts of its resources."""
     return replace(problem, resources=replace(problem.resources, amount=amount))
 
 
@@ -143,6 +144,7 @@ def _slowest(problem: ResourceAllocation) -> list[int]:
 
 
 def _more(problem: ResourceAllocation, at: int, units: int) -> ResourceAllocation:
+    """The resource allocation with so many units more of one resource."""
     amount = problem.resources.amount.copy()
     amount[at] += units
     return replace(problem, resources=replace(problem.resources, amount=amount))

@@ -145,6 +145,7 @@ def _solved(
 
 
 def _solve_part(part: _Part, cancel: threading.Event) -> SearchResult[Plan]:
+    """Solve one part of the jobs of POP in a worker."""
     watch = SearchMonitor(
         StoppingCriteria(part.time_limit_s, part.gap, part.iterations, cancel), sense=part.problem.sense
     )
@@ -153,6 +154,7 @@ def _solve_part(part: _Part, cancel: threading.Event) -> SearchResult[Plan]:
 
 
 def _backend(name: str) -> MipSolver:
+    """Solver of the programs of POP's parts, by the backend's name."""
     return backends.get(name).solve
 
 
@@ -175,6 +177,7 @@ def _drawn(problem: ResourceAllocation, count: int, rng: np.random.Generator) ->
 
 
 def _without_plan(problem: ResourceAllocation, rows: Rows, result: SearchResult[Plan]) -> str:
+    """Reason why a part of POP has no allocation, in words."""
     named = ", ".join(problem.jobs.labels[job] for job in rows.jobs[:NAMED].tolist())
     more = ", …" if len(rows.jobs) > NAMED else ""
     if result.status is Status.INFEASIBLE:
@@ -204,6 +207,7 @@ def joined_prices(problem: ResourceAllocation, parts: Sequence[Rows], prices: Se
 
 
 def _check(problem: ResourceAllocation, count: int) -> None:
+    """Raise UsageError where POP cannot draw the jobs of an allocation into parts."""
     reasons = {
         f"there are {len(problem.jobs)} jobs; expected at most as many parts": count > len(problem.jobs),
         "shares are whole, and a part of a resource may be too little for any": problem.whole,

@@ -336,6 +336,7 @@ def _known(watch: SearchMonitor, weights: float, gap: float) -> bool:
 
 
 def _allocation(problem: ResourceAllocation, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
+    """Solve a resource allocation from a start, by the method that its policy asks for."""
     incumbent, solves, params = Incumbent(problem, tools.watch), Solves(tools), tools.params_as(AllocationParams)
     used = None if start is None or not start.share.any() else start.share > 0
     columns = Columns(problem, solves, params, used)
@@ -390,6 +391,7 @@ def _fractional(problem: ResourceAllocation, columns: Columns, incumbent: Incumb
 
 
 def _linear(problem: ResourceAllocation, columns: Columns, incumbent: Incumbent) -> str:
+    """Solve a policy of resource allocation that is one linear program, and prove its value."""
     policy, none = problem.objective.policy, np.zeros(len(problem.jobs))
     rates = policy == policies.TOTAL_RATE
     found = columns.solve(

@@ -47,6 +47,7 @@ def _jobs(p: ResourceAllocation, measure: Measure) -> Section:
 
 
 def _named(used: list[tuple[float, str]]) -> str:
+    """The configurations of a job with most of its share, in words."""
     ordered = sorted(used, key=lambda one: -one[0])
     more = f", {len(ordered) - NAMED} more" if len(ordered) > NAMED else ""
     return ", ".join(f"{label} ({share:.1%})" for share, label in ordered[:NAMED]) + more

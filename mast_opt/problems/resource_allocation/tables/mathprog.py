@@ -39,6 +39,7 @@ def write_dat(problem: ResourceAllocation, path: Path) -> None:
 
 
 def _sections(p: ResourceAllocation) -> Iterator[Iterator[str]]:
+    """Data sections of a resource allocation: policy, resources, groups, jobs, configurations."""
     resource, group = np.array(p.resources.labels), np.array(p.groups.labels, str)
     job, configuration = np.array(p.jobs.labels), np.array(p.configurations.labels)
     inside = p.objective.inside or MAX_MIN

@@ -136,10 +136,12 @@ def _finish_time(problem: ResourceAllocation, p: Floats, best: float) -> float:
 
 
 def _ratio(over: float, under: float) -> float:
+    """Ratio of two rates in a price bound, infinite over 0."""
     return over / under if under > 0 else math.inf
 
 
 def _array(problem: ResourceAllocation, arrays: Mapping[str, NDArray[Any]], name: str) -> Floats:
+    """Array of a resource allocation's certificate. Raises PlanError for one that is none."""
     length = len(getattr(problem, ARRAYS[name]))
     found = arrays.get(name)
     if found is None or found.dtype.kind != "f" or found.shape != (length,) or not np.isfinite(found).all():

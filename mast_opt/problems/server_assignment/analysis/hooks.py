@@ -36,6 +36,7 @@ def lose_datacenters(problem: ServerAssignment, value: object) -> ServerAssignme
 
 
 def _lose(problem: ServerAssignment, lost: Bools) -> ServerAssignment:
+    """The server assignment after these servers are lost: they are of a type without value."""
     p = problem
     worthless = np.zeros((len(p.reservations), 1), np.int64)
     return p.with_columns(
@@ -161,6 +162,7 @@ def _which(problem: ServerAssignment, plan: Plan, server: int) -> str:
 
 
 def _handed(plan: Plan, server: int, to: int, words: str, place: str) -> Alternative:
+    """Alternative of a server assignment: one server handed to another reservation, or to nobody."""
     reservation = plan.reservation.copy()
     reservation[server] = to
     return Alternative(words, place, Plan(reservation))
@@ -181,6 +183,7 @@ def phrase(problem: ServerAssignment, violation: Violation) -> str:
 
 
 def _largest(problem: ServerAssignment) -> list[int]:
+    """Reservations by what they ask for, in RRUs, the most first."""
     order: list[int] = np.argsort(-problem.reservations.asked_mrru, kind="stable").tolist()
     return order
 

@@ -21,6 +21,7 @@ from mast_opt.problems.server_assignment.problem import ServerAssignment
 def _family(
     make: Callable[..., ServerAssignment], servers: int, reservations: int, datacenters: int, help: str
 ) -> Family[ServerAssignment]:
+    """Family of generated server-assignment instances."""
     return Family(make, {"servers": servers, "reservations": reservations, "datacenters": datacenters}, help)
 
 

@@ -310,11 +310,13 @@ class _Order:
         return min(limits)
 
     def _may_come(self, flow: _Flow) -> int:
+        """Servers of a flow that may come to their reservation now."""
         if flow.target == self.nobody:
             return len(flow.servers)
         return _or_all(self.state.may_come(flow.target, flow.source, flow.kind, flow.board), flow)
 
     def _pool_below(self, flow: _Flow) -> int:
+        """Servers of a flow that may come before the pool of servers is too small."""
         return self.state.pool_below(flow.target, flow.source, flow.kind, flow.board)
 
     def start(self, flow: _Flow, count: int) -> list[int]:
@@ -456,6 +458,7 @@ def _ring(blocked: list[_Flow], waiting: list[int], shares: list[bool], pool: in
 
 
 def _or_all(limit: int | None, flow: _Flow) -> int:
+    """A limit on a flow of servers, or all of them where there is none."""
     return len(flow.servers) if limit is None else limit
 
 
@@ -480,6 +483,7 @@ def migration_plan(problem: ServerAssignment, plan: Plan) -> Order:
 
 
 def _words(p: ServerAssignment, deadlock: Deadlock) -> str:
+    """A deadlock of server moves in words: who waits for whom, and what is lent."""
     names = [p.reservations.labels[q] for q in deadlock.ring]
     wave = deadlock.wave + 1
     ring = " waits for ".join([*names, names[0]])

@@ -114,6 +114,7 @@ def _types(now: Measure, then: Measure) -> Section:
 
 
 def _share(amount: float, of: float) -> float | None:
+    """Share of a reservation's amount; None of nothing."""
     return float(amount / of) if of else None
 
 
@@ -131,6 +132,7 @@ def charts(problem: ServerAssignment, plan: Plan) -> tuple[Chart, ...]:
 
 
 def _heat(problem: ServerAssignment, plan: Plan) -> HeatMap:
+    """Heat map of servers by datacenter and type, before and after the plan."""
     p = problem
 
     def count(servers: Ints) -> Ints:
@@ -154,6 +156,7 @@ def _heat(problem: ServerAssignment, plan: Plan) -> HeatMap:
 
 
 def _guarantees(problem: ServerAssignment, before: Measure, after: Measure) -> Bars:
+    """Bars of guaranteed RRUs by reservation, before and after."""
     p = problem
     named = (
         ("asked", p.reservations.asked_mrru),
@@ -169,6 +172,8 @@ def _guarantees(problem: ServerAssignment, before: Measure, after: Measure) -> B
 
 
 def _largest(problem: ServerAssignment, before: Measure, after: Measure) -> Bars:
+    """Bars of each reservation's share at its fullest switchboard, before and after."""
+
     def share(side: Measure) -> Values:
         most, whole = side.held.max(axis=1, initial=0).tolist(), side.total.tolist()
         return tuple(part / all_of_it if all_of_it else None for part, all_of_it in zip(most, whole, strict=True))
@@ -179,6 +184,7 @@ def _largest(problem: ServerAssignment, before: Measure, after: Measure) -> Bars
 
 
 def _changes(problem: ServerAssignment, plan: Plan) -> Flows:
+    """Flows of servers between reservations."""
     p = problem
     names = (*p.reservations.labels, "nobody")
     moved = plan.reservation != p.servers.owner

@@ -24,6 +24,7 @@ def rehearsals() -> tuple[Rehearsal, ...]:
 
 
 def _sample() -> ServerAssignment:
+    """A small server assignment, with which ras' kernels are compiled."""
     family = FAMILIES["standard"]
     sizes = {size: min(default, SMALL) for size, default in family.sizes.items()}
     problem: ServerAssignment = family.generate(np.random.default_rng(0), **sizes)
@@ -31,15 +32,18 @@ def _sample() -> ServerAssignment:
 
 
 def _begun(tools: SearchContext) -> RasSearch:
+    """A search of ras on a small server assignment."""
     problem = _sample()
     return RasSearch(problem, tools, None, dict(problem.objective.weights), {}, RasParams())
 
 
 def _turns(tools: SearchContext) -> None:
+    """Rehearse a whole run of ``ras``."""
     ras(_sample(), tools, None, RasParams())
 
 
 def _settle(tools: SearchContext) -> None:
+    """Rehearse ras' passes and transfers of servers."""
     turns = _begun(tools)
     state = turns.state(turns.best)
     turns.passes.settle(state)
@@ -48,6 +52,7 @@ def _settle(tools: SearchContext) -> None:
 
 
 def _price(tools: SearchContext) -> None:
+    """Rehearse ras' bound: prices of the relaxed program, and the integer bound."""
     turns = _begun(tools)
     prices = aggregated_lp_duals(turns.relaxed, turns.sub_mip, SolveParams())
     assert prices is not None

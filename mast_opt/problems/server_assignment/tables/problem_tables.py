@@ -87,6 +87,7 @@ def _datacenters(tables: Tables, faults: list[Fault]) -> Ints:
 
 
 def _pool_faults(buffer: Ints) -> list[Fault]:
+    """Faults of reservations that are a second pool."""
     return [
         Fault("reservations", "one pool at most; the others can be embedded, shared or none", row + 1, "buffer", "pool")
         for row in np.flatnonzero(buffer == POOL)[1:].tolist()
@@ -94,6 +95,7 @@ def _pool_faults(buffer: Ints) -> list[Fault]:
 
 
 def _size_faults(asked: Ints, value: Ints, servers: int) -> list[Fault]:
+    """Faults of reservations and values so large that sums of RRUs are not exact."""
     words = "at most 2^53 thousandths of thousandths, so that sums stay exact; use a larger unit"
     checks = (
         ("reservations", sum(asked.tolist()), "capacities that add up to"),

@@ -287,6 +287,7 @@ class _Stocks:
 
 
 def _stocks(p: ServerAssignment) -> _Stocks:
+    """Stocks of equal servers: type, switchboard and number, and the stock of each server."""
     code = p.servers.type * len(p.switchboards) + p.server_switchboard
     known, of, size = np.unique(code, return_inverse=True, return_counts=True)
     return _Stocks(known // len(p.switchboards), known % len(p.switchboards), size, of.reshape(-1))

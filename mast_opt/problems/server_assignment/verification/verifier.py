@@ -128,4 +128,5 @@ class _Check:
 
 
 def _share(amount: float, of: int) -> float:
+    """Share of servers in the verifier's measures, 0 of none."""
     return amount / of if of else 0.0

@@ -132,11 +132,13 @@ def _capacity(p: TaskReassignment, rows: IntArray) -> ElasticLimits:
 
 
 def _spread_services(p: TaskReassignment) -> Ints:
+    """Services of a task reassignment that have to be spread over several locations."""
     services: Ints = np.flatnonzero((p.services.spread_min > 1) & (p.service_size > 0))
     return services
 
 
 def _fewer_locations(problem: TaskReassignment, amounts: Mapping[int, float]) -> TaskReassignment:
+    """The task reassignment with some services spread over fewer locations."""
     fewest = problem.services.spread_min.copy()
     for service, units in amounts.items():
         fewest[service] -= round(units)
@@ -151,6 +153,7 @@ def _pairs(p: TaskReassignment) -> Ints:
 
 
 def _ends(p: TaskReassignment, pair: int) -> tuple[str, str]:
+    """Names of the dependent service and of the one that it needs."""
     dependent, dependency = divmod(pair, len(p.services))
     return p.services.labels[dependent], p.services.labels[dependency]
 
@@ -268,6 +271,7 @@ def alternatives(problem: TaskReassignment, plan: Plan, process: int) -> tuple[A
 
 
 def _roomy(problem: TaskReassignment, plan: Plan, process: int) -> Ints:
+    """Machines with most room left for a process, which runs elsewhere."""
     p = problem
     use = np.zeros_like(p.machines.capacity)
     np.add.at(use, plan.machine, p.processes.need)

@@ -20,6 +20,7 @@ def conflicts(problem: TaskReassignment) -> tuple[Conflict, ...]:
 
 
 def _resources(problem: TaskReassignment) -> list[Conflict]:
+    """Conflicts of resources: all processes need more than all machines have."""
     asked, offered = problem.processes.need.sum(axis=0), problem.machines.capacity.sum(axis=0)
     return [
         Conflict(
@@ -48,6 +49,7 @@ def _processes(problem: TaskReassignment) -> list[Conflict]:
 
 
 def _transient(problem: TaskReassignment) -> list[Conflict]:
+    """Conflicts of transient resources: what a machine holds today is more than it has."""
     machines, resources = problem.machines, problem.resources
     over = np.argwhere((problem.held > machines.capacity) & resources.transient)
     return [
@@ -62,6 +64,7 @@ def _transient(problem: TaskReassignment) -> list[Conflict]:
 
 
 def _services(problem: TaskReassignment) -> list[Conflict]:
+    """Conflicts of services: more processes than machines, or more locations than there are."""
     size, machines = problem.service_size, len(problem.machines)
     fewest, locations = problem.services.spread_min, len(np.unique(problem.machines.location))
     crowded = [
@@ -83,6 +86,7 @@ def _services(problem: TaskReassignment) -> list[Conflict]:
 
 
 def _dependencies(problem: TaskReassignment) -> list[Conflict]:
+    """Conflicts of dependencies: the service that is needed has no process."""
     size = problem.service_size
     lost = np.flatnonzero((size[problem.dependencies.service] > 0) & (size[problem.dependencies.needs] == 0))
     return [

@@ -89,6 +89,7 @@ def _path(
     came: dict[tuple[bytes, bytes], tuple[tuple[bytes, bytes], tuple[int, int, int]] | None],
     state: tuple[bytes, bytes],
 ) -> tuple[tuple[int, int, int], ...]:
+    """Moves of processes that led to a state of the search, first to last."""
     moves = []
     while (step := came[state]) is not None:
         state, move = step
@@ -310,11 +311,13 @@ _CONFLICT = "a process of the same service is still there"
 
 
 def _reason(problem: TaskReassignment, blocked: Blocked) -> str:
+    """Reason why a process cannot move to its machine, in words."""
     words = (_missing(problem, blocked), _CONFLICT if blocked.conflict else "")
     return "; ".join(part for part in words if part)
 
 
 def _missing(problem: TaskReassignment, blocked: Blocked) -> str:
+    """Words on the resources that a machine lacks for a blocked process."""
     lacks = zip(problem.resources.labels, blocked.missing.tolist(), strict=True)
     words = [f"{amount:,} of {resource}" for resource, amount in lacks if amount]
     return f"{' and '.join(words)} are missing there" if words else ""

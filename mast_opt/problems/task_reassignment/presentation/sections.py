@@ -34,12 +34,14 @@ def sections(problem: TaskReassignment, plan: Plan) -> tuple[Section, ...]:
 
 
 def _use(problem: TaskReassignment, plan: Plan) -> Ints:
+    """Amounts of each machine [M, K] that the processes of a plan use."""
     use = np.zeros_like(problem.machines.capacity)
     np.add.at(use, plan.machine, problem.processes.need)
     return use
 
 
 def _share(amount: float, of: float) -> float | None:
+    """Share of a machine's amount; None of nothing."""
     return float(amount / of) if of else None
 
 
@@ -123,12 +125,14 @@ def charts(problem: TaskReassignment, plan: Plan) -> tuple[Chart, ...]:
 
 
 def _by_location(problem: TaskReassignment, amount: Ints) -> Ints:
+    """Amounts of machines added up by location [L, K]."""
     total = np.zeros((len(problem.locations), len(problem.resources)), np.int64)
     np.add.at(total, problem.machines.location, amount)
     return total
 
 
 def _heat(problem: TaskReassignment, after: Ints) -> HeatMap:
+    """Heat map of capacity in use by location and resource, before and after the plan."""
     p = problem
     capacity = _by_location(p, p.machines.capacity)
     return HeatMap(
@@ -161,6 +165,7 @@ def _fullest(problem: TaskReassignment, after: Ints) -> Bars:
 
 
 def _over(problem: TaskReassignment, after: Ints) -> Bars:
+    """Bars of use over the safety capacity of machines, by resource, before and after."""
     p = problem
 
     def over(use: Ints) -> Values:
@@ -173,6 +178,7 @@ def _over(problem: TaskReassignment, after: Ints) -> Bars:
 
 
 def _flows(problem: TaskReassignment, plan: Plan) -> Flows:
+    """Flows of processes between locations."""
     p = problem
     moved = plan.machine != p.processes.initial
     places = len(p.locations)

@@ -29,6 +29,7 @@ def _sections(p: TaskReassignment) -> Iterator[Iterator[str]]:
 
 
 def _machines(p: TaskReassignment) -> Iterator[Iterator[str]]:
+    """Data sections of resources, machines and their groups."""
     resource, machine, group = np.array(p.resources.labels), np.array(p.machines.labels), np.array(p.move_groups.labels)
     location, neighbourhood = np.array(p.locations), np.array(p.neighbourhoods)
     yield section(
@@ -60,6 +61,7 @@ def _machines(p: TaskReassignment) -> Iterator[Iterator[str]]:
 
 
 def _processes(p: TaskReassignment) -> Iterator[Iterator[str]]:
+    """Data sections of services, dependencies and processes."""
     service, process, resource = np.array(p.services.labels), np.array(p.processes.labels), np.array(p.resources.labels)
     yield section("param : SERVICE : spread_min", service, p.services.spread_min)
     yield section("set DEPENDS", service[p.dependencies.service], service[p.dependencies.needs])
@@ -75,6 +77,7 @@ def _processes(p: TaskReassignment) -> Iterator[Iterator[str]]:
 
 
 def _costs(p: TaskReassignment) -> Iterator[Iterator[str]]:
+    """Data sections of balance goals and costs of moves."""
     resource = np.array(p.resources.labels)
     yield section(
         "param : GOAL : first second target balance_weight",

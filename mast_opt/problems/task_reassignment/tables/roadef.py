@@ -105,6 +105,7 @@ class _Integers:
 
 
 def _text(path: Path) -> str:
+    """Text of a file of the ROADEF challenge, unzipped. Raises InputError."""
     try:
         raw = read_regular(path)
     except OSError as error:
@@ -307,12 +308,14 @@ def model_text(problem: TaskReassignment) -> str:
 
 
 def _section(rows: Ints | list[list[int]]) -> Iterable[str]:
+    """Lines of a section of a ROADEF file: the number of rows, then the rows."""
     yield str(len(rows))
     for row in rows:
         yield " ".join(map(str, row))
 
 
 def _whole(name: str, weight: float) -> int:
+    """Weight as a whole number, as the ROADEF format takes it. Raises UsageError."""
     if weight != int(weight):
         raise UsageError(f"the weight of {name} is {weight:g}; the challenge's format takes whole numbers only")
     return int(weight)

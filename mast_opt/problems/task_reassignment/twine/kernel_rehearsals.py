@@ -16,6 +16,7 @@ def rehearsals() -> tuple[Rehearsal, ...]:
 
 
 def _anneal(tools: SearchContext) -> None:
+    """Rehearse annealing in ``twine``."""
     family = FAMILIES["challenge"]
     problem = family.generate(np.random.default_rng(0), **{size: min(n, 6) for size, n in family.sizes.items()})
     twine(problem, tools, None, TwineParams())

@@ -234,6 +234,7 @@ class _CoolingSequence:
 
 
 def _report(watch: SearchMonitor, chains: list[Chain], bound: float) -> None:
+    """Report the best plan of twine's chains, and the bound."""
     best = min(chains, key=lambda chain: chain.cost)
     machine = best.best.copy()
     watch.report(best.cost if np.isfinite(best.cost) else None, bound, lambda: Plan(machine.astype(np.int64)))

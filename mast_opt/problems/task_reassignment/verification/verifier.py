@@ -71,6 +71,7 @@ class _Check:
         return int(np.bincount(self.p.processes.service[self.moved], minlength=1).max())
 
     def machine_move(self) -> int:
+        """Cost of moves between groups of machines, in the verifier."""
         group = self.p.machines.move_group
         old, new = self.p.processes.initial[self.moved], self.plan.machine[self.moved]
         return int(self.p.move_groups.move_cost[group[old], group[new]].sum())

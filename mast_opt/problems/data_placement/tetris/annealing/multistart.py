@@ -66,6 +66,7 @@ class RestartGenerator:
         return self._packed(best or self._first, packed, rng), self._after_packing
 
     def _without_packing(self, number: int, rng: np.random.Generator) -> tuple[Assignment, float]:
+        """A start of tetris' multistart annealing without packing, and its temperature."""
         hot = self._params.unpacked
         turn = number % len(hot)
         if turn != self._params.scattered:

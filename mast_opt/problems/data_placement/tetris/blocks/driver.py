@@ -109,6 +109,7 @@ def bound_block(call: BlockCall, cancel: threading.Event) -> Certificate:
 
 
 def _backend(name: str) -> MipSolver:
+    """Solver of a block's programs, by the backend's name."""
     return backends.get(name).solve
 
 

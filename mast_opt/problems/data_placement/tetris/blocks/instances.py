@@ -95,10 +95,12 @@ def plan_of_block(problem: DataPlacement, rows: Block, plan: Plan) -> Plan:
 
 
 def _numbers(count: int) -> tuple[str, ...]:
+    """Numbers as labels in the instance of a block."""
     return tuple(map(str, range(count)))
 
 
 def _floor(limit: Ints, share: float | FloatArray) -> Ints:
+    """Share of a region's limit that a block gets, rounded down."""
     given: Ints = np.floor(limit * np.asarray(share)).astype(np.int64)
     return given
 

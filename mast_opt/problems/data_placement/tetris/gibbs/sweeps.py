@@ -76,6 +76,7 @@ class GibbsSweeps:
         self._gibbs: GibbsState | None = self._gibbs_state(annealing.plans[0].state, rng)
 
     def _gibbs_state(self, s: TetrisState, rng: np.random.Generator) -> GibbsState:
+        """State of tetris' Gibbs sampler from a search state, with prices of GPUs."""
         a, regions = self._a, len(self._a.cpu)
         gibbs = GibbsState(
             option=s.option.copy(),
@@ -150,6 +151,7 @@ class GibbsSweeps:
         b.held[:] = self._held
 
     def _raised_price(self, price: FloatArray, used: FloatArray, limit: Ints) -> FloatArray:
+        """Price of storage in tetris' Gibbs sweeps, raised where use is above its level."""
         return np.asarray(
             np.maximum(price + self._storage * (used / np.maximum(limit, 1) - self._params.storage_level), 0.0)
         )

@@ -190,6 +190,7 @@ class Relaxation:
     def _over_workloads(
         self, prices: Multipliers, charges: RowPrices, read_pace: float, moves: bool
     ) -> tuple[float, Loads]:
+        """Pass over the workloads of tetris' Lagrangian relaxation: bound and loads at these prices."""
         priced = (self._a, self.gangs, prices, charges, self._splittable, self._point)
         passed: tuple[float, Loads] = workload_pass(
             *priced, self._pace(self._work_weight), self._read_cap, SINGLE(read_pace), moves
@@ -283,6 +284,7 @@ class Relaxation:
         return self.bound > before
 
     def _go_to(self, prices: Multipliers) -> None:
+        """Go to other prices in tetris' Lagrangian relaxation."""
         for price, value in zip(self.prices, prices):
             price[...] = value
         self._follows = False

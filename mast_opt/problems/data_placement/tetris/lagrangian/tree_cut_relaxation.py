@@ -225,6 +225,7 @@ class TreeCutRelaxation(Relaxation):
         self._begin_epoch(self._cuts)
 
     def _begin_epoch(self, cuts: TreeCutPool) -> None:
+        """Begin an epoch of tetris' relaxation with tree cuts, whose averages start again."""
         work, data = self._plain_weights
         self._work_weight, self._data_weight = work + cuts.work_sums, data + cuts.data_sums
         self._turns = 0

@@ -86,6 +86,7 @@ class ElasticLinks:
 
 
 def _with_excess(mip: Mip) -> Mip:
+    """The sub-MIP of tetris with a column of excess for each link."""
     link = next((block for block in mip.rows if block.name == "link"), None)
     if link is None or not link.size:
         return mip
@@ -95,6 +96,7 @@ def _with_excess(mip: Mip) -> Mip:
 
 
 def _priced(mip: Mip, excess: slice, price: float) -> Mip:
+    """The sub-MIP of tetris with a price on the excess of links."""
     cost = mip.cost.copy()
     cost[excess] = price
     return replace(mip, cost=cost)
@@ -201,6 +203,7 @@ class FixAndOptimise:
 
     @property
     def _left_s(self) -> float:
+        """Seconds left for tetris' fix-and-optimise."""
         watch = self._tools.watch
         return min(watch.remaining_s, self._until_s - watch.elapsed_s)
 
@@ -362,4 +365,5 @@ class FixAndOptimise:
 
 
 def _itself(plan: Plan) -> Plan:
+    """The plan itself, for the monitor of tetris' fix-and-optimise, which asks for a function."""
     return plan

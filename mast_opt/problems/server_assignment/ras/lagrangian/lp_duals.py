@@ -126,4 +126,5 @@ def _implied(r: Relaxed, width: int) -> Bools:
 
 
 def _ends(mip: Mip) -> list[int]:
+    """Ends of the blocks of rows in ras' linear program."""
     return list(itertools.accumulate(block.size for block in mip.rows))

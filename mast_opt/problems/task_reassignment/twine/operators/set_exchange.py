@@ -41,6 +41,7 @@ def _price(problem: TaskReassignment) -> Ints:
 
 
 def _use(problem: TaskReassignment, machine: Ints) -> Ints:
+    """Amounts of each machine [M, K] that processes use, in twine's set exchange."""
     use = np.zeros_like(problem.machines.capacity)
     np.add.at(use, machine, problem.processes.need)
     return use

@@ -35,7 +35,7 @@ SHOWN = 60
 
 
 def refuse(name: str, value: object, expected: str) -> UsageError:
-    """The error for an argument."""
+    """The error for an argument of a public function that is not as expected."""
     text = repr(value)
     text = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
     plain = isinstance(value, (str, int, float, bool, type(None)))
@@ -44,7 +44,7 @@ def refuse(name: str, value: object, expected: str) -> UsageError:
 
 
 def optional(check: Check) -> Check:
-    """The check, or None."""
+    """The check of an argument that may be None, too."""
 
     def optionally(name: str, value: object) -> None:
         if value is not None:
@@ -54,30 +54,30 @@ def optional(check: Check) -> Check:
 
 
 def a_path(name: str, value: object) -> None:
-    """A path: text or ``os.PathLike``."""
+    """Check that an argument is a path: text or ``os.PathLike``."""
     text = os.fspath(value) if isinstance(value, os.PathLike) else value
     if not isinstance(text, str) or "\0" in text:
         raise refuse(name, value, "a path: a str or os.PathLike without NUL characters")
 
 
 def anything(name: str, value: object) -> None:
-    """Anything, where what it must be is checked later."""
+    """Accept any argument, where what it must be is checked later."""
 
 
 def a_text(name: str, value: object) -> None:
-    """Refuse anything but a str."""
+    """Check that an argument is a str."""
     if not isinstance(value, str):
         raise refuse(name, value, "a str")
 
 
 def a_flag(name: str, value: object) -> None:
-    """True or False."""
+    """Check that an argument is True or False."""
     if not isinstance(value, (bool, np.bool_)):
         raise refuse(name, value, "True or False")
 
 
 def a_whole(least: int, most: int | None = None, note: str = "") -> Check:
-    """A whole number within these limits."""
+    """Check that an argument is a whole number within these limits."""
 
     def check(name: str, value: object) -> None:
         limits = f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most}"
@@ -90,25 +90,25 @@ def a_whole(least: int, most: int | None = None, note: str = "") -> Check:
 
 
 def a_number(name: str, value: object) -> None:
-    """A finite number of at least 0."""
+    """Check that an argument is a finite number of at least 0."""
     if not _is_number(value) or not 0 <= float(value) < math.inf:  # type: ignore[arg-type]
         raise refuse(name, value, "a finite number of at least 0")
 
 
 def a_finite(name: str, value: object) -> None:
-    """A finite number."""
+    """Check that an argument is a finite number."""
     if not _is_number(value) or not math.isfinite(float(value)):  # type: ignore[arg-type]
         raise refuse(name, value, "a finite number")
 
 
 def a_time_limit(name: str, value: object) -> None:
-    """A finite number of seconds above 0, or None for no limit."""
+    """Check that an argument is a finite number of seconds above 0, or None for no limit."""
     if value is not None and (not _is_number(value) or not 0 < float(value) < math.inf):  # type: ignore[arg-type]
         raise refuse(name, value, "a number of seconds above 0, or None for no limit")
 
 
 def texts(name: str, value: object) -> None:
-    """A collection of texts, not a single one."""
+    """Check that an argument is a collection of texts, not a single one."""
     if isinstance(value, str):
         raise UsageError(f"{name}: {value!r} is one string; expected a collection of names, as in [{value!r}]")
     if isinstance(value, (bytes, Mapping)) or not isinstance(value, Iterable):
@@ -120,7 +120,7 @@ def texts(name: str, value: object) -> None:
 
 
 def each(check: Check) -> Check:
-    """A list or tuple whose elements pass the check."""
+    """Check that an argument is a list or tuple whose elements pass a check."""
 
     def of_each(name: str, value: object) -> None:
         if not isinstance(value, (list, tuple)):
@@ -132,7 +132,7 @@ def each(check: Check) -> Check:
 
 
 def mapping_of(check: Check) -> Check:
-    """A mapping from texts to values that pass the check."""
+    """Check that an argument is a mapping from texts to values that pass a check."""
 
     def of_mapping(name: str, value: object) -> None:
         if not isinstance(value, Mapping):
@@ -145,7 +145,7 @@ def mapping_of(check: Check) -> Check:
 
 
 def a_price(name: str, value: object) -> None:
-    """A number of at least 0; infinity is one."""
+    """Check that an argument is a number of at least 0; infinity is one."""
     if not _is_number(value) or not float(value) >= 0:  # type: ignore[arg-type]
         raise refuse(name, value, "a number of at least 0, or infinity")
 
@@ -172,13 +172,13 @@ def option_values(name: str, value: object) -> None:
 
 
 def a_function(name: str, value: object) -> None:
-    """Something that can be called."""
+    """Check that an argument can be called."""
     if not callable(value):
         raise refuse(name, value, "a function")
 
 
 def an_event(name: str, value: object) -> None:
-    """A ``threading.Event``, or what works like one."""
+    """Check that an argument is a ``threading.Event``, or works like one."""
     if not isinstance(value, threading.Event) and not all(
         callable(getattr(value, method, None)) for method in ("is_set", "set", "wait")
     ):
@@ -186,7 +186,7 @@ def an_event(name: str, value: object) -> None:
 
 
 def a(kind: type) -> Check:
-    """An object of a type."""
+    """Check that an argument is an object of a type."""
 
     def check(name: str, value: object) -> None:
         if not isinstance(value, kind):
@@ -196,6 +196,7 @@ def a(kind: type) -> Check:
 
 
 def _is_number(value: object) -> bool:
+    """Whether an argument is a number that fits into a float; True and False are none."""
     if type(value) is float:  # the usual case, which abstract classes make slow
         return True
     if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
@@ -269,7 +270,7 @@ def checked(
 
 
 def _listing(function: Callable[..., object], keywords: Mapping[str, object]) -> inspect.Signature:
-    """The signature of a function with the keywords in place of ``**limits``."""
+    """The signature of a public function with the keywords in place of ``**limits``."""
     signature = inspect.signature(function)
     own = [item for item in signature.parameters.values() if item.kind is not inspect.Parameter.VAR_KEYWORD]
     kind = inspect.Parameter.KEYWORD_ONLY

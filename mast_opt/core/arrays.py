@@ -55,24 +55,24 @@ class Column:
 
 
 def positions(name: str, axis: str, into: str, *, beyond: int = 0, where: str = "", ascending: bool = False) -> Column:
-    """Positions on the axis ``into``."""
+    """Description of a checked array: positions on the axis ``into``."""
     return Column(name, (axis,), into=into, beyond=beyond, where=where, ascending=ascending)
 
 
 def amounts(
     name: str, *shape: str | int, least: int | None = 0, most: int | None = None, where: str = "", total: bool = True
 ) -> Column:
-    """Whole numbers in base units."""
+    """Description of a checked array: whole numbers in base units."""
     return Column(name, shape, least=least, most=most, where=where, total=total)
 
 
 def flags(name: str, *shape: str | int) -> Column:
-    """A column of booleans."""
+    """Description of a checked array: truth values."""
     return Column(name, shape, BOOLEANS, least=None)
 
 
 def reals(name: str, *shape: str | int, least: float = 0.0, most: float | None = None) -> Column:
-    """Finite floating-point numbers."""
+    """Description of a checked array: finite floating-point numbers."""
     return Column(name, shape, NUMBERS, least=least, most=most)
 
 
@@ -97,7 +97,7 @@ class Labels(tuple[str, ...]):
 
     @cached_property
     def first(self) -> Mapping[str, int]:
-        """First position of each label."""
+        """First position of each label of an instance's axis."""
         return dict(zip(reversed(self), range(len(self) - 1, -1, -1)))
 
 
@@ -126,12 +126,12 @@ class Arrays:
         self.faults: list[Fault] = []
 
     def get(self, name: str) -> NDArray[Any]:
-        """A field by name, or a field of a field, as in ``regions.storage_mb``."""
+        """A field of the checked object by name, or a field of a field, as in ``regions.storage_mb``."""
         found: NDArray[Any] = attrgetter(name)(self.owner) if "." in name else getattr(self.owner, name)
         return found
 
     def labels(self, name: str, axis: str = "", *, unique: bool = True, empty: bool = False) -> None:
-        """A tuple of texts, which becomes the axis (of the same name, unless given).
+        """Check a tuple of texts, which becomes the axis (of the same name, unless given).
 
         Args:
             name: of the field.
@@ -162,7 +162,7 @@ class Arrays:
             self.fault(f"{name}[{found.index('')}]", "a label that is not empty", "")
 
     def tiers(self, name: str) -> None:
-        """A tuple of tiers, which are whole numbers from 0, ascending; it becomes the axis of that name."""
+        """Check a tuple of tiers, which are whole numbers from 0, ascending; it becomes the axis of that name."""
         found = getattr(self.owner, name)
         self.axes[name] = 0
         if not isinstance(found, tuple) or any(type(tier) is not int or tier < 0 for tier in found):
@@ -205,7 +205,7 @@ class Arrays:
                     self.wrong(name, broken, _range(column, most))
 
     def key(self, *names: str, where: Mapping[str, str] | None = None) -> None:
-        """No two entries are equal in all of these arrays of positions.
+        """Note a fault where two entries are equal in all of these arrays of positions.
 
         ``where``: array → booleans; the array counts only where they are true.
         """
@@ -223,7 +223,7 @@ class Arrays:
             self.fault(f"{names[0]}[{later}]", f"{fields} that differ from those at position {earlier}", value)
 
     def wrong(self, name: str, broken: NDArray[np.bool_], expected: str) -> None:
-        """A fault for the first entry that is broken; the others are counted."""
+        """Note a fault for the first entry of an array that is broken; the others are counted."""
         at = np.argwhere(broken)
         if len(at):
             axes = self.shapes.get(name, ())
@@ -231,11 +231,11 @@ class Arrays:
             self._fault_at(name, place, self.get(name)[tuple(at[0])], expected, len(at))
 
     def fault(self, where: str, expected: str, value: str | None = None) -> None:
-        """A fault of a field, or of an entry of it, as in ``initial[p1]``."""
+        """Note a fault of a field, or of an entry of it, as in ``initial[p1]``."""
         self.faults.append(Fault(f"{self.place}{where}", expected, value=value))
 
     def _called(self, axis: str | int | None, position: int) -> str:
-        """A position in a fault: its label, where the axis has labels."""
+        """A position in an array's fault: its label, where the axis has labels."""
         known = self.names.get(axis, ()) if isinstance(axis, str) else ()
         return known[position] if position < len(known) else str(position)
 
@@ -255,7 +255,7 @@ class Arrays:
         return True
 
     def _fits(self, column: Column) -> bool:
-        """Whether the array has the column's shape; notes a fault otherwise."""
+        """Whether the checked array has the column's shape; notes a fault otherwise."""
         found, expected = self.get(column.name).shape, column.shape
         if len(found) == len(expected):
             lengths = tuple(
@@ -303,12 +303,13 @@ class Arrays:
             self.fault(column.name, "amounts that together fit in 64 bits", f"{counted.sum(dtype=np.float64):g} in all")
 
     def _fault_at(self, name: str, place: str, value: object, expected: str, count: int) -> None:
+        """Note a fault of one entry of an array, with the number of others like it."""
         more = f" ({count - 1:,} more like it)" if count > 1 else ""
         self.fault(f"{name}[{place}]", f"{expected}{more}", str(value))
 
 
 def owned(array: NDArray[Any], dtype: type | None = None) -> NDArray[Any]:
-    """The array itself where it owns its memory and is read-only, else a read-only copy in row-major order."""
+    """The checked array itself where it owns its memory and is read-only, else a read-only copy in row-major order."""
     wanted = array.dtype if dtype is None else np.dtype(dtype)
     if (
         type(array) is np.ndarray
@@ -324,7 +325,7 @@ def owned(array: NDArray[Any], dtype: type | None = None) -> NDArray[Any]:
 
 
 def repeated(parts: Sequence[NDArray[Any]]) -> tuple[int, int] | None:
-    """Positions of an entry and of a later one that is equal to it in every part; None where all differ."""
+    """Positions of an array's entry and of a later one that is equal to it in every part; None where all differ."""
     number = numbered(parts)
     if (number[1:] > number[:-1]).all():
         return None
@@ -335,7 +336,7 @@ def repeated(parts: Sequence[NDArray[Any]]) -> tuple[int, int] | None:
 
 
 def numbered(parts: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
-    """One number for each entry; equal numbers mean equal entries."""
+    """One number for each entry of several arrays; equal numbers mean equal entries."""
     spans = [(int(part.min()), int(part.max()) - int(part.min()) + 1) for part in parts]
     cells = 1
     for _, span in spans:
@@ -349,6 +350,7 @@ def numbered(parts: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
 
 
 def _range(column: Column, most: int | float | None) -> str:
+    """Range of an array's values in words, for a fault."""
     if column.into and most is not None:
         none = ", the last for none" if column.beyond else ""
         if most < 0:
@@ -362,7 +364,7 @@ def _range(column: Column, most: int | float | None) -> str:
 
 
 def scalars(owner: object, fields: Mapping[str, tuple[type, ...]]) -> Iterator[Fault]:
-    """Faults of fields that are of none of their types."""
+    """Faults of an object's fields that are of none of their types."""
     for name, types in fields.items():
         found = getattr(owner, name)
         if not isinstance(found, types):

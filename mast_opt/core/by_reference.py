@@ -72,18 +72,19 @@ class _Fields(AttributeTemplate):
     key = ByReference
 
     def generic_resolve(self, of: ByReference, name: str) -> Any:  # type: ignore[override]
+        """Type of a field of named tuples that kernels get by reference."""
         return of.members[of.fields.index(name)] if name in of.fields else None
 
 
 @functools.cache
 def _size(context: Any, member: Any) -> int:
-    """Bytes of a value in memory."""
+    """Bytes of a kernel's value in memory."""
     return int(context.get_abi_sizeof(context.get_data_type(member)))
 
 
 @functools.cache
 def _offsets(context: Any, of: ByReference) -> tuple[int, ...]:
-    """Bytes from the beginning to each field, and to the end."""
+    """Bytes of a named tuple that kernels get, from the beginning to each field, and to the end."""
     offsets = [0]
     for member in of.members:
         array = isinstance(member, types.Array)
@@ -94,6 +95,7 @@ def _offsets(context: Any, of: ByReference) -> tuple[int, ...]:
 
 @lower_getattr_generic(ByReference)
 def _field(context: Any, builder: Any, of: ByReference, base: Any, name: str) -> Any:
+    """Code that reads a field of a named tuple through the pointer that a kernel gets."""
     at = of.fields.index(name)
     member, offset = of.members[at], _offsets(context, of)[at]
 
@@ -127,6 +129,7 @@ def _field(context: Any, builder: Any, of: ByReference, base: Any, name: str) ->
 
 @unbox(ByReference)
 def _laid_out(of: ByReference, source: Any, c: Any) -> Any:
+    """Code that lays a named tuple out in memory before a kernel is called."""
     builder, offsets = c.builder, _offsets(c.context, of)
     with builder.goto_entry_block():
         base = builder.bitcast(builder.alloca(_word, max(offsets[-1] // WORD, 1)), _address)

@@ -43,7 +43,7 @@ class MastOptError(Exception):
         return {"code": self.code, "message": str(self), **self._fields()}
 
     def _fields(self) -> dict[str, Any]:
-        """The fields of this class."""
+        """The fields of this class of error."""
         return {}
 
 
@@ -59,6 +59,7 @@ class UsageError(MastOptError):
         self.expected = expected
 
     def _fields(self) -> dict[str, Any]:
+        """The argument of a UsageError and what was expected, for JSON."""
         return {"argument": self.argument, "expected": self.expected}
 
 
@@ -80,6 +81,7 @@ class NotRunning(UsageError):
         self.job = job
 
     def _fields(self) -> dict[str, Any]:
+        """The job of the error that it does not run, for JSON."""
         return {**super()._fields(), "job": self.job}
 
 
@@ -158,6 +160,7 @@ class _Faulty(InputError):
         return type(self), (self.faults, self.cause)
 
     def _fields(self) -> dict[str, Any]:
+        """The faults of an error about an input, for JSON."""
         return {"faults": [asdict(fault) for fault in self.faults]}
 
 

@@ -64,7 +64,7 @@ class Shared(Protocol[SharedT]):
     """Value for several calls that travels to each worker once; the handle can be pickled as an argument."""
 
     def get(self) -> SharedT:
-        """The value; it must not be changed."""
+        """The shared value of calls made elsewhere; it must not be changed."""
 
 
 class Executor(Protocol):
@@ -81,7 +81,7 @@ class Executor(Protocol):
         """
 
     def run(self, call: Call[GivenT, FoundT], given: GivenT, stopped: Callable[[], bool]) -> FoundT:
-        """Make the call and return its result.
+        """Make a call in the executor, and return its result.
 
         Args:
             call: a function of a module.
@@ -148,7 +148,7 @@ class _Here(Generic[SharedT]):
     value: SharedT
 
     def get(self) -> SharedT:
-        """The value itself."""
+        """The shared value itself, in the process that shares it."""
         return self.value
 
 
@@ -159,7 +159,7 @@ class _InFile(Generic[SharedT]):
     path: Path
 
     def get(self) -> SharedT:
-        """The value, read from its file once in each process."""
+        """The shared value, read from its file once in each process."""
         if _kept.path != self.path:
             _kept.path, _kept.value = None, None
             with self.path.open("rb") as file:
@@ -184,7 +184,7 @@ class _InStore(Generic[SharedT]):
     reference: Any
 
     def get(self) -> SharedT:
-        """The value, from the store of Ray."""
+        """The shared value, from the store of Ray."""
         import ray
 
         return cast(SharedT, ray.get(self.reference))
@@ -301,6 +301,7 @@ def _end_with(reader: Connection, patience_s: float) -> None:
 
 
 def _in_worker(call: Call[GivenT, FoundT], given: GivenT) -> FoundT:
+    """Run a call in a worker process, with the event that cancels it."""
     return call(given, _cancel)
 
 

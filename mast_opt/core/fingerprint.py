@@ -73,6 +73,7 @@ def imports_of(path: Path, module: str) -> frozenset[str]:
 
 
 def _imports(path: Path, module: str) -> Iterator[str]:
+    """Full names of the modules that a kernel's file may import, with repetitions."""
     for dots, origin, names, modules in _IMPORT.findall(path.read_text(encoding="utf-8")):
         if modules:
             yield from (name.split()[0] for name in _COMMENT.sub("", modules).split(",") if name.strip())
@@ -88,4 +89,5 @@ def _imports(path: Path, module: str) -> Iterator[str]:
 
 @functools.cache
 def _digest(path: Path) -> bytes:
+    """Digest of the content of a kernel's file."""
     return hashlib.blake2b(path.read_bytes(), digest_size=16).digest()

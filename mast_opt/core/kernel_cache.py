@@ -53,6 +53,7 @@ def cached_njit(signatures: Sequence[Any] = (), keep: bool = True, **options: An
 
 
 def _keep_on_disk(dispatcher: Any) -> None:
+    """Keep a kernel on disk: where numba does, else in a private folder; warns where neither is possible."""
     try:
         dispatcher.enable_caching()
         return

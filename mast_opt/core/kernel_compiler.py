@@ -21,6 +21,7 @@ class _Library(JITCodeLibrary):
     """Code of one function and its parts, which no pass sees before they are together."""
 
     def _optimize_functions(self, ll_module: Any) -> None:
+        """Set the data layout of a kernel's module, and leave its functions to the last pass."""
         ll_module.data_layout = self._codegen._data_layout
 
 
@@ -28,6 +29,7 @@ class _WholeLibrary(_Library):
     """Code that runs by itself."""
 
     def _optimize_final_module(self) -> None:
+        """Optimise the module of a whole kernel once, with the parts that it calls."""
         for function in self._final_module.functions:  # private ones may be specialised, and go where they are unused
             if function.linkage == Linkage.linkonce_odr and not function.is_declaration:
                 function.linkage = Linkage.internal
@@ -45,7 +47,7 @@ class _WithoutEnvironments:
         return getattr(self._generator, name)
 
     def set_env(self, name: str, environment: Any) -> None:
-        pass
+        """Set no environment: kernels compiled so have none."""
 
 
 class _PartLibrary(_Library):
@@ -57,13 +59,15 @@ class _PartLibrary(_Library):
         return _WithoutEnvironments(self._codegen)
 
     def _optimize_final_module(self) -> None:
-        pass
+        """Leave a part of kernels unoptimised until a kernel that calls it is."""
 
     def _finalize_final_module(self) -> None:
+        """Finish a part of kernels without machine code of its own."""
         self._finalize_dynamic_globals()
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
+        """Return 0: a part of kernels has no machine code of its own."""
         return 0
 
 
@@ -73,6 +77,7 @@ class _Lowering(typed_passes.NativeLowering):
     library: ClassVar[type[_Library]]
 
     def run_pass(self, state: Any) -> bool:
+        """Compile a kernel into the kind of library that this compiler uses."""
         state.library = self.library(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.enable_object_caching()
         return bool(super().run_pass(state))

@@ -55,15 +55,17 @@ class Ranks:
 
     @property
     def levels(self) -> int:
-        """Number of levels."""
+        """Number of levels of the ledger, which order work by tier and right."""
         return 2 * self.tiers if self.quotas else self.tiers
 
     def level(self, tier: int, right: Right) -> int:
-        """The level of work of a tier, given by its position. What may not start has levels behind all others."""
+        """The ledger's level of work of a tier, given by its position. What may not start has levels behind
+        all others.
+        """
         return right * self.tiers + tier
 
     def limit(self, tier: int, right: Right, *, preemptible: bool) -> int:
-        """Work of levels below this may stop it; 0 if none may."""
+        """Limit in the ledger: work of levels below this may stop it; 0 if none may."""
         own = tier if preemptible else 0
         if right is Right.WITHIN or self.reclaim is Reclaim.NEVER:
             return own
@@ -80,7 +82,7 @@ class _Held(NamedTuple):
 
 
 def of_key(amounts: Amounts, key: Key) -> int:
-    """Amount of a type, or (None) of all."""
+    """Amount that the ledger counts of a type, or (None) of all."""
     return sum(amounts.values()) if key is None else amounts.get(key, 0)
 
 
@@ -97,12 +99,12 @@ class _Account:
     """Jobs that the quotas do not cover."""
 
     def copy(self) -> _Account:
-        """Copy with jobs of its own."""
+        """Copy of a tenant's account in the ledger, with jobs of its own."""
         covered = {tier: dict(held) for tier, held in self.covered.items()}
         return _Account(self.nominal, list(self.order), covered, set(self.beyond))
 
     def left(self, tier: int | None = None) -> dict[Key, int]:
-        """Amounts that the quotas leave after jobs of this tier and more important ones, or (None) after all."""
+        """Amounts that a tenant's quotas leave after jobs of this tier and more important ones, or (None) after all."""
         found = dict(self.nominal)
         for other, held in self.covered.items():
             if tier is None or other <= tier:
@@ -111,13 +113,14 @@ class _Account:
         return found
 
     def count(self, held: _Held, sign: int) -> None:
-        """Count a job towards the quotas, or no more."""
+        """Count a job in the ledger towards its tenant's quotas, or no more."""
         counted = self.covered.setdefault(held.tier, dict.fromkeys(self.nominal, 0))
         for key in counted:
             counted[key] += sign * of_key(held.amounts, key)
 
 
 def _fits(amounts: Amounts, left: Mapping[Key, int]) -> bool:
+    """Whether a job's amounts fit into what a tenant's quotas leave."""
     return all(of_key(amounts, key) <= there for key, there in left.items())
 
 
@@ -140,7 +143,7 @@ class Ledger:
         self.set_quotas(quotas or Quotas())
 
     def copy(self) -> Ledger:
-        """A ledger that can go its own way."""
+        """A copy of the ledger that can go its own way."""
         twin = Ledger()
         twin.quotas, twin._held = self.quotas.copy(), dict(self._held)
         twin._use = {tenant: dict(use) for tenant, use in self._use.items()}
@@ -151,7 +154,7 @@ class Ledger:
     # --- changes ---
 
     def add(self, name: str, tenant: str, tier: int, number: int, amounts: Amounts) -> None:
-        """A job holds so much from now on.
+        """Note in the ledger that a job holds so much from now on.
 
         Args:
             tier: the least is the most important.
@@ -167,6 +170,7 @@ class Ledger:
         self.is_sound = True
 
     def _enter(self, account: _Account, name: str, held: _Held) -> None:
+        """Enter a job into its tenant's account, and work out its right."""
         _, tier, number, amounts = held
         self._changed[name] = None
         at = bisect.bisect_left(account.order, (tier, number, name))
@@ -180,7 +184,7 @@ class Ledger:
             self._settle(account, at)
 
     def remove(self, name: str) -> None:
-        """A job holds nothing any more."""
+        """Note in the ledger that a job holds nothing any more."""
         self.is_sound = False
         held = self._held.pop(name)
         self._changed.pop(name, None)
@@ -192,6 +196,7 @@ class Ledger:
         self.is_sound = True
 
     def _strike(self, account: _Account, name: str, held: _Held) -> None:
+        """Strike a job from its tenant's account, and work out rights again where that matters."""
         at = bisect.bisect_left(account.order, (held.tier, held.number, name))
         del account.order[at]
         if name in account.beyond:
@@ -202,7 +207,9 @@ class Ledger:
             self._settle(account, at)
 
     def set_quotas(self, quotas: Quotas) -> None:
-        """The quotas from now on. Raises UsageError for groups that are above themselves or have no quota."""
+        """Set the quotas of the ledger from now on. Raises UsageError for groups that are above themselves or have no
+        quota.
+        """
         quotas.check()
         self.is_sound = False
         tenants = list(dict.fromkeys((*self._use, *(row[0] for row in quotas.rows()))))
@@ -234,6 +241,7 @@ class Ledger:
         self.is_sound = True
 
     def _is_kept(self, tenant: str, nominal: dict[Key, int]) -> bool:
+        """Whether the ledger has a tenant's account with these nominal quotas already."""
         account = self._accounts.get(tenant)
         return account is not None and account.nominal == nominal
 
@@ -245,6 +253,7 @@ class Ledger:
         return tuple(names)
 
     def _count(self, held: _Held, sign: int) -> None:
+        """Count a job's amounts (sign 1), or take them off (−1), in the use of its tenant and the tree of quotas."""
         use, total = self._use.setdefault(held.tenant, {}), 0
         for kind, amount in held.amounts.items():
             use[kind] = use.get(kind, 0) + sign * amount
@@ -277,7 +286,7 @@ class Ledger:
     # --- questions ---
 
     def has(self, name: str) -> bool:
-        """Whether a job holds something."""
+        """Whether the ledger has a job that holds something."""
         return name in self._held
 
     def is_limited(self, tenant: str) -> bool:

@@ -19,7 +19,7 @@ READ, KEEP, DATA = 0, 3, 1
 
 
 def _line(context: Any, array: Any, row: Any, column: Any) -> Any:
-    """Ask for the line of memory that holds an entry."""
+    """Ask the processor, in a kernel, for the line of memory that holds an entry."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         held = context.make_array(signature.args[0])(context, builder, values[0])
@@ -44,7 +44,7 @@ _fetch: Any = _nothing if _settings.DISABLE_JIT else intrinsic(_line)
 
 @kernel
 def fetch_row(array: NDArray[Any], row: int) -> None:
-    """Ask for a row of a contiguous array."""
+    """Ask the processor for a row of a contiguous array."""
     columns = array.shape[1]
     for column in range(0, columns, LINE // array.itemsize):
         _fetch(array, row, column)

@@ -67,13 +67,13 @@ class QuotaTree(Generic[KeyT]):
         return node in self._parents
 
     def copy(self) -> QuotaTree[KeyT]:
-        """Copy with a use of its own, and the same quotas."""
+        """Copy of the tree of quotas with a use of its own, and the same quotas."""
         twin = copy(self)
         twin._use = {node: dict(use) for node, use in self._use.items()}
         return twin
 
     def path(self, node: str) -> list[str]:
-        """The nodes above a node, nearest first. Raises ValueError for a circle."""
+        """The nodes above a node of the tree of quotas, nearest first. Raises ValueError for a circle."""
         found: list[str] = []
         above = self._parents[node]
         while above is not None:
@@ -84,26 +84,29 @@ class QuotaTree(Generic[KeyT]):
         return found
 
     def quota(self, node: str, key: KeyT) -> Quota:
-        """The quota stated at a node."""
+        """The quota stated at a node of the tree."""
         return self._quotas.get(node, {}).get(key, _NONE)
 
     def owned(self, node: str, key: KeyT) -> int:
-        """The quota of a node and of those below it, as far as they lend it."""
+        """The quota of a node of the tree and of those below it, as far as they lend it."""
         return self._subtree[node].get(key, 0)
 
     def use(self, node: str, key: KeyT) -> int:
-        """The amount that counts against ``owned``."""
+        """The amount that a node of the tree of quotas uses, which counts against ``owned``."""
         return self._use[node].get(key, 0)
 
     def available(self, node: str, key: KeyT) -> int:
-        """Amount that a node can use now in addition; negative where a quota was lowered under its use."""
+        """Amount that a node of the tree of quotas can use now in addition; negative where a quota was lowered under
+        its use.
+        """
         return self._available(node, key, empty=False)
 
     def most(self, node: str, key: KeyT) -> int:
-        """Amount that a node could use if nothing else ran."""
+        """Amount that a node of the tree of quotas could use if nothing else ran."""
         return self._available(node, key, empty=True)
 
     def _available(self, node: str, key: KeyT, *, empty: bool) -> int:
+        """Amount that a node of the tree of quotas can use in addition, with its use or (``empty``) without any."""
         owned, kept, use = self.owned(node, key), self._kept(node, key), 0 if empty else self.use(node, key)
         above = self._parents[node]
         limit = self.quota(node, key).borrowing
@@ -117,7 +120,7 @@ class QuotaTree(Generic[KeyT]):
         return max(0, kept - use) + found
 
     def add(self, node: str, key: KeyT, amount: int) -> None:
-        """Count more use at a node, or less where the amount is negative."""
+        """Count more use at a node of the tree of quotas, or less where the amount is negative."""
         before = self._beyond(node, key)
         self._use[node][key] = self.use(node, key) + amount
         above, more = self._parents[node], self._beyond(node, key) - before
@@ -125,10 +128,10 @@ class QuotaTree(Generic[KeyT]):
             self.add(above, key, more)
 
     def _beyond(self, node: str, key: KeyT) -> int:
-        """Amount of its parent's quota that a node uses."""
+        """Amount of its parent's quota that a node of the tree of quotas uses."""
         return max(0, self.use(node, key) - self._kept(node, key))
 
     def _kept(self, node: str, key: KeyT) -> int:
-        """Amount of its quota that a node does not lend."""
+        """Amount of its quota that a node of the tree of quotas does not lend."""
         limit = self.quota(node, key).lending
         return 0 if limit is None else max(0, self.owned(node, key) - limit)

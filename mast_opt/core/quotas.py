@@ -42,7 +42,7 @@ class Quotas:
     __hash__ = None  # type: ignore[assignment]
 
     def copy(self) -> Quotas:
-        """Quotas that can go their own way."""
+        """Copy of the quotas of tenants that can go its own way."""
         twin = Quotas(self._quotas)
         twin._parent = dict(self._parent)
         return twin
@@ -108,7 +108,7 @@ class Quotas:
         return self._quotas.get(name, {})
 
     def tree(self, tenants: Iterator[str] | list[str]) -> QuotaTree[Key] | None:
-        """All of it as one tree, or None where no amount is lent, borrowed or shared by rule."""
+        """All quotas of tenants as one tree, or None where no amount is lent, borrowed or shared by rule."""
         quotas = {name: own for name, own in self._quotas.items() if own}
         if not self._parent and all(one.borrowing is None for own in quotas.values() for one in own.values()):
             return None
@@ -117,7 +117,7 @@ class Quotas:
 
 
 def check(name: str, quota: Quota) -> None:
-    """Raise UsageError for a quota that lends more than there is."""
+    """Raise UsageError for a tenant's quota that lends more than there is."""
     if quota.lending is not None and quota.lending > quota.nominal:
         lent, own = quota.lending / MILLI, quota.nominal / MILLI
         raise UsageError(f"{name}: lending_limit is {lent:,.12g} GPUs, more than its quota of {own:,.12g}")

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 @cached_njit(nogil=True)
 def joined(group: IntArray, start: IntArray, count: IntArray) -> tuple[IntArray, IntArray]:
-    """Every position j of ``group`` with each member of its group: start[g], start[g] + 1, … start[g] + count[g] − 1.
+    """Compiled join: every position j of ``group`` with each member of its group: start[g], start[g] + 1, … start[g] +
+    count[g] − 1.
 
     Returns:
         (positions, members), int32, sorted by position, then member.
@@ -36,7 +37,7 @@ def joined(group: IntArray, start: IntArray, count: IntArray) -> tuple[IntArray,
 
 @cached_njit(nogil=True)
 def taken(values: NDArray[Any], at: IntArray) -> NDArray[Any]:
-    """``values[at]``, compiled."""
+    """``values[at]``, compiled, without a 64-bit copy of the indices."""
     out = np.empty(len(at), values.dtype)
     for e in range(len(at)):
         out[e] = values[at[e]]
@@ -45,7 +46,7 @@ def taken(values: NDArray[Any], at: IntArray) -> NDArray[Any]:
 
 @cached_njit(nogil=True)
 def taken_pairs(values: NDArray[Any], row: IntArray, column: IntArray) -> NDArray[Any]:
-    """values[row, column]."""
+    """``values[row, column]``, compiled, without 64-bit copies of the indices."""
     out = np.empty(len(row), values.dtype)
     for e in range(len(row)):
         out[e] = values[row[e], column[e]]

@@ -24,7 +24,7 @@ class Sense(enum.Enum):
 
     @property
     def opposite(self) -> Sense:
-        """The other one, which is the sense in which bounds are tighter."""
+        """The other sense, which is the one in which bounds are tighter."""
         return Sense.MAX if self is Sense.MIN else Sense.MIN
 
     def best(self, *values: float) -> float:
@@ -32,5 +32,5 @@ class Sense(enum.Enum):
         return min(values) if self is Sense.MIN else max(values)
 
     def within(self, bound: float, objective: float) -> float:
-        """The bound, or the objective where rounding has put the bound on its wrong side."""
+        """The bound of a solve, or the objective where rounding has put the bound on its wrong side."""
         return self.best(bound, objective)

@@ -34,7 +34,7 @@ class Status(enum.Enum):
 
     @property
     def has_solution(self) -> bool:
-        """Whether there is a plan."""
+        """Whether a status says that there is a plan."""
         return self in (Status.OPTIMAL, Status.FEASIBLE)
 
     @property

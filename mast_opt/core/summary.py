@@ -25,11 +25,11 @@ class Summary:
     """A table of details, for notebooks only."""
 
     def line(self) -> str:
-        """One line: ``Solution(status=FEASIBLE, objective=18.46, gap=8.1%)``."""
+        """Summary in one line: ``Solution(status=FEASIBLE, objective=18.46, gap=8.1%)``."""
         return f"{self.title}({', '.join(f'{name}={shown(value)}' for name, value in self.facts)})"
 
     def html(self) -> str:
-        """Tables in HTML, every text escaped."""
+        """Summary as tables in HTML, every text escaped."""
         pieces = [
             f"<strong>{_text(self.title)}</strong>",
             _table((), tuple((name.replace("_", " "), value) for name, value in self.facts)),
@@ -59,6 +59,7 @@ class Summarised(ABC):
 
 
 def _table(heads: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> str:
+    """Table of a summary in HTML."""
     head = "".join(f"<th>{_text(title)}</th>" for title in heads)
     lines = [f"<tr>{head}</tr>"] if heads else []
     lines += [f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows]
@@ -66,4 +67,5 @@ def _table(heads: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> str:
 
 
 def _text(text: str) -> str:
+    """Text of a summary in HTML, escaped."""
     return escape(shown(text))

@@ -74,6 +74,7 @@ def shown_lines(text: str) -> str:
 
 
 def _escape(found: re.Match[str]) -> str:
+    """An unsafe character of a text from outside as an escape."""
     return found[0].encode("unicode_escape").decode("ascii")
 
 
@@ -122,6 +123,7 @@ def amounts(values: Sequence[float | int | None]) -> list[str]:
 
 
 def _amount(value: float, digits: int) -> str:
+    """A quantity with so many decimals; one that would round to 0 is shown as below the least."""
     if value and abs(value) < 0.5 * 10**-digits:
         return f"< {10**-digits:.{digits}f}" if value > 0 else f"> {-(10**-digits):.{digits}f}"
     return f"{value:,.{digits}f}"

@@ -88,7 +88,7 @@ class JobSpec:
 
     @property
     def asked_mgpu(self) -> int:
-        """Milli-GPUs of all tasks, on the type on which it takes the fewest."""
+        """Milli-GPUs of all tasks of a job, on the type on which it takes the fewest."""
         return self.tasks * (min(self.gpu_types.values()) if self.gpu_types else self.mgpu)
 
     @property

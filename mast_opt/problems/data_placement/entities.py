@@ -230,6 +230,7 @@ class Candidates(Entities):
     """[C] days from order to use."""
 
     def _check_rows(self, check: Arrays) -> None:
+        """Note faults of purchase candidates: steps of size 0."""
         check.wrong("step", self.step == 0, "more than 0")
 
 
@@ -253,5 +254,6 @@ class Links(Relation):
     """[L] price of what is carried."""
 
     def _check_rows(self, check: Arrays) -> None:
+        """Note faults of links from a region to itself."""
         check.wrong("target", self.source == self.target, "another region than the source")
         super()._check_rows(check)

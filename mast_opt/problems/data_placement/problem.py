@@ -135,6 +135,7 @@ class DataPlacement(GroupedProblem["Plan"]):
         )
 
     def _check_rows(self, check: Arrays) -> None:
+        """Note faults of a data placement that several of its tables show together."""
         check.faults += limit_faults(self.limits, LIMITS)
         if self.days <= 0:
             check.fault("days", "a positive number", str(self.days))

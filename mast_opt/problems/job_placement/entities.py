@@ -71,6 +71,7 @@ class Servers(Entities):
     """[S, 3] milli-GPUs, CPU millicores, MiB of memory of an empty server; its GPUs are whole."""
 
     def _check_rows(self, check: Arrays) -> None:
+        """Note faults of servers: parts of GPUs, or too many of them."""
         gpus = self.supply[:, GPU]
         check.wrong("supply", (gpus % WHOLE != 0)[:, None] & _GPU_COLUMN, "whole GPUs, in thousandths")
         check.wrong("supply", (gpus > MOST_GPUS * WHOLE)[:, None] & _GPU_COLUMN, f"at most {MOST_GPUS} GPUs, × {WHOLE}")
@@ -111,6 +112,7 @@ class Jobs(Entities):
     """[J] earlier goes first within a tier and credit."""
 
     def _check_rows(self, check: Arrays) -> None:
+        """Note faults of jobs whose tasks together need more than a number can hold."""
         tasks = self.tasks.astype(np.float64)
         check.wrong("cpu_mcores", self.cpu_mcores * tasks > LARGEST, IN_ALL)
         check.wrong("memory_mib", self.memory_mib * tasks > LARGEST, IN_ALL)
@@ -155,6 +157,7 @@ class Options(Relation):
     """[O] per task on that type; whole GPUs, or less than one."""
 
     def _check_rows(self, check: Arrays) -> None:
+        """Note faults of a job's options: a part of a GPU beyond one."""
         check.wrong("mgpu", _in_part(self.mgpu), "whole GPUs, or less than one")
         super()._check_rows(check)
 
@@ -230,6 +233,7 @@ class Allocations(Relation):
     """[A] whether the devices are known."""
 
     def _check_rows(self, check: Arrays) -> None:
+        """Note faults of allocations: a part of a GPU beyond one, or more than a number can hold."""
         check.wrong("need", _in_part(self.need) & _GPU_COLUMN, "whole GPUs, or less than one")
         check.wrong("need", self.need * self.tasks.astype(np.float64)[:, None] > LARGEST, IN_ALL)
 

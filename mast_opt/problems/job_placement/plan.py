@@ -14,10 +14,12 @@ from mast_opt.problems.kind.problem_data import Decisions
 
 
 def _no_numbers() -> Ints:
+    """No numbers: the moves of a plan that moves nothing."""
     return np.zeros(0, np.int64)
 
 
 def _no_flags() -> Bools:
+    """No flags: the moves of a plan that moves nothing."""
     return np.zeros(0, np.bool_)
 
 

@@ -144,6 +144,7 @@ class JobPlacement(GroupedProblem["Plan"]):
     running_parts: RunningParts = NO_RUNNING_PARTS
 
     def _check_rows(self, check: Arrays) -> None:
+        """Note faults of a job-placement instance that several of its tables show together."""
         options = np.bincount(self.options.job, minlength=len(self.jobs))
         for j in np.flatnonzero(options == 0)[:1].tolist():
             check.fault("options.job", f"a GPU type for each job; none is for {j} ({self.jobs.labels[j]})")
@@ -336,6 +337,7 @@ class JobPlacement(GroupedProblem["Plan"]):
 
     @cached_property
     def _stands(self) -> Standing:
+        """Standing of running and pending jobs against their tenants' quotas."""
         amounts = np.zeros((len(self.running), len(self.gpu_types)), np.int64)
         at = self.allocations.running, self.servers.gpu_type[self.allocations.server]
         np.add.at(amounts, at, self.held[:, GPU])
@@ -371,5 +373,6 @@ def one_gang(running: int, job: Ints, rows: Ints) -> Bools:
 
 
 def _read_only(array: ArrayT) -> ArrayT:
+    """The array of a job-placement instance itself, made read-only."""
     array.setflags(write=False)
     return array

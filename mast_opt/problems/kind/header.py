@@ -76,7 +76,7 @@ class Objective:
 
     @property
     def lexicographic(self) -> bool:
-        """Whether terms are minimised one after another."""
+        """Whether the objective's terms are minimised one after another."""
         return bool(self.order)
 
 
@@ -111,7 +111,7 @@ def policy_faults(objective: Objective, policies: Mapping[str, Policy]) -> Itera
 
 
 def sound_weight(weight: object) -> bool:
-    """Whether it is a finite number from 0 to ``MOST_WEIGHT``."""
+    """Whether a term's weight is a finite number from 0 to ``MOST_WEIGHT``."""
     if not isinstance(weight, Real) or isinstance(weight, bool):
         return False
     try:

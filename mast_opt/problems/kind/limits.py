@@ -41,7 +41,7 @@ def limit_value(value: object) -> Fraction | None:
 
 
 def plain_number(value: Fraction) -> int | float | str:
-    """The value as a number where that is exact, else as text (``"1/3"``)."""
+    """The value of a limit as a number where that is exact, else as text (``"1/3"``)."""
     if value.denominator == 1:
         return value.numerator
     return float(value) if Fraction(repr(float(value))) == value else str(value)

@@ -106,7 +106,7 @@ class Group(Frozen, ABC):
         return replace(self, **self._rows(np.arange(len(self))[which]))  # type: ignore[type-var]
 
     def _rows(self, at: Ints) -> dict[str, Any]:
-        """Field → what it is at these positions."""
+        """Field → values of a problem's group at these positions."""
         found: dict[str, Any] = {}
         for column in self.COLUMNS:
             found[column.name] = getattr(self, column.name)
@@ -116,10 +116,10 @@ class Group(Frozen, ABC):
         return found
 
     def _check_labels(self, check: Arrays) -> None:
-        """Faults of what is not an array."""
+        """Note faults of a group's labels, which are no arrays."""
 
     def _check_rows(self, check: Arrays) -> None:
-        """Faults of sound arrays that only several of them show."""
+        """Note faults of a group's sound arrays that only several of them show."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -151,6 +151,7 @@ class Entities(Group):
         return {"labels": tuple(self.labels[row] for row in at.tolist()), **super()._rows(at)}
 
     def _check_labels(self, check: Arrays) -> None:
+        """Note faults of the labels of a group of entities: empty ones, or twice the same."""
         check.labels("labels", self.AXIS, unique=not self.MAY_REPEAT, empty=self.MAY_BE_EMPTY)
 
 
@@ -174,6 +175,7 @@ class Relation(Group):
         return len(getattr(self, self.COLUMNS[0].name))
 
     def _check_rows(self, check: Arrays) -> None:
+        """Note faults of a relation: rows with the same key."""
         if self.KEY:
             where = {column.name: column.where for column in self.COLUMNS if column.where}
             check.key(*self.KEY, where=where)
@@ -193,7 +195,7 @@ class GroupedProblem(Summarised, Frozen, Problem[PlanT]):
     @classmethod
     @cache
     def field_types(cls) -> dict[str, tuple[type, ...]]:
-        """The types that every field may have, but those of labels and tiers, whose items are checked."""
+        """The types that every field of a problem may have, but those of labels and tiers, whose items are checked."""
         hints = get_type_hints(cls)
         stated = {one.name: hints[one.name] for one in fields(cls) if get_origin(hints[one.name]) is not tuple}  # type: ignore[arg-type]
         return {
@@ -231,7 +233,7 @@ class GroupedProblem(Summarised, Frozen, Problem[PlanT]):
         return Summary(type(self).__name__, facts, ("objective, in order" if order else "term", "weight"), rows)
 
     def _check_rows(self, check: Arrays) -> None:
-        """Faults of sound groups that only several of them show."""
+        """Note faults of a problem's sound groups that only several of them show."""
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, object]) -> Self:
@@ -314,7 +316,7 @@ class GroupedProblem(Summarised, Frozen, Problem[PlanT]):
         return replace(self, **{group: changed[group]})  # type: ignore[type-var]
 
     def _row(self, group: Group, row: str | Sequence[object]) -> int:
-        """The position of a row."""
+        """The position of a row in a problem's group."""
         if isinstance(group, Entities):
             return self._position(f"row of {group.AXIS}", group.AXIS, row)
         key: tuple[str, ...] = getattr(group, "KEY", ())
@@ -336,7 +338,7 @@ class GroupedProblem(Summarised, Frozen, Problem[PlanT]):
         return int(np.flatnonzero(same)[0])
 
     def _entry(self, place: str, column: Column, now: NDArray[Any], value: object) -> object:
-        """Value for one row of a column."""
+        """Value for one row of a problem's column."""
         if len(column.shape) == 1:
             return self._value(place, column, value)
         if not isinstance(value, Mapping):
@@ -351,7 +353,7 @@ class GroupedProblem(Summarised, Frozen, Problem[PlanT]):
         return entry
 
     def _value(self, place: str, column: Column, value: object) -> object:
-        """A value in the column's unit; a label becomes its position."""
+        """A value in the unit of a problem's column; a label becomes its position."""
         if column.into:
             if value is None and column.beyond:
                 return len(getattr(self, column.into))
@@ -367,7 +369,7 @@ class GroupedProblem(Summarised, Frozen, Problem[PlanT]):
         return value
 
     def _place(self, place: str, axis: str | int, label: object) -> int:
-        """The position of a label; of a position itself, on an axis that has a fixed length."""
+        """The position of a label of the problem; of a position itself, on an axis that has a fixed length."""
         if isinstance(axis, str):
             return self._position(place, axis, label)
         if not isinstance(label, int) or not 0 <= label < axis:
@@ -375,7 +377,7 @@ class GroupedProblem(Summarised, Frozen, Problem[PlanT]):
         return label
 
     def _position(self, place: str, axis: str, label: object) -> int:
-        """The position of a label, or of a tier."""
+        """The position of a label of the problem, or of a tier."""
         if axis == "tiers":
             tiers: tuple[int, ...] = getattr(self, axis)
             if label not in tiers:
@@ -405,6 +407,7 @@ class Decisions(Summarised, Frozen):
 
 
 def _fields(owner: object) -> tuple[Any, ...]:
+    """Fields of a problem or group, which are dataclasses."""
     return fields(owner)  # type: ignore[arg-type]  # every subclass is a dataclass
 
 
@@ -425,6 +428,7 @@ def _by_group(columns: Mapping[str, object]) -> dict[str, dict[str, Any]]:
 
 
 def _equal(one: object, other: object) -> bool:
+    """Whether two fields of a problem or plan are equal, arrays entry by entry."""
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return np.array_equal(one, other)
     return one == other

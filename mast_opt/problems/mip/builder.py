@@ -179,6 +179,7 @@ def _check_positions(what: str, positions: IntArray, size: int) -> None:
 
 
 def _block(name: str, axes: Sequence[Axis], cells: Sequence[IntArray] | None, start: int) -> Block:
+    """Block of columns or rows of the program over axes, a full grid or only these cells."""
     if cells is None:
         size = int(np.prod([len(axis) for axis in axes], dtype=np.int64))
         return Block(name, tuple(axes), None, start, size)
@@ -188,16 +189,17 @@ def _block(name: str, axes: Sequence[Axis], cells: Sequence[IntArray] | None, st
 
 
 def _fill(value: ArrayLike, block: Block) -> np.ndarray[Any, Any]:
-    """The value for every member, without a copy."""
+    """The value for every member of a program's block, without a copy."""
     return _spread(np.asarray(value), block.shape)
 
 
 def _spread(array: np.ndarray[Any, Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """The array in that shape, without a copy."""
+    """The array of a program's block in that shape, without a copy."""
     return array if array.shape == shape else np.broadcast_to(array, shape)
 
 
 def _gather(parts: list[tuple[Block, np.ndarray[Any, Any]]], dtype: type) -> np.ndarray[Any, Any]:
+    """Values of all blocks of a program in one array."""
     values: np.ndarray[Any, Any] = np.empty(sum(block.size for block, _ in parts), dtype)
     for block, value in parts:
         values[block.start : block.start + block.size].reshape(block.shape)[...] = value
@@ -205,4 +207,5 @@ def _gather(parts: list[tuple[Block, np.ndarray[Any, Any]]], dtype: type) -> np.
 
 
 def _join(parts: list[np.ndarray[Any, Any]], dtype: type) -> np.ndarray[Any, Any]:
+    """Parts of a program's entries in one array, which is not copied where there is one part."""
     return frozen(np.concatenate(parts).astype(dtype, copy=False) if len(parts) > 1 else parts[0].view())

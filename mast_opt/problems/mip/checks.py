@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def check(mip: Mip) -> None:
-    """Every array. Raises UsageError that names the array and the position."""
+    """Check every array of a program. Raises UsageError that names the array and the position."""
     width, height = _length(mip, "cost"), _length(mip, "row_lower")
     check_objective(mip, width)
     check_limits(mip, width, height)
@@ -35,14 +35,14 @@ def check(mip: Mip) -> None:
 
 
 def check_objective(mip: Mip, width: int) -> None:
-    """The objective alone, over so many columns. Raises UsageError."""
+    """Check a program's objective alone, over so many columns. Raises UsageError."""
     _array(mip, "cost", "f", "floats", width)
     _finite(mip, "cost")
     _finite(mip, "offset")
 
 
 def check_limits(mip: Mip, width: int, height: int) -> None:
-    """The limits of columns and rows alone, over so many of them. Raises UsageError."""
+    """Check the limits of a program's columns and rows alone, over so many of them. Raises UsageError."""
     lengths = {"col_lower": width, "col_upper": width, "row_lower": height, "row_upper": height}
     for name, length in lengths.items():
         _array(mip, name, "f", "floats", length)
@@ -51,11 +51,13 @@ def check_limits(mip: Mip, width: int, height: int) -> None:
 
 
 def _finite(mip: Mip, name: str) -> None:
+    """Raises UsageError where an array of the program holds NaN or infinity."""
     if not np.isfinite(getattr(mip, name)).all():
         raise UsageError(f"{name} of program {mip.name!r} holds NaN or infinity; expected finite numbers")
 
 
 def _length(mip: Mip, name: str) -> int:
+    """Length of an array of the program. Raises UsageError for what is no array of one dimension."""
     found = getattr(mip, name)
     if not isinstance(found, np.ndarray) or found.ndim != 1:
         raise UsageError(f"{name} of program {mip.name!r} is a {type(found).__name__}; expected an array of floats")
@@ -63,6 +65,7 @@ def _length(mip: Mip, name: str) -> int:
 
 
 def _array(mip: Mip, name: str, kinds: str, content: str, length: int | None) -> None:
+    """Raises UsageError where an array of the program has another type or shape than it must."""
     found: NDArray[Any] = getattr(mip, name)
     if not isinstance(found, np.ndarray) or found.dtype.kind not in kinds:
         words = f"dtype {found.dtype}" if isinstance(found, np.ndarray) else f"a {type(found).__name__}"
@@ -73,6 +76,7 @@ def _array(mip: Mip, name: str, kinds: str, content: str, length: int | None) ->
 
 
 def _positions(what: str, found: NDArray[Any], width: int) -> None:
+    """Raises UsageError where positions in a program's array are none, or beyond its width."""
     if not isinstance(found, np.ndarray) or found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
         raise UsageError(f"{what} are no array of positions; expected integers in one dimension")
     if found.size and (int(found.min()) < 0 or int(found.max()) >= width):

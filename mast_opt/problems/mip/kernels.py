@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 def _read(scalar: Any) -> Any:
+    """Type of a read-only contiguous array, for kernels over a program's entries."""
     return types.Array(scalar, 1, "C", readonly=True)
 
 

@@ -38,16 +38,16 @@ class Block:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The grid's shape, or (size,) of listed cells."""
+        """Shape of a program's block: the grid's, or (size,) of listed cells."""
         return tuple(len(axis) for axis in self.axes) if self.cells is None else (self.size,)
 
     @property
     def ids(self) -> IntArray:
-        """Positions of the members, in that shape."""
+        """Positions of the block's members in the program, in that shape."""
         return np.arange(self.start, self.start + self.size, dtype=np.int32).reshape(self.shape)
 
     def index(self, member: int) -> tuple[str, ...]:
-        """Labels of a member of the block."""
+        """Labels of a member of a program's block."""
         if self.cells is not None:
             return tuple(axis[int(cell[member])] for axis, cell in zip(self.axes, self.cells, strict=True))
         shape = [len(axis) for axis in self.axes]
@@ -59,7 +59,7 @@ class Block:
         return f"{self.name}[{','.join(self.index(member))}]" if self.axes else self.name
 
     def names(self) -> Iterator[str]:
-        """The members' full names, in order."""
+        """The full names of a block's members, in order."""
         return (self.name_of(member) for member in range(self.size))
 
 
@@ -72,7 +72,7 @@ class Term:
     constant: float = 0.0
 
     def value(self, x: FloatArray) -> float:
-        """The value of the term at x."""
+        """The value of an objective term of the program at x."""
         return float(self.coefficients @ x[self.columns]) + self.constant
 
 
@@ -105,33 +105,33 @@ class Mip:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of rows and columns of the program."""
+        """Numbers of the program's rows and columns."""
         return len(self.row_lower), len(self.cost)
 
     def column_names(self) -> Iterator[str]:
-        """The names of all columns, in their order."""
+        """The names of all columns of the program, in their order."""
         for block in self.columns:
             yield from block.names()
 
     def row_names(self) -> Iterator[str]:
-        """The names of all rows, in their order."""
+        """The names of all rows of the program, in their order."""
         for block in self.rows:
             yield from block.names()
 
     def column_name(self, at: int) -> str:
-        """The full name of a column, or its position where columns have no names."""
+        """The full name of a column of the program, or its position where columns have no names."""
         return _name(self.columns, at)
 
     def row_name(self, at: int) -> str:
-        """The full name of a row, or its position where rows have no names."""
+        """The full name of a row of the program, or its position where rows have no names."""
         return _name(self.rows, at)
 
     def objective(self, x: FloatArray) -> float:
-        """The objective at x, offset included."""
+        """The program's objective at x, offset included."""
         return float(self.cost @ x) + self.offset
 
     def activity(self, x: FloatArray) -> FloatArray:
-        """A x, one value per row."""
+        """The activity A x of the program's rows, one value per row."""
         from scipy.sparse import csr_array
 
         matrix = csr_array((self.value, self.index, self.row_start), shape=self.shape)
@@ -207,6 +207,7 @@ class Mip:
         return self._with_limits(col_lower=frozen(lower), col_upper=frozen(upper))
 
     def _with_limits(self, **limits: FloatArray) -> Mip:
+        """The program with other limits, which are checked."""
         derived = self._derived(**limits)
         check_limits(derived, len(self.cost), len(self.row_lower))
         return derived
@@ -223,6 +224,7 @@ class Mip:
 
 
 def _name(blocks: Sequence[Block], at: int) -> str:
+    """Full name of a column or row at a position in a program's blocks; its number where it has none."""
     for block in blocks:
         if block.start <= at < block.start + block.size:
             return block.name_of(at - block.start)
@@ -230,6 +232,6 @@ def _name(blocks: Sequence[Block], at: int) -> str:
 
 
 def frozen(array: ArrayT) -> ArrayT:
-    """The array itself, made read-only."""
+    """The array of a program itself, made read-only."""
     array.setflags(write=False)
     return array

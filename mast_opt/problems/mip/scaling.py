@@ -74,6 +74,7 @@ def scale(mip: Mip) -> Scaled:
 
 
 def _cost_factor(cost: FloatArray) -> float:
+    """Power of two with which a program's costs are scaled: a typical one near 1, the largest not too large."""
     from mast_opt.problems.mip import kernels  # compiles with numba: only where a program is built
 
     typical, largest = kernels.typical_and_largest(cost)

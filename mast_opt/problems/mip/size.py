@@ -24,7 +24,7 @@ class Size:
 
     @classmethod
     def of(cls, columns: Mapping[str, int], rows: Mapping[str, tuple[int, int]]) -> Size:
-        """The sum over blocks: name → columns, and name → (rows, entries)."""
+        """Size of a program, the sum over blocks: name → columns, and name → (rows, entries)."""
         return cls(
             sum(columns.values()),
             sum(count for count, _ in rows.values()),
@@ -33,10 +33,10 @@ class Size:
 
     @property
     def build_bytes(self) -> int:
-        """Memory for building the program."""
+        """Bytes of memory that building the program takes."""
         return BYTES_A_COLUMN * self.columns + BYTES_A_ROW * self.rows + BYTES_AN_ENTRY * self.entries
 
     @property
     def solve_bytes(self) -> int:
-        """Memory with which a solver could begin on it."""
+        """Bytes of memory with which a solver could begin on the program."""
         return self.build_bytes + SOLVER_BYTES_AN_ENTRY * self.entries

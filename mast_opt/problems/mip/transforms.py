@@ -67,10 +67,12 @@ def extended(mip: Mip, more: Extension) -> Mip:
 
 
 def _after(old: FloatArray, new: ArrayLike, count: int) -> FloatArray:
+    """Values of a program's columns or rows, with those of an extension behind them."""
     return frozen(np.append(old, np.broadcast_to(np.asarray(new, np.float64), count)))
 
 
 def _block(name: str, start: int, size: int) -> tuple[Block, ...]:
+    """Block of an extension's columns or rows, named by number; none for no members."""
     labels = tuple(str(member) for member in range(size))
     return (Block(name, (labels,), None, start, size),) if size else ()
 

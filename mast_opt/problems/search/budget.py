@@ -33,12 +33,12 @@ class TimeBudget:
 
     @property
     def counted(self) -> bool:
-        """Whether rounds are counted, so that the clock must have no say in what is found."""
+        """Whether a search's rounds are counted, so that the clock must have no say in what is found."""
         return self._watch.stop.iterations is not None
 
     @property
     def rounds(self) -> int:
-        """Rounds in all, where the clock does not end them."""
+        """Rounds of a search in all, where the clock does not end them."""
         iterations = self._watch.stop.iterations
         return self._rounds if iterations is None else max(iterations, 1)
 
@@ -52,12 +52,12 @@ class TimeBudget:
         return max(shares)
 
     def in_all(self, round_s: float) -> float:
-        """Rounds of that many seconds that there is time for."""
+        """Rounds of a search, of that many seconds, that there is time for."""
         return self._budget_s / round_s if self.by_clock else float(self.rounds)
 
     @property
     def rounds_left(self) -> float:
-        """Rounds that there is time for, as long as those so far; infinite before the first."""
+        """Rounds of a search that there is time for, as long as those so far; infinite before the first."""
         if not self.by_clock:
             return float(self.rounds - self._watch.round)
         return (1 - self.done) * self._watch.round / self.done if self._watch.round else math.inf
@@ -89,10 +89,11 @@ class _Remainder(TimeBudget):
 
     @property
     def done(self) -> float:
-        """Share of what is left that is over, 0 to 1."""
+        """Share of the rest of a search that is over, 0 to 1."""
         return max(0.0, (super().done - self._begin) / (1 - self._begin))
 
     def in_all(self, round_s: float) -> float:
+        """Rounds of that many seconds that the rest of a search has time for."""
         return super().in_all(round_s) * (1 - self._begin)
 
 
@@ -104,7 +105,7 @@ class Throttle:
 
     @property
     def due(self) -> bool:
-        """Whether it may be done now."""
+        """Whether a search may do now what is done only now and then."""
         return time.perf_counter() >= self._again_s
 
     @contextmanager

@@ -50,7 +50,7 @@ class Pricing:
     problem, and why."""
 
     def missing(self, problem: object, weighted: Iterable[str], params: Params | None = None) -> dict[str, str]:
-        """Those of the weighted terms that are not taken into account, and why ("" where they never are).
+        """Terms with a weight that a heuristic does not take into account, and why ("" where they never are).
 
         ``params``: of the solver; its defaults unless given.
         """
@@ -84,7 +84,7 @@ class SearchMonitor:
         self.strategy: Strategy | None = None
 
     def chose(self, strategy: Strategy) -> None:
-        """Record what the solver does on this instance."""
+        """Record what the heuristic does on this instance."""
         self.strategy = strategy
         if self._on_strategy is not None:
             self._on_strategy(strategy)
@@ -102,13 +102,13 @@ class SearchMonitor:
 
     @property
     def remaining_s(self) -> float:
-        """Seconds left, not below 0; infinite without a time limit."""
+        """Seconds left for the search, not below 0; infinite without a time limit."""
         limit = self.stop.time_limit_s
         return float("inf") if limit is None else max(0.0, limit - self.elapsed_s)
 
     @property
     def gap(self) -> float | None:
-        """Relative gap of incumbent and bound; None while either is missing."""
+        """Relative gap of the search's incumbent and bound; None while either is missing."""
         return relative_gap(self.objective, self.bound, self.sense)
 
     def report(
@@ -117,7 +117,7 @@ class SearchMonitor:
         bound: float | None = None,
         plan: Callable[[], object] | None = None,
     ) -> None:
-        """Record what is known now; an event is emitted if either improved.
+        """Record what the search knows now; an event is emitted if either improved.
 
         ``plan`` makes the plan of the objective, for a solver that works on the same instance at the same time; it is
         called later and from another thread, if at all.
@@ -134,11 +134,11 @@ class SearchMonitor:
             self._on_event(Event(self.elapsed_s, self.objective, self.bound, self.stage, sense=self.sense))
 
     def _less(self, one: float, other: float) -> bool:
-        """Whether one objective value is better than another."""
+        """Whether one objective value in the search is better than another."""
         return self.sense.minimised(one) < self.sense.minimised(other)
 
     def limit(self) -> Limit | None:
-        """The limit that has been reached, if any; a reached gap is not a limit (see ``done``)."""
+        """The limit of the search that has been reached, if any; a reached gap is not a limit (see ``done``)."""
         if self.stop.cancel.is_set():
             return Limit.INTERRUPT
         if self.remaining_s <= 0:
@@ -149,7 +149,7 @@ class SearchMonitor:
 
     @property
     def done(self) -> bool:
-        """True when a limit or the asked gap is reached."""
+        """Whether a limit of the search or the asked gap is reached."""
         return self.limit() is not None or self.near_enough(self.objective)
 
     def near_enough(self, objective: float | None) -> bool:
@@ -169,7 +169,9 @@ class Certificate(Protocol):
     """Interface of data that makes a bound checkable without trusting the search."""
 
     def arrays(self) -> Mapping[str, NDArray[Any]]:
-        """Arrays to be kept in a file, by name; the kind's ``certified_bound`` computes the bound from them."""
+        """Arrays of a heuristic's certificate to be kept in a file, by name; the kind's ``certified_bound`` computes
+        the bound from them.
+        """
         ...
 
 
@@ -209,7 +211,7 @@ class SearchContext:
     heuristic, whose parameters name the backends of its sub-problems."""
 
     def params_as(self, cls: type[ParamsT]) -> ParamsT:
-        """The parameters that were given, or the defaults of their class."""
+        """The solver's parameters that were given, or the defaults of their class."""
         if self.params is None:
             return cls()
         assert isinstance(self.params, cls), f"{type(self.params).__name__} where {cls.__name__} is needed"

@@ -56,13 +56,13 @@ class Parameter:
 
     @property
     def expected(self) -> str:
-        """Type and range in words: ``a whole number of at least 1``."""
+        """Type and range of a solver's parameter in words: ``a whole number of at least 1``."""
         if isinstance(self.default, tuple):
             return f"one or more values, each {self._of(self.default[0])}"
         return self._of(self.default)
 
     def checked(self, value: object, owner: str) -> Value:
-        """The value in the type of the default.
+        """The value of a solver's parameter in the type of the default.
 
         Raises:
             UsageError: it has another type, or is out of range; names the parameter, its owner and what was expected.
@@ -81,13 +81,15 @@ class Parameter:
         )
 
     def parsed(self, text: str) -> object:
-        """The value that a text states; the text itself where it states none, for ``checked`` to refuse."""
+        """The value of a solver's parameter that a text states; the text itself where it states none, for ``checked``
+        to refuse.
+        """
         if isinstance(self.default, tuple):
             return tuple(_parsed(part.strip(), self.default[0]) for part in text.split(","))
         return _parsed(text, self.default)
 
     def _of(self, like: Scalar) -> str:
-        """Expected sort of value, in words."""
+        """Expected sort of value of a solver's parameter, in words."""
         if isinstance(like, bool):
             return "true or false"
         if isinstance(like, str):
@@ -100,7 +102,9 @@ class Parameter:
         return f"{noun} {low} and at most {self.high:,.12g}" if low else f"{noun} of at most {self.high:,.12g}"
 
     def _scalar(self, value: object, like: Scalar) -> Scalar | None:
-        """The value in the type of ``like``; None where it has another type or is out of range."""
+        """The value of a solver's parameter in the type of ``like``; None where it has another type or is
+        out of range.
+        """
         if isinstance(like, bool):
             return bool(value) if isinstance(value, (bool, np.bool_)) else None
         if isinstance(like, str):
@@ -165,12 +169,14 @@ class Params:
 
     @classmethod
     def parameters(cls) -> Mapping[str, Parameter]:
-        """Every parameter, those of groups too, by the name that people set it by, in the order of the fields."""
+        """Every parameter of a solver, those of groups too, by the name that people set it by, in the order of the
+        fields.
+        """
         return _parameters(cast(Hashable, cls))
 
     @classmethod
     def of(cls, values: Mapping[str, object]) -> Self:
-        """The parameters with some values set: by name, or in nested mappings, as TOML has them.
+        """A solver's parameters with some values set: by name, or in nested mappings, as TOML has them.
 
         Raises:
             UsageError: a name that there is not, or a value that does not fit.
@@ -186,7 +192,7 @@ class Params:
 
     @classmethod
     def parse(cls, texts: Iterable[str], values: Mapping[str, object] | None = None) -> Self:
-        """The parameters with values from texts ``name=value``, which win over those of a mapping.
+        """A solver's parameters with values from texts ``name=value``, which win over those of a mapping.
 
         Raises:
             UsageError: a text of another form, a name that there is not or comes twice, or a value that does not fit.
@@ -206,16 +212,18 @@ class Params:
         return cls.of(stated)
 
     def values(self) -> dict[str, Value]:
-        """Name → value, of all."""
+        """Name → value of all parameters of a solver."""
         return {name: cast(Value, attrgetter(name)(self)) for name in self.parameters()}
 
     def differences(self) -> dict[str, Value]:
-        """Name → value, of those that are not at their default; ``of`` brings the parameters back from it."""
+        """Name → value of a solver's parameters that are not at their default; ``of`` brings the parameters back from
+        it.
+        """
         known = self.parameters()
         return {name: value for name, value in self.values().items() if value != known[name].default}
 
     def groups(self) -> tuple[Params, ...]:
-        """The groups of parameters, those inside others too."""
+        """The groups of a solver's parameters, those inside others too."""
         inner = [value for one in fields(self) if isinstance(value := getattr(self, one.name), Params)]
         return tuple(found for value in inner for found in (value, *value.groups()))
 
@@ -228,7 +236,7 @@ class Params:
 
     @classmethod
     def _unknown(cls, name: str) -> UsageError:
-        """The error for a name that is no parameter: a constant, or a misspelling."""
+        """The error for a name that is no parameter of the solver: a constant, or a misspelling."""
         *groups, last = name.split(".")
         held: object = cls()
         for one in groups:
@@ -239,7 +247,7 @@ class Params:
         return UsageError(f"{cls.__name__} has no parameter {name!r}{_instead(name, cls.parameters())}")
 
     def _with(self, flat: Mapping[str, Value]) -> Self:
-        """The parameters with other values, by full name."""
+        """A solver's parameters with other values, by full name."""
         changes: dict[str, object] = {}
         for one in fields(self):
             own = getattr(self, one.name)
@@ -254,7 +262,7 @@ class Params:
 
 
 def value_text(value: Value) -> str:
-    """A value as ``parse`` reads it."""
+    """A value of a solver's parameter as ``parse`` reads it."""
     if isinstance(value, tuple):
         return ",".join(map(value_text, value))
     return str(value).lower() if isinstance(value, bool) else f"{value}"
@@ -262,6 +270,7 @@ def value_text(value: Value) -> str:
 
 @cache
 def _parameters(cls: Any) -> dict[str, Parameter]:  # noqa: ANN401 - any dataclass
+    """Name → parameter of a class, those in its groups by their full names."""
     found: dict[str, Parameter] = {}
     for one in fields(cls):
         stated = one.metadata[_STATED]
@@ -278,11 +287,13 @@ def _parameters(cls: Any) -> dict[str, Parameter]:  # noqa: ANN401 - any datacla
 
 
 def _named(stated: Parameter, name: str, default: Value | None = None) -> Parameter:
+    """A solver's parameter under its full name, perhaps with the default of the group that holds it."""
     given = stated.default if default is None else default
     return Parameter(name, given, stated.effect, stated.reason, stated.low, stated.high, stated.above, stated.choices)
 
 
 def _flattened(values: Mapping[str, object], before: str) -> Iterator[tuple[str, object]]:
+    """(full name, value) of parameters in nested mappings."""
     for name, value in values.items():
         if not isinstance(name, str):
             raise refuse("a name among the parameters", name, "a str")
@@ -295,12 +306,13 @@ def _flattened(values: Mapping[str, object], before: str) -> Iterator[tuple[str,
 
 
 def _instead(name: str, known: Iterable[str]) -> str:
-    """Suggestion of what was probably meant, or a list of all that there are."""
+    """Suggestion of which parameter was probably meant, or a list of all that there are."""
     known = list(known)
     return did_you_mean(name, known) or f"; there are: {', '.join(known)}"
 
 
 def _parsed(text: str, like: Scalar) -> object:
+    """Value of a parameter's text in the type of its default; the text itself where it states none."""
     if isinstance(like, bool):
         return {"true": True, "false": False}.get(text.lower(), text)
     if isinstance(like, str):

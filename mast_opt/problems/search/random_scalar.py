@@ -12,7 +12,7 @@ from mast_opt.core.jit import kernel
 
 @kernel
 def uniform(random: NDArray[np.uint64]) -> float:
-    """A number in [0, 1) by xorshift64."""
+    """A random number of a search in [0, 1) by xorshift64."""
     x: np.uint64 = random[0]
     x ^= x << np.uint64(13)
     x ^= x >> np.uint64(7)
@@ -30,7 +30,7 @@ def below(random: NDArray[np.uint64], n: int) -> np.int64:
 
 @kernel
 def metropolis_threshold(random: NDArray[np.uint64], temperature: float) -> float:
-    """The largest change that Metropolis accepts this time, drawn before the change is priced."""
+    """The largest change of the objective that Metropolis accepts this time, drawn before the change is priced."""
     return 0.0 if temperature <= 0.0 else -temperature * math.log(1.0 - uniform(random))
 
 

@@ -10,7 +10,7 @@ from mast_opt.core.exact_sums_jit import inlined
 
 @inlined
 def draw(random: NDArray[np.uint64]) -> np.uint64:
-    """64 random bits."""
+    """Random 64 bits for a search kernel."""
     first, second = random[0], random[1]
     bits: np.uint64 = first + second
     second ^= first
@@ -21,11 +21,11 @@ def draw(random: NDArray[np.uint64]) -> np.uint64:
 
 @inlined
 def below(random: NDArray[np.uint64], limit: int) -> np.int64:
-    """A whole number from 0 to limit − 1; limit is at most 2^32."""
+    """A random whole number for a search kernel, from 0 to limit − 1; limit is at most 2^32."""
     return np.int64(((draw(random) >> np.uint64(32)) * np.uint64(limit)) >> np.uint64(32))
 
 
 @inlined
 def uniform(random: NDArray[np.uint64]) -> np.float64:
-    """A number from 0 to 1, neither of them included."""
+    """A random number for a search kernel, from 0 to 1, neither of them included."""
     return (np.float64(draw(random) >> np.uint64(12)) + 0.5) * 2.0**-52

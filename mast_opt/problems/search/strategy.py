@@ -33,6 +33,7 @@ class Strategy:
 
 
 def _flat(record: object, before: str) -> Iterator[tuple[str, Value]]:
+    """(full name, value) of the fields of a strategy, those of records inside too."""
     names = [one.name for one in fields(record)] if is_dataclass(record) else list(getattr(record, "_fields", ()))
     for name in names:
         value = getattr(record, name)

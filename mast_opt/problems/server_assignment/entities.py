@@ -97,6 +97,7 @@ class Reservations(Entities):
     """[Q] the share of ``asked_mrru`` that one switchboard should hold at most; meaningful where ``spread_limited``."""
 
     def _check_rows(self, check: Arrays) -> None:
+        """Note faults of reservations: two pools, or a shared buffer without a pool."""
         pools = np.flatnonzero(self.buffer == POOL)
         if len(pools) > 1:
             check.fault(f"buffer[{self.labels[pools[1]]}]", "one pool at most", str(POOL))

@@ -104,6 +104,7 @@ class ServerAssignment(GroupedProblem["Plan"]):
     provenance: str = ""
 
     def _check_rows(self, check: Arrays) -> None:
+        """Note faults of a server assignment: weights, and values whose sums are not exact."""
         check.faults += weight_faults(self.name, self.objective)
         most = float(self.reservations.value_mrru.max(initial=0)) * len(self.servers)
         entities.check_total(check, "reservations.value_mrru", most)

@@ -67,6 +67,7 @@ def greedy_state(
 
 
 def _lacks_cores(a: TetrisArrays, s: TetrisState) -> bool:
+    """Whether a start of tetris uses more cores or quota than regions have."""
     return bool((s.cpu > a.cpu).any() or (s.quota > a.quota).any())
 
 

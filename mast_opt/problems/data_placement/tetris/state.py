@@ -86,6 +86,7 @@ def peaks_of(a: TetrisArrays, demand: Ints) -> FloatArray:
 
 
 def _total(index: Ints, amount: Ints, size: int) -> Ints:
+    """Amounts of tetris' state added up by index."""
     total = np.zeros(size, np.int64)
     np.add.at(total, index, amount)
     return total

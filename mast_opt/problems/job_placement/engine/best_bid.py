@@ -295,6 +295,7 @@ def _ordered(state: EngineState, job: Request, allowed: Bools, style: int, price
 def _place_free(
     state: EngineState, job: Request, allowed: Bools, style: int, price: Prices, groups: Ints | None
 ) -> BestBid | None:
+    """Best bid of the engine on free capacity, without victims; None if the job fits nowhere."""
     if groups is not None and style == LEAST_LOSS:
         return _least_loss(state, job, groups, price)
     group, level = search(state, job, allowed) if groups is None else _first(state, job, groups)
@@ -304,6 +305,7 @@ def _place_free(
 
 
 def _least_loss(state: EngineState, job: Request, groups: Ints, price: Prices) -> BestBid | None:
+    """Best bid of the engine on free capacity where fragmentation grows least; None if the job fits nowhere."""
     rank = np.zeros(len(groups), np.int64) if price is None else np.unique(price[groups], return_inverse=True)[1]
     group, level, server = search_least_loss(state, job, groups, rank)
     if server >= 0:

@@ -214,6 +214,7 @@ class Job:
                 raise UsageError(f"{owner}: {what} is {getattr(self, what)!r}; expected one of {levels}")
 
     def _check_parts(self, owner: str) -> None:
+        """Check the parts of a job of the fleet. Raises UsageError."""
         if not isinstance(self.parts, (tuple, list)):
             raise refuse(f"{owner}: parts", self.parts, "a tuple of Part")
         each(a(Part))(f"{owner}: parts", self.parts)
@@ -330,6 +331,7 @@ def gangs_of(job: Job) -> tuple[Job, ...]:
 
 
 def _gang(job: Job, part: Part) -> Job:
+    """Part of a job as a gang that the fleet places."""
     return Job(
         f"{job.name}/{part.name}",
         job.tier,

@@ -170,6 +170,7 @@ def _safety(problem: TaskReassignment) -> Ints:
 
 
 def _features(problem: TaskReassignment) -> tuple[Floats, Floats]:
+    """Features of processes for twine's balance, needs and balance terms, and the price of each."""
     p = problem
     weights = p.objective.weights
     asked = p.processes.need[:, p.balances.second] - p.balances.target * p.processes.need[:, p.balances.first]
@@ -216,4 +217,5 @@ def _lists(owner: Ints, item: Ints, owners: int) -> tuple[Small, Small]:
 
 
 def _small(values: Ints) -> Small:
+    """Array of a task reassignment as contiguous 32-bit integers, for twine's kernels."""
     return np.ascontiguousarray(values, np.int32)

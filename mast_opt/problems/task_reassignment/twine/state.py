@@ -102,6 +102,7 @@ def recount(problem: TaskReassignment, state: TwineState, before: int) -> int:
 
 
 def _counts(row: Small, column: Ints, rows: int, columns: int) -> Small:
+    """Counts of processes by row and column, as twine's state keeps them."""
     counts = np.zeros((rows, columns), np.int32)
     kept = row >= 0
     np.add.at(counts, (row[kept], column[kept]), 1)

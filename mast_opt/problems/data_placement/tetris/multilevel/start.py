@@ -152,6 +152,7 @@ class Partitioner:
 
 
 def _rank(partition: Partition) -> tuple[int, int]:
+    """Rank of a partition in tetris' multilevel start; the least is the best."""
     return partition.rank
 
 

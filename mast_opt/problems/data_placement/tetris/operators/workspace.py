@@ -67,6 +67,7 @@ def workspace_for(
 
 
 def _closure_for(workloads: int, datasets: int, widest: int) -> CompoundMoveBuffers:
+    """Buffers of tetris' kernels for compound moves."""
     return CompoundMoveBuffers(
         workloads=np.zeros(workloads, np.int64),
         datasets=np.zeros(datasets, np.int64),
@@ -75,6 +76,7 @@ def _closure_for(workloads: int, datasets: int, widest: int) -> CompoundMoveBuff
 
 
 def _surrogate_for(regions: int, partners: int) -> SurrogateBuffers:
+    """Buffers of tetris' kernels for surrogate costs, with their noise."""
     return SurrogateBuffers(
         saved=np.zeros(regions, np.float32),
         entry=np.zeros((ENTRIES, regions), np.float32),

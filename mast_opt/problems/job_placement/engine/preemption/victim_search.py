@@ -266,6 +266,7 @@ def cheapest(state: EngineState, job: Request, groups: Ints, threshold: int, lim
 def _on_one_server(
     state: EngineState, job: Request, groups: Ints, threshold: int, limits: SearchLimits
 ) -> Victims | None:
+    """Victims on one server for a job that fits nowhere, the cheapest; None if there are none."""
     jobs = np.empty(state.job.shape[1], np.int64)
     answer = cheapest_server(state, job, groups, threshold, limits, jobs)
     if answer[VALUE] == NEVER:

@@ -1,7 +1,5 @@
 """The command line: ``mast-opt COMMAND …``. Exit codes are in ``mast_opt.cli.exit_codes``."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """Advice after a solve, in a sentence or two."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from shlex import join
 from typing import Any

@@ -5,8 +5,6 @@ A command is a function called ``command`` that takes its options and the ``Run`
 module is imported only when it is used, so that ``mast-opt --help`` stays quick.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Claims of a plan folder about itself, compared with the verifier, and checks of its bound."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The exit codes of every command."""
 
-from __future__ import annotations
-
 import enum
 
 from mast_opt.core.errors import BackendUnavailable, InputError, Interrupted, PluginError, SizeLimitExceeded, UsageError

@@ -1,7 +1,5 @@
 """The text of a command's help, so that it reads well in a terminal of any width."""
 
-from __future__ import annotations
-
 import textwrap
 
 

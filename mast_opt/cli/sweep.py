@@ -1,7 +1,5 @@
 """Sweeps of ``mast-opt simulate``: lists of policies, seeds and loads on the command line."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The option ``--out`` of commands whose answer is tables: a workbook, CSV, JSON or Markdown."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated

@@ -7,8 +7,6 @@ Arguments that mean the same in every function, such as ``seed``, are in ``COMMO
 Every check raises UsageError that names the argument, its value and what was expected.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 import os

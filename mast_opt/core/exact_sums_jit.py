@@ -1,7 +1,5 @@
 """Kernels over sums of whole numbers, which are exact in any order: the compiler may reorder them."""
 
-from __future__ import annotations
-
 from mast_opt.core.jit import FunctionT, define, kernel
 
 _REORDER = {"reassoc", "nsz", "contract", "nnan", "ninf"}

@@ -4,8 +4,6 @@
 an extra and imported only here.
 """
 
-from __future__ import annotations
-
 import logging
 import multiprocessing
 import os

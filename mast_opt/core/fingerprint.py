@@ -6,8 +6,6 @@ or through others, and the versions of numba, llvmlite and NumPy. Imports are fo
 they stand in a function. A module whose name is computed at run time is not found.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import re

@@ -4,8 +4,6 @@ The table library (Polars) keeps a pool of threads. A fork copies the process wi
 first operation that needs the pool never returns.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A value that is allowed and was probably not meant."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mast_opt.core.wording import shown

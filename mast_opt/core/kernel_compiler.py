@@ -6,8 +6,6 @@ and ``WholeCompiler`` optimises what Python calls together with all its parts, o
 which ``mast_opt.core.fingerprint`` ties to numba's version.
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from llvmlite.binding import Linkage

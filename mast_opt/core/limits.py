@@ -3,8 +3,6 @@
 Each limit is checked before memory is allocated for what it limits. ``docs/security.md`` explains them.
 """
 
-from __future__ import annotations
-
 import errno
 import gzip
 import io

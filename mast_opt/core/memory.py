@@ -1,7 +1,5 @@
 """Memory that is left, as far as the system reports it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Several calls at a time, in threads: solvers leave Python while they run."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed

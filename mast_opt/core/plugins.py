@@ -5,8 +5,6 @@ cannot be imported, or is not what its group is for, ends only what asked for it
 mast-opt's own, and a name that two packages have belongs to neither.
 """
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Collection, Iterator, Mapping

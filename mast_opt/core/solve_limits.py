@@ -1,7 +1,5 @@
 """Limits of a solve: the keywords of every function that solves, with their types, defaults and meaning."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, TypedDict

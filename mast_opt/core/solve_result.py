@@ -1,7 +1,5 @@
 """Parameters and results of solvers."""
 
-from __future__ import annotations
-
 import enum
 import math
 import threading

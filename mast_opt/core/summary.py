@@ -1,7 +1,5 @@
 """Summaries of objects: one line on a console, a table in a notebook."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from html import escape

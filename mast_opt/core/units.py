@@ -3,8 +3,6 @@
 Arrays hold integers in base units: MB, thousandths of GPUs, cores and RRU, MiB, millionths of prices.
 """
 
-from __future__ import annotations
-
 MILLI = 1000
 """Thousandths: of a GPU, a core, an RRU, a GPU-hour, a share."""
 MICRO = 1_000_000

@@ -1,7 +1,5 @@
 """Verdict of the verifier about a plan."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

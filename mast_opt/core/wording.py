@@ -1,7 +1,5 @@
 """Numbers and names in sentences and tables."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Collection, Iterable, Sequence

@@ -1,7 +1,5 @@
 """Heuristics of other packages: entry points called ``KIND.NAME``, in addition to those of a kind."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """``mast-opt backends``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """``mast-opt drain``."""
 
-from __future__ import annotations
-
 import json as json_format
 import os
 import time

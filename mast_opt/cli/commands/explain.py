@@ -1,7 +1,5 @@
 """``mast-opt explain``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

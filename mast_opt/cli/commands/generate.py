@@ -1,7 +1,5 @@
 """``mast-opt generate``."""
 
-from __future__ import annotations
-
 import inspect
 from pathlib import Path
 from shlex import join

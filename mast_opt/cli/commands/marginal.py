@@ -1,7 +1,5 @@
 """``mast-opt marginal``."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated

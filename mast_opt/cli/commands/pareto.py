@@ -1,7 +1,5 @@
 """``mast-opt pareto``."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """``mast-opt periods``."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any

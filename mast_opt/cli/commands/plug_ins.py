@@ -1,7 +1,5 @@
 """``mast-opt plug-ins``."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from itertools import chain
 

@@ -1,7 +1,5 @@
 """``mast-opt solve``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace

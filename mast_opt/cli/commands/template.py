@@ -1,7 +1,5 @@
 """``mast-opt template``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from shlex import join
 from typing import Annotated

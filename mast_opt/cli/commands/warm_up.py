@@ -1,7 +1,5 @@
 """``mast-opt warm-up``."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

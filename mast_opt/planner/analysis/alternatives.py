@@ -1,7 +1,5 @@
 """Alternatives analysis: why a workload runs, or a dataset is stored, where it is, and what keeps it from elsewhere."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Shared parts of the analyses: the kind, what it can be asked, which solvers may answer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

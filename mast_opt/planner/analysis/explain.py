@@ -1,7 +1,5 @@
 """Explanation (``explain``): why there is no plan and what would help, or why a plan does what it does."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack

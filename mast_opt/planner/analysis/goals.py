@@ -1,7 +1,5 @@
 """Plans for every goal (``solve --goals``), to be compared side by side with doing nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction

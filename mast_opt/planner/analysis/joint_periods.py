@@ -1,7 +1,5 @@
 """All periods in one program (``periods --joint``): what planning them together is worth against one after another."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Marginal values (``marginal``): what one more unit of a resource is worth, place by place."""
 
-from __future__ import annotations
-
 import math
 import threading
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Migration plans: the order in which a plan can be carried out, for every kind of problem that has one."""
 
-from __future__ import annotations
-
 from mast_opt.core.errors import UsageError
 from mast_opt.planner.solving import verify
 from mast_opt.problems.kind.migration_plan import Order

@@ -1,7 +1,5 @@
 """Pareto frontier (``pareto``): what one term of the objective costs in another."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Plans for several periods (``periods``): demand grows, hardware arrives, each plan begins where the last one ends."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

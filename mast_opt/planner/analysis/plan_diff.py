@@ -1,7 +1,5 @@
 """Plan difference: what changed from one plan to another, row by row, in the labels and units of files."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

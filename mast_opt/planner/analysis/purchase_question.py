@@ -1,7 +1,5 @@
 """Question of purchases (``buy``): offers, target and budget, and the answer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction

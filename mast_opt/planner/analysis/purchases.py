@@ -1,7 +1,5 @@
 """Capacity expansion (``buy``): the cheapest purchases that bring the worst ratio to a target."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Purchases over several periods (``buy --periods``): what to order when, by one program over all periods."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction

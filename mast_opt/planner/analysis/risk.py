@@ -1,7 +1,5 @@
 """Risk analysis (``explain --risk``): which data has a single copy, how much work depends on each region."""
 
-from __future__ import annotations
-
 from mast_opt.core.errors import UsageError
 from mast_opt.planner.analysis.common import asked
 from mast_opt.problems.kind.analysis_hooks import Risk

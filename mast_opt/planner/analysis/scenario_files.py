@@ -1,7 +1,5 @@
 """Scenario files in TOML: what may happen to an instance."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

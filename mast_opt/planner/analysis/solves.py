@@ -1,7 +1,5 @@
 """Solves of an analysis, several at a time: in threads, in processes of their own, or on a Ray cluster."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -4,8 +4,6 @@ What is decided beforehand has one column for all scenarios, everything else a c
 Introduction to Stochastic Programming, 2011, chapter 2). The copies together are one MIP that any backend solves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate

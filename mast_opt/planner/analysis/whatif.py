@@ -1,7 +1,5 @@
 """Scenario analysis (``whatif``): what happens to an instance and its plan if something changes."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Rows of tables that grow by one entity at a time, each checked against the schema before it is taken."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Builder of resource allocation instances."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Self
 

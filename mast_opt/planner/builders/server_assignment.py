@@ -1,7 +1,5 @@
 """Builder of server assignment instances."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Self
 

@@ -10,8 +10,6 @@ mapped         an instance of any kind from files, databases and dumps of cluste
 roadef         an instance of task reassignment in the format of the ROADEF/EURO challenge 2012
 """
 
-from __future__ import annotations
-
 from os import PathLike
 from pathlib import Path
 from typing import Any

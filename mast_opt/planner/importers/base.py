@@ -1,7 +1,5 @@
 """Interface of importers: public data in, a problem out, with named inputs and settings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path

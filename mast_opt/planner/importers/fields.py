@@ -1,7 +1,5 @@
 """Declarations of what an importer does with each field of a format; the page of importers is made from them."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ assignment problem, Computers & Operations Research 24, 1997) and of Yagiura, Ib
 numbers apart by white space, m agents, n items, m × n costs, m × n weights, m capacities.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -3,8 +3,6 @@
 An importer warns where it reads, by Python's ``warnings``; the command line collects what an import has warned of.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Sequence
 from typing import TypeVar

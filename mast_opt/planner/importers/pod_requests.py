@@ -3,8 +3,6 @@
 Every reader of pods and pod templates uses ``pod_requests``: the source ``kubectl`` and the adapter of Kueue.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """A task-reassignment instance from two files of the ROADEF/EURO challenge 2012."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Nodes as Slurm prints them, and what of them jobs can have."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Files and folders that are replaced as a whole or not at all."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os

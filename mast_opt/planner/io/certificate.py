@@ -1,7 +1,5 @@
 """The certificate of a plan's bound: named arrays in ``certificate.npz``, next to the plan's tables."""
 
-from __future__ import annotations
-
 import io
 import math
 import warnings

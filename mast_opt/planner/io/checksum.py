@@ -1,7 +1,5 @@
 """One number for what an instance says, however it is written down."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from typing import Any

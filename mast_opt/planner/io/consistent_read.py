@@ -1,7 +1,5 @@
 """Reads that see one version of an input, even if it is replaced meanwhile."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar

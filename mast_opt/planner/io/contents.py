@@ -1,7 +1,5 @@
 """The problem, or the plan, that an opened source holds: its tables checked, and built into an object."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

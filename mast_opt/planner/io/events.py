@@ -1,7 +1,5 @@
 """The events of a solve as JSON lines: in a file of their own, and next to a plan."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Collecting everything wrong with an input, so that it is repaired in one go."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 import numpy as np

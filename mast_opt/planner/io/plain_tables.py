@@ -1,7 +1,5 @@
 """Folders, workbooks and JSON files of tables that are no problem, such as a trace of jobs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path

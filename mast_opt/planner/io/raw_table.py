@@ -1,7 +1,5 @@
 """A table as it stands in a file: text in cells, nothing understood yet."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

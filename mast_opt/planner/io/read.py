@@ -3,8 +3,6 @@
 Overrides that a ``plan.toml`` states: weights and order of terms, and limits, that the plan was solved with.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field

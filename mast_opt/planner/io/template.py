@@ -1,7 +1,5 @@
 """An empty instance to fill in."""
 
-from __future__ import annotations
-
 from os import PathLike
 from pathlib import Path
 

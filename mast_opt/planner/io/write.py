@@ -1,7 +1,5 @@
 """Writers of problems and plans to files."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike

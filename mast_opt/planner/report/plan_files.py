@@ -1,7 +1,5 @@
 """Plans into files: a folder of tables, or a workbook."""
 
-from __future__ import annotations
-
 from os import PathLike
 from pathlib import Path
 

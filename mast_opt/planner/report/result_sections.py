@@ -1,7 +1,5 @@
 """Answers of the analyses as sections: what a terminal shows, and what is written into files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

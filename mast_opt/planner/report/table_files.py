@@ -1,7 +1,5 @@
 """Tables of an answer in a file: a workbook, CSV, JSON or Markdown, by the suffix of its name."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Strategy of ``auto``: which solvers work on an instance, side by side or one after the other."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

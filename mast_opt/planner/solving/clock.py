@@ -1,7 +1,5 @@
 """Time accounting of a solve: where its time goes, and how much of it is left."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Cross-check of a solve: a second exact solver solves again, and what the two prove must be able to be true."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Public ``solve`` and ``verify``: dispatch to every kind of problem and every solver."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction

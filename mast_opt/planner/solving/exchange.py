@@ -1,7 +1,5 @@
 """Exchange of plans between solvers that work on one instance at the same time."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any

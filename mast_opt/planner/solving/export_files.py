@@ -1,7 +1,5 @@
 """Programs of a problem, and instances and plans in files of other tools."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from os import PathLike

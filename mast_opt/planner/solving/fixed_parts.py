@@ -1,7 +1,5 @@
 """Fixed parts of a plan in a solve: fixed columns for exact solvers, rules for heuristics."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -5,8 +5,6 @@ The pass minimises the number of differing rows over the program of the solve, t
 found. Where the program is large, only rows in which the two plans differ are free.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any

@@ -1,7 +1,5 @@
 """MIP route of a solve, through a backend: formulation, stages, decoding, verification, repair."""
 
-from __future__ import annotations
-
 import math
 import threading
 from collections import Counter

@@ -5,8 +5,6 @@ kernels are compiled ends with its start; a heuristic searches; a method of the 
 other kind's program goes to a backend.
 """
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Portfolio of solvers (``auto``): an exact solver and a heuristic side by side, the best plan and bound of both."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

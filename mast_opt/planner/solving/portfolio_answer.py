@@ -1,7 +1,5 @@
 """Answer of a portfolio of solvers: the best plan of all members with the tightest bound, or their contradiction."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

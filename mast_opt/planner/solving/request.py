@@ -1,8 +1,6 @@
 """Checks of what is asked of a solver: names, options and terms that it does not take are refused before anything
 runs."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Solves by a search: what a heuristic or a kind's own method is given, and its result, verified."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Solution object that ``solve`` returns, and its plan in files."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field

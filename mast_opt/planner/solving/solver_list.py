@@ -1,7 +1,5 @@
 """List of the solvers: MIP backends with their versions, and the heuristics of each kind of problem."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mast_opt.problems import backends

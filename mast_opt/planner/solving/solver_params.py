@@ -1,7 +1,5 @@
 """Parameters of a solver as ``solve`` is given them, and the MIP backends that solve its sub-problems."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -6,8 +6,6 @@ function) which, called without arguments, gives a ``Backend``; see ``docs/how-t
 Backends of other packages: whatever goes wrong in one ends as an error of mast-opt that names it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar

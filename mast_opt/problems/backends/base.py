@@ -1,7 +1,5 @@
 """The interface of a backend, and code that backends share while their solver runs."""
 
-from __future__ import annotations
-
 import atexit
 import importlib
 import signal

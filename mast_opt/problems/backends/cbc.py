@@ -6,8 +6,6 @@ optimal that a time limit cut short, and drops CBC's bound. So the program is wr
 Parser of CBC's log: incumbents, bounds, and the options that it did not understand.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """COPT, where the user has it."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

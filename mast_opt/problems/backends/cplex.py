@@ -1,7 +1,5 @@
 """CPLEX, where the user has it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """CP-SAT, the constraint solver of OR-tools, on an integer relaxation (``mip.integer_relaxation``)."""
 
-from __future__ import annotations
-
 import math
 import os
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """HiGHS, the default solver, through highspy."""
 
-from __future__ import annotations
-
 import math
 import os
 import re

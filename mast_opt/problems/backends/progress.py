@@ -1,7 +1,5 @@
 """Watch over a running solver: progress, cancellation, the clock, failures of callbacks."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """SCIP, through PySCIPOpt. It has no array interface, so programs reach it as a file that its C code reads."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 from typing import Any

@@ -6,8 +6,6 @@ never lost, the objective is that of ``x`` on the program as it was stated, and 
 gap by arithmetic that can see what decides.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """FICO Xpress, where the user has it."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -4,8 +4,6 @@ I, W, R, K count datasets, workloads, regions, GPU types; O, N, C, Q, L count op
 links.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mast_opt.core.arrays import Arrays, amounts, flags, positions, reals

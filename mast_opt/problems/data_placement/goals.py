@@ -1,7 +1,5 @@
 """Goals that a planner names instead of weights, and what a dollar weighs where an instance states prices alone."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from mast_opt.core.errors import UsageError

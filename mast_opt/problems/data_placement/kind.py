@@ -1,7 +1,5 @@
 """Registration record of data placement (``Kind``): the problem as the layers above see it."""
 
-from __future__ import annotations
-
 from mast_opt.problems.data_placement.analysis.current_state import current_state
 from mast_opt.problems.data_placement.analysis.static_conflicts import conflicts
 from mast_opt.problems.data_placement.formulation.codec import FREEZING

@@ -1,7 +1,5 @@
 """Names of the limits that a data-placement instance may put on a whole plan."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from mast_opt.problems.kind.limits import LimitName

@@ -3,8 +3,6 @@
 Index letters, here and everywhere: i dataset, w workload, r and q region, k GPU type, p tier.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction

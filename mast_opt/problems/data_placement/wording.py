@@ -1,7 +1,5 @@
 """Amounts of data placement in words, as a planner says them."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from mast_opt.core.units import MB_PER_TB

@@ -1,7 +1,5 @@
 """Format of a certificate's arrays: names, types, shapes and limits, checked before a bound is computed from them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Current state of an instance, for every kind of problem: how much of it is known, and which limits it breaks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

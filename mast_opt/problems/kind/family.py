@@ -1,7 +1,5 @@
 """Family of generated instances: what makes one, and which sizes it takes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from numbers import Integral

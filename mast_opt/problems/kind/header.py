@@ -1,7 +1,5 @@
 """Instance header, the part of ``instance.toml`` next to the tables: the name, the rules and the objective."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Interfaces of a problem's subpackages: what each of them offers to the layers above, as ``Kind`` names it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@
 problem, so a further problem is one more package with a ``kind.py`` and one more line in ``registry``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar

@@ -1,7 +1,5 @@
 """Limits of a whole plan: hard upper limits on additive terms and metrics, from ``[limits]`` of an instance."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal

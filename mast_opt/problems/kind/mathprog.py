@@ -1,7 +1,5 @@
 """GNU MathProg data sections, for every kind of problem: labels that GLPK prints as they are, and statements."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count

@@ -1,7 +1,5 @@
 """Migration plan, for every kind of problem: the way from today to a plan, step by step."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mast_opt.core.summary import Summarised, Summary

@@ -4,8 +4,6 @@ Each kind of problem puts its own checks together from these. A check says nothi
 that is often wrong is not read.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

@@ -3,8 +3,6 @@
 Imports no numpy, so that commands can name it without loading anything heavy; ``problem_data`` has the arrays.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction

@@ -6,8 +6,6 @@ groups. Arrays that a group does not own are copied, so that the caller's stay a
 the group's; ``dataclasses.replace`` shares the arrays of groups that do not change.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace

@@ -1,7 +1,5 @@
 """Scenario values, for every kind of problem: names become positions, and faults are named with what was expected."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ converts any file format against that declaration. What reaches a problem is ``T
 labels replaced by positions on a named axis and quantities converted to integers in base units.
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ meaning. From it follow the schema, the check of the array, the array of a group
 tables, and the parameter of the ``.mod``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Bases carried from one linear program to the next, which has other limits, more columns or more rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -6,8 +6,6 @@
 The price of a row is a − b: by how much the minimum rises with the row's limit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

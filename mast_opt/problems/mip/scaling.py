@@ -7,8 +7,6 @@ A row is scaled down only as far as its least integer coefficient, limit and con
 the tolerance: in ``5e6 a + b <= 1e7`` the whole effect of ``b`` would otherwise be less than what solvers overlook.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

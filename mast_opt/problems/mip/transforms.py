@@ -1,7 +1,5 @@
 """MIP transformations: further columns and rows, and programs without names from a sparse matrix."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

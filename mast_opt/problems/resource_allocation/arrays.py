@@ -1,7 +1,5 @@
 """Groups of a resource allocation from the arrays that are known of it: the rest takes its default."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 

@@ -4,8 +4,6 @@ K, G, J, C count resources, groups, jobs and configurations. Unlike in the other
 are in steps a second (or any other unit of progress), amounts in the resource's own unit.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mast_opt.core.arrays import Arrays, flags

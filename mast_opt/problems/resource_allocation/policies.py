@@ -1,7 +1,5 @@
 """Policies of resource allocation: what is maximised or minimised, and what each one needs to know."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from mast_opt.core.sense import Sense

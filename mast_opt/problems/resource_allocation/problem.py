@@ -4,8 +4,6 @@ A configuration is a way to run one job, or several packed together; its share i
 Index letters, here and everywhere: k resource, g group, j job, c configuration.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Interface of heuristic solvers: when to stop, how to report, and the MIP solver that large neighbourhoods use."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping

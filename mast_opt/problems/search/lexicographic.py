@@ -1,7 +1,5 @@
 """Lexicographic objectives: one search for each term, in order, in which the terms before keep their values."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic

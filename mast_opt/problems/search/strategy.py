@@ -5,8 +5,6 @@ parameters to a frozen subclass of ``Strategy``, hands the answer to ``SearchMon
 strategy is logged and kept in the plan.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass

@@ -12,8 +12,6 @@ A solver with sub-problems of two sorts declares two groups (``sub_mip``, ``inte
 ``MipSolver`` itself.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ S, T, R, B, D, Q count servers, types, racks, switchboards, datacenters, reserva
 relative resource unit (mrru).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

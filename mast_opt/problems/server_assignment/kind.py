@@ -1,7 +1,5 @@
 """Registration record of server assignment (``Kind``): the problem as the layers above see it."""
 
-from __future__ import annotations
-
 from mast_opt.problems.kind import interfaces
 from mast_opt.problems.kind.analysis_hooks import AnalysisHooks
 from mast_opt.problems.kind.kind import Kind

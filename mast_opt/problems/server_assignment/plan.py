@@ -1,7 +1,5 @@
 """A server-assignment plan, and the current assignment as a plan."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mast_opt.core.arrays import OTHER_INSTANCE, Arrays, amounts, positions

@@ -5,8 +5,6 @@ relative resource units (RRU), here in thousandths (mrru); what a server is wort
 Index letters, here and everywhere: s server, t type, r rack, b switchboard, d datacenter, q reservation, e class.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Classes of identical servers in server assignment: no rule and no cost differs between them, so they are counted."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any

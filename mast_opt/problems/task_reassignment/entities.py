@@ -4,8 +4,6 @@ P, M, K, S, G count processes, machines, resources, services, move groups. Amoun
 whatever unit the instance uses for it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mast_opt.core.arrays import amounts, positions

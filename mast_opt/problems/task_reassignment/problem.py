@@ -4,8 +4,6 @@ It is the machine reassignment problem of the ROADEF/EURO challenge 2012, set by
 here and everywhere: p process, m machine, k resource, s service, b balance goal.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Elastic program of infeasibility analysis: any limit of an instance held, given up, or moved at a price."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

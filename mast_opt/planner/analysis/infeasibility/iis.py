@@ -12,8 +12,6 @@ If only the columns of those two limits may change, that is a tiny program. It i
 that each of them is needed (model rotation, after Belov & Marques-Silva, FMCAD 2011, for programs instead of clauses).
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Minimum-cost repairs of an infeasible instance, each tried out by solving the repaired instance."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Machine, versions and commit with which a run was made."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import platform

@@ -5,8 +5,6 @@ else runs on that node is not ours to say, so these runs are not pinned and thei
 and peers have to lie at the same paths on every node.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Loop over the trials of a suite: each one without a result runs, and each result is kept as soon as it is there."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

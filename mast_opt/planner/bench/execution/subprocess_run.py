@@ -1,7 +1,5 @@
 """A run as its parent sees it: a process of its own, on processors of its own, killed when it is far too late."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

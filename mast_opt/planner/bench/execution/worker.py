@@ -17,8 +17,6 @@ says, NAME without what follows an underscore, so that adapters share an environ
 the library that it imports.)
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Chapters of the report from result files (suite, latest results, best plans kept), and a table in the terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Results as pages in Markdown: what was run where, every figure with its command, and where our solvers lose."""
 
-from __future__ import annotations
-
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Plots of results as SVG files. matplotlib is an extra (``plots``) and imported only here."""
 
-from __future__ import annotations
-
 import math
 import zlib
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """The tables of a suite's page: contestants over all runs, over an entry, and instance by instance."""
 
-from __future__ import annotations
-
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

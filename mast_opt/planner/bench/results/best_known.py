@@ -1,7 +1,5 @@
 """The best plans known for instances in files: ``best_known/NAME`` next to each, replaced only by better ones."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

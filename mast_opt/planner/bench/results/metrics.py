@@ -1,7 +1,5 @@
 """Figures computed from results: what was solved, means, gaps, profiles, times to a target."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Results as JSON lines: one file a suite, one line a run, only ever added to; and how a run can end."""
 
-from __future__ import annotations
-
 import enum
 import hashlib
 import json

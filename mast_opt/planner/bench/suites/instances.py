@@ -5,8 +5,6 @@ object. An instance has a ``kind``, and ``load`` gives the problem, any number o
 or UsageError if it cannot be had.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A benchmark suite: instances × contestants × limits × seeds, and what is known to go wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

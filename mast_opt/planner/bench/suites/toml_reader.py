@@ -15,8 +15,6 @@ solvers, time_limits_s, seeds, threads, gap, plots      of every entry that does
 [[known_issue]] words, contestant, entry
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterator, Mapping

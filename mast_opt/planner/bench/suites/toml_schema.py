@@ -1,7 +1,5 @@
 """Shapes of the keys of a suite's file, checked before anything is made of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePath
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """Workloads from a job list and a pod list: recurring work with its GPUs, CPU, tier and acceptable GPU models."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -6,8 +6,6 @@ pods that run and wait, with the share of a GPU, cores, memory, class of service
 Ours: which cluster and rack a machine is in, which pods run where, the work at risk, tiers and needs of gangs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pods put on machines one after another until the fleet is as full as asked."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import islice
 

@@ -1,7 +1,5 @@
 """Data frames from the JSON that cluster tools print: ``kubectl``, Prometheus, Slurm's ``sinfo``."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Fields that are read of the dumps of cluster tools."""
 
-from __future__ import annotations
-
 from mast_opt.planner.importers.fields import Field, Format, Tried, Use
 
 READ, WARNED, REFUSED = Use.READ, Use.WARNED, Use.REFUSED

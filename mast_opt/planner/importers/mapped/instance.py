@@ -3,8 +3,6 @@
 Named sources of a mapping file: data frames that SQL can ask, and databases that are asked in their own SQL.
 """
 
-from __future__ import annotations
-
 import re
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Reading the CSV files of others: the columns that are needed, checked; further columns are left alone."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Fields that are read of public traces and of benchmark files."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from mast_opt.planner.importers.fields import Field, Format, Use, of_columns

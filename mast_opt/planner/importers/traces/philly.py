@@ -1,7 +1,5 @@
 """Microsoft's Philly trace as a list of jobs: when, how long, on how many GPUs, in which virtual cluster."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

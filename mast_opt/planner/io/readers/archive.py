@@ -1,7 +1,5 @@
 """Checks of a zip archive (.xlsx, .npz) that measure its content before it is unpacked."""
 
-from __future__ import annotations
-
 import io
 import re
 import struct

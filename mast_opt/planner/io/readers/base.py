@@ -1,7 +1,5 @@
 """Code that the readers of all three shapes of input share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """CSV text to records and tables of text."""
 
-from __future__ import annotations
-
 import csv
 from dataclasses import dataclass
 

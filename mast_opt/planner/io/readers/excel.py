@@ -1,7 +1,5 @@
 """One Excel workbook: a sheet for the header (rows of key and value), and one a table."""
 
-from __future__ import annotations
-
 import io
 import struct
 import zipfile

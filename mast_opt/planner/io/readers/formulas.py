@@ -4,8 +4,6 @@ A script writes a formula, but not what it gives: openpyxl stores nothing, XlsxW
 when it opens the file. Simple arithmetic is computed here; whatever else such a cell holds is refused with its place.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import operator

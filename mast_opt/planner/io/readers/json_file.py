@@ -1,7 +1,5 @@
 """One JSON file: a key for the header, and one a table (a list of rows, or lists by column)."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Tables in memory as a source: data frames, Arrow tables, and columns or rows of Python values."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Choice of the reader for an input, by its path."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from mast_opt.planner.io.atomic import previous_of

@@ -5,8 +5,6 @@ Size of a Parquet file as its footer and the headers of its pages declare it, wi
 The structures are those of ``parquet.thrift`` in Thrift's compact protocol. Numbers in brackets are its field numbers.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Cells of input tables: numbers, truth values and labels, also as spreadsheets show them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Validated tables back into columns of text, numbers and truth values in the units of files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 import polars as pl

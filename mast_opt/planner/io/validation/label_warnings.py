@@ -1,7 +1,5 @@
 """Names that are allowed and make trouble: formulas in a spreadsheet, hidden characters, names that look alike."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Mapping, Sequence
 

@@ -4,8 +4,6 @@
 is rounded against the planner: needs up, supplies down.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from decimal import Decimal

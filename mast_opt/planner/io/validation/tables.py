@@ -3,8 +3,6 @@
 Labels into positions: the axes of a schema, references to them, and keys that may occur once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """One Excel workbook: a sheet ``instance`` with keys and values, then a sheet a table."""
 
-from __future__ import annotations
-
 import io
 import tempfile
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """An Excel workbook to fill in: columns explained, cells checked while typing, and a few rows to copy."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A folder with a TOML header and one CSV or Parquet file a table."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Mapping
 from pathlib import Path

@@ -3,8 +3,6 @@
 First screen of a report: what is asked first of a plan, each with its answer and where to read on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any

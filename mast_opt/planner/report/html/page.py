@@ -1,7 +1,5 @@
 """The page: text, tables and drawings in one file that asks for nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path

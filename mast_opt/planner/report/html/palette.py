@@ -1,7 +1,5 @@
 """The colours of the page, by name and theme. Charts name them as CSS variables, so that a theme is a style sheet."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """The charts of a report as one picture, for slides."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from html import escape

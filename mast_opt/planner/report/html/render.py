@@ -1,7 +1,5 @@
 """Charts as SVG. Vega-Lite draws them here, so that the page needs no script and no network to show them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

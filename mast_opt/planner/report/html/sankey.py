@@ -1,7 +1,5 @@
 """Flows as ribbons from a column of sources to a column of targets, as wide as what flows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from mast_opt.core.wording import plain

@@ -1,7 +1,5 @@
 """Each chart as a Vega-Lite specification. Widths are in pixels; colours are CSS variables."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A report into files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The answers of ``explain``, ``marginal``, ``whatif`` and ``pareto`` in a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

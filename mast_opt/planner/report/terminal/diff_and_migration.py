@@ -1,7 +1,5 @@
 """Terminal output of what changed between two plans, and of the way to a plan."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from rich.console import Console

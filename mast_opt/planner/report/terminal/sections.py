@@ -1,7 +1,5 @@
 """A section of a report as a table in the terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len

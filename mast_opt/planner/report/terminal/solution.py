@@ -1,7 +1,5 @@
 """A solution as a planner reads it in a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Terminal output of what was read and of the verifier's verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

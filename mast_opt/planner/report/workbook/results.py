@@ -1,7 +1,5 @@
 """Results of a solve as a workbook: what a planner shows, and the plan and the instance as they are read again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path

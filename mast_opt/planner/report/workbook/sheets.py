@@ -1,7 +1,5 @@
 """Sheets for people: sections and heat maps as formatted cells, on sheets that no reader of instances looks at."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Any

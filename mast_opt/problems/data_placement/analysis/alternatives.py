@@ -1,7 +1,5 @@
 """Alternatives for one workload of a data-placement plan, and broken limits in words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -3,8 +3,6 @@
 ``replicas`` and ``current_runs`` are taken as they are. A replica outside its residency is reported as ``residency``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Alternatives for the copies of one dataset of a data-placement plan: one less, one more, or one elsewhere."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

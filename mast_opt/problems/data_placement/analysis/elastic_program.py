@@ -3,8 +3,6 @@
 Capacity limits of data placement for conflict analysis: storage, CPU, quotas, ingress, links, numbers of copies.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Base of data placement's lists of elastic limits: the instance, and where its program has what."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

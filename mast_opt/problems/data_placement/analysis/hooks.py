@@ -1,7 +1,5 @@
 """Analysis hooks of data placement: what can be asked of it beyond a plan, and independent changes between plans."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 import numpy as np

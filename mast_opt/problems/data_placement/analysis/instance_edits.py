@@ -1,7 +1,5 @@
 """Edits of a data-placement instance that move a limit or give it up; ``amounts`` maps members to units."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace

@@ -7,8 +7,6 @@ A period after the first is stated as if nothing were stored and nothing ran bef
     left[w,k] ≥ Σ_r run[w,r,k] before − Σ_r run[w,r,k]  term retyped_work
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

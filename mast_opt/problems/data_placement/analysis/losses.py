@@ -1,7 +1,5 @@
 """Loss of a region in data placement: data of which no replica is left, work that reads it, and the risk of a plan."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

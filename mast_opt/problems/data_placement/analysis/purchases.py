@@ -1,7 +1,5 @@
 """Offers of data placement, and what a purchase does to the worst ratio."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

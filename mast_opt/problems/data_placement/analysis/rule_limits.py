@@ -1,7 +1,5 @@
 """Rule limits of data placement for conflict analysis: pins, bans, residency, GPU types, remote reads, all run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from operator import attrgetter

@@ -1,7 +1,5 @@
 """Scenarios of data placement: the keys that a scenario may have, and the resources that can be added by the unit."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction

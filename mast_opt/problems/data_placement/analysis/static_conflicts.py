@@ -6,8 +6,6 @@ needs is no reason.
 Domain reduction for data placement: regions that the limits of a single dataset or workload leave possible.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property

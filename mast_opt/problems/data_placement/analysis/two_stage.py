@@ -5,8 +5,6 @@ allows none, as in a region that is lost, is void there, and work whose data is 
 has to be there before.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Codec of the data-placement MIP: between a plan and the columns, both ways; columns fixed to a plan's values."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

@@ -7,8 +7,6 @@ The rows are those of the formulation, with what may be bought added to their ri
     purchase   Σ_c usd[c]·buy[c]                                            minimised
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from fractions import Fraction
 

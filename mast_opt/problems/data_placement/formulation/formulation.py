@@ -1,7 +1,5 @@
 """The data-placement MIP, read row by row as in ``models/data_placement.mod``, in base units."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sparse index sets of the data-placement MIP: which (workload, region, type), (read, region), … exist."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Size of the data-placement MIP before it is built, counted by workload instead of by read."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.problems.data_placement.problem import DataPlacement

@@ -8,8 +8,6 @@ them in a new release; a test holds the figures that this code gave when it was 
     distributions, teams, blank                              what they are made of
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from mast_opt.problems.data_placement.generate.features import features

@@ -1,7 +1,5 @@
 """A data-placement problem from its necessary parts; everything optional is absent unless it is given."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any

@@ -4,8 +4,6 @@ Amounts are integers in base units and coarse on purpose (whole GB, tenths of a 
 files stay short.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

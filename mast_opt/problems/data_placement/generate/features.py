@@ -1,7 +1,5 @@
 """Instance family ``features`` of data placement: every optional part of the problem at once, for tests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ Published (sources in ``docs/instances.md``): readers per partition, GPUs per wo
 region with almost no GPUs, the share of first-time work. The rest is our own choice.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

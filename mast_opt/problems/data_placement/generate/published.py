@@ -1,7 +1,5 @@
 """Instance family ``published`` of data placement: a fleet as skewed as the published one, not Meta's data."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.problems.data_placement.generate import distributions as draws

@@ -1,7 +1,5 @@
 """Instance family ``standard`` of data placement, and the recipe that the families near it vary."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

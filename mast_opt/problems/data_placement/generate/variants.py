@@ -1,7 +1,5 @@
 """Instance families of data placement that vary one thing of ``standard``: what makes heuristics strong or weak."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

@@ -4,8 +4,6 @@ States are what is done so far; a state's cost is the GPUs that stopped, then th
 the search ends without an order, and not because of its budget, there is none.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass

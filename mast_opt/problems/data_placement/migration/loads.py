@@ -1,7 +1,5 @@
 """Resource loads of workload parts in a data-placement migration: what each takes of limits, what it reads where."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

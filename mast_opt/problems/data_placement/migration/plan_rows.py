@@ -1,7 +1,5 @@
 """Migration steps of a data-placement plan as rows: labels and words."""
 
-from __future__ import annotations
-
 from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.core.wording import counted
 from mast_opt.problems.data_placement.migration.planner import Steps, Stop, steps

@@ -1,7 +1,5 @@
 """Migration planner of data placement: copies, deletions and moves of work, day by day, within every limit."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mast_opt.problems.data_placement.migration.exact_search import least_stops

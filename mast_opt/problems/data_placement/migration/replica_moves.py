@@ -1,7 +1,5 @@
 """Replica moves of a data-placement migration: what goes from today's places to the plan's, under which limits."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -5,8 +5,6 @@ that ends before its goal, a best-first search over states looks for a cheapest 
 not because of ``MOST_STATES``, there is none.
 """
 
-from __future__ import annotations
-
 import enum
 import heapq
 from collections.abc import Iterator

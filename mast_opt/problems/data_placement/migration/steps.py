@@ -1,7 +1,5 @@
 """Steps of a data-placement migration: copies and deletions of replicas, and shares of work that move."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mast_opt.problems.data_placement.migration.workload_moves import Cell

@@ -1,7 +1,5 @@
 """Stopped work in a data-placement migration: the cheapest parts that stand in the way when nothing else can go on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass

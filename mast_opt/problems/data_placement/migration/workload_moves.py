@@ -5,8 +5,6 @@ starts or ends. Work that today's table does not list, or lists in part, starts:
 now.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass
 

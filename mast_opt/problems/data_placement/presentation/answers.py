@@ -1,7 +1,5 @@
 """Answers of a data-placement plan to what is asked first: what doing nothing costs, what to do, what it brings."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.core.units import MB_PER_TB, MILLI

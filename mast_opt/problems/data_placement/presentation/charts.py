@@ -3,8 +3,6 @@
 Every figure comes from the verifier's half of the problem (``measure``), none from a solver.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Report tables of a data-placement plan one by one: workloads and datasets that move, and which limits bind."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.core.units import MB_PER_TB, MILLI

@@ -1,7 +1,5 @@
 """Report tables of a data-placement plan: how full, what moves, what stays remote."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """GNU MathProg data of data-placement instances: for ``models/data_placement.mod``, glpsol and other readers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

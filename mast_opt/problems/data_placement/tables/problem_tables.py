@@ -1,7 +1,5 @@
 """Tables of data-placement instances and plans, and the way between them and the problem or the plan."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Table schemas of data-placement instances and plans, column by column, and an example of three regions."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from mast_opt.core.units import MILLI

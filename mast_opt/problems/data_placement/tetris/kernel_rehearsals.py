@@ -1,7 +1,5 @@
 """Kernel compilation of tetris: each part of the search runs once on a small instance, so that numba compiles it."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any

@@ -4,8 +4,6 @@ Sizes are counted in cells: reads times regions (``read_cells``), reads times li
 the regions where they may run (``option_cells``). Temperatures are in units of the mean cost of a workload.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Hard limits on a whole plan: searches at rising prices of what is limited, and the verifier's word on each plan."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

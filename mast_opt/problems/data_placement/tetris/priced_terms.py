@@ -1,7 +1,5 @@
 """Objective terms that ``tetris`` takes into account. Imports no kernel, so that ``kind`` can say it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from mast_opt.problems.data_placement.problem import DataPlacement

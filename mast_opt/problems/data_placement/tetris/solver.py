@@ -1,7 +1,5 @@
 """Solver ``tetris`` of data placement: simulated annealing for the plan, Lagrangian relaxation for its bound."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

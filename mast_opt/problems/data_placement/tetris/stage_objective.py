@@ -1,7 +1,5 @@
 """Objective of one lexicographic stage of tetris: weights of its terms, and caps on earlier terms."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Search of tetris for one objective: threads anneal parts of one plan while the relaxation proves its bound."""
 
-from __future__ import annotations
-
 import math
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -4,8 +4,6 @@ Computed with numpy alone; shares no code with the search. The roundings of GPU 
 ``docs/heuristics/tetris.md``: valid because gangs are whole, whatever their prices.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Use of everything in a data-placement plan that a limit may be put on, exactly."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 

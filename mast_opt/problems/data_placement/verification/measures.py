@@ -3,8 +3,6 @@
 The verifier's half of the statement: nothing here is shared with the formulation or with a heuristic.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any

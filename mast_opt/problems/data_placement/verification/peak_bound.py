@@ -1,7 +1,5 @@
 """Bin-packing bound on the peak of data placement: the smallest that whole GPU gangs allow, per GPU type and tier."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

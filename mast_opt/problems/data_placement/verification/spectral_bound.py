@@ -14,8 +14,6 @@ Bounds on eigenvalues are proven, not computed: with V, τ ≥ 0 and θ kept, A 
 factorisation even after rounding is taken off its diagonal, so λ[i] ≥ θ − the i-th largest eigenvalue of V diag τ Vᵀ.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -6,8 +6,6 @@ bounds, or has no column there, is named ``place``, ``run``, ``copy`` or ``remot
 reason, it is named ``residency``.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import cached_property
 

@@ -4,8 +4,6 @@ Readers disagree about a row with two limits and about a constant in the objecti
 two, and the constant as the cost of a column that is fixed at 1.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -4,8 +4,6 @@ Readers disagree about the constant of the objective: GLPK takes it with the oth
 that is fixed at 1, as in an .lp file.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

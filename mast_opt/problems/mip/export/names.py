@@ -1,7 +1,5 @@
 """Names of MIP columns and rows for export: a whole block at a time, unique, and within what a format allows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

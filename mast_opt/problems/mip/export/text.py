@@ -1,7 +1,5 @@
 """Text output of MIP export: many lines at a time, and a file that is either written whole or not at all."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Bound tightening of a MIP: finite bounds for columns that have none, for solvers on finite domains."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.core.arrays import BoolArray, FloatArray

@@ -6,8 +6,6 @@ signs, that part is a (transposed) network matrix. It is totally unimodular, so 
 integral (Hoffman and Kruskal, 1956), in units of 1/q.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components

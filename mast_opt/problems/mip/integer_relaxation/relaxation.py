@@ -14,8 +14,6 @@ lattice, less ``loss``, is one for the program.
 Integer rows of a MIP for CP-SAT: exact where they can be, relaxed by the rounding error where not.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@ The question is a linear program of its own, whatever the policy: the largest ra
 others as floors. Resources with a price bind; what one more unit of them adds is a difference of two such programs.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

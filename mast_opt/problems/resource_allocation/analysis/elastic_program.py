@@ -1,7 +1,5 @@
 """Elastic program of resource allocation: every hard limit in words, as rows, to be moved or given up."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Analysis hooks of resource allocation: why jobs have the rates they have, scenarios, conflicts and repairs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

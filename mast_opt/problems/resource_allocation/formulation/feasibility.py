@@ -4,8 +4,6 @@ A vertex of a linear program is where some limits hold exactly. Limits that are 
 equations; the shares move by the shortest way to where these hold. What is left is divided away.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 
 import numpy as np

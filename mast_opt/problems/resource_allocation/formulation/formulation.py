@@ -4,8 +4,6 @@ The other policies are no linear programs; ``methods`` solves them by several. `
 stated up to their first level, and ``makespan`` by its inverse: steps/rate ≤ T for all jobs means rate ≥ steps·(1/T).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.core.arrays import FloatArray

@@ -9,8 +9,6 @@ A family, its sizes and the state of a NumPy ``Generator`` determine the instanc
 Instance families of resource allocation: jobs on GPUs of several types, alone or in pairs, some with floors.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

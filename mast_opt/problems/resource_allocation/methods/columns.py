@@ -5,8 +5,6 @@ program over some of them gives prices; the configurations that earn more than t
 there are none. The prices then prove the optimum over all of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

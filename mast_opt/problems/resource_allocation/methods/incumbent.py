@@ -1,7 +1,5 @@
 """Incumbent of a method: the best plan so far and the best proven bound, in the policy's own sense."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from mast_opt.core.sense import Sense

@@ -12,8 +12,6 @@ must miss) all of them together; its prices say at which ratio they cease to be 
 ratio, and the next ratio to try: Newton's method on a convex function, which converges quadratically from below.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

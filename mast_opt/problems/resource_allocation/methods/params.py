@@ -1,7 +1,5 @@
 """Parameters of the methods that solve resource allocation, with effect, range and reason of each default."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

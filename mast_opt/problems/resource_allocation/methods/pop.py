@@ -7,8 +7,6 @@ say which of the unused configurations pay, so a few rounds of column generation
 the division costs.
 """
 
-from __future__ import annotations
-
 import itertools
 import threading
 from collections.abc import Callable, Sequence

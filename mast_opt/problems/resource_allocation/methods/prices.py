@@ -1,7 +1,5 @@
 """Prices of an allocation program: the certificate of a bound, made of the prices of its rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

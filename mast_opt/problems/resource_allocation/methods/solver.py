@@ -17,8 +17,6 @@ What j keeps is worth Π_k rate[k]^(weight[k]/weight[j]) over a number that j's 
 maximises that product, so the truth is best. Themis uses it for auctions, Gavel for strategy-proof shares.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Solves of a method: programs handed to a MIP backend under one clock, and what comes back."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Sub-problems: some of the jobs, some of the configurations, and what of the members and uses belongs to them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from itertools import pairwise
 

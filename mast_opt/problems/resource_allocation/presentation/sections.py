@@ -1,7 +1,5 @@
 """Report tables and charts of a resource-allocation plan: what each job gets, and how full the resources are."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.problems.kind.presentation import Chart, Form, Head, HeatMap, Lines, Scale, Section, grid, listed

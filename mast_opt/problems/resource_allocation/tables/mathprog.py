@@ -1,7 +1,5 @@
 """GNU MathProg data of resource-allocation instances: for ``models/resource_allocation.mod``, glpsol and others."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Resource-allocation problem from its tables, and its tables from the problem."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

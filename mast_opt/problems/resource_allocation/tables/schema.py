@@ -1,7 +1,5 @@
 """Table schemas of resource-allocation instances and plans: column by column, and an example instance."""
 
-from __future__ import annotations
-
 from mast_opt.problems.kind.schema import Axis, Schema, Table, label, real
 from mast_opt.problems.resource_allocation.entities import Configurations, Groups, Jobs, Members, Resources, Uses
 

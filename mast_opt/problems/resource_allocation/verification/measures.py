@@ -1,7 +1,5 @@
 """Measures of a resource-allocation plan, recomputed from its shares alone: rates, uses, the value of each policy."""
 
-from __future__ import annotations
-
 import math
 from functools import cached_property
 

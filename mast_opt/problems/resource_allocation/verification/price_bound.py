@@ -10,8 +10,6 @@ because shares are at most 1. Call the right side B. Each policy's value is boun
 example ln r ≤ p·r/w + ln(w/p) − 1 for every p > 0.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -4,8 +4,6 @@ Feasibility holds to ``TOLERANCE`` relative to the larger of a limit and of what
 named as its row in ``models/resource_allocation.mod``.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.core.verdict import Verdict, Violation

@@ -4,8 +4,6 @@ In scenarios servers and reservations keep their positions, so that a plan of th
 has become of it: lost servers become those of a new type that is worth nothing to anybody, and belong to nobody.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

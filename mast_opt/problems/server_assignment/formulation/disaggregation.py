@@ -1,7 +1,5 @@
 """Disaggregation of a server assignment: from counts of equal servers to named servers, with the fewest moves."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

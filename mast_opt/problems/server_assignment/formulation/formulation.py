@@ -1,7 +1,5 @@
 """The server-assignment MIP, read row by row as in ``models/server_assignment.mod``."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.problems.kind.formulation import Formulation

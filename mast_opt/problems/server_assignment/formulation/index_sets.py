@@ -1,7 +1,5 @@
 """Sparse index sets of the server-assignment MIP: which stock may go to which reservation, and what each has today."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,8 +5,6 @@ nothing in the objective; the second phase decides it for a few reservations and
 is. It is a formulation of its own, because racks for everybody would be too many columns.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Size of the server-assignment MIP before it is built, counted by type instead of by stock."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.problems.mip.size import Size

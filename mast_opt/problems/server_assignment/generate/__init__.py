@@ -8,8 +8,6 @@ A family, its sizes and the state of a NumPy ``Generator`` determine the instanc
     fleets             what they are made of: servers in their racks
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from mast_opt.problems.kind.family import Family

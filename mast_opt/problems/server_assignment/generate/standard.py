@@ -5,8 +5,6 @@ Reservations come with what they are worth, have today and ask.
 Generated fleets of server assignment: several generations in racks, at switchboards, in datacenters.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Instance families of server assignment: variants of ``standard``, each with one feature more."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

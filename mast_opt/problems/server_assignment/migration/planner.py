@@ -1,7 +1,5 @@
 """Migration planner of server assignment: wave by wave, so that no reservation falls below its guarantee."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 

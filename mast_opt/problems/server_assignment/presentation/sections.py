@@ -1,7 +1,5 @@
 """Report tables and charts of a server-assignment plan: who is guaranteed what, who gains and loses, where."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.core.units import MILLI

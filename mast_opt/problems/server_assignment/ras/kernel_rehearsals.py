@@ -1,7 +1,5 @@
 """Kernel compilation of ras: its phases on a small instance, some parts alone, to share among processes."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.core.solve_result import SolveParams

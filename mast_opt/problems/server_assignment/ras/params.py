@@ -4,8 +4,6 @@ A pair is a stock of servers (a type at a switchboard) with a reservation that m
 pairs is the size of an instance.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

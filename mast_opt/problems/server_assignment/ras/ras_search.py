@@ -3,8 +3,6 @@
 One search, or one a term. The local search goes over the reservations in random order, with a look at the clock.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Sub-MIPs of ras (server assignment): a few reservations re-optimised exactly, by their rows and columns."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

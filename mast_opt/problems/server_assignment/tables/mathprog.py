@@ -1,7 +1,5 @@
 """GNU MathProg data of server-assignment instances: for ``models/server_assignment.mod``, glpsol and other readers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

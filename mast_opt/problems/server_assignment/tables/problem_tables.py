@@ -1,7 +1,5 @@
 """Server-assignment problem from its tables, and its tables from the problem."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.core.errors import Fault, InstanceError

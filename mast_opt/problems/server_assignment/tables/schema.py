@@ -1,7 +1,5 @@
 """Table schemas of server-assignment instances and plans: column by column, and an example instance."""
 
-from __future__ import annotations
-
 from mast_opt.core.units import MILLI
 from mast_opt.problems.kind.schema import Axis, Schema, Table, label, supply
 from mast_opt.problems.server_assignment.entities import Affinities, Reservations, Servers

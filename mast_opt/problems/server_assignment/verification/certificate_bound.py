@@ -4,8 +4,6 @@ Nothing here is shared with the search: what is there, what today holds and what
 worked out again from the problem. ``docs/heuristics/ras.md`` derives the bound.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ Everything is integer arithmetic without tolerance. A broken limit is named as i
 there is no column.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.core.verdict import Verdict, Violation

@@ -1,7 +1,5 @@
 """Current state of a task-reassignment instance: where each process runs, and which limits that breaks."""
 
-from __future__ import annotations
-
 from mast_opt.problems.kind.current_state import BrokenLimit, CurrentState, Known
 from mast_opt.problems.task_reassignment.plan import today
 from mast_opt.problems.task_reassignment.problem import TaskReassignment

@@ -3,8 +3,6 @@
 Elastic program of task reassignment: every hard limit in words, as rows, to be moved or given up.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Static infeasibility checks of task reassignment: limits that no plan can meet, seen without solving."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.core.verdict import Conflict

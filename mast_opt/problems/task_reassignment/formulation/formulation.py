@@ -1,7 +1,5 @@
 """The task-reassignment MIP, read row by row as in ``models/task_reassignment.mod``."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.problems.kind.formulation import Formulation

@@ -1,7 +1,5 @@
 """Size of the task-reassignment MIP before it is built, counted from needs and services."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.problems.mip.size import Size

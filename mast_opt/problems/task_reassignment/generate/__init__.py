@@ -6,8 +6,6 @@ A family, its sizes and the state of a NumPy ``Generator`` determine the instanc
     containers    many objects in unequal containers, nothing but capacities and safety capacities
 """
 
-from __future__ import annotations
-
 from mast_opt.problems.kind.family import Family
 from mast_opt.problems.task_reassignment.generate.challenge import challenge
 from mast_opt.problems.task_reassignment.generate.containers import containers

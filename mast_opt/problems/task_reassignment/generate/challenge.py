@@ -1,7 +1,5 @@
 """Generated task-reassignment instances in the manner of the ROADEF/EURO challenge 2012; today breaks no rule."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.problems.kind.header import Objective

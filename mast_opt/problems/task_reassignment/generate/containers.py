@@ -1,7 +1,5 @@
 """Generated task-reassignment instances of bin-packing type: many objects in unequal containers, capacities only."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.problems.kind.header import Objective

@@ -1,7 +1,5 @@
 """Random distributions of generated task-reassignment instances. Every function takes the generator first."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Report tables and charts of a task-reassignment plan: what it costs, how full, who moves."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """GNU MathProg data of task-reassignment instances: for ``models/task_reassignment.mod``, glpsol and other readers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tables of task-reassignment instances and plans, an example, and the way between them and the problem or the plan."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.core.arrays import exact_column_sums

@@ -13,8 +13,6 @@ An assignment file holds the machine of every process. Everything is numbered fr
 the challenge's problem statement (ROADEF/EURO challenge 2012, subject by Google).
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterable
 from pathlib import Path

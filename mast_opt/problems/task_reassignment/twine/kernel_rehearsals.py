@@ -1,7 +1,5 @@
 """Kernel compilation of twine: one round on a small instance."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.problems.search.interface import Rehearsal, SearchContext

@@ -4,8 +4,6 @@ Temperatures are in the unit of the cost. A cooling falls from the first tempera
 between 0 and 1 means the temperature T0 · ``last_temperature`` ** x on the way.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

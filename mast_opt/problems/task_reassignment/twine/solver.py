@@ -7,8 +7,6 @@ today's assignment comes first, and then several race; where they are many, one 
 Shorter ones follow from the best of all.
 """
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 

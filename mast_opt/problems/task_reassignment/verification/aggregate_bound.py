@@ -1,7 +1,5 @@
 """Aggregate lower bound of task reassignment (the challenge's simple one): all machines taken as one."""
 
-from __future__ import annotations
-
 from mast_opt.core.arrays import exact_column_sums
 from mast_opt.problems.task_reassignment.problem import TaskReassignment
 

@@ -4,8 +4,6 @@ Everything is integer arithmetic without tolerance. A broken limit is named as i
 ``models/task_reassignment.mod``; a process without a machine is a broken ``assigned``.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.core.verdict import Verdict, Violation

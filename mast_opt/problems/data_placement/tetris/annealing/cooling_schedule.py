@@ -1,7 +1,5 @@
 """Cooling schedule of simulated annealing in tetris: geometric, once or several times, and 0 at the end."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.problems.data_placement.tetris.annealing.params import CoolingParams

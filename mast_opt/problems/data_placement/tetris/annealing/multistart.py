@@ -1,7 +1,5 @@
 """Multistart annealing of tetris for small instances: every thread anneals its own plans from randomised starts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -9,17 +7,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import numpy as np
 
 from mast_opt.problems.data_placement.problem import Bools, Ints
+from mast_opt.problems.data_placement.tetris import initial_solution
 from mast_opt.problems.data_placement.tetris.annealing.beam_packing import largest_first, pack
 from mast_opt.problems.data_placement.tetris.annealing.cooling_schedule import Cooling
 from mast_opt.problems.data_placement.tetris.annealing.kernel import KernelRuns
 from mast_opt.problems.data_placement.tetris.annealing.params import MultistartParams
 from mast_opt.problems.data_placement.tetris.decomposition import undivided
 from mast_opt.problems.data_placement.tetris.incumbent import Assignment, SearchPlan, decisions
-from mast_opt.problems.data_placement.tetris.initial_solution import (
-    feasible_replicas,
-    greedy_state,
-    randomised_state,
-)
 from mast_opt.problems.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.problems.data_placement.tetris.state import state_of
 from mast_opt.problems.search.budget import ROUNDS, TimeBudget
@@ -48,7 +42,7 @@ class RestartGenerator:
         self._after_packing = params.packed / temperature_scale
         self._repacked = None, 1.0, params.repacked, 0.0
         self._gangs = largest_first(a)
-        self._today = feasible_replicas(a)
+        self._today = initial_solution.feasible_replicas(a)
 
     def begin(self, number: int, best: Assignment | None, rng: np.random.Generator) -> tuple[Assignment, float]:
         """Assignment from which the cooling of that number begins, and its temperature relative to the usual.
@@ -71,7 +65,7 @@ class RestartGenerator:
         turn = number % len(hot)
         if turn != self._params.scattered:
             return self._first, hot[turn]
-        return decisions(randomised_state(self._a, self._refuse, rng)), hot[turn]
+        return decisions(initial_solution.randomised_state(self._a, self._refuse, rng)), hot[turn]
 
     def _packed(self, plan: Assignment, packed: Bools, rng: np.random.Generator) -> Assignment:
         """A plan with some of its gangs packed again, and all other work, in random order, where it costs least with
@@ -83,7 +77,7 @@ class RestartGenerator:
         if len(loose):
             self._pack(option, region, loose, rng)
         others = rng.permutation(np.flatnonzero(region == regions))
-        return decisions(greedy_state(a, option, region, self._today, others, self._refuse))
+        return decisions(initial_solution.greedy_state(a, option, region, self._today, others, self._refuse))
 
     def _pack(self, option: Ints, region: Ints, loose: Ints, rng: np.random.Generator) -> None:
         """Write the places of these gangs in one of the packings, drawn at random."""

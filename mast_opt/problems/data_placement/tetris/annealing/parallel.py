@@ -1,7 +1,5 @@
 """Parallel annealing of one data-placement plan (tetris): each thread a part of it, in one long cooling or a few."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -3,8 +3,6 @@
 Temperatures are in units of the mean cost of a workload.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -6,8 +6,6 @@ the bound: a block's relaxation gives the prices of its reads, and all together 
 Calls that workers answer for a block: the search for a plan, and the prices of the bound.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import threading
@@ -25,14 +23,8 @@ from mast_opt.core.parallel import in_parallel
 from mast_opt.problems import backends
 from mast_opt.problems.data_placement.plan import Plan, filled
 from mast_opt.problems.data_placement.problem import SHARE, Bools, DataPlacement, Ints
+from mast_opt.problems.data_placement.tetris.blocks import instances
 from mast_opt.problems.data_placement.tetris.blocks.clusters import block_of_workloads, owner_of_datasets
-from mast_opt.problems.data_placement.tetris.blocks.instances import (
-    Block,
-    block_instance,
-    block_rows,
-    plan_of_block,
-    share_of_costs,
-)
 from mast_opt.problems.data_placement.tetris.incumbent import assignment_of
 from mast_opt.problems.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
 from mast_opt.problems.data_placement.tetris.lagrangian.relaxation import Relaxation
@@ -165,7 +157,7 @@ class _Driver:
         self._end_s = self._watch.elapsed_s + max(self._watch.remaining_s - reserved_s, self._watch.remaining_s / 2)
         block = block_of_workloads(problem, self._count, own)
         owner = owner_of_datasets(problem, block, self._count)
-        self._rows = [block_rows(problem, block, owner, number) for number in range(self._count)]
+        self._rows = [instances.block_rows(problem, block, owner, number) for number in range(self._count)]
         self._start = start
         self._best: Plan | None = None
         self._best_cost = float("inf")
@@ -211,15 +203,17 @@ class _Driver:
         """Data of each block that the workers share; only one is here at a time, unless they are threads."""
         floor = bin_packing_peak_bound(self._problem)
 
-        def data(rows: Block) -> BlockData:
-            part = block_instance(self._problem, self._weights, rows)
-            return BlockData(part, share_of_costs(self._problem, rows), floor)
+        def data(rows: instances.Block) -> BlockData:
+            part = instances.block_instance(self._problem, self._weights, rows)
+            return BlockData(part, instances.share_of_costs(self._problem, rows), floor)
 
         return [self._workers.share(data(rows)) for rows in self._rows]
 
-    def _call(self, data: Shared[BlockData], rng: np.random.Generator, rows: Block | None = None) -> BlockCall:
+    def _call(
+        self, data: Shared[BlockData], rng: np.random.Generator, rows: instances.Block | None = None
+    ) -> BlockCall:
         """Call for a worker: a block, its random numbers and the time that is left."""
-        start = None if rows is None or self._best is None else plan_of_block(self._problem, rows, self._best)
+        start = None if rows is None or self._best is None else instances.plan_of_block(self._problem, rows, self._best)
         return BlockCall(data, self._params, rng, 1, None, self._watch.stop.iterations, start)
 
     def _each(self, call: Call[BlockCall, FoundT], given: Sequence[BlockCall], share: float) -> list[FoundT]:
@@ -280,7 +274,7 @@ class _Driver:
 
 
 def joined_plan(
-    problem: DataPlacement, weights: Mapping[str, float], rows: Sequence[Block], plans: Sequence[Plan]
+    problem: DataPlacement, weights: Mapping[str, float], rows: Sequence[instances.Block], plans: Sequence[Plan]
 ) -> Plan:
     """The plans side by side. Replicas that no longer pay, now that others serve the same readers, go; others come
     where they pay and there is room."""
@@ -325,7 +319,7 @@ def _paying(a: TetrisArrays, s: TetrisState) -> Bools:
 
 
 def joined_certificate(
-    problem: DataPlacement, weights: Mapping[str, float], rows: Sequence[Block], parts: Sequence[Certificate]
+    problem: DataPlacement, weights: Mapping[str, float], rows: Sequence[instances.Block], parts: Sequence[Certificate]
 ) -> Certificate:
     """Each read at the price of its block; the limits of regions at the mean of the blocks' prices."""
     p = problem

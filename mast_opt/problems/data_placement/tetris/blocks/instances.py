@@ -5,8 +5,6 @@ and by size, cores and quotas by need, GPUs by demand. Weights are scaled so tha
 read remotely costs what it costs in the whole.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

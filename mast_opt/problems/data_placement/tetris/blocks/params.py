@@ -1,7 +1,5 @@
 """Parameters of tetris's blocks: how many, where they are solved, how work and data are divided."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Parameters of tetris's Gibbs sweeps: when they run, temperatures, congestion prices and the repair of replicas."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

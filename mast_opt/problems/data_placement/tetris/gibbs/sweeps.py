@@ -4,8 +4,6 @@ The sampler prices cores, storage and GPUs instead of forbidding what exceeds th
 state into a feasible plan now and then.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,14 +13,9 @@ import numpy as np
 from mast_opt.core.arrays import FloatArray
 from mast_opt.problems.data_placement.problem import Ints
 from mast_opt.problems.data_placement.tetris.annealing.parallel import ParallelAnnealing
+from mast_opt.problems.data_placement.tetris.gibbs import replica_reduced_costs
 from mast_opt.problems.data_placement.tetris.gibbs.congestion_prices import congestion_prices_of, update_prices
 from mast_opt.problems.data_placement.tetris.gibbs.params import GibbsParams
-from mast_opt.problems.data_placement.tetris.gibbs.replica_reduced_costs import (
-    change_prices,
-    fill_reduced_costs,
-    reduced_cost_buffers,
-    replicas_of,
-)
 from mast_opt.problems.data_placement.tetris.gibbs.sampler import GibbsState, gibbs_sweep, learn_cores
 from mast_opt.problems.data_placement.tetris.incumbent import Assignment, SearchPlan
 from mast_opt.problems.data_placement.tetris.instance_arrays import TetrisArrays
@@ -84,7 +77,7 @@ class GibbsSweeps:
             gpus=congestion_prices_of(a, s.demand, self._params.ramp),
             cpu=s.cpu.copy(),
             quota=s.quota.copy(),
-            reduced_cost=reduced_cost_buffers(len(a.size), regions),
+            reduced_cost=replica_reduced_costs.reduced_cost_buffers(len(a.size), regions),
             volume=(a.read_volume * a.remote_price).astype(SINGLE),
             held=np.zeros(regions, SINGLE),
             core=np.zeros(regions, SINGLE),
@@ -98,7 +91,7 @@ class GibbsSweeps:
             cost=np.zeros(regions + 1, SINGLE),
             least=np.zeros(regions + 1, SINGLE),
         )
-        fill_reduced_costs(a, gibbs.volume, gibbs.region, gibbs.reduced_cost, gibbs.least)
+        replica_reduced_costs.fill_reduced_costs(a, gibbs.volume, gibbs.region, gibbs.reduced_cost, gibbs.least)
         return gibbs
 
     def round(self, pool: ThreadPoolExecutor, threads: int, best: Assignment | None) -> None:
@@ -140,7 +133,9 @@ class GibbsSweeps:
         a, datasets, regions = self._a, len(self._a.size), len(self._a.cpu)
         used, arriving = np.zeros(regions), np.zeros(regions)
         for first in range(0, datasets, BLOCK):
-            change_prices(a, b.reduced_cost, first, min(first + BLOCK, datasets), *self._rise, b.least, used, arriving)
+            replica_reduced_costs.change_prices(
+                a, b.reduced_cost, first, min(first + BLOCK, datasets), *self._rise, b.least, used, arriving
+            )
             if self._pace.over():
                 return
         used += np.bincount(b.region, weights=a.output, minlength=regions + 1)[:regions]
@@ -160,7 +155,7 @@ class GibbsSweeps:
         """The plan of the sampler, with the replicas that are worth their room."""
         a = self._a
         place = np.zeros(a.stored.shape, np.bool_)
-        replicas_of(a, b.reduced_cost, b.least, place)
+        replica_reduced_costs.replicas_of(a, b.reduced_cost, b.least, place)
         s = state_of(a, b.option, b.region, place, 1)
         repair_replicas(a, s)
         return SearchPlan(s, cost(a, s), excess(a, s, self._refuse) == 0)

@@ -1,7 +1,5 @@
 """Lower bound of tetris: when the Lagrangian relaxation is stepped, and the certificate of what it proves."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time

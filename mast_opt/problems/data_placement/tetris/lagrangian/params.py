@@ -1,7 +1,5 @@
 """Parameters of tetris's Lagrangian relaxation: step sizes, and the separation of tree cuts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

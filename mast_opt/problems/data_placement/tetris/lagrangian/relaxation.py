@@ -8,8 +8,6 @@ restarted from its averages. ``mast_opt.problems.data_placement.verification.cer
 computes the bound of given prices.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -18,17 +16,12 @@ from numpy.typing import NDArray
 from mast_opt.core.arrays import FloatArray
 from mast_opt.problems.data_placement.problem import Bools, Ints
 from mast_opt.problems.data_placement.tetris.instance_arrays import UNLIMITED, TetrisArrays
+from mast_opt.problems.data_placement.tetris.lagrangian import workload_step
 from mast_opt.problems.data_placement.tetris.lagrangian.dataset_step import dataset_pass, dataset_value
 from mast_opt.problems.data_placement.tetris.lagrangian.dual_step import Multipliers, over_step, worst_step
 from mast_opt.problems.data_placement.tetris.lagrangian.mir_rows import mir_rows_of
 from mast_opt.problems.data_placement.tetris.lagrangian.params import RelaxationParams
 from mast_opt.problems.data_placement.tetris.lagrangian.projections import SINGLE
-from mast_opt.problems.data_placement.tetris.lagrangian.workload_step import (
-    Loads,
-    PrimalIterate,
-    RowPrices,
-    workload_pass,
-)
 
 DEFAULTS = RelaxationParams()
 
@@ -47,7 +40,7 @@ class Relaxation:
         cells = a.option_region.sum(axis=1, dtype=np.int64)
         per_workload = np.add.reduceat(cells, a.option_start[:-1]) if len(a.tier) else cells
         owner = np.repeat(np.arange(len(a.tier)), np.diff(a.option_start))
-        self._point = PrimalIterate(
+        self._point = workload_step.PrimalIterate(
             run=(a.option_region / np.maximum(per_workload, 1)[owner][:, None]).astype(SINGLE),
             runs=np.zeros((len(a.tier), regions), SINGLE),
             place=(a.stored & ~a.forbidden | a.pinned).astype(SINGLE),
@@ -188,11 +181,11 @@ class Relaxation:
         return np.ascontiguousarray(loads.demand.T), loads.cpu.sum(axis=0), loads.output + held, new, quota
 
     def _over_workloads(
-        self, prices: Multipliers, charges: RowPrices, read_pace: float, moves: bool
-    ) -> tuple[float, Loads]:
+        self, prices: Multipliers, charges: workload_step.RowPrices, read_pace: float, moves: bool
+    ) -> tuple[float, workload_step.Loads]:
         """Pass over the workloads of tetris' Lagrangian relaxation: bound and loads at these prices."""
         priced = (self._a, self.gangs, prices, charges, self._splittable, self._point)
-        passed: tuple[float, Loads] = workload_pass(
+        passed: tuple[float, workload_step.Loads] = workload_step.workload_pass(
             *priced, self._pace(self._work_weight), self._read_cap, SINGLE(read_pace), moves
         )
         return passed
@@ -201,13 +194,13 @@ class Relaxation:
         """Primal steps of columns whose scaled rows add up to so much."""
         return (self._params.primal_step * self._omega / weight).astype(SINGLE)
 
-    def _charges(self, prices: Multipliers) -> RowPrices:
+    def _charges(self, prices: Multipliers) -> workload_step.RowPrices:
         """Charges of the regions' rows at these prices."""
         cpu = np.tile(prices.cpu, (len(self._limited), 1))
         cpu[self._limited] += prices.quota[self._a.quota_row[self._limited]]
         held = prices.storage + self._a.stored_price
         new = held + prices.ingress + self._a.arriving_price
-        return RowPrices(*(price.astype(SINGLE) for price in (self.gpu_price(prices), cpu, held, new)))
+        return workload_step.RowPrices(*(price.astype(SINGLE) for price in (self.gpu_price(prices), cpu, held, new)))
 
     def _note(self, bound: float, prices: Multipliers) -> None:
         """Note a bound, and save its prices if it is clearly better."""

@@ -4,8 +4,6 @@ The bound is concave in the shift (Cullum, Donath & Wolfe, "The minimization of 
 eigenvalues", 1975); Polyak's subgradient steps raise it. ``verification/spectral_bound.py`` has the formula.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar

@@ -5,8 +5,6 @@ the price of the row ``local`` and what trees charge share the read's box. New t
 of an epoch violate them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,18 +14,11 @@ from numpy.typing import NDArray
 from mast_opt.core.arrays import FloatArray
 from mast_opt.problems.data_placement.problem import Bools, Ints
 from mast_opt.problems.data_placement.tetris.instance_arrays import Singles, TetrisArrays
+from mast_opt.problems.data_placement.tetris.lagrangian import tree_cut_separation
 from mast_opt.problems.data_placement.tetris.lagrangian.dual_step import Multipliers
 from mast_opt.problems.data_placement.tetris.lagrangian.params import RelaxationParams, TreeCutParams
 from mast_opt.problems.data_placement.tetris.lagrangian.projections import SINGLE
 from mast_opt.problems.data_placement.tetris.lagrangian.relaxation import DEFAULTS, Relaxation
-from mast_opt.problems.data_placement.tetris.lagrangian.tree_cut_separation import (
-    LIMITS,
-    CutBuffers,
-    distribute_cut_prices,
-    remote_step,
-    separate,
-    tree_step,
-)
 from mast_opt.problems.data_placement.verification.certificate_tree_cuts import KeptTrees
 
 
@@ -51,7 +42,7 @@ class TreeCutPool:
         datasets, regions = a.stored.shape
         reads, workloads = read.shape[0], len(a.tier)
         self._a, self._rng, self._params = a, rng, params
-        self.pool = CutBuffers.empty(params.most_trees, params.most_reads)
+        self.pool = tree_cut_separation.CutBuffers.empty(params.most_trees, params.most_reads)
         self.cap = cap.astype(np.float64)
         self.own = read.astype(np.float64)
         self.remote = np.zeros((reads, regions))
@@ -63,7 +54,7 @@ class TreeCutPool:
         self.down, self.up = np.zeros((regions, reads)), np.zeros((regions, reads))
         """[R, N] by how much the last step parts the ends of each read."""
         self._whole = ~splittable
-        self._need = np.zeros((LIMITS, datasets + workloads))
+        self._need = np.zeros((tree_cut_separation.LIMITS, datasets + workloads))
         self._need[0, datasets:] = a.cpu_need
         self._need[1, :datasets], self._need[1, datasets:] = a.size, a.output
         mean = max(float(a.size.mean()), 1.0)
@@ -83,19 +74,19 @@ class TreeCutPool:
         p, trees, arcs = self.pool, self.pool.count, int(self.pool.start[self.pool.count])
         rows = (p.start[: trees + 1], p.read[:arcs], p.down[:arcs], p.share[:arcs])
         roots = (p.root[:trees], p.region[:trees], p.spare[:trees])
-        distribute_cut_prices(*rows, *roots, price, self.charge_down, self.charge_up, self.lift)
+        tree_cut_separation.distribute_cut_prices(*rows, *roots, price, self.charge_down, self.charge_up, self.lift)
 
     def step(self, omega: float, runs: Singles, places: Singles) -> None:
         """Primal step of remote reads, dual step of the rows ``local`` and of the trees."""
         p, trees, arcs = self.pool, self.pool.count, int(self.pool.start[self.pool.count])
         charges = (self.charge_down, self.charge_up, omega * self._remote_pace)
         parted = (self.down, self.up)
-        remote_step(
+        tree_cut_separation.remote_step(
             *(self._a, self.owner, self.cap, *charges), self.remote, self.own, 1 / (3 * omega), runs, places, *parted
         )
         rows = (p.start[: trees + 1], p.read[:arcs], p.down[:arcs], p.share[:arcs])
         roots = (p.root[:trees], p.region[:trees], p.spare[:trees])
-        tree_step(*rows, *roots, self.price, self._tree_pace / omega, *parted, places, runs)
+        tree_cut_separation.tree_step(*rows, *roots, self.price, self._tree_pace / omega, *parted, places, runs)
 
     def fitted(self, own: FloatArray, price: FloatArray) -> tuple[FloatArray, float]:
         """Prices of reads [N, R] that make room for what trees charge at ``price``, and what finds no room."""
@@ -124,7 +115,7 @@ class TreeCutPool:
             roots: Ints = self._rng.choice(nodes, min(self._params.roots, nodes), replace=False)
             held = ((pool.start, *by_arc, *by_tree), pool.count)
             lengths = (down, np.ascontiguousarray(up[r]))
-            pool.count = separate(
+            pool.count = tree_cut_separation.separate(
                 a, held, r, roots, inside, self._whole, *lengths, self._need, limit, detour, self._params.violation
             )
             yield r
@@ -181,7 +172,7 @@ class TreeCutRelaxation(Relaxation):
         """The rest of an epoch's end, region by region, so that no step takes long."""
         self._turns, self._epochs, self._bound_before = 0, 0, -np.inf
         self._sums: list[FloatArray] = []
-        self.trees = CutBuffers.empty(0, 0)
+        self.trees = tree_cut_separation.CutBuffers.empty(0, 0)
 
     def step(self, iterations: int) -> None:
         """Run a number of iterations of the relaxation with trees."""
@@ -281,7 +272,7 @@ class TreeCutRelaxation(Relaxation):
                 self.trees.price[:] = price[priced]
 
 
-def saved_cuts(pool: CutBuffers) -> KeptTrees:
+def saved_cuts(pool: tree_cut_separation.CutBuffers) -> KeptTrees:
     """The trees as a certificate has them: their shape, and a price for each unit of need."""
     return KeptTrees(
         root=pool.root,

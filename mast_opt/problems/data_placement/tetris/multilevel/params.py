@@ -1,7 +1,5 @@
 """Parameters of tetris's multilevel start: when it runs, how far graphs are coarsened, how partitions are searched."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

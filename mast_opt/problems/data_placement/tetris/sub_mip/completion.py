@@ -5,8 +5,6 @@ allowed. With replicas held where they are, no read counts, and what is left of 
 for a solver of integer programs to take as a whole.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -7,8 +7,6 @@ same search, with a price on the excess.
 Elastic link capacities in tetris's sub-MIPs: by how much each is exceeded, at a penalty, and what flows over it.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from functools import partial

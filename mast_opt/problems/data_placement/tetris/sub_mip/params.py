@@ -4,8 +4,6 @@ Sizes are counted in cells: reads times regions (``read_cells``), reads times li
 the regions where they may run (``option_cells``).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

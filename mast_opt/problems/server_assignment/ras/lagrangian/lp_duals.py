@@ -7,8 +7,6 @@ The volume algorithm comes near the best prices soon and then creeps; where capa
 shortfall outweighs all else and prices are needed to four digits. A simplex finds them exactly at sizes that it takes.
 """
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Lagrangian relaxation of server assignment (ras): a problem prepared for the bounds of many prices."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Mapping

@@ -5,8 +5,6 @@ far along what the average buys too much or guarantees too little (Barahona & An
 Mathematical Programming 87, 2000). Each price has steps of its own size, because a server and an mRRU differ by orders.
 """
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 import numpy as np

@@ -1,25 +1,16 @@
 """Annealing chain of twine: one search, with its assignment, its temperature, and costs at that temperature."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 
 from mast_opt.problems.task_reassignment.problem import Ints, TaskReassignment
+from mast_opt.problems.task_reassignment.twine import state as state_arrays
 from mast_opt.problems.task_reassignment.twine.annealing.kernel import OperatorShares, anneal
 from mast_opt.problems.task_reassignment.twine.annealing.racing import Runner
 from mast_opt.problems.task_reassignment.twine.instance_arrays import Floats, Small, TwineArrays
 from mast_opt.problems.task_reassignment.twine.operators.set_exchange import exchange_sets
 from mast_opt.problems.task_reassignment.twine.params import TwineParams
-from mast_opt.problems.task_reassignment.twine.state import (
-    COST,
-    ROUND,
-    TwineState,
-    recount,
-    state_of,
-    untracked_violations,
-)
 
 
 class Chain:
@@ -50,14 +41,14 @@ class Chain:
         self._hot = max(self._cooling.first_temperature * float(self._sizes[0]), 1.0)
         self.best: Small = self._state.machine.copy()
         """[P] the cheapest assignment without excess and broken rules, else the one it began with."""
-        self._best_cost: Floats = np.array([self._state.total[COST]])
+        self._best_cost: Floats = np.array([self._state.total[state_arrays.COST]])
         if self._state.total[1:].any():
             self._best_cost[0] = np.inf
 
     def _stand(self, machine: Ints) -> None:
         """Go to an assignment, with everything counted from scratch."""
-        self._state: TwineState = state_of(self._problem, self._fleet, machine, self._rng)
-        self._untracked = untracked_violations(self._problem, machine)
+        self._state: state_arrays.TwineState = state_arrays.state_of(self._problem, self._fleet, machine, self._rng)
+        self._untracked = state_arrays.untracked_violations(self._problem, machine)
 
     @property
     def cost(self) -> float:
@@ -71,7 +62,7 @@ class Chain:
         A cooling that was given up on the way is not lost.
         """
         broken = bool(self._state.total[1:].any()) and not self._behind
-        return broken and float(self._state.total[COST]) < (1 - self._prices.lost_share) * self.cost
+        return broken and float(self._state.total[state_arrays.COST]) < (1 - self._prices.lost_share) * self.cost
 
     @property
     def _behind(self) -> bool:
@@ -158,7 +149,7 @@ class Chain:
         anneal(
             self._fleet,
             self._state,
-            ROUND,
+            state_arrays.ROUND,
             temperature,
             excess,
             broken,
@@ -169,15 +160,15 @@ class Chain:
             self._best_cost,
         )
         if self._untracked:
-            self._untracked = recount(self._problem, self._state, self._untracked)
+            self._untracked = state_arrays.recount(self._problem, self._state, self._untracked)
             if not self._state.total[1:].any():
-                self.adopt(self._state.machine, float(self._state.total[COST]))
+                self.adopt(self._state.machine, float(self._state.total[state_arrays.COST]))
         if self.runner is not None:
             usual = first * (last / first) ** position
             energy = self._state.total @ np.array([1.0, usual, broken / urgency])
             self.runner.observe(part, float(energy))
         if within >= self._mark + self._cooling.freeze_part:
-            now, still = float(self._state.total[COST]), 1 - self._cooling.freeze_share
+            now, still = float(self._state.total[state_arrays.COST]), 1 - self._cooling.freeze_share
             self._frozen = now > self._least * still and not self._state.total[1:].any()
             self._mark, self._least = within, now
 

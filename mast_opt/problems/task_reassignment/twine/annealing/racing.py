@@ -3,8 +3,6 @@
 Which of them go on is asynchronous successive halving (Li et al., MLSys 2020). Parameters are those of ``RaceParams``.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left, insort
 from collections.abc import Iterable

@@ -4,8 +4,6 @@ No change of two or three processes frees a machine that is too small for its la
 are full of small ones.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.problems.task_reassignment.plan import Plan

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mast_opt.live.hosts.simulated import SimulatedLiveHost
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.log_checker import check_log
 from mast_opt.live.loop.state import State
@@ -17,7 +18,9 @@ from mast_opt.live.service.access import Access
 from mast_opt.live.service.app import build
 from mast_opt.live.service.live import Live
 from mast_opt.live.service.turn_requests import Request, Respond, Unavailable
-from tests.service.loops import LONG, running, submit, web
+from mast_opt.live.store.sqlite import open_sqlite
+from mast_opt.problems.job_placement.live_fleet.types import Share
+from tests.service.loops import LONG, loop, running, submit, web
 from tests.service.test_live import until
 
 Event = ev.Event
@@ -233,3 +236,34 @@ def test_a_turn_with_nothing_but_refusals_writes_nothing(tmp_path: Path) -> None
         assert submit(live, "a").result(60) == (201, "exists")
         assert live.submit(Request((ev.Cancelled("none"),), respond)).result(60) == (200, "unknown")
         assert store.last_seq() == last
+
+
+class Astray(SimulatedLiveHost):
+    """A host that reports so many times that a waiting job of one task runs, with two."""
+
+    times = 0
+
+    def reports(self, now_ms: int) -> Sequence[Event]:
+        if not self.times:
+            return super().reports(now_ms)
+        self.times -= 1
+        return [ev.Adopted("d", 1, "east", "east-1", (Share("s0", 2, {0: 1000}),))]
+
+
+def test_a_host_that_goes_on_disagreeing_with_the_log_ends_the_loop(tmp_path: Path) -> None:
+    store = open_sqlite(tmp_path)
+    live = loop(store, Astray, retry_s=0.001)
+    live.start()
+    try:
+        submit(live, "a", "b", "c", "d").result(60)
+        assert isinstance(live.host, Astray)
+        live.host.times = 1
+        asked = submit(live, "e")
+        until(lambda: not live.goes_on)
+        assert "log and host disagree, as the host reports Adopted of job d" in live.problem
+        assert "end or remove job d on the host" in live.problem
+        assert "its shares have 2 tasks" in str(asked.exception(60))
+        assert not any(isinstance(one.event, ev.Adopted) for one in store.read())
+    finally:
+        live.close()
+        store.close()

@@ -17,10 +17,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
 
+from mast_opt.core.errors import MastOptError, UsageError
 from mast_opt.live.hosts.protocol import Host, within_abilities
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.commands import Command
-from mast_opt.live.loop.engine import Engine
+from mast_opt.live.loop.engine import Engine, Turn
 from mast_opt.live.loop.policy import Policy
 from mast_opt.live.loop.state import State
 from mast_opt.live.service.open_steps import OpenSteps
@@ -72,6 +73,23 @@ class LiveParams:
     most_jobs_of_tenant: int = 250_000
     observe_s: float = 60.0
     retry_s: float = 0.2
+
+
+DISAGREEMENTS = 5
+"""Times in a row that a loop reads its log again where what the host reports does not fit."""
+
+
+class Disagreement(MastOptError):
+    """A report of the host does not fit what the log says of its job or server."""
+
+    code = "disagreement"
+
+    def __init__(self, event: ev.Event, why: Exception) -> None:
+        named = next((f"{what} {getattr(event, what)}" for what in ("job", "server") if hasattr(event, what)), "it")
+        super().__init__(
+            f"log and host disagree, as the host reports {type(event).__name__} of {named}: {why}; "
+            f"end or remove {named} on the host, and start the service again"
+        )
 
 
 class Live:
@@ -408,7 +426,9 @@ class Live:
         self.host.close()
 
     def _recovered(self) -> bool:
-        """Read the state again after a failure, as often as it takes; False if another process leads by then."""
+        """Read the state again after a failure, as often as it takes; False if another process leads by then, or if log
+        and host go on disagreeing."""
+        disagreed = 0
         while not self._stopping:
             try:
                 self._store.renew_lead(self.epoch)
@@ -418,10 +438,29 @@ class Live:
                 return False
             except BaseException as error:  # a full disk, no memory, a host that is away, a library's panic
                 self.problem = str(error) or type(error).__name__
+                disagreed = disagreed + 1 if isinstance(error, Disagreement) else 0
+                if isinstance(error, Disagreement) and disagreed == DISAGREEMENTS:
+                    self._give_up((), error)
+                    return False
                 time.sleep(self._params.retry_s)
             else:
                 return True
         return False
+
+    def _taken_in(self, now_ms: int, inbox: Iterable[ev.Event]) -> Turn:
+        """The turn of a recovery. Raises Disagreement for an event that does not fit."""
+        last: list[ev.Event] = []
+
+        def one_by_one() -> Iterator[ev.Event]:
+            for event in inbox:
+                last[:] = (event,)
+                yield event
+            last.clear()
+
+        try:
+            return self._engine.advance(now_ms, one_by_one())
+        except (ev.CorruptLog, UsageError) as error:
+            raise (Disagreement(last[0], error) if last else error) from error
 
     def _recover(self, *, first: bool = False) -> None:
         """Rebuild the state from the log, compare it with what the host runs, and repeat commands without an answer."""
@@ -439,7 +478,7 @@ class Live:
             if first:
                 inbox.append(ev.LeadTaken(self._params.holder, self.epoch))
             inbox += (*self._reports, *differ.events)
-            turn = self._engine.advance(now, inbox)
+            turn = self._taken_in(now, inbox)
             self._next_wake = turn.next_wake_ms
             fresh = within_abilities(self.host, turn.commands)
             given = [OpenCommand.of(command) for command in fresh]

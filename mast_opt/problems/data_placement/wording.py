@@ -13,7 +13,7 @@ def quantity(number: float, units: str) -> str:
 
 
 def tb(mb: float) -> str:
-    """An amount of MB in TB, in words."""
+    """An amount of MB of data in TB, in words."""
     return f"{mb / MB_PER_TB:.12g} TB"
 
 

@@ -133,7 +133,7 @@ def _moved(problem: DataPlacement, plan: Plan, w: int, region: int | None, kind:
 
 
 def appended(columns: Sequence[Ints], *more: ArrayLike) -> list[Ints]:
-    """Columns of a relation with further rows; a single value stands for all of them."""
+    """Columns of a data-placement plan's relation with further rows; a single value stands for all of them."""
     return [np.append(column, values) for column, values in zip(columns, np.broadcast_arrays(*more), strict=True)]
 
 

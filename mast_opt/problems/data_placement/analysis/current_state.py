@@ -126,7 +126,7 @@ class _Words:
         self.types = {name: position for position, name in enumerate((*problem.gpu_types, NO_GPU))}
 
     def broken(self, violation: Violation) -> BrokenLimit | None:
-        """None for what today does not state: work without a known run, and flows."""
+        """None for what today's placement of data does not state: work without a known run, and flows."""
         name, index = violation.constraint, violation.index
         if name in _UNKNOWN_READS or name == "served":
             return None
@@ -135,7 +135,7 @@ class _Words:
         return BrokenLimit(name, index, self._message(violation))
 
     def _message(self, violation: Violation) -> str:
-        """Message on a limit that the present state breaks."""
+        """Message on a limit of data placement that the present state breaks."""
         name, index, over, limit = violation.constraint, violation.index, violation.amount, violation.limit
         if name == "storage":
             return f"storage of {index[0]} ({tb(limit)} usable) is exceeded by {tb(over)}"

@@ -251,7 +251,7 @@ def _by_number(members: Sequence[int], number: Ints, describe: Callable[[str, In
 
 
 def _by_size(size: Ints, per_unit: float) -> FloatArray:
-    """[L] price of a unit such that an average limit's size costs 1."""
+    """[L] price of a unit of data placement's elastic limits such that an average limit's size costs 1."""
     mean = float(size.mean()) / per_unit if len(size) else 1.0
     return np.full(len(size), 1 / mean if mean else 1.0)
 

@@ -26,20 +26,20 @@ class View:
 
 
 def _members(block: Block) -> tuple[Any, ...]:
-    """(cells of each axis …, column ids) of a sparse block."""
+    """(cells of each axis …, column ids) of a sparse block of the data-placement program."""
     assert block.cells is not None
     return (*block.cells, block.ids)
 
 
 def names_at(axis: Sequence[str], positions: Iterable[int]) -> list[str]:
-    """The labels at these positions of an axis."""
+    """The labels of regions or datasets at these positions of an axis."""
     return [axis[int(at)] for at in positions]
 
 
 def by_place(
     phrase: Callable[[str, IntArray], str], places: Sequence[str], place_of: IntArray
 ) -> Callable[[Sequence[int]], str]:
-    """Members described place by place."""
+    """Elastic limits of data placement described place by place."""
 
     def describe(members: Sequence[int]) -> str:
         chosen = np.array(members, np.int64)

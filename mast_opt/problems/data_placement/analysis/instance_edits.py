@@ -19,12 +19,12 @@ ROUNDING = 1e-3
 
 
 def base_units(amount: float, per_unit: float) -> int:
-    """Rounded up, but not for what is only a solver's rounding."""
+    """Base units of an edited data placement: rounded up, but not for what is only a solver's rounding."""
     return math.ceil(amount * per_unit - ROUNDING * (1 + amount * per_unit * 1e-6))
 
 
 def raised(values: Ints, members: Ints, amounts: Amounts, per_unit: float) -> Ints:
-    """A copy of integer limits with some raised.
+    """A copy of a data placement's limits with some raised.
 
     Args:
         values: the limits, in base units.

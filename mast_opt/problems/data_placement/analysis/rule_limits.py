@@ -237,6 +237,6 @@ def missing_types(p: DataPlacement) -> tuple[Ints, Ints]:
 
 
 def _listed_columns(pairs: Sequence[IntArray], ids: IntArray) -> tuple[IntArray, IntArray]:
-    """(member, column) of each listed position."""
+    """(member, column) of each listed pin of data placement."""
     member = np.repeat(np.arange(len(pairs)), [len(positions) for positions in pairs])
     return member, ids[np.concatenate([*pairs, np.zeros(0, np.int64)]).astype(np.int64)]

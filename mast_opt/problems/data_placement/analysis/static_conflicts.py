@@ -40,19 +40,19 @@ class ReducedDomains:
 
     @cached_property
     def arriving_mb(self) -> list[int]:
-        """[R] size of the pins that have to be brought in."""
+        """[R] size of the datasets pinned there that have to be brought in."""
         return _by_region(self.new_pins, self.p.datasets.size_mb)
 
     @cached_property
     def fits(self) -> Bools:
-        """[I, R] there is room next to what is pinned."""
+        """[I, R] whether there is room for a dataset next to what is pinned."""
         room = [have - taken for have, taken in zip(self.p.usable_storage_mb.tolist(), self.pinned_mb)]
         fits: Bools = self.p.datasets.pinned | (self.p.datasets.size_mb[:, None] <= _int64(room))
         return fits
 
     @cached_property
     def arrives(self) -> Bools:
-        """[I, R] stored there already, or ingress has room next to the pins that arrive."""
+        """[I, R] whether a dataset is stored there already, or ingress has room next to the pins that arrive."""
         p = self.p
         room = [most - taken for most, taken in zip(p.ingress_mb.tolist(), self.arriving_mb)]
         free: Bools = (
@@ -65,7 +65,9 @@ class ReducedDomains:
 
     @cached_property
     def reached(self) -> Bools:
-        """[I, R] stored there already, stored nowhere (an upload), or links from its holders carry it in time."""
+        """[I, R] whether a dataset is stored there already, stored nowhere (an upload), or links from its holders carry
+        it in time.
+        """
         p = self.p
         if p.links is None:
             return np.ones(p.datasets.stored.shape, np.bool_)
@@ -138,7 +140,7 @@ def _by_region(cells: Bools, size: Ints) -> list[int]:
 
 
 def _int64(amounts: list[int]) -> Ints:
-    """The amounts as an array; anything below −1 says no more than −1 does."""
+    """Amounts of a data placement's regions as an array; anything below −1 says no more than −1 does."""
     return np.array([max(amount, -1) for amount in amounts], np.int64)
 
 

@@ -37,7 +37,8 @@ class Columns:
 
 
 def apportion(weights: FloatArray, group: IntArray, total: Ints) -> Ints:
-    """Split total[g] into integers proportional to the weights of group g (largest remainder, ties by order).
+    """Split shares of work or data: total[g] into integers proportional to the weights of group g (largest remainder,
+    ties by order).
 
     Groups whose weights are all zero receive nothing.
     """
@@ -63,7 +64,9 @@ class Codec:
     width: int
 
     def decode(self, x: FloatArray) -> Plan:
-        """The plan of a solution: integers rounded, shares in thousandths, flows recomputed from them."""
+        """The data-placement plan of a solution: integers rounded, shares in thousandths, flows recomputed
+        from them.
+        """
         p, c, at = self.problem, self.cells, self.columns
         place = x[at.place] > 0.5
         share = self._shares(x)
@@ -122,7 +125,9 @@ class Codec:
         return p.reads.workload[c.local_read[row]], dataset[row], source[kept], region[row], part[kept]
 
     def encode(self, plan: Plan) -> FloatArray:
-        """A value for every column; what a plan does where there is no column is left out."""
+        """A value for every column of the data-placement program; what a plan does where there is no column is left
+        out.
+        """
         p, c, at = self.problem, self.cells, self.columns
         x = np.zeros(self.width)
         x[at.place] = plan.place
@@ -188,7 +193,7 @@ class Codec:
 
 
 def _lookup(cells: tuple[IntArray, ...], listed: tuple[Ints, ...], values: FloatArray) -> FloatArray:
-    """Values listed for the cells, 0 where none is."""
+    """Values of a data-placement plan listed for the cells, 0 where none is."""
     inside = np.logical_and.reduce([positions >= 0 for positions in listed])
     listed = tuple(positions[inside] for positions in listed)
     shape = tuple(

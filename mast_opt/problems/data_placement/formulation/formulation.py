@@ -76,14 +76,16 @@ class Statement:
         self.limits()
 
     def build(self) -> tuple[Mip, Codec]:
-        """The program, and the way between its columns and a plan."""
+        """The data-placement program, and the way between its columns and a plan."""
         mip = self.m.build(self.p.objective.weights)
         return mip, Codec(self.p, self.cells, self.columns(), len(mip.cost))
 
     def _whole_or_part(
         self, whole: str, part: str, axes: tuple[Axis, ...], at: tuple[Ints, ...], unit: FloatArray, exact: bool
     ) -> IntArray:
-        """One column a cell, in the order of the cells: binary, or a share of splittable work under its own name."""
+        """One column of a replica or run a cell, in the order of the cells: binary, or a share of splittable work under
+        its own name.
+        """
         splits = self.p.workloads.splittable[at[0]]
         ids = np.empty(len(splits), np.int32)
         for name, kept, integral in ((whole, ~splits, True), (part, splits, exact)):
@@ -134,7 +136,7 @@ class Statement:
             self.copy = self.m.columns("copy", axes, at, upper=1 / self.flow_unit, integral=exact)
 
     def columns(self) -> Columns:
-        """Column ids of the program, by name."""
+        """Column ids of the data-placement program, by name."""
         return Columns(**{one.name: getattr(self, one.name) for one in fields(Columns)})
 
     def service(self) -> None:
@@ -353,7 +355,7 @@ class Statement:
                 limit.add(row, columns, coefficients)
 
     def _counted(self, name: str) -> list[tuple[IntArray, FloatArray]]:
-        """(columns, coefficients) of what a limit counts, in base units."""
+        """(columns, coefficients) of what a limit of data placement counts, in base units."""
         p, m = self.p, self.m
         new = ~p.datasets.stored
         size = np.broadcast_to(p.datasets.size_mb[:, None], new.shape).astype(np.float64)

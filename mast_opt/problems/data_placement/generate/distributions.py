@@ -30,7 +30,7 @@ ONE_BY_ONE = 4096
 
 
 def lognormal(rng: np.random.Generator, count: int, *, median: int, sigma: float, step: int) -> Ints:
-    """[count] lognormal amounts, rounded up to a multiple of ``step``."""
+    """[count] lognormal amounts of a generated data placement, rounded up to a multiple of ``step``."""
     drawn = rng.lognormal(np.log(median), sigma, count)
     return np.ceil(drawn / step).astype(np.int64) * step
 
@@ -70,32 +70,35 @@ def read_volumes(rng: np.random.Generator, size_mb: Ints) -> Ints:
 
 
 def powers_of_two(rng: np.random.Generator, count: int, largest: int) -> Ints:
-    """[count] of 1, 2, 4 … ``largest``, all equally likely."""
+    """[count] GPUs of generated work, of 1, 2, 4 … ``largest``, all equally likely."""
     return np.left_shift(1, rng.integers(largest.bit_length(), size=count))
 
 
 def pareto_powers_of_two(rng: np.random.Generator, count: int, largest: int, index: float) -> Ints:
-    """[count] of 1, 2, 4 … ``largest`` with P(at least g) = g^−index, cut off at the largest."""
+    """[count] GPUs of generated work, of 1, 2, 4 … ``largest`` with P(at least g) = g^−index, cut off at
+    the largest.
+    """
     steps = np.floor(-np.log2(1.0 - rng.random(count)) / index)
     return np.left_shift(1, np.minimum(steps, largest.bit_length() - 1).astype(np.int64))
 
 
 def dirichlet(rng: np.random.Generator, alpha: float, parts: int, total: int, step: int = 1) -> Ints:
-    """[parts] of a total, in multiples of ``step``, shared out by a symmetric Dirichlet; adds up to the total
-    rounded up to ``step``."""
+    """[parts] parts of a generated region's total, in multiples of ``step``, shared out by a symmetric Dirichlet; adds
+    up to the total rounded up to ``step``.
+    """
     return shared_out(-(-total // step), rng.dirichlet(np.full(parts, alpha))) * step
 
 
 def shared_out(total: int, shares: NDArray[np.float64]) -> Ints:
-    """[·] whole numbers that add up to ``total``, each within 1 of its share."""
+    """[·] whole amounts of generated regions that add up to ``total``, each within 1 of its share."""
     edges = np.floor(np.cumsum(shares / shares.sum()) * total + 0.5).astype(np.int64)
     edges[-1] = total
     return np.diff(edges, prepend=0)
 
 
 def settle(rng: np.random.Generator, amount: Ints, capacity: Ints, allowed: Bools, pattern: Ints) -> tuple[Ints, Ints]:
-    """A region for every item, with chances proportional to the room that is left, and the capacities that this
-    takes: those given, except where an item fitted nowhere (only in very small instances).
+    """A region for every generated dataset or workload, with chances proportional to the room that is left, and the
+    capacities that this takes: those given, except where an item fitted nowhere (only in very small instances).
 
     ``allowed`` [patterns, R] are the sets of regions that occur, ``pattern`` [n] is each item's. The largest items
     come first and one by one; the small rest is drawn in one go.
@@ -123,11 +126,11 @@ def settle(rng: np.random.Generator, amount: Ints, capacity: Ints, allowed: Bool
 
 
 def used(amount: Ints, home: Ints, regions: int) -> Ints:
-    """[R] what the items take up where they are."""
+    """[R] what generated datasets or work take up where they are."""
     return np.rint(np.bincount(home, weights=amount, minlength=regions)).astype(np.int64)
 
 
 def names(prefix: str, count: int) -> tuple[str, ...]:
-    """Labels of one width, so that they sort as they are numbered."""
+    """Labels of generated regions or datasets, of one width, so that they sort as they are numbered."""
     width = len(str(count - 1))
     return tuple(f"{prefix}{n:0{width}d}" for n in range(count))

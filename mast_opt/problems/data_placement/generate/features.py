@@ -49,7 +49,7 @@ def features(rng: np.random.Generator, *, datasets: int, workloads: int, regions
 
 
 def _some(rng: np.random.Generator, share: float, count: int) -> Bools:
-    """[count] true for about this share of them, and for one at least."""
+    """[count] of generated datasets or work, true for about this share of them, and for one at least."""
     chosen = np.zeros(count, np.bool_)
     chosen[rng.permutation(count)[: max(1, round(share * count))]] = True
     return chosen

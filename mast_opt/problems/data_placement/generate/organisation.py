@@ -129,7 +129,7 @@ def organisation(
 
 
 def _work(rng: np.random.Generator, namespace: Ints, recurring: int, first_time_percent: int) -> Work:
-    """Workloads of these namespaces; those after the first ``recurring`` are forecasts."""
+    """Generated workloads of these namespaces; those after the first ``recurring`` are forecasts."""
     needs = rng.random(recurring) < GPU_SHARE
     gpus = np.where(needs, draws.pareto_powers_of_two(rng, recurring, LARGEST_GANG, PARETO_INDEX), 0)
     tier = tiers(rng, gpus)
@@ -195,7 +195,7 @@ def _cpu(rng: np.random.Generator, work: Work, at: Ints, supply: Ints) -> dict[s
 
 
 def _options(work: Work) -> dict[str, Any]:
-    """The option arrays of the problem."""
+    """The option arrays of the generated workloads."""
     workload, kind = np.nonzero(work.accepts)
     return {
         "options.workload": workload,
@@ -205,7 +205,7 @@ def _options(work: Work) -> dict[str, Any]:
 
 
 def _runs(work: Work, at: Ints) -> dict[str, Any]:
-    """Present runs of all work, at home."""
+    """Present runs of all generated workloads, at home."""
     shares = np.concatenate([work.today, SHARE * (work.gpus == 0)[:, None]], axis=1)
     workload, kind = np.nonzero(shares)
     return {

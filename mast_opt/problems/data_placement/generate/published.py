@@ -61,9 +61,10 @@ def tiers(rng: np.random.Generator, gpus: Ints) -> Ints:
 
 
 def skewed_supply(rng: np.random.Generator, total: int, urgent: Ints, alpha: float) -> Ints:
-    """[R] about ``total`` GPUs: in each region what today's tier-0 demand ``urgent`` needs at the worst ratio, in the
-    last one almost nothing, and the rest by Dirichlet(``alpha``) everywhere but there and in the region of most
-    demand."""
+    """[R] about ``total`` GPUs of generated regions: in each region what today's tier-0 demand ``urgent`` needs at the
+    worst ratio, in the last one almost nothing, and the rest by Dirichlet(``alpha``) everywhere but there and in the
+    region of most demand.
+    """
     supply = np.ceil(urgent / WORST_BEFORE).astype(np.int64)
     poor = len(supply) - 1
     supply[poor] = max(int(supply[poor]), 1, round(POOR_SHARE * total))

@@ -26,7 +26,7 @@ def any_readers(rng: np.random.Generator, datasets: int, workloads: int) -> Read
 
 
 def every_type(regions: int) -> Bools:
-    """[R, 2] every region has both GPU types."""
+    """[R, 2] generated data placement: every region has both GPU types."""
     return np.ones((regions, len(GPU_TYPES)), np.bool_)
 
 
@@ -58,7 +58,7 @@ class Work:
     """[W] may it run on the other type as well?"""
 
     def options(self) -> dict[str, Any]:
-        """The option arrays of the problem."""
+        """The option arrays of the generated workloads."""
         accepts = np.zeros((len(self.gpus), len(GPU_TYPES) + 1), np.bool_)
         accepts[np.arange(len(self.gpus)), self.nominal] = True
         accepts[self.either, :-1] = True

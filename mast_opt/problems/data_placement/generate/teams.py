@@ -34,21 +34,23 @@ class Teams:
 
     @classmethod
     def drawn(cls, rng: np.random.Generator, partitions: int) -> Teams:
-        """Teams by Pareto, their partitions in runs: namespaces, and tables within them."""
+        """Teams that own generated datasets, by Pareto, their partitions in runs: namespaces, and tables
+        within them.
+        """
         team_count = max(1, partitions // PARTITIONS_PER_TEAM)
         weight = rng.pareto(PARETO_INDEX, team_count) + 1
         return cls.of_sizes(rng, 1 + draws.shared_out(partitions - team_count, weight))
 
     @classmethod
     def of_sizes(cls, rng: np.random.Generator, of_team: Ints) -> Teams:
-        """Teams with these numbers of partitions, at least one each."""
+        """Teams that own generated datasets with these numbers of partitions, at least one each."""
         of_namespace, team = _parts(rng, of_team, PARTITIONS_PER_NAMESPACE)
         of_table, _ = _parts(rng, of_namespace, PARTITIONS_PER_TABLE)
         namespace = np.repeat(np.arange(len(of_namespace)), of_namespace)
         return cls(namespace, np.repeat(np.arange(len(of_table)), of_table), team)
 
     def labels(self) -> tuple[str, ...]:
-        """Team, namespace, table and number of each partition."""
+        """Team, namespace, table and number of each partition, a dataset."""
         teams, namespaces, tables = (
             draws.names(prefix, int(part[-1]) + 1)
             for prefix, part in (("team", self.team), ("ns", self.namespace), ("table", self.table))
@@ -58,13 +60,13 @@ class Teams:
         return tuple(f"{teams[self.team[n]]}.{namespaces[n]}.{tables[t]}.p{part}" for n, t, part in rows)
 
     def sizes_mb(self, rng: np.random.Generator) -> Ints:
-        """[I] lognormal (median 10 TB, σ 1.4 over all), alike within a table."""
+        """[I] sizes of datasets, lognormal (median 10 TB, σ 1.4 over all), alike within a table."""
         table = rng.normal(0.0, TABLE_SIGMA, int(self.table[-1]) + 1)
         size = draws.MEDIAN_SIZE_MB * np.exp(table[self.table] + rng.normal(0.0, PARTITION_SIGMA, len(self.table)))
         return np.ceil(size / draws.GB).astype(np.int64) * draws.GB
 
     def hot(self, readers: Ints) -> Bools:
-        """[I] the most read partitions of each namespace."""
+        """[I] the most read partitions (datasets) of each namespace."""
         order = np.lexsort((-readers, self.namespace))
         first = np.searchsorted(self.namespace, self.namespace)
         rank = np.empty(len(order), np.int64)
@@ -141,7 +143,9 @@ def _repeated(reader: Ints, dataset: Ints, rank: Ints) -> Ints:
 
 
 def _parts(rng: np.random.Generator, members: Ints, mean: int) -> tuple[Ints, Ints]:
-    """(size, owner) of parts that add up to each owner's members, of about ``mean`` members, at least 1 each."""
+    """(size, owner) of parts of teams that add up to each owner's members, of about ``mean`` members, at
+    least 1 each.
+    """
     count = np.maximum(1, np.rint(members / mean).astype(np.int64))
     owner = np.repeat(np.arange(len(members)), count)
     weight = rng.exponential(size=len(owner))

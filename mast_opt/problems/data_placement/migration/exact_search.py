@@ -71,7 +71,7 @@ class _Search:
         self.simple = moving.link_kb is None and not hops and not moving.problem.outside.any()
 
     def run(self) -> Found:
-        """Search for the cheapest order of moves (A*)."""
+        """Search for the cheapest order of a migration's moves of data and work (A*)."""
         count = 0
         queue: list[tuple[Cost, int, int, _State]] = [((0, 0), 0, 0, self.start)]
         best: dict[object, Cost] = {}
@@ -94,7 +94,7 @@ class _Search:
         return Found(None, (0, 0), True)
 
     def _left(self, state: _State) -> int:
-        """Number of operations that are left in a state."""
+        """Number of a migration's operations that are left in a state."""
         every = len(self.copies) + len(self.deletes) + len(self.enters) + len(self.ends)
         stays = sum(state.world.where[u] is Where.STOPPED for u in self.stays)
         known = sum(op.kind != "stop" or not self.loads.parts[op.at].runs_then for op in state.done)
@@ -102,7 +102,7 @@ class _Search:
         return every - known + again + stays + len(state.hops)
 
     def _steps(self, state: _State) -> Iterator[tuple[Cost, _State]]:
-        """Next states of the search with the costs of their steps."""
+        """Next states of the migration of the search with the costs of their steps."""
         for op in self._open(state):
             following = self._after(state, op)
             if following is not None:
@@ -123,7 +123,7 @@ class _Search:
             yield from self._hops(state)
 
     def _open(self, state: _State) -> Iterator[Operation]:
-        """Operations that are open in a state."""
+        """Operations of the migration that are open in a state."""
         done = state.done
         yield from (op for op in (*self.ends, *self.deletes, *self.enters, *self.copies) if op not in done)
         yield from (Operation("delete", i, r) for i, r in sorted(state.hops))
@@ -140,7 +140,7 @@ class _Search:
                             yield (0, self.m.size_mb[i]), following
 
     def _after(self, state: _State, op: Operation) -> _State | None:  # noqa: C901 - one branch for each sort of step
-        """State after an operation; None if it is not possible."""
+        """State of the migration after an operation; None if it is not possible."""
         world = state.world
         if op.kind == "copy":
             if not world.may_begin(op.at, op.region):
@@ -174,7 +174,7 @@ class _Search:
         return _State(world, state.done | {op}, hops, (op, state.trail))
 
     def _run_ahead(self, state: _State) -> _State:
-        """Make the steps that can do no harm, whatever comes later."""
+        """Make the steps of the migration that can do no harm, whatever comes later."""
         before = None
         while self.simple and state is not before:
             before = state
@@ -183,7 +183,7 @@ class _Search:
         return state
 
     def _harmless(self, state: _State) -> list[Operation]:
-        """Operations of a state that can be done at once without harm."""
+        """Operations of a migration's state that can be done at once without harm."""
         world, done = state.world, state.done
         ops = [op for op in self.ends if op not in done]
         for op in self.deletes:

@@ -56,12 +56,12 @@ class Loads:
 
     @cached_property
     def loads(self) -> tuple[Load, ...]:
-        """[U] of every part."""
+        """[U] loads of every part of the migrating work."""
         return tuple(self._load(part) for part in self.parts)
 
     @cached_property
     def free(self) -> tuple[int, ...]:
-        """Free amount of each limit today; below 0 where today uses more than there is."""
+        """Free amount of each limit of the regions today; below 0 where today uses more than there is."""
         p = self.moving.problem
         held = (
             (p.datasets.size_mb.astype(object) @ p.datasets.stored).tolist()
@@ -79,7 +79,7 @@ class Loads:
 
     @cached_property
     def into(self) -> tuple[tuple[int, ...], ...]:
-        """[R] the parts that run in each region in the plan."""
+        """[R] the parts of workloads that run in each region in the plan."""
         regions: list[list[int]] = [[] for _ in self.moving.problem.regions.labels]
         for u, part in enumerate(self.parts):
             for r in sorted({piece.target[0] for piece in part.pieces if piece.target is not None}):
@@ -88,7 +88,7 @@ class Loads:
 
     @cached_property
     def storing_into(self) -> tuple[tuple[int, ...], ...]:
-        """[R] those of ``into`` that need storage there."""
+        """[R] parts of workloads of ``into`` that need storage there."""
         outputs = self.moving.problem.workloads.output_mb
         return tuple(tuple(u for u in regions if outputs[self.parts[u].workload]) for regions in self.into)
 
@@ -113,7 +113,7 @@ class Loads:
 
     @cached_property
     def using_now(self) -> dict[int, list[int]]:
-        """Limit → parts that use it today, the cheapest to stop first."""
+        """Limit → parts of workloads that use it today, the cheapest to stop first."""
         found: dict[int, list[int]] = defaultdict(list)
         for u in sorted(range(len(self.loads)), key=lambda u: self.loads[u].cost):
             for limit, _ in self.loads[u].leaves:
@@ -122,7 +122,7 @@ class Loads:
 
     @cached_property
     def _quota(self) -> dict[tuple[int, int], int]:
-        """Position of each quota, by region and application."""
+        """Position in a migration of each quota, by region and application."""
         p = self.moving.problem
         return {
             pair: n for n, pair in enumerate(zip(p.cpu_quotas.region.tolist(), p.cpu_quotas.app.tolist(), strict=True))
@@ -160,7 +160,7 @@ class Loads:
         )
 
     def _side(self, part: Part, today: bool) -> Counter[int]:
-        """Limit → what the part uses of it."""
+        """Limit → what a part of a workload uses of it."""
         p, w = self.moving.problem, part.workload
         regions, types, tiers = len(p.regions), len(p.gpu_types), len(p.tiers)
         gpus = 2 * regions + len(p.cpu_quotas)
@@ -186,7 +186,7 @@ class Loads:
         return read
 
     def _used(self, sides: Iterable[Amounts]) -> list[int]:
-        """Use of every limit by these amounts together."""
+        """Use of every limit of the migration by these amounts together."""
         p = self.moving.problem
         *_, size = accumulate((2 * len(p.regions), len(p.cpu_quotas), p.regions.supply_mgpu.size * len(p.tiers)))
         used = [0] * size

@@ -73,13 +73,13 @@ class Steps:
 
     @property
     def days(self) -> int:
-        """Days until the last step has ended."""
+        """Days of the data-placement migration until the last step has ended."""
         ends = [*(step.day + step.days for step in self.steps), *(run.day + 1 for run in self.runs)]
         return max(ends, default=0)
 
     @property
     def waves(self) -> int:
-        """Number of waves."""
+        """Number of waves of a data-placement migration."""
         waves = [*(step.wave for step in self.steps), *(run.wave for run in self.runs)]
         return max(waves, default=-1) + 1
 

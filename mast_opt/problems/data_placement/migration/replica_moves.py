@@ -78,7 +78,9 @@ class Moving:
 
     @cached_property
     def free_mb(self) -> tuple[int, ...]:
-        """[R] room today less what the outputs of the plan's work take; below 0 where a region holds too much."""
+        """[R] room for data today less what the outputs of the plan's work take; below 0 where a region
+        holds too much.
+        """
         p, plan = self.problem, self.plan
         outputs = totals(plan.run_region, p.workloads.output_mb[plan.run_workload], plan.run_share, len(p.regions))
         held = (p.datasets.size_mb @ p.datasets.stored).tolist()
@@ -87,14 +89,14 @@ class Moving:
 
     @cached_property
     def ingress_kb(self) -> tuple[int | None, ...]:
-        """[R] what may be copied in each day; None without a limit."""
+        """[R] MB of data that may be copied in each day; None without a limit."""
         p = self.problem
         limits = zip(p.regions.ingress_limited.tolist(), p.regions.ingress_mb_per_day.tolist(), strict=True)
         return tuple(SHARE * rate if limited else None for limited, rate in limits)
 
     @cached_property
     def link_kb(self) -> dict[Pair, int] | None:
-        """(source, target) → what the link carries each day; None where any region reaches any other."""
+        """(source, target) → data that the link carries each day; None where any region reaches any other."""
         links = self.problem.links
         if links is None:
             return None

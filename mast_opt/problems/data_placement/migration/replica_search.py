@@ -52,7 +52,7 @@ class ReplicaState:
 
     @property
     def key(self) -> Key:
-        """Key that distinguishes this state from others; the free room follows from it."""
+        """Key that distinguishes this state of replicas from others; the free room follows from it."""
         return self.arrived, self.gone, self.hops, self.lent_mb
 
 
@@ -68,7 +68,7 @@ class Order:
 
 
 def search(moving: Moving, help: Assistance, after: Order | None = None) -> Order:
-    """A cheapest order of the moves; without one, the order that gets furthest.
+    """A cheapest order of the moves of replicas; without one, the order that gets furthest.
 
     ``after``: an order to go on from, instead of from today; the result is then not exhaustive.
     """
@@ -87,7 +87,7 @@ class _Search:
         self.came: dict[Key, tuple[Key, Move]] = {}
 
     def run(self) -> Order:
-        """Search for an order of copies and deletions."""
+        """Search for an order of copies and deletions of replicas."""
         dive = None if self.help is Assistance.HOPS else self._dive()
         if dive is not None and dive.complete and not self.cost[dive.end.key]:
             return dive
@@ -98,7 +98,9 @@ class _Search:
         return dive
 
     def _dive(self) -> Order:
-        """One way down, without a turn: every move that costs nothing as long as there is one, then the cheapest."""
+        """One way down the search for an order of replicas, without a turn: every move that costs nothing as long as
+        there is one, then the cheapest.
+        """
         state = self._run_ahead(self.start)
         while True:
             before = state
@@ -141,7 +143,7 @@ class _Search:
         return self._order(best, complete=False, exhaustive=not self.prefix)
 
     def _order(self, state: ReplicaState, complete: bool, exhaustive: bool) -> Order:
-        """Order of moves that leads to a state."""
+        """Order of a migration's moves of replicas that leads to a state."""
         moves = []
         key = state.key
         while key in self.came:
@@ -150,13 +152,15 @@ class _Search:
         return Order((*self.prefix, *reversed(moves)), complete, state, exhaustive)
 
     def _go(self, state: ReplicaState, move: Move) -> ReplicaState:
-        """Make a move, and remember how the state was reached if that was never cheaper."""
+        """Make a move of a replica, and remember how the state was reached if that was never cheaper."""
         following = self._after(state, move)
         self._cheaper(state, move, following)
         return following
 
     def _cheaper(self, state: ReplicaState, move: Move, following: ReplicaState) -> bool:
-        """Whether this is the cheapest way to the state so far, which is then the one that is remembered."""
+        """Whether this order of replicas is the cheapest way to the state so far, which is then the one that is
+        remembered.
+        """
         cost = self.cost[state.key] + self._price(state, move, following)
         if following.key in self.cost and self.cost[following.key] <= cost:
             return False
@@ -165,12 +169,12 @@ class _Search:
         return True
 
     def _left(self, state: ReplicaState) -> int:
-        """Number of moves that are left in a state."""
+        """Number of moves of replicas that are left in a state."""
         done = len(state.arrived) + len(state.gone)
         return len(self.m.incoming) + len(self.m.outgoing) + len(state.hops) - done
 
     def _price(self, state: ReplicaState, move: Move, following: ReplicaState) -> int:
-        """Cost of a move: volume of stopovers, or storage lent."""
+        """Cost of moving a replica: volume of stopovers, or storage lent."""
         if self.help is Assistance.HOPS:
             return self.m.size_mb[move.dataset] if move.hop and move.arrives else 0
         return sum(following.lent_mb) - sum(state.lent_mb)
@@ -193,7 +197,7 @@ class _Search:
         return state
 
     def _fill_roomy(self, state: ReplicaState) -> ReplicaState:
-        """Copies to regions with room for all that is still to come there."""
+        """Copies of replicas to regions with room for all that is still to come there."""
         m = self.m
         for r, datasets in enumerate(m.incoming_at):
             waits = [i for i in datasets if (i, r) not in state.arrived]
@@ -205,7 +209,7 @@ class _Search:
         return state
 
     def _drop_due(self, state: ReplicaState) -> ReplicaState:
-        """Deletions that are due in any case."""
+        """Deletions of replicas that are due in any case."""
         m = self.m
         for i, r in m.outgoing:
             if (i, r) not in state.gone:
@@ -216,7 +220,7 @@ class _Search:
         return state
 
     def _moves(self, state: ReplicaState) -> Iterator[Move]:
-        """Every move that is possible in a state."""
+        """Every move of a replica that is possible in a state."""
         m = self.m
         wanted = [Move(i, r, arrives=False) for i, r in m.outgoing if (i, r) not in state.gone]
         wanted += [Move(i, r, arrives=False, hop=True) for i, r in sorted(state.hops)]
@@ -229,7 +233,7 @@ class _Search:
             yield from self._hops(state)
 
     def _again(self, state: ReplicaState, move: Move) -> Move | None:
-        """The move as it can be made in this state; None where it cannot."""
+        """The move of a replica as it can be made in this state; None where it cannot."""
         i, r = move.dataset, move.region
         if not move.arrives:
             return move if self._may_go(state, i, r) else None
@@ -268,7 +272,7 @@ class _Search:
         return all(m.sources(i, to, stay) is not None for to in waits if m.sources(i, to, holders) is not None)
 
     def _after(self, state: ReplicaState, move: Move) -> ReplicaState:
-        """State after a move."""
+        """State of a migration after the move of a replica."""
         pair, r, size = (move.dataset, move.region), move.region, self.m.size_mb[move.dataset]
         free = _changed(state.free_mb, r, state.free_mb[r] + (-size if move.arrives else size))
         lent = state.lent_mb

@@ -109,18 +109,18 @@ class Calendar:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is left to do."""
+        """Whether nothing of the migration is left to do."""
         return not (self.copies or self.deletes or self.enters or self.ends or any(self.transfers.under_way))
 
     @property
     def stop_cost(self) -> int:
-        """Cost of the parts that stopped although the plan serves them."""
+        """Cost of the parts of workloads in a migration that stopped although the plan serves them."""
         return sum(self.loads.loads[u].cost for u in self.stopped)
 
     # a day
 
     def _spend_day(self) -> bool:
-        """Waves until nothing more can happen today. Returns whether anything did."""
+        """Make waves of the migration until nothing more can happen today. Returns whether anything did."""
         if not self._resumes:
             self._begin_day()
         self._resumes = False
@@ -146,7 +146,7 @@ class Calendar:
             self.awake_enters |= self.enters & self._free_enters
 
     def _idle(self) -> bool:
-        """Whether tomorrow brings nothing that today does not."""
+        """Whether tomorrow in the migration brings nothing that today does not."""
         remote = self.world.remote
         if any(self.transfers.under_way) or any(self.awake_copies) or (remote is not None and remote.copied):
             return False
@@ -181,7 +181,9 @@ class Calendar:
         return happened or bool(due)
 
     def _follow_order(self, queue: list[Operation]) -> None:
-        """Make the steps that are next, and those after them that have nothing in common with one that waits."""
+        """Make the steps of the migration that are next, and those after them that have nothing in common with one that
+        waits.
+        """
         waits: set[object] = set()
         every = len(self.moving.problem.regions)
         kept: list[Operation] = []
@@ -197,7 +199,7 @@ class Calendar:
         queue[:] = kept
 
     def _make(self, op: Operation) -> bool:
-        """Carry out an operation of the schedule; False if it must wait."""
+        """Carry out an operation of the migration  of its schedule; False if it must wait."""
         pair = (op.at, op.region)
         if op.kind == "copy":
             return self._begin(pair)
@@ -236,7 +238,7 @@ class Calendar:
         self._freed.setdefault(r, True)
 
     def _enter(self, u: int, shy: bool = True) -> bool:
-        """Let a part run where the plan has it; False if it must wait."""
+        """Let a part of a workload run where the plan has it; False if it must wait."""
         world, part = self.world, self.loads.parts[u]
         if not world.fits(u):
             return False
@@ -257,13 +259,13 @@ class Calendar:
         return True
 
     def _left(self, u: int, stopped: bool) -> None:
-        """End a part's run where it runs today, and wake what waits for it."""
+        """End the run of a part of a workload where it runs today, and wake what waits for it."""
         self.world.leave(u)
         if not stopped:
             self._wake_after(u)
 
     def _stop(self, u: int) -> None:
-        """Stop a part to make room."""
+        """Stop a part of a workload in the migration to make room."""
         world, part = self.world, self.loads.parts[u]
         for piece in part.pieces:
             if piece.source is not None:
@@ -284,7 +286,7 @@ class Calendar:
         self._wake_after(u)
 
     def _reserve(self, u: int, sign: int) -> None:
-        """Reserve (1) or release (−1) the amounts of a part."""
+        """Reserve (1) or release (−1) the amounts of a part of a workload."""
         for limit, amount in self.world.taken(u):
             if limit < len(self.reserved):
                 self.reserved[limit] += sign * amount
@@ -292,7 +294,7 @@ class Calendar:
     # what may be possible now
 
     def _wake_after(self, u: int) -> None:
-        """A part has left its place of today."""
+        """Note that a part of a workload has left its place of today."""
         load = self.loads.loads[u]
         regions = {piece.source[0] for piece in self.loads.parts[u].pieces if piece.source is not None}
         self._freed |= dict.fromkeys(regions, False)
@@ -336,7 +338,7 @@ class Calendar:
         return not self.moving.outgoing_of[pair[0]], -self.moving.size_mb[pair[0]], pair
 
     def _copy(self) -> None:
-        """Copy what the day allows, and begin further copies."""
+        """Copy datasets as far as the day allows, and begin further copies."""
         for r, under_way in enumerate(self.transfers.under_way):
             for transfer in list(under_way):
                 self._transfer(transfer)
@@ -346,7 +348,7 @@ class Calendar:
                 self._begin(pair)
 
     def _begin(self, pair: Pair) -> bool:
-        """Begin a copy; False if it must wait."""
+        """Begin the copy of a dataset; False if it must wait."""
         i, r = pair
         world, size = self.world, SHARE * self.moving.size_mb[i]
         if not world.may_begin(i, r) or (size and size > world.free[r] - self.reserved[r]):
@@ -364,7 +366,7 @@ class Calendar:
         return True
 
     def _transfer(self, transfer: Transfer) -> None:
-        """Copy what the day still allows."""
+        """Copy as much of a dataset as the day still allows."""
         i, r = transfer.pair
         hop = not self.moving.plan.place[i, r]
         for source, kb in self.transfers.advance(transfer):
@@ -373,12 +375,14 @@ class Calendar:
             self._due.append(lambda: self._copied(transfer))
 
     def _copied(self, transfer: Transfer) -> None:
-        """Note that a copy is complete."""
+        """Note that the copy of a dataset is complete."""
         self.transfers.release_sources(transfer)
         self._arrived(*transfer.pair)
 
     def _repeat(self, first: int) -> None:
-        """A day that only went on with copies is like those after it, until one of them ends."""
+        """Repeat a day: one of the migration that only went on with copies is like those after it, until one of them
+        ends.
+        """
         today = self.steps[first:]
         more = self.transfers.repeat(today)
         self.steps[first:] = [replace(step, days=1 + more) for step in today]
@@ -387,7 +391,7 @@ class Calendar:
     # where nothing can go on
 
     def _unstick(self, fresh: bool) -> bool:
-        """Try what was put off, when nothing else moves; true if something did."""
+        """Try steps of the migration that were put off, when nothing else moves; true if something did."""
         before = len(self.steps), len(self.runs)
         if fresh and self.transfers.yield_links(sorted(self.copies)):
             return True

@@ -43,7 +43,7 @@ class RemoteReads:
         """(source, region) → copied over the link since the day began."""
 
     def copy(self) -> RemoteReads:
-        """A copy whose changes leave this one as it is."""
+        """A copy of the remote reads whose changes leave this one as it is."""
         twin = RemoteReads(self.link_kb, self.may_read, 0)
         twin.demand = [dict(one) for one in self.demand]
         twin.flow = [{i: dict(sources) for i, sources in one.items()} for one in self.flow]
@@ -53,20 +53,20 @@ class RemoteReads:
         return twin
 
     def spare(self, q: int, r: int) -> int:
-        """Room of a link now, next to its reads and the day's copies."""
+        """Room of a link between regions now, next to its reads and the day's copies."""
         return self.link_kb.get((q, r), 0) - self.used[r].get(q, 0) - self.copied.get((q, r), 0)
 
     def missing(self, r: int) -> int:
-        """Volume that the region reads and finds no way for."""
+        """Volume that a region reads remotely and finds no way for."""
         return sum(self.short[r].values())
 
     def save(self, r: int) -> Saved:
-        """Everything about the reads of a region, for ``restore``."""
+        """Everything about the remote reads of a region, for ``restore``."""
         flow = {i: dict(sources) for i, sources in self.flow[r].items()}
         return dict(self.demand[r]), flow, dict(self.used[r]), dict(self.short[r])
 
     def restore(self, r: int, saved: Saved) -> None:
-        """The reads of a region as they were when saved."""
+        """Restore the remote reads of a region as they were when saved."""
         self.demand[r], self.flow[r], self.used[r], self.short[r] = saved
 
     def add(self, i: int, r: int, volume: int) -> None:
@@ -90,7 +90,7 @@ class RemoteReads:
                 self.short[r][i] = left
 
     def make_room(self, q: int, r: int, held: Holders) -> bool:
-        """Move reads off a link to others, for a copy that has no other way. Returns whether any moved."""
+        """Move remote reads off a link to others, for a copy that has no other way. Returns whether any moved."""
         moved = False
         for i in list(self.flow[r]):
             for other in self._sources(i, r, held):
@@ -127,7 +127,7 @@ class RemoteReads:
             del self.flow[r][i]
 
     def _shift(self, i: int, r: int, q: int, amount: int) -> None:
-        """Move read volume to or from a source."""
+        """Move the volume of a remote read to or from a source."""
         sources = self.flow[r].setdefault(i, {})
         for amounts, key in ((sources, q), (self.used[r], q)):
             amounts[key] = amounts.get(key, 0) + amount
@@ -135,7 +135,7 @@ class RemoteReads:
                 del amounts[key]
 
     def _push(self, i: int, r: int, wanted: int, held: Holders) -> int:
-        """Read that much more; returns what does not fit whatever is read from where."""
+        """Read that much more of a dataset remotely; returns what does not fit whatever is read from where."""
         while wanted > 0:
             path = self._path(i, r, held)
             if path is None:
@@ -226,7 +226,7 @@ class MigrationState:
         return remote
 
     def copy(self) -> MigrationState:
-        """A copy whose changes leave this one as it is."""
+        """A copy of the migration's state whose changes leave this one as it is."""
         twin = MigrationState.__new__(MigrationState)
         twin.m, twin.loads = self.m, self.loads
         twin.held, twin.free, twin.where = list(self.held), list(self.free), list(self.where)
@@ -287,17 +287,18 @@ class MigrationState:
     # work
 
     def taken(self, u: int) -> Amounts:
-        """Amounts that a part needs free to start where the plan has it."""
+        """Amounts that a part of a workload needs free to start where the plan has it."""
         load = self.loads.loads[u]
         return load.takes if self.where[u] is Where.TODAY else load.enters
 
     def fits(self, u: int) -> bool:
-        """Whether there is room for a part to start where the plan has it."""
+        """Whether there is room for a part of a workload to start where the plan has it."""
         return all(amount <= self.free[limit] for limit, amount in self.taken(u))
 
     def has_data(self, u: int, local: bool) -> bool:
-        """Whether a part can read all its data where the plan has it. ``local``: in the same region, where the plan
-        does so."""
+        """Whether a part of a workload can read all its data where the plan has it. ``local``: in the same region,
+        where the plan does so.
+        """
         m = self.m
         for i, r, _, _ in self.loads.loads[u].reads_then:
             if local and m.plan.place[i, r] and r not in self.held[i]:
@@ -327,20 +328,20 @@ class MigrationState:
         return True
 
     def leave(self, u: int) -> None:
-        """End the run of a part where it runs today; ``enter`` comes first."""
+        """End the run of a part of a workload where it runs today; ``enter`` comes first."""
         load = self.loads.loads[u]
         if self.where[u] is Where.TODAY:
             self._give(load, load.gives, load.reads_gives)
         self.where[u] = Where.THERE
 
     def stop(self, u: int) -> None:
-        """No longer run today's way, and not yet the plan's; also a part that stays, once."""
+        """Let a part of a workload no longer run today's way, and not yet the plan's; also a part that stays, once."""
         load = self.loads.loads[u]
         self._give(load, load.leaves, load.reads_now, stays=self.loads.parts[u].stays)
         self.where[u] = Where.STOPPED if self.loads.parts[u].runs_then else Where.THERE
 
     def _give(self, load: Load, amounts: Amounts, reads: Reads, stays: bool = False) -> None:
-        """Give back the amounts and reads of a part that leaves."""
+        """Give back the amounts and reads of a part of a workload that leaves."""
         for limit, amount in amounts:
             self.free[limit] += amount
         if not stays:
@@ -363,7 +364,7 @@ class MigrationState:
                 del regions[r]
 
     def _refit_all(self, reads: Reads) -> bool:
-        """Find sources for more reads in several regions, or leave all as it was."""
+        """Find sources for more remote reads in several regions, or leave all as it was."""
         assert self.remote is not None
         done: list[tuple[int, Saved]] = []
         for r in _by_region(reads):
@@ -376,7 +377,9 @@ class MigrationState:
         return True
 
     def _refit(self, r: int, more: Iterable[Pair], changed: Iterable[int]) -> bool:
-        """Find sources for what a region reads and is to read; False, and all as it was, where more would be short."""
+        """Find sources for datasets that a region reads and is to read; False, and all as it was, where more would be
+        short.
+        """
         assert self.remote is not None
         saved, before = self.remote.save(r), self.remote.missing(r)
         datasets = [*changed]

@@ -32,15 +32,16 @@ class Stoppable:
     """True if a deletion counts although nothing waits for its room."""
 
     def runs(self, u: int) -> bool:
-        """Whether the part may stop and runs where it runs today."""
+        """Whether a part of a workload may stop and runs where it runs today."""
         part = self.world.loads.parts[u]
         there = Where.THERE if part.stays else Where.TODAY
         return u in self.may_stop and part.runs_today and self.world.where[u] is there
 
 
 def cheapest_stop(wanted: Stoppable) -> tuple[int, ...]:
-    """The parts that cost least among those whose stop lets some step be made, or takes reads off a link that a copy
-    waits for; none where no stop helps."""
+    """The parts of workloads that cost least among those whose stop lets some step be made, or takes reads off a link
+    that a copy waits for; none where no stop helps.
+    """
     choices = [*islice(_for_work(wanted), MOST_TRIED), *islice(_for_copies(wanted), MOST_TRIED)]
     choices += islice(_for_deletions(wanted), MOST_TRIED)
     return min(choices, default=(0, ()))[1]
@@ -71,7 +72,7 @@ def _for_copies(wanted: Stoppable) -> Iterator[Choice]:
 
 
 def _for_deletions(wanted: Stoppable) -> Iterator[Choice]:
-    """Replicas that are only kept for their readers, in regions where something waits for room."""
+    """Stops that free replicas which are only kept for their readers, where something waits for room."""
     world = wanted.world
     m = world.m
     short = {r for i, r in wanted.copies if SHARE * m.size_mb[i] + wanted.reserved[r] > world.free[r]}
@@ -94,7 +95,7 @@ def _for_deletions(wanted: Stoppable) -> Iterator[Choice]:
 
 
 def _without(wanted: Stoppable, amounts: Amounts, but: int) -> Choice | None:
-    """Parts whose stop leaves room for the amounts; None where no stop does."""
+    """Parts of workloads whose stop leaves room for the amounts; None where no stop does."""
     world, loads = wanted.world, wanted.world.loads
     chosen: dict[int, None] = {}
     for limit, amount in amounts:
@@ -122,7 +123,7 @@ def _without(wanted: Stoppable, amounts: Amounts, but: int) -> Choice | None:
 
 
 def _far_readers(wanted: Stoppable, regions: Iterable[int]) -> Iterator[int]:
-    """Parts of today that read over the links into the regions."""
+    """Parts of today's workloads that read over the links into the regions."""
     world = wanted.world
     if world.remote is not None:
         for r in sorted(regions):
@@ -131,7 +132,7 @@ def _far_readers(wanted: Stoppable, regions: Iterable[int]) -> Iterator[int]:
 
 
 def _readers_in_the_way(wanted: Stoppable, i: int, r: int) -> Iterator[int]:
-    """Parts of today that read over the links which a copy could take, where reads leave it no room."""
+    """Parts of today's workloads that read over the links which a copy could take, where reads leave it no room."""
     world = wanted.world
     if world.remote is None or not world.links_full(i, r):
         return

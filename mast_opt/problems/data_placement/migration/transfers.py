@@ -22,7 +22,7 @@ class Transfer:
 
     @property
     def complete(self) -> bool:
-        """Whether all of it has arrived."""
+        """Whether all of a copied dataset has arrived."""
         return not any(self.left_kb.values())
 
 
@@ -41,14 +41,14 @@ class Transfers:
         self._yielded = False
 
     def copy(self, world: MigrationState) -> Transfers:
-        """Copy of these transfers that belongs to a copy of the state."""
+        """Duplicate of these transfers of datasets that belongs to a copy of the state."""
         twin = Transfers(self.moving, world)
         twin.under_way = [[Transfer(one.pair, dict(one.left_kb)) for one in into] for into in self.under_way]
         twin.ingress, twin._peak, twin._yielded = list(self.ingress), dict(self._peak), self._yielded
         return twin
 
     def begin_day(self) -> None:
-        """Renew the budgets of ingress and links."""
+        """Renew the day's budgets for copies of ingress and links."""
         self.ingress = list(self.moving.ingress_kb)
         self._peak = {}
         self._yielded = False
@@ -58,7 +58,9 @@ class Transfers:
     # single copies
 
     def sources(self, i: int, r: int) -> Sources | None:
-        """Sources of a copy: as planned, else the region from where most can be copied today. None: not today."""
+        """Sources of a dataset's copy: as planned, else the region from where most can be copied today. None: not
+        today.
+        """
         sources = self.moving.sources(i, r, self.world.held[i])
         if self.world.remote is None or not sources or not self.moving.size_mb[i]:
             return sources
@@ -68,7 +70,7 @@ class Transfers:
         return ((widest, SHARE),) if self._room(widest, r) > 0 else None
 
     def start(self, pair: Pair, sources: Sources) -> Transfer:
-        """Begin a copy; nothing of it is copied yet."""
+        """Begin the copy of a dataset; nothing of it is copied yet."""
         i, r = pair
         size = self.moving.size_mb[i]
         self.world.begin(i, r)
@@ -79,8 +81,9 @@ class Transfers:
         return self.under_way[r][-1]
 
     def advance(self, transfer: Transfer) -> list[tuple[int | None, int]]:
-        """Copy what the day still allows, and return (source, volume) of each part. A copy that is complete is no
-        longer under way."""
+        """Copy as much of a dataset as the day still allows, and return (source, volume) of each part. A copy that is
+        complete is no longer under way.
+        """
         (i, r), remote = transfer.pair, self.world.remote
         size = self.moving.size_mb[i]
         made = []
@@ -102,12 +105,12 @@ class Transfers:
         return made
 
     def release_sources(self, transfer: Transfer) -> None:
-        """Release the sources of a copy: they may be deleted again."""
+        """Release the sources of a dataset's copy: they may be deleted again."""
         for q in transfer.left_kb:
             self._release(transfer.pair[0], q)
 
     def repeat(self, today: Sequence[Step]) -> int:
-        """Number of days like today until one of the copies ends; their volume is taken off."""
+        """Number of the migration's days like today until one of the copies ends; their volume is taken off."""
         left = {transfer.pair: transfer.left_kb for into in self.under_way for transfer in into}
         more = min((left[step.dataset, step.region][step.source] - 1) // step.kb for step in today)
         for step in today if more > 0 else ():
@@ -120,7 +123,7 @@ class Transfers:
             self.world.sending[i, q] = self.world.sending.get((i, q), 0) + 1
 
     def _release(self, i: int, q: int | None) -> None:
-        """Release a source of a copy."""
+        """Release a source of a dataset's copy."""
         sending = self.world.sending
         if q is not None:
             sending[i, q] -= 1
@@ -130,14 +133,16 @@ class Transfers:
     # links
 
     def _room(self, q: int, r: int) -> int:
-        """Volume that may still be copied over a link today: reads keep what they took at any time of the day."""
+        """Volume of data that may still be copied over a link today: reads keep what they took at any time
+        of the day.
+        """
         remote = self.world.remote
         assert remote is not None
         used = max(remote.used[r].get(q, 0), self._peak.get((q, r), 0))
         return remote.link_kb.get((q, r), 0) - used - remote.copied.get((q, r), 0)
 
     def note_peaks(self) -> None:
-        """Remember what reads take of the links now."""
+        """Remember what remote reads take of the links now."""
         remote = self.world.remote
         if remote is not None:
             for r, used in enumerate(remote.used):
@@ -145,7 +150,7 @@ class Transfers:
                     self._peak[q, r] = max(self._peak.get((q, r), 0), amount)
 
     def yield_links(self, waiting: Iterable[Pair]) -> bool:
-        """Let reads without another way give up links to copies, or reroute copies, once a day; true if anything
+        """Let remote reads without another way give up links to copies, or reroute copies, once a day; true if anything
         changed.
 
         Args:

@@ -35,17 +35,17 @@ class Part:
 
     @property
     def runs_today(self) -> bool:
-        """Whether any piece runs today, as far as is known."""
+        """Whether any piece of a workload runs today, as far as is known."""
         return any(piece.source is not None for piece in self.pieces)
 
     @property
     def runs_then(self) -> bool:
-        """Whether the plan serves any piece."""
+        """Whether the plan serves any piece of a workload."""
         return any(piece.target is not None for piece in self.pieces)
 
     @property
     def stays(self) -> bool:
-        """Whether every piece runs in the plan where it runs today."""
+        """Whether every piece of a workload runs in the plan where it runs today."""
         return all(piece.source == piece.target for piece in self.pieces)
 
 
@@ -78,7 +78,7 @@ def todays_cells(problem: DataPlacement, plan: Plan) -> dict[int, dict[Cell, int
 
 
 def _matched(now: dict[Cell, int], then: dict[Cell, int]) -> tuple[list[Piece], list[Piece]]:
-    """Cells that stay, and pieces that change: within a region first, then in order."""
+    """Places of a workload that stay, and pieces that change: within a region first, then in order."""
     stay = [Piece(cell, cell, min(share, then[cell])) for cell, share in sorted(now.items()) if cell in then]
     kept = {piece.source: piece.share for piece in stay}
     leaves = {cell: share - kept.get(cell, 0) for cell, share in sorted(now.items())}

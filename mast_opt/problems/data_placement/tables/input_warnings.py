@@ -61,7 +61,9 @@ def _gpus(found: Plausibility, tables: Tables) -> None:
 
 
 def _storage(found: Plausibility, tables: Tables) -> None:
-    """All sizes, or all storage, in another unit: one copy of everything against the storage of all regions."""
+    """Warn of all sizes of datasets, or all storage, in another unit: one copy of everything against the storage of all
+    regions.
+    """
     sizes = float(tables.get("datasets", "size_tb").astype(np.float64).sum())
     storage = float(tables.get("regions", "storage_tb").astype(np.float64).sum())
     if not sizes or not storage or len(tables.get("datasets", "size_tb")) < 2:

@@ -106,7 +106,7 @@ def problem_from_tables(header: Header, tables: Tables) -> DataPlacement:
 
 
 def _candidates(tables: Tables) -> entities.Candidates | None:
-    """Candidates for purchase from their table; None without one."""
+    """Candidates for purchases in regions from their table; None without one."""
     if "candidates" in tables.missing:
         return None
     found = arrays_of(entities.Candidates, tables, "candidates")

@@ -57,7 +57,7 @@ class _Price:
     high: float = math.inf
 
     def learn(self, exceeded: bool, factor: float) -> None:
-        """The next price, after a search at the present one."""
+        """Tetris' next price of exceeding a limit, after a search at the present one."""
         if exceeded:
             self.low = self.now
         else:
@@ -137,7 +137,7 @@ class _Best:
         self.objective = math.inf
 
     def look_at(self, plan: Plan | None) -> None:
-        """Keep the plan if it is better."""
+        """Keep a plan of tetris within limits if it is better."""
         if plan is None:
             return
         verdict = verify(self._problem, plan)
@@ -146,7 +146,7 @@ class _Best:
 
 
 def _part(watch: SearchMonitor, parts: int) -> SearchMonitor:
-    """The clock of one of so many searches that are left; what it reports is its own."""
+    """The clock of one of tetris' searches, of so many that are left; what it reports is its own."""
     stop = watch.stop
     seconds = None if stop.time_limit_s is None else watch.remaining_s / parts
     return SearchMonitor(replace(stop, time_limit_s=seconds))

@@ -125,7 +125,7 @@ class TetrisStrategy(Strategy):
 
     @property
     def facts(self) -> dict[str, Value]:
-        """Field → value; without the seconds, which depend on the clock."""
+        """Field → value of tetris' strategy; without the seconds, which depend on the clock."""
         stated = {name: str(value) if isinstance(value, StrEnum) else value for name, value in super().facts.items()}
         return {name: value for name, value in stated.items() if name != "search_s"}
 
@@ -243,6 +243,8 @@ def _tree_cuts(
 
 
 def usual_share(needs: Ints, limits: Ints) -> float:
-    """Share of a region's resource that the work around the usual unit takes, on average over regions with any."""
+    """Share (for tetris' strategy) of a region's resource that the work around the usual unit takes, on average over
+    regions with any.
+    """
     taken, given = needs.astype(np.float64), limits[limits > 0]
     return float((taken**2).sum() / max(taken.sum(), 1.0) / given.mean()) if len(given) else 0.0

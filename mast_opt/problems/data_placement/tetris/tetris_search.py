@@ -160,7 +160,9 @@ class TetrisSearch:
         )
 
     def run(self) -> None:
-        """Rounds of annealing, with the relaxation in parallel, until a limit or the asked gap is reached."""
+        """Run tetris: rounds of annealing, with the relaxation in parallel, until a limit or the asked gap
+        is reached.
+        """
         counted, alone = self.pace.counted, self.tools.threads == 1
         over = threading.Event()
         with ThreadPoolExecutor(max_workers=self.tools.threads, thread_name_prefix="mast-opt-tetris") as pool:
@@ -184,7 +186,9 @@ class TetrisSearch:
         self._note(True)
 
     def _note(self, every: bool = False) -> None:
-        """Copy the best plan seen between rounds (``every`` better one, or now and then) and report what is known."""
+        """Copy tetris' best plan seen between rounds (``every`` better one, or now and then) and report
+        what is known.
+        """
         for plan in self.method.plans:
             self._look_at(plan, every)
         bound = self.bounding.bound - self.params.lexicographic_weight * sum(cap.value for cap in self.caps)
@@ -196,11 +200,11 @@ class TetrisSearch:
         )
 
     def _merged(self, best: Assignment) -> Plan:
-        """Plan of the instance from the best assignment of its parts."""
+        """Plan of the data placement from the best assignment of its parts."""
         return self.parts.merged(self.problem, plan_of(self.parts.problem, best))
 
     def _look_at(self, plan: SearchPlan, every: bool) -> None:
-        """Copy the plan if it is the best."""
+        """Copy tetris' plan if it is the best."""
         plan.check_limits(self.a, self.problem.may_refuse)
         better = plan.cost < self.best_cost - (0 if every else 1e-4) * abs(self.best_cost)
         if (self.best is None or better) and (every or self._may_copy()) and self._feasible(plan):
@@ -213,15 +217,17 @@ class TetrisSearch:
                 )
 
     def _may_copy(self) -> bool:
-        """Copying a plan takes time on large instances; where rounds are counted the clock has no say."""
+        """Whether tetris may copy its plan now: copying takes time on large instances; where rounds are counted the
+        clock has no say.
+        """
         return self.pace.counted or self._copying.due
 
     def _feasible(self, plan: SearchPlan) -> bool:
-        """Whether the plan is within the hard limits and the values of earlier terms, without a forbidden read."""
+        """Whether tetris' plan is within the hard limits and the values of earlier terms, without a forbidden read."""
         return plan.feasible(self.a) and all(cost(cap.arrays, plan.state) <= cap.value for cap in self.caps)
 
     def found(self) -> SearchResult[Plan]:
-        """The best plan, its shares and flows optimised, with the certificate of the bound.
+        """Tetris' best plan, its shares and flows optimised, with the certificate of the bound.
 
         Where the start breaks no limit, the plan is no worse.
         """

@@ -145,7 +145,9 @@ def _counts(problem: DataPlacement, params: PartsParams) -> Ints:
 
 
 def _rows_of(group: Ints, owner: Ints) -> tuple[Ints, Ints]:
-    """(row, part): for each part, the rows of its owner, in order; ``group`` and ``owner`` are ascending."""
+    """(row, part): for each part of a workload, the rows of its owner, in order; ``group`` and ``owner``
+    are ascending.
+    """
     start, end = np.searchsorted(group, owner), np.searchsorted(group, owner, side="right")
     count = end - start
     part = np.repeat(np.arange(len(owner)), count)

@@ -48,7 +48,7 @@ class KeptPrices:
     trees: KeptTrees
 
     def read_price(self, reads: slice | Ints, region: int) -> Floats:
-        """Prices of some reads in a region, without what trees add."""
+        """Prices in a data placement's certificate of some reads in a region, without what trees add."""
         return self.read_level[reads, region] * (self.read_cap[reads] / LEVELS)
 
 
@@ -199,7 +199,9 @@ def _gpu_prices(
 
 
 def _rounded(amount: Floats, d: Floats | float, rest: Floats) -> Floats:
-    """Mixed-integer rounding by d of an amount in a row whose limit leaves ``rest`` when divided by d."""
+    """Mixed-integer rounding by d of an amount in a row of data placement's bound whose limit leaves ``rest`` when
+    divided by d.
+    """
     return np.floor(amount / d) * (d - rest) + np.maximum(amount % d - rest, 0.0)
 
 

@@ -39,7 +39,9 @@ class Activity:
 
 
 def totals(group: Ints, amount: Ints, share: Ints | int, groups: int) -> list[int]:
-    """Σ amount · share of every group, as Python integers, a few bits at a time so that nothing overflows."""
+    """Verifier's totals of data placement: Σ amount · share of every group, as Python integers, a few bits at a time so
+    that nothing overflows.
+    """
     total = [0] * groups
     for shift in range(0, 63, LIMB):
         part = np.zeros(groups, np.int64)
@@ -87,7 +89,7 @@ def measure(problem: DataPlacement, activity: Activity) -> tuple[dict[str, float
 
 
 def total(amount: Ints, share: Ints | int = 1) -> int:
-    """Σ amount · share, exactly."""
+    """Verifier's total of data placement: Σ amount · share, exactly."""
     return totals(np.zeros(len(amount), np.int64), amount, share, 1)[0]
 
 

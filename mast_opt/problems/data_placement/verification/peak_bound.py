@@ -45,7 +45,9 @@ def _smallest_peak(sizes: Ints, supply: Ints) -> float:
 
 
 def _peak_for_units(units: int, room: FloatArray) -> float:
-    """The smallest t with Σ_r ⌊t·room[r]⌋ ≥ units, a hair below so that rounding cannot lift it."""
+    """Peak of data placement: the smallest t with Σ_r ⌊t·room[r]⌋ ≥ units, a hair below so that rounding cannot lift
+    it.
+    """
     low, high = 0.0, (units + len(room)) / float(room.sum())
     for _ in range(60):
         middle = (low + high) / 2

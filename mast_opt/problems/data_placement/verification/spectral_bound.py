@@ -58,7 +58,7 @@ class Spectrum:
     """[1] θ"""
 
     def fits(self, nodes: int) -> bool:
-        """Whether shapes and values are such as a bound can be computed from."""
+        """Whether a spectrum's shapes and values are such as a bound can be computed from."""
         width = len(self.drop) if self.drop.ndim == 1 else -1
         shapes = (self.shift.shape, self.vectors.shape, self.level.shape) == ((nodes,), (nodes, width), (1,))
         arrays = (self.shift, self.vectors, self.drop, self.level)
@@ -95,7 +95,7 @@ def largest_shares(graph: CutGraph) -> Floats:
 
 
 def shifted(graph: CutGraph, shift: Floats) -> Any:  # noqa: ANN401 - a sparse array
-    """The matrix A."""
+    """The matrix A of the spectral bound on data placement."""
     from scipy.sparse import diags_array
 
     scale = diags_array(1 / np.sqrt(graph.size))

@@ -25,7 +25,7 @@ class Relation:
     share: Ints
 
     def where(self, kept: Bools) -> Relation:
-        """The entries of the relation under a mask."""
+        """The entries of a data-placement plan's relation under a mask."""
         return Relation(self.name, self.axes, tuple(position[kept] for position in self.at), self.share[kept])
 
 
@@ -38,7 +38,7 @@ class Violations:
     def report(
         self, name: str, axes: Sequence[Labels], at: Sequence[Ints], excess: Ints, limit: ArrayLike, unit: str
     ) -> None:
-        """A violation for each entry with a positive excess.
+        """A violation of data placement for each entry with a positive excess.
 
         Args:
             at: positions on the axes, one array per axis.
@@ -60,14 +60,15 @@ class Violations:
         limits: Sequence[int | Fraction],
         unit: str,
     ) -> None:
-        """A violation for each row with used > limit; both exact, in thousandths of the unit."""
+        """A violation of data placement for each row with used > limit; both exact, in thousandths of the unit."""
         for row, (load, limit) in enumerate(zip(used, limits)):
             if load > limit:
                 index = _index(axes, [int(position[row]) for position in at])
                 self.violations.append(Violation(name, index, float(load - limit) / SHARE, float(limit) / SHARE, unit))
 
     def sound(self, listed: Relation) -> Relation:
-        """The rows whose positions and shares are in range. Reports the others, and duplicates.
+        """The rows of a data-placement plan whose positions and shares are in range. Reports the others, and
+        duplicates.
 
         Raises:
             ValueError: the arrays have different lengths.

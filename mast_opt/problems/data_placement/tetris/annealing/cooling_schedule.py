@@ -24,20 +24,22 @@ class Cooling:
 
     @property
     def coldest(self) -> float:
-        """Last temperature of the cooling above 0."""
+        """Last temperature of tetris' cooling above 0."""
         return self._unit * self.params.cold
 
     def number(self, done: float) -> int:
-        """Number of the cooling that runs when that share of the search is done."""
+        """Number of tetris' cooling that runs when that share of the search is done."""
         return min(int(done * self.coolings), self.coolings - 1)
 
     def temperature(self, done: float) -> float:
-        """The temperature when that share of the search is done."""
+        """The temperature of tetris' annealing when that share of the search is done."""
         number = self.number(done)
         return self.within(done * self.coolings - number, self.params.reheat if number else 1.0)
 
     def within(self, done: float, times: float) -> float:
-        """The temperature when that share of one cooling is done, which begins so many times as hot as the first."""
+        """The temperature of tetris' annealing when that share of one cooling is done, which begins so many times as
+        hot as the first.
+        """
         cold = self.params.cold
         done /= 1 - self.params.finish
         if done >= 1:

@@ -45,7 +45,7 @@ class RestartGenerator:
         self._today = initial_solution.feasible_replicas(a)
 
     def begin(self, number: int, best: Assignment | None, rng: np.random.Generator) -> tuple[Assignment, float]:
-        """Assignment from which the cooling of that number begins, and its temperature relative to the usual.
+        """Assignment from which tetris begins the cooling of that number, and its temperature relative to the usual.
 
         Args:
             best: the best plan so far.
@@ -68,8 +68,9 @@ class RestartGenerator:
         return decisions(initial_solution.randomised_state(self._a, self._refuse, rng)), hot[turn]
 
     def _packed(self, plan: Assignment, packed: Bools, rng: np.random.Generator) -> Assignment:
-        """A plan with some of its gangs packed again, and all other work, in random order, where it costs least with
-        this data."""
+        """A plan of tetris with some of its gangs packed again, and all other work, in random order, where it costs
+        least with this data.
+        """
         a, regions = self._a, len(self._a.cpu)
         option, region = a.option_start[:-1].copy(), np.full(len(a.tier), regions)
         held, loose = self._gangs[~packed], self._gangs[packed]
@@ -80,7 +81,7 @@ class RestartGenerator:
         return decisions(initial_solution.greedy_state(a, option, region, self._today, others, self._refuse))
 
     def _pack(self, option: Ints, region: Ints, loose: Ints, rng: np.random.Generator) -> None:
-        """Write the places of these gangs in one of the packings, drawn at random."""
+        """Write the places of these gangs of tetris' multistart in one of the packings, drawn at random."""
         params = self._params
         width, even = (math.exp(rng.uniform(*np.log(ends))) for ends in (params.beam_width, params.evenness))
         noise, random = params.noise * self._unit * rng.random(), rng.integers(1, 2**63, size=1).astype(np.uint64)
@@ -135,7 +136,7 @@ class MultistartAnnealing:
         """Number of coolings that have begun."""
 
     def round(self, pool: ThreadPoolExecutor, threads: int, best: Assignment | None) -> None:
-        """Cool every plan once; shorter where time is short."""
+        """Cool every plan of tetris once; shorter where time is short."""
         changes = changes_of(self._workloads, self._params, self._slices.params.slice_changes, self.coolings)
         if self._pace.rounds_left < 2:
             changes = max(self._params.least_changes, int(changes * min(1.0, self._pace.rounds_left)))
@@ -148,7 +149,7 @@ class MultistartAnnealing:
             running.result()
 
     def _cool(self, thread: int, cooling: int, best: Assignment | None, rng: np.random.Generator, changes: int) -> None:
-        """Run one cooling of a thread's plan, from its start plan."""
+        """Run one cooling of a thread's plan in tetris, from its start plan."""
         plan, over = self.plans[thread], self._pace.over
         beginning, times = self._restarts.begin(cooling, best, rng)
         plan.go_to(self._a, beginning)
@@ -161,4 +162,4 @@ class MultistartAnnealing:
         plan.cost += self._slices.run(thread, part, int(finish * changes), [(0.0, 0.0)], over)
 
     def finish(self, over: Callable[[], bool]) -> None:
-        """Do nothing: every cooling is finished when its round ends."""
+        """Do nothing: every cooling of tetris is finished when its round ends."""

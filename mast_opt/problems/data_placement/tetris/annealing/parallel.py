@@ -45,7 +45,7 @@ class ParallelAnnealing:
         self._number, self._planned = 0, False
 
     def round(self, pool: ThreadPoolExecutor, threads: int, best: Assignment | None) -> None:
-        """Each part takes its share of the changes; a later cooling begins from the best plan."""
+        """Round of tetris: each part takes its share of the changes; a later cooling begins from the best plan."""
         plan, done = self.plans[0], self.pace.done
         if self.cooling.number(done) != self._number:
             self._number = self.cooling.number(done)
@@ -65,15 +65,18 @@ class ParallelAnnealing:
             self._steps = int(np.clip(self._steps * SLICE_S / self.slice_s, 500, 50 * self.slices.params.slice_changes))
 
     def _change(self, thread: int, part: Subproblem, level: float) -> float:
-        """The slices of one part. They are timed here: they may have to wait for a thread."""
+        """Run the slices of annealing in tetris of one part. They are timed here: they may have to wait for
+        a thread.
+        """
         began = time.perf_counter()
         change = self.slices.run(thread, part, self._steps, [(level, level)] * self._times, self.pace.cancelled)
         self.slice_s = max((time.perf_counter() - began) / self._times, 1e-6)
         return change
 
     def _plan_cooling(self) -> None:
-        """Decide the course of the temperature, and whether changes are guided, by the changes that there is time
-        for, as the first round shows."""
+        """Decide in tetris the course of the temperature, and whether changes are guided, by the changes that there is
+        time for, as the first round shows.
+        """
         rounds = self.pace.in_all(self.slice_s * self._times)
         changes = len(self._random) * self._times * self._steps * rounds / max(self._workloads, 1)
         self.cooling.plan(changes)
@@ -82,7 +85,7 @@ class ParallelAnnealing:
             self.slices.guide()
 
     def finish(self, over: Callable[[], bool]) -> None:
-        """A last pass that takes improvements only, until it is ``over``."""
+        """A last pass of tetris that takes improvements only, until it is ``over``."""
         if not over():
             plan, steps = self.plans[0], 4 * min(self._workloads, self.slices.params.slice_changes)
             falls = [(0.0, 0.0)] * self._times

@@ -67,7 +67,7 @@ class BlockCall:
 
 
 def search_block(call: BlockCall, cancel: threading.Event) -> SearchResult[Plan]:
-    """A plan of the block, without a bound."""
+    """A plan of a block of tetris, without a bound."""
     problem = call.data.get().problem
     watch = SearchMonitor(StoppingCriteria(call.time_limit_s, 0.0, call.iterations, cancel))
     tools = SearchContext(call.rng, watch, call.threads, _backend, call.params)
@@ -164,7 +164,7 @@ class _Driver:
         self._look_at(start)
 
     def run(self) -> SearchResult[Plan]:
-        """The result of the search."""
+        """The result of tetris' search in blocks."""
         rngs = iter(self._tools.rng.spawn(2 * self._count + 1))
         shared = self._shared()
         asked = [self._call(one, next(rngs), rows) for one, rows in zip(shared, self._rows, strict=True)]
@@ -189,7 +189,7 @@ class _Driver:
         return SearchResult(self._best, bound, self._watch.limit(), self._words(), certificate)
 
     def _words(self) -> str:
-        """Words for the message of the solution: blocks, and what went wrong."""
+        """Words for the message of the solution: tetris' blocks, and what went wrong."""
         words, again = f"{self._count} blocks", next(self._again)
         if again:
             words += f", {again} calls made again because a worker was lost"
@@ -200,7 +200,7 @@ class _Driver:
         return words
 
     def _shared(self) -> list[Shared[BlockData]]:
-        """Data of each block that the workers share; only one is here at a time, unless they are threads."""
+        """Data of each block of tetris that the workers share; only one is here at a time, unless they are threads."""
         floor = bin_packing_peak_bound(self._problem)
 
         def data(rows: instances.Block) -> BlockData:
@@ -217,7 +217,7 @@ class _Driver:
         return BlockCall(data, self._params, rng, 1, None, self._watch.stop.iterations, start)
 
     def _each(self, call: Call[BlockCall, FoundT], given: Sequence[BlockCall], share: float) -> list[FoundT]:
-        """Results of the calls, made within that share of the time that is left."""
+        """Results of the calls to tetris' workers, made within that share of the time that is left."""
         timed = self._watch.stop.time_limit_s is not None
         end_s = self._watch.elapsed_s + share * (self._end_s - self._watch.elapsed_s) if timed else float("inf")
         size, waiting = min(self._workers.size, len(given)), iter(range(len(given), 0, -1))
@@ -239,11 +239,11 @@ class _Driver:
         return in_parallel(found, given, size, self._watch.stop.cancel)
 
     def _stopped(self) -> bool:
-        """Whether the search was cancelled."""
+        """Whether tetris' search in blocks was cancelled."""
         return self._watch.stop.cancel.is_set()
 
     def _anneal(self, rng: np.random.Generator) -> None:
-        """Improve the plan as a whole, or search for one where a block has none, while workers prove the bound."""
+        """Improve tetris' plan as a whole, or search for one where a block has none, while workers prove the bound."""
         seconds, own = self._end_s - self._watch.elapsed_s, self._params.blocks
         if not (own.anneal or self._best is None) or self._stopped() or seconds <= 0:
             return
@@ -263,7 +263,7 @@ class _Driver:
         self._look_at(search.found().plan)
 
     def _look_at(self, plan: Plan | None) -> None:
-        """Keep the plan if it is better."""
+        """Keep a plan of tetris' blocks if it is better."""
         if plan is None:
             return
         verdict = verify(self._problem, plan)

@@ -95,7 +95,7 @@ class GibbsSweeps:
         return gibbs
 
     def round(self, pool: ThreadPoolExecutor, threads: int, best: Assignment | None) -> None:
-        """One sweep, or when those are over a round of annealing."""
+        """One Gibbs sweep of tetris, or when those are over a round of annealing."""
         if self._gibbs is not None:
             began = time.perf_counter()
             pool.submit(self._sweep, self._gibbs, self._pace.done / self._share).result()
@@ -161,7 +161,7 @@ class GibbsSweeps:
         return SearchPlan(s, cost(a, s), excess(a, s, self._refuse) == 0)
 
     def _take(self, plan: SearchPlan) -> None:
-        """Take over the plan of another search."""
+        """Take over into Gibbs sweeps the plan of another search."""
         mine = self.plans[0]
         mine.state, mine.cost, mine.within_limits = (
             plan.state._replace(random=mine.state.random),
@@ -176,5 +176,5 @@ class GibbsSweeps:
         self._annealing.pace = self._pace.after(self._share)
 
     def finish(self, over: Callable[[], bool]) -> None:
-        """A last pass that takes improvements only, until it is ``over``."""
+        """A last pass of tetris that takes improvements only, until it is ``over``."""
         self._annealing.finish(over)

@@ -30,18 +30,18 @@ class Unbounded:
     converged = True
 
     def in_round(self, number: int) -> None:
-        """Nothing to do in any round."""
+        """Do nothing in any round: tetris proves no bound here."""
 
     def until(self, over: threading.Event) -> None:
-        """Return at once: there is no bound to improve."""
+        """Return at once: tetris has no bound to improve."""
 
     @contextmanager
     def during_sub_mips(self) -> Iterator[None]:
-        """Nothing goes on."""
+        """Let nothing go on during tetris' sub-MIPs."""
         yield
 
     def certificate(self) -> None:
-        """Return None: there is no certificate."""
+        """Return None: tetris has no certificate here."""
 
     def proven(self, certificate: Certificate | None) -> float | None:
         """Return None: nothing is proven."""
@@ -82,39 +82,41 @@ class Bounding:
 
     @property
     def bound(self) -> float:
-        """The best lower bound so far."""
+        """Tetris' best lower bound so far."""
         return max(self._relaxation.bound, self._spectral)
 
     @property
     def converged(self) -> bool:
-        """Whether the bound has stopped improving."""
+        """Whether tetris' bound has stopped improving."""
         return self._relaxation.converged
 
     def in_round(self, number: int) -> Callable[[], None] | None:
-        """Work for a round where the relaxation has no thread of its own: iterations or a slice of time."""
+        """Work on tetris' bound in a round where the relaxation has no thread of its own: iterations or a slice of
+        time.
+        """
         has_cuts = self._with_cuts is not None and self._with_cuts.has_cuts
         if self.converged or (has_cuts and not self._counted and number % self._params.tree_cuts.round_interval):
             return None
         return self._some if self._counted else self._slice
 
     def _some(self) -> None:
-        """Run some iterations of the relaxation."""
+        """Run some iterations of tetris' Lagrangian relaxation."""
         self._relaxation.step(self._params.relaxation.iterations)
 
     def _slice(self) -> None:
-        """Run the relaxation for a slice of time."""
+        """Run tetris' Lagrangian relaxation for a slice of time."""
         began = time.perf_counter()
         while time.perf_counter() - began < SLICE_S:
             self._relaxation.step(1)
 
     def until(self, over: threading.Event) -> None:
-        """Step on until the bound stands still."""
+        """Step on until tetris' bound stands still."""
         while not over.is_set() and not self.converged:
             self._relaxation.step(1)
 
     @contextmanager
     def during_sub_mips(self) -> Iterator[None]:
-        """Go on with trees on another thread while the MIP solver finishes the plan on one."""
+        """Go on with tetris' tree cuts on another thread while the MIP solver finishes the plan on one."""
         if self._alone or self._counted or self._with_cuts is None:
             yield
             return

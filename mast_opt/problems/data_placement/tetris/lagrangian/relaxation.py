@@ -107,7 +107,7 @@ class Relaxation:
         )
 
     def _weigh(self) -> None:
-        """Column sums of the scaled rows, which the primal steps are divided by."""
+        """Column sums in tetris' relaxation of the scaled rows, which the primal steps are divided by."""
         a, stress = self._a, self._stress
         self._cpu_total = max(float(a.cpu_need.sum()), 1.0)
         self._size_total = max(float(a.size.sum()) + float(a.output.sum()), 1.0)
@@ -121,7 +121,7 @@ class Relaxation:
         self._data_weight = np.diff(a.reader_start) + 2 * limits * a.size / self._size_total + 0.5
 
     def _row_sums(self) -> FloatArray:
-        """[C + 1] what one of a class takes of the scaled rows of one region, at most."""
+        """[C + 1] what one workload of a class takes of the scaled rows of one region, at most."""
         a, g = self._a, self.gangs
         share = 1 / self._asked
         over = np.repeat((1 / np.sqrt(self._asked * self._total[:, None]))[:, :, None], g.over_limit.shape[3], axis=2)
@@ -154,7 +154,7 @@ class Relaxation:
         return value
 
     def step(self, iterations: int) -> None:
-        """Take some iterations; a fraction of a second on small instances, so call it often."""
+        """Take some iterations of tetris' relaxation; a fraction of a second on small instances, so call it often."""
         for _ in range(iterations):
             read_pace = self._params.read_step / self._omega if self._follows else 0.0
             self._dual(*self._primal(self.prices, read_pace, self._iterations % self._params.evaluate_every == 0))
@@ -191,7 +191,7 @@ class Relaxation:
         return passed
 
     def _pace(self, weight: FloatArray) -> NDArray[np.float32]:
-        """Primal steps of columns whose scaled rows add up to so much."""
+        """Primal steps of tetris' relaxation of columns whose scaled rows add up to so much."""
         return (self._params.primal_step * self._omega / weight).astype(SINGLE)
 
     def _charges(self, prices: Multipliers) -> workload_step.RowPrices:
@@ -219,7 +219,7 @@ class Relaxation:
     def _dual(
         self, demand: FloatArray, cpu: FloatArray, storage: FloatArray, ingress: FloatArray, quota: FloatArray
     ) -> None:
-        """Step of the prices by the excess of the rows."""
+        """Step of the prices in tetris' relaxation by the excess of the rows."""
         a, p, pace = self._a, self.prices, 1 / self._omega
         stress, limits = pace * self._stress, 0.1 * pace * self._stress
         g = self.gangs
@@ -237,7 +237,9 @@ class Relaxation:
         p.quota[...] = np.maximum(p.quota + limits * (quota - a.quota) / self._cpu_total**2, 0)
 
     def _average(self) -> None:
-        """Every so often evaluate the average prices, and go on from them where they are better."""
+        """Average in tetris' relaxation: every so often evaluate the average prices, and go on from them where they are
+        better.
+        """
         if self._sum is None:
             self._sum = Multipliers(*(np.zeros_like(price) for price in self.prices))
         for total, price in zip(self._sum, self.prices):
@@ -294,7 +296,7 @@ class Relaxation:
 
 
 def _by_tier(kind: Ints, tier: Ints, amount: Ints, shape: tuple[int, int]) -> FloatArray:
-    """[K, P] amounts by type, cumulative over tiers; work without GPUs is left out."""
+    """[K, P] GPUs of workloads by type, cumulative over tiers; work without GPUs is left out."""
     total = np.zeros((shape[0] + 1, shape[1]))
     np.add.at(total, (kind, tier), amount)
     return np.cumsum(total, axis=1)[: shape[0]]

@@ -59,7 +59,7 @@ def spectrum_of(
 
 
 def _raised(graph: CutGraph, over: Callable[[], bool], rng: np.random.Generator, params: SpectralParams) -> Spectrum:
-    """The spectrum after subgradient steps."""
+    """The spectrum (tetris' graph of datasets) after subgradient steps."""
     share, aim = largest_shares(graph), params.step
     shift = best = np.zeros(len(graph.size))
     best_cut, start = -np.inf, rng.standard_normal(len(graph.size))
@@ -86,7 +86,7 @@ def _raised(graph: CutGraph, over: Callable[[], bool], rng: np.random.Generator,
 
 
 def _lowest(graph: CutGraph, shift: FloatArray, count: int, start: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(values, vectors) of the lowest eigenvalues, ascending."""
+    """(values, vectors) of the lowest eigenvalues of tetris' graph of datasets, ascending."""
     from scipy.linalg import eigh
     from scipy.sparse.linalg import eigsh
 

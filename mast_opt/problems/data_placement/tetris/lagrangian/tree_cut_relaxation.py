@@ -66,11 +66,11 @@ class TreeCutPool:
 
     @property
     def price(self) -> FloatArray:
-        """Prices of the trees, [T]; writable."""
+        """Prices of tetris' tree cuts, [T]; writable."""
         return self.pool.price[: self.pool.count]
 
     def spread(self, price: FloatArray) -> None:
-        """Charge reads and credit roots at some prices of the trees."""
+        """Charge reads and credit roots at some prices of tetris' tree cuts."""
         p, trees, arcs = self.pool, self.pool.count, int(self.pool.start[self.pool.count])
         rows = (p.start[: trees + 1], p.read[:arcs], p.down[:arcs], p.share[:arcs])
         roots = (p.root[:trees], p.region[:trees], p.spare[:trees])
@@ -89,14 +89,16 @@ class TreeCutPool:
         tree_cut_separation.tree_step(*rows, *roots, self.price, self._tree_pace / omega, *parted, places, runs)
 
     def fitted(self, own: FloatArray, price: FloatArray) -> tuple[FloatArray, float]:
-        """Prices of reads [N, R] that make room for what trees charge at ``price``, and what finds no room."""
+        """Prices of reads in tetris [N, R] that make room for what trees charge at ``price``, and what
+        finds no room.
+        """
         self.spread(price)
         down, room = self.charge_down.T, self.cap[:, None] - self.charge_up.T
         read = np.minimum(np.maximum(own + down, down), np.maximum(down, room))
         return read, float(np.maximum(down - room, 0.0).sum())
 
     def search(self, runs: FloatArray, places: FloatArray, up: FloatArray) -> Iterator[int]:
-        """Forget trees without use and look for violated ones, region by region; then ``weigh``.
+        """Forget tree cuts of tetris without use and look for violated ones, region by region; then ``weigh``.
 
         Args:
             runs, places, up: [W, R], [I, R], [R, N] averages that they should cut off.
@@ -175,7 +177,7 @@ class TreeCutRelaxation(Relaxation):
         self.trees = tree_cut_separation.CutBuffers.empty(0, 0)
 
     def step(self, iterations: int) -> None:
-        """Run a number of iterations of the relaxation with trees."""
+        """Run a number of iterations of tetris' relaxation with tree cuts."""
         for _ in range(iterations):
             if self._cuts is None:
                 if self._waits and self.converged:
@@ -195,11 +197,11 @@ class TreeCutRelaxation(Relaxation):
 
     @property
     def has_cuts(self) -> bool:
-        """Whether there are trees by now."""
+        """Whether tetris' relaxation has tree cuts by now."""
         return self._cuts is not None
 
     def go_on(self) -> None:
-        """Wait no longer."""
+        """Let tetris' relaxation wait no longer for tree cuts."""
         self._waits = False
         if self._cuts is None:
             self.converged = False
@@ -207,7 +209,7 @@ class TreeCutRelaxation(Relaxation):
                 self._add_cuts()
 
     def _add_cuts(self) -> None:
-        """Begin with trees, from the best prices without."""
+        """Begin with tree cuts in tetris' relaxation, from the best prices without."""
         self.converged = False
         for price, best in zip(self.prices, self.best):
             price[...] = best

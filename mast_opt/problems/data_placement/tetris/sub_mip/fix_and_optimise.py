@@ -54,19 +54,19 @@ class ElasticLinks:
         """[flow columns] source and target."""
 
     def within(self, x: FloatArray) -> bool:
-        """Whether a solution exceeds no link."""
+        """Whether a solution of tetris' sub-MIP exceeds no link."""
         return self.exceeded(x) < NONE_LEFT
 
     def exceeded(self, x: FloatArray) -> float:
-        """Amount by which links are exceeded, in units of their capacities."""
+        """Amount by which links of tetris' sub-MIP are exceeded, in units of their capacities."""
         return float(x[self.excess].sum())
 
     def priced(self, price: float) -> Mip:
-        """The program with another price of exceeding a link by its own capacity."""
+        """Tetris' sub-MIP with another price of exceeding a link by its own capacity."""
         return _priced(self.mip, self.excess, price)
 
     def only_excess(self) -> Mip:
-        """The program that minimises the excess and nothing else."""
+        """Tetris' sub-MIP that minimises the excess and nothing else."""
         cost = np.zeros(len(self.mip.cost))
         cost[self.excess] = 1.0
         return replace(self.mip, cost=cost, offset=0.0)
@@ -118,11 +118,11 @@ class FreeColumns:
 
     @property
     def all(self) -> Bools:
-        """Mask [columns] of every decision."""
+        """Mask [columns] of every decision of tetris' sub-MIP."""
         return np.asarray((self.workload >= 0) | (self.dataset >= 0))
 
     def of(self, plan: Plan) -> FloatArray:
-        """[columns] the values that a plan gives to the decisions, 0 elsewhere."""
+        """[columns] the values that a plan of data gives to the decisions, 0 elsewhere."""
         p = self._problem
         x = np.zeros(len(self.workload))
         x[self.dataset >= 0] = plan.place.ravel()
@@ -207,20 +207,23 @@ class FixAndOptimise:
 
     @property
     def _over(self) -> bool:
-        """Whether the time for sub-MIPs is over."""
+        """Whether tetris' time for sub-MIPs is over."""
         return self._tools.watch.done or self._left_s <= self._reserve_s
 
     def _longest_s(self, share: float) -> float:
-        """Seconds of a program that may take a share of those left; without a limit, as many as neighbourhoods may."""
+        """Seconds of a sub-MIP of tetris that may take a share of those left; without a limit, as many as
+        neighbourhoods may.
+        """
         left_s, own = max(0.05, self._left_s - self._reserve_s), self._limits
         return share * left_s if math.isfinite(left_s) else own.patience * own.sub_mip.time_limit_s
 
     def _params(self, share: float, start: FloatArray | None = None) -> SolveParams:
-        """Limits of a sub-MIP in that share of the time."""
+        """Limits of a sub-MIP of tetris in that share of the time."""
         return replace(self._sub_mip.limits(start=start), time_limit_s=self._longest_s(share))
 
     def improve(self, plan: Plan) -> Plan | None:
-        """The best plan found from this one until time is almost over or the search is cancelled.
+        """The best plan that tetris' sub-MIPs have found from this one until time is almost over or the search is
+        cancelled.
 
         Without a time limit it ends after ``patience`` neighbourhoods. The plan's shares are rounded and may exceed a
         limit by that. None if nothing was found within the links.
@@ -266,7 +269,8 @@ class FixAndOptimise:
         return x
 
     def _brought_within(self, x: FloatArray) -> FloatArray:
-        """A plan within the links, from one that is nearly within them, if neighbourhoods find it soon.
+        """A plan (fix-and-optimise in tetris) within the links, from one that is nearly within them, if neighbourhoods
+        find it soon.
 
         The price of the excess rises where a neighbourhood leaves it: a solver's gap may hide what is small.
         """
@@ -293,7 +297,7 @@ class FixAndOptimise:
         return x if result.x is None else result.x
 
     def _strict(self, x: FloatArray) -> Mip:
-        """The program; from a plan within the links on they may not be exceeded again."""
+        """Tetris' sub-MIP; from a plan within the links on they may not be exceeded again."""
         if not self._links.within(x):
             return self._mip
         excess = np.arange(self._links.excess.start, self._links.excess.stop)
@@ -318,12 +322,14 @@ class FixAndOptimise:
         return self._sub_mip(program, self._params(self._limits.today_share)).x
 
     def _step(self, x: FloatArray) -> FloatArray:
-        """The best that is found around x in one neighbourhood, which may be x."""
+        """The best that tetris' sub-MIP has found around x in one neighbourhood, which may be x."""
         better = self._solve(self._strict(x), x, self._decisions.all & ~self._free(x))
         return x if better is None or self._mip.objective(better) >= self._mip.objective(x) else better
 
     def _solve(self, mip: Mip, x: FloatArray, held: Bools) -> FloatArray | None:
-        """A program with some columns held at their values in x; None if nothing was found in time."""
+        """Solution of tetris' sub-MIP with some columns held at their values in x; None if nothing was
+        found in time.
+        """
         own = self._limits
         fixed = np.flatnonzero(held)
         longest_s = max(0.05, min(own.sub_mip.time_limit_s, self._left_s - self._reserve_s))
@@ -337,7 +343,7 @@ class FixAndOptimise:
         return result.x
 
     def _whole(self, x: FloatArray) -> FloatArray:
-        """The best that a solver of integer programs finds of the whole program from x."""
+        """The best (fix-and-optimise in tetris) that a solver of integer programs finds of the whole program from x."""
         if self._over:
             return x
         own = self._limits
@@ -351,7 +357,9 @@ class FixAndOptimise:
         return x if result.x is None else result.x
 
     def _free(self, x: FloatArray) -> Bools:
-        """[columns] those that may change, around what crosses a link beyond its capacity if anything does."""
+        """[columns] columns of tetris' sub-MIP that may change, around what crosses a link beyond its capacity if
+        anything does.
+        """
         p, rng = self._problem, self._tools.rng
         if self._most >= len(p.workloads):
             return np.ones(len(x), np.bool_)

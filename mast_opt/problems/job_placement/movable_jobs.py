@@ -36,7 +36,7 @@ class MovableJobs:
 
     @property
     def first(self) -> int:
-        """J, the position of the first movable job among the jobs of ``problem``."""
+        """J, the position of the first movable running job among the jobs of ``problem``."""
         return len(self.stated.jobs)
 
     def moved(self, plan: Plan) -> Bools:
@@ -46,7 +46,7 @@ class MovableJobs:
         return moved
 
     def joined(self, plan: Plan) -> Plan:
-        """The plan as one of ``problem``; rows of jobs that are not movable are left out."""
+        """The job-placement plan as one of ``problem``; rows of jobs that are not movable are left out."""
         if not len(plan.moved):
             return plan
         at = np.full(len(self.stated.running), -1)
@@ -59,7 +59,7 @@ class MovableJobs:
         return Plan(job=np.concatenate([plan.job, at[plan.moved[known]]]), preempt=plan.preempt, **rows)
 
     def split(self, plan: Plan) -> Plan:
-        """A plan of ``problem`` as one of the problem as stated."""
+        """A job-placement plan of ``problem`` as one of the problem as stated."""
         if not len(self.running):
             return plan
         moves = plan.job >= self.first
@@ -151,5 +151,5 @@ def _unused(problem: JobPlacement, regions: Ints) -> tuple[str, ...]:
 
 
 def _longer(group: GroupT, **rows: Ints) -> GroupT:
-    """The group with further rows."""
+    """The group of jobs with further rows."""
     return replace(group, **{name: np.concatenate([getattr(group, name), more]) for name, more in rows.items()})  # type: ignore[type-var]

@@ -66,12 +66,14 @@ def groups_of(given: Mapping[str, Columns | int]) -> dict[str, Any]:
 
 
 def names(letter: str, count: int) -> Labels:
-    """Labels of so many entities: a letter and a number from 0."""
+    """Labels of a policy's program for so many entities: a letter and a number from 0."""
     return Labels([f"{letter}{number}" for number in range(count)])
 
 
 def _size(group: str, columns: Columns) -> int:
-    """The number of entities: of their labels, or of the first column that is no single number."""
+    """The number of entities of a resource allocation: of their labels, or of the first column that is no single
+    number.
+    """
     for values in (columns.get("labels"), *columns.values()):
         if values is not None and np.ndim(values):
             return len(values)
@@ -82,7 +84,7 @@ def _size(group: str, columns: Columns) -> int:
 def _array(
     name: str, columns: Columns, column: Column, size: int | None, default: float | None
 ) -> np.ndarray[Any, Any]:
-    """A column as an array; what it holds is for the group to check."""
+    """A resource allocation's column as an array; what it holds is for the group to check."""
     value = columns.get(column.name, default)
     if value is None:
         raise UsageError(f"{name} is not given; expected an array")

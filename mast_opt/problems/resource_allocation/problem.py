@@ -144,7 +144,7 @@ class ResourceAllocation(GroupedProblem["Plan"]):
 
     @property
     def gap_scale(self) -> float:
-        """Denominator of the gap where the objective is closer to 0.
+        """Denominator of an allocation's gap where the objective is closer to 0.
 
         Of nash the sum of weights: a sum of logarithms may be 0, and gap · Σ weight is the gap of the mean. Of a level,
         which is 0 where some job cannot run, a part of the fastest job's.
@@ -156,7 +156,7 @@ class ResourceAllocation(GroupedProblem["Plan"]):
 
     @property
     def fifo(self) -> bool:
-        """Whether the objective serves the jobs of a group one after another."""
+        """Whether the policy serves the jobs of a group one after another."""
         return self.objective.inside == policies.FIFO
 
     @cached_property

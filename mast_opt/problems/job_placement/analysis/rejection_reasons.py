@@ -37,14 +37,14 @@ class Reason:
 
     @property
     def words(self) -> str:
-        """The reason in words."""
+        """The reason for a pending job's rejection in words."""
         return self.obstacle.value.replace("another part of the job", f"{self.part}, another part of the job,", 1)
 
 
 def obstacle_when_empty(
     supply: Ints, kind: Ints, rack: Ints, need: tuple[Ints, int, int], tasks: int, within: int
 ) -> Obstacle | None:
-    """The first of GPU_TYPE, TASK, SIZE and LEVEL that keeps a job out of a cluster with nothing on it.
+    """The first of GPU_TYPE, TASK, SIZE and LEVEL that keeps a pending job out of a cluster with nothing on it.
 
     Args:
         supply, kind, rack: [S, 3], [S], [S] the cluster's servers.
@@ -67,7 +67,7 @@ def obstacle_when_empty(
 
 
 def _largest(key: Ints, amount: Ints) -> int:
-    """The largest sum of amounts with the same key."""
+    """The largest sum of servers' amounts with the same key."""
     keys, at = np.unique(key, return_inverse=True)
     total = np.zeros(len(keys), np.int64)
     np.add.at(total, at.reshape(-1), amount)

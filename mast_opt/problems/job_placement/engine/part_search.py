@@ -98,7 +98,7 @@ class PartSearch:
                 yield from self._in_closest(region)
 
     def _clusters(self, here: Bools) -> list[Bools]:
-        """Masks of the groups of each cluster here."""
+        """Masks of the engine's groups of servers of each cluster here."""
         cluster = self.layout.group_cluster
         return [cluster == c for c in np.unique(cluster[here]).tolist()]
 
@@ -187,8 +187,9 @@ class PartSearch:
             close_servers(state, servers, 0)
 
     def _candidates(self, servers: Ints) -> list[Ints]:
-        """The servers of each place that has enough of everything for all parts, free or held by what may be stopped;
-        those with enough that is free first, equals in the order of their first servers as listed."""
+        """The servers of the engine's state in each place that has enough of everything for all parts, free or held by
+        what may be stopped; those with enough that is free first, equals in the order of their first servers as listed.
+        """
         state, layout, tier = self.state, self.layout, self.parts[0].tier
         names, place = np.unique(servers if self.within == SERVER else layout.rack[servers], return_inverse=True)
         first = np.full(len(names), len(layout.server))

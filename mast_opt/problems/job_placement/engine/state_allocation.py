@@ -99,7 +99,7 @@ def valued(state: EngineState, arrivals: Arrivals, slots: int, memo: int) -> Eng
 
 
 def _stack(*fields: NDArray[np.generic]) -> Ints:
-    """One row a field, as long as the longest, filled up with zeros."""
+    """Array of the engine's state: one row a field, as long as the longest, filled up with zeros."""
     table = np.zeros((len(fields), max(len(field) for field in fields)), np.int64)
     for row, field in zip(table, fields):
         row[: len(field)] = field
@@ -131,7 +131,7 @@ def _longer(table: Ints, more: int, links: tuple[int, ...]) -> Ints:
 
 
 def _push(stack: Ints, free_places: Ints, which: int, old_size: int) -> None:
-    """Put the new places on the stack, so that the lowest are taken first."""
+    """Put the new places of the engine's state on the stack, so that the lowest are taken first."""
     new = np.arange(old_size, len(stack))[::-1]
     used = int(free_places[which])
     stack[used : used + len(new)] = new

@@ -89,14 +89,15 @@ def fragmentation(free: FreeServers, classes: TaskClasses) -> Floats:
 
 
 def fgd_score(before: FreeServers, after: FreeServers, classes: TaskClasses) -> Ints:
-    """[S] by how little fragmentation grows, through a sigmoid, in whole percent."""
+    """[S] score of servers for a pending job by how little fragmentation grows, through a sigmoid, in whole percent."""
     fall = fragmentation(before, classes) - fragmentation(after, classes)
     score: Ints = np.floor(TOP / (1 + np.exp(-fall / WHOLE))).astype(np.int64)
     return score
 
 
 def gpu_packing_score(device: Ints, exists: Bools, mgpu: int, gpus: int) -> Ints:
-    """[S] shared GPUs are the best, the fuller the better; then free GPUs of servers in use, then free servers.
+    """[S] score of servers for a pending job: shared GPUs are the best, the fuller the better; then free GPUs of
+    servers in use, then free servers.
 
     Args:
         device: [S, D] free milli-GPUs of each GPU; ``exists`` [S, D] says where there is one.
@@ -113,8 +114,9 @@ def gpu_packing_score(device: Ints, exists: Bools, mgpu: int, gpus: int) -> Ints
 
 
 def gpu_clustering_score(free: Ints, same: Bools, requests: Ints) -> Ints:
-    """[S] servers whose tasks all have the GPU request of this one are the best, then those where some have, then those
-    without tasks that use GPUs, then the others; in each quarter of the scale, the fuller the better.
+    """[S] score for a pending job: servers whose tasks all have the GPU request of this one are the best, then those
+    where some have, then those without tasks that use GPUs, then the others; in each quarter of the scale, the fuller
+    the better.
 
     Args:
         free: [S] free milli-GPUs.
@@ -127,8 +129,10 @@ def gpu_clustering_score(free: Ints, same: Bools, requests: Ints) -> Ints:
 
 
 def dot_product(need: Floats, free: Floats, capacity: Floats) -> Floats:
-    """[S] Σ need · free, each as a share of the server's capacity (Tetris, SIGCOMM 2014), for resources [·], [S, ·],
-    [S, ·]; where it is small, the task takes what is scarce there least. The rule takes the smallest."""
+    """[S] score of servers for a pending job: Σ need · free, each as a share of the server's capacity (Tetris, SIGCOMM
+    2014), for resources [·], [S, ·], [S, ·]; where it is small, the task takes what is scarce there least. The rule
+    takes the smallest.
+    """
     size = np.maximum(capacity, 1)
     product: Floats = ((need / size) * (free / size)).sum(axis=1)
     return product
@@ -247,7 +251,7 @@ class _KnownScores:
         self._known: dict[tuple[bytes, int, int], tuple[Ints, Ints]] = {}
 
     def of(self, shape: tuple[bytes, int, int], at: Ints, free: Ints, servers: int) -> tuple[Ints, Bools]:
-        """Scores [S] for a shape, to be completed, and the servers [·] whose score is missing.
+        """Scores [S] of servers for a pending job's shape, to be completed, and the servers [·] whose score is missing.
 
         Args:
             at: positions [·].
@@ -355,12 +359,12 @@ class _Clusters:
             self._add(rows, 1)
 
     def request(self, mgpu: Ints) -> Ints:
-        """[·] column of tasks that take so much."""
+        """[·] column of pending jobs' tasks that take so much."""
         column: Ints = mgpu // WHOLE + (mgpu > 0)
         return column
 
     def _add(self, rows: tuple[Ints, Ints, Ints], times: int) -> None:
-        """Add rows of a plan to the tasks of clusters, or take them away."""
+        """Add rows of a plan to the batch's tasks in clusters, or take them away."""
         np.add.at(self.tasks, rows[:2], times * rows[2])
 
     def follow(self, batch: BatchState, j: int, job: Request, offer: BestBid) -> None:
@@ -375,7 +379,7 @@ class _Clusters:
 
 
 def _by(score: Score) -> Place:
-    """The server with the highest score."""
+    """Place in a batch: the server with the highest score."""
 
     def place(batch: BatchState, j: int, job: Request) -> BestBid | None:
         groups = groups_in_order(batch.state, job, batch.all_groups)
@@ -407,7 +411,9 @@ def _holds(batch: BatchState, job: Request, at: Ints, device: Ints, mgpu: Ints) 
 
 
 def _after(device: Ints, mgpu: Ints, tasks: int) -> Ints:
-    """[·, D] free milli-GPUs once the tasks have theirs: whole GPUs, or the fullest GPU that holds a fraction."""
+    """[·, D] free milli-GPUs of servers once the tasks have theirs: whole GPUs, or the fullest GPU that holds a
+    fraction.
+    """
     left, rows = device.copy(), np.arange(len(device))
     fraction = (mgpu > 0) & (mgpu < WHOLE)
     for _ in range(tasks):

@@ -22,7 +22,7 @@ Place = Callable[[BatchState, int, Request], BestBid | None]
 
 
 def exhaustively(limits: SearchLimits = DEFAULT_LIMITS, style: int = TIGHT) -> Place:
-    """The best bid of all groups. ``style``: see ``server_selection``."""
+    """Place in a batch by the best bid of all groups. ``style``: see ``server_selection``."""
 
     def place(batch: BatchState, j: int, job: Request) -> BestBid | None:
         return place_priced(batch.state, job, batch.all_groups, style, batch.price(j), limits)

@@ -76,7 +76,7 @@ class BatchState:
 
     @cached_property
     def all_groups(self) -> Bools:
-        """[G] all groups."""
+        """All groups of servers of the batch [G]."""
         return np.ones(len(self.layout.group_cluster), np.bool_)
 
     def request(self, j: int) -> Request:
@@ -107,7 +107,7 @@ class BatchState:
         return self.group_prices[j]
 
     def _price(self, j: int) -> NDArray[np.float64] | None:
-        """Price of each group for a job; None where there is none."""
+        """Price of each group of servers for a pending job; None where there is none."""
         p = self.problem
         rows = p.costs.job == j
         if not rows.any() and not p.remote_reads:
@@ -130,7 +130,7 @@ class BatchState:
         )
 
     def value(self, prices: TermPrices) -> float:
-        """The objective of what has been decided so far."""
+        """The objective of what has been decided in the batch so far."""
         jobs = np.fromiter(self.placed.keys(), np.int64, len(self.placed))
         places = np.fromiter(self.placed.values(), np.int64, len(self.placed))
         stopped = np.fromiter(self.stopped, np.int64, len(self.stopped))
@@ -169,7 +169,7 @@ class BatchState:
         return np.setdiff1d(every, np.fromiter(self.placed, np.int64, len(self.placed)))
 
     def cluster_of(self, place: int) -> int:
-        """The cluster in which a job of the state runs."""
+        """The cluster in which a job of the batch runs."""
         server = int(self.state.row[L_SERVER, self.state.job[J_ROW, place]])
         return int(self.layout.group_cluster[self.state.server[S_GROUP, server]])
 
@@ -180,7 +180,7 @@ class BatchState:
         stop(self.state, at, last_tier_of(self.state, at))
 
     def remove_whole(self, j: int) -> int:
-        """Take a placed job out again with all of its parts; returns the first one."""
+        """Take a placed job out of the batch again with all of its parts; returns the first one."""
         first = int(self.problem.first_part[j])
         for part in self.parts_of(first):
             if part in self.placed:
@@ -188,7 +188,7 @@ class BatchState:
         return first
 
     def parts_of(self, first: int) -> range:
-        """The rows of a job, from the first."""
+        """The rows of a pending job with its parts, from the first."""
         of = self.problem.first_part
         return range(first, int(np.searchsorted(of, first, side="right")))
 
@@ -234,7 +234,9 @@ class BatchState:
         return Placement(server, tasks, device, np.zeros(1, np.int64))
 
     def _has(self, server: Ints, device: Ints, cpu: Ints, memory: Ints, tier: int) -> bool:
-        """Whether the servers [·] have so much on each GPU [·, D] and so many cores and MiB for work of a tier."""
+        """Whether servers in the batch [·] have so much on each GPU [·, D] and so many cores and MiB for work of a
+        tier.
+        """
         room = self.state.slack_device[server, :, : tier + 1].min(axis=2)
         enough = (self.state.room[A_CPU, tier, server] >= cpu) & (self.state.room[A_MEMORY, tier, server] >= memory)
         return bool((room >= device).all() and enough.all())
@@ -284,7 +286,7 @@ class BatchState:
             yield int(self.layout.position[held.server[at]]), held.amount[at], held.device[at]
 
     def plan(self) -> Plan:
-        """The decisions so far, as a plan of the problem as stated."""
+        """The batch's decisions so far, as a plan of the problem as stated."""
         rows = [row for j in sorted(self.placed) for row in self._rows(j)]
         table = np.array(rows, np.int64).reshape(-1, 5)
         preempt = np.zeros(len(self.problem.running), np.bool_)
@@ -293,7 +295,7 @@ class BatchState:
         return self.movers.split(Plan(job, server, tasks, index, indexed.astype(np.bool_), preempt))
 
     def _rows(self, j: int) -> list[tuple[int, int, int, int, int]]:
-        """(job, server, tasks, GPU, whether the GPU is named), sorted."""
+        """(job, server, tasks, GPU, whether the GPU is named), sorted, of a job's placement in the batch."""
         p, state = self.problem, self.state
         rows = []
         row = int(state.job[J_ROW, self.placed[j]])

@@ -87,8 +87,9 @@ class PenalisedAssignment:
         self._victims = len(p.running)
 
     def improved(self, plan: Plan, watch: SearchMonitor) -> Plan | None:
-        """The best feasible assignment of one round; it begins with the plan, or with the linear relaxation. None
-        where the plan stops running jobs, whose room is not known here."""
+        """The best feasible assignment of pending jobs to servers of one round; it begins with the plan, or with the
+        linear relaxation. None where the plan stops running jobs, whose room is not known here.
+        """
         if plan.preempt.any():
             return None
         at = np.full(len(self._cost), len(self._room) - 1)
@@ -110,7 +111,7 @@ class PenalisedAssignment:
         return Plan(placed, best[placed], none + 1, none, none > 0, nobody)
 
     def _with_prices(self, price: Floats) -> Floats:
-        """[J, S + 1] costs with what capacity costs."""
+        """[J, S + 1] costs of jobs on servers with what capacity costs."""
         return np.where(self._allowed, self._cost + (self._need * price).sum(axis=2), np.inf)
 
     def _prices(self) -> Floats:
@@ -138,8 +139,9 @@ class PenalisedAssignment:
         return best_price
 
     def _relaxation(self, priced: Floats) -> Ints:
-        """[J] where the linear relaxation over the cheapest places has most of each job; the cheapest places where it
-        is not solved."""
+        """[J] server where the linear relaxation over the cheapest places has most of each job; the cheapest places
+        where it is not solved.
+        """
         job, to = np.nonzero(self._core(priced, self._params.relaxed_places))
         limited, column = np.isfinite(self._room), np.arange(len(job))
         amount = np.where(limited[to], self._need[job, to], 0.0)
@@ -170,7 +172,9 @@ class PenalisedAssignment:
         return most
 
     def _core(self, priced: Floats, width: int) -> Bools:
-        """[J, S + 1] places that count: all (0), or so many a job, the cheapest of all jobs together, and the queue."""
+        """[J, S + 1] servers that count: all (0), or so many a job, the cheapest of all jobs together, and
+        the queue.
+        """
         if width == 0:
             return self._allowed
         extra = priced - priced.min(axis=1, keepdims=True)
@@ -180,18 +184,18 @@ class PenalisedAssignment:
         return core
 
     def _load(self, at: Ints) -> Floats:
-        """Load of each agent by an assignment."""
+        """Load of each server by an assignment."""
         load = np.zeros_like(self._room)
         np.add.at(load, at, self._need[np.arange(len(at)), at])
         return load
 
     def _over(self, load: Floats, at: Ints) -> Floats:
-        """[·] what exceeds the room of places [·] that are loaded so [·, R]."""
+        """[·] what exceeds the room of servers [·] that are loaded so [·, R]."""
         over: Floats = (np.maximum(load - self._room[at], 0.0) * self._scale).sum(axis=-1)
         return over
 
     def _search(self, at: Ints, core: Bools, watch: SearchMonitor) -> Ints | None:
-        """[J] the best feasible assignment of so many steps from one [J], None if there was none."""
+        """[J] the best feasible assignment of jobs after so many steps from one [J], None if there was none."""
         params, cost, job = self._params, self._cost, np.arange(len(at))
         at, load, penalty = at.copy(), self._load(at), self._first_penalty
         tabu, best, least = np.zeros(cost.shape, np.int64), None, np.inf

@@ -47,7 +47,7 @@ class _RepairWithMoves:
         self.bound: float | None = None
 
     def run(self, start: Plan | None) -> SearchResult[Plan]:
-        """The best plan and the highest bound that were found."""
+        """The best plan of jobs, with moves, and the highest bound that were found."""
         self.watch.chose(self.sub_mips.strategy)
         self._offer(self._unmoved())
         self._offer(start)
@@ -63,14 +63,14 @@ class _RepairWithMoves:
         return SearchResult(self.best, self.bound, limit, f"{self.watch.round} rounds of sub-MIPs{ended}")
 
     def _unmoved(self) -> Plan | None:
-        """A plan in which every job stays where it is or is stopped."""
+        """A job-placement plan in which every running job stays where it is or is stopped."""
         stop, remaining = self.watch.stop, self.watch.remaining_s
         limit = None if np.isinf(remaining) else max(remaining * self.params.unmoved_share, LEAST_S)
         watch = SearchMonitor(replace(stop, time_limit_s=limit))
         return exhaustive_repair(without_moves(self.p), replace(self.tools, watch=watch), None, self.params).plan
 
     def _offer(self, plan: Plan | None) -> None:
-        """Keep a plan that breaks no rule, if it is no worse than the best."""
+        """Keep a plan with moves of running jobs that breaks no rule, if it is no worse than the best."""
         if plan is None:
             return
         verdict = verify(self.p, plan)
@@ -79,7 +79,7 @@ class _RepairWithMoves:
             self.watch.report(objective=self.value, plan=lambda: plan)
 
     def _relax(self) -> None:
-        """Raise the bound by the linear relaxation with moves."""
+        """Raise the bound on jobs' placement by the linear relaxation with moves."""
         mip = relaxation(self.p).mip
         linear = replace(mip, integral=np.zeros_like(mip.integral))
         self._raise_bound(self.sub_mips.sub_mip(linear, self.sub_mips.linear_limits()).bound)
@@ -91,7 +91,9 @@ class _RepairWithMoves:
             self.watch.report(bound=self.bound)
 
     def _rounds(self) -> str:
-        """Go on until a limit, the requested gap, or a plan that no neighbourhood improves; returns why it ended."""
+        """Improve the placement of jobs until a limit, the requested gap, or a plan that no neighbourhood improves;
+        returns why it ended.
+        """
         count = len(self.p.clusters)
         width, without_gain = min(2, count), 0
         while not self.watch.done and self.best is not None:

@@ -275,7 +275,7 @@ class _RuinAndRecreate:
             self.watch.report(objective=value, plan=batch.plan)
 
     def _offer_plan(self, plan: Plan | None) -> None:
-        """Keep a plan that breaks no rule, if it is no worse than the best."""
+        """Keep a plan of the jobs that breaks no rule, if it is no worse than the best."""
         if plan is not None and verify(self.p, plan).ok:
             batch = self.initial.copy()
             batch.replay(plan)
@@ -283,7 +283,7 @@ class _RuinAndRecreate:
             self._offer(batch)
 
     def _relax(self) -> None:
-        """Begin from the linear relaxation."""
+        """Begin ruin and recreate of jobs from the linear relaxation."""
         program = relaxation(self.p)
         linear = replace(program.mip, integral=np.zeros_like(program.mip.integral))
         result = self.sub_mips.sub_mip(linear, self.sub_mips.linear_limits())
@@ -301,7 +301,7 @@ class _RuinAndRecreate:
         return self.sub_mips.sub_mip(linear, self.sub_mips.linear_limits()).x
 
     def _price(self) -> None:
-        """The bound of the prices of capacity, where they are computed."""
+        """The bound on jobs' placement of the prices of capacity, where they are computed."""
         if self.sub_mips.strategy.prices:
             bound = CapacityBound(self.p)
             prices = capacity_prices(self.p, bound, self.sub_mips.sub_mip, self.sub_mips.linear_limits())
@@ -309,7 +309,7 @@ class _RuinAndRecreate:
                 self._raise_bound(bound.value(prices), prices)
 
     def _raise_bound(self, bound: float | None, certificate: CapacityPrices | None = None) -> None:
-        """Keep a proven bound if it is the highest, or no lower than that and certified."""
+        """Keep a proven bound on jobs' placement if it is the highest, or no lower than that and certified."""
         if bound is None:
             return
         bound, known = max(0.0, min(bound, self.value)), self.bound or 0.0
@@ -318,7 +318,7 @@ class _RuinAndRecreate:
             self.watch.report(bound=self.bound)
 
     def _solve_whole(self) -> None:
-        """Solve the whole program from the best plan, where it is small enough."""
+        """Solve the whole job-placement program from the best plan, where it is small enough."""
         plan, bound = self.sub_mips.whole(self.best.plan())
         self._offer_plan(plan)
         self._raise_bound(bound)
@@ -350,7 +350,9 @@ class _RuinAndRecreate:
         return self.local_search.relocate(batch, self.watch)
 
     def _rounds(self) -> str:
-        """Go on until a limit, the requested gap, or a plan that no neighbourhood improves; returns why it ended."""
+        """Ruin and recreate placements of jobs until a limit, the requested gap, or a plan that no neighbourhood
+        improves; returns why it ended.
+        """
         watch, count = self.watch, len(self.p.clusters)
         without_gain, width, every = 0, min(2, count), self.params.sub_mip_interval
         compared, due = np.inf, self.params.relaxation_passes * count

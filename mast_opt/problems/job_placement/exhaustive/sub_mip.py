@@ -48,8 +48,8 @@ class ExhaustiveRepairStrategy(Strategy):
 def choose_strategy(
     pairs: int, assignment_cells: int | None, stop: StoppingCriteria, params: ExhaustiveRepairParams
 ) -> ExhaustiveRepairStrategy:
-    """The strategy for an instance. Where rounds are counted, the clock must have no say, so nodes are limited and not
-    seconds.
+    """The strategy for a job-placement instance. Where rounds are counted, the clock must have no say, so nodes are
+    limited and not seconds.
 
     Args:
         pairs: of a job and a server that it accepts, about the columns of the formulation.
@@ -93,7 +93,7 @@ class FixAndOptimise:
         return self._statement.finished()
 
     def linear_limits(self) -> SolveParams:
-        """Limits of a linear relaxation: a share of the time that remains."""
+        """Limits of a linear relaxation of job placement: a share of the time that remains."""
         watch = self._tools.watch
         limit_s = watch.remaining_s * self._params.relaxation_share
         return SolveParams(
@@ -134,7 +134,7 @@ class FixAndOptimise:
         return None if result.x is None else formulation.decode(result.x), result.bound
 
     def _solved(self, plan: Plan, free: Bools) -> Plan | None:
-        """Plan in which the free columns are solved exactly; None if nothing better was found."""
+        """Placement of jobs in which the free columns are solved exactly; None if nothing better was found."""
         formulation = self._formulation
         x = formulation.encode(plan)
         fixed = np.flatnonzero(~free & formulation.mip.integral)
@@ -145,7 +145,7 @@ class FixAndOptimise:
         return better if verify(self._problem, better).ok else None
 
     def _limits(self, start: FloatArray) -> SolveParams:
-        """Limits of a sub-MIP: those of the strategy, and what remains of the search's time."""
+        """Limits of a sub-MIP of job placement: those of the strategy, and what remains of the search's time."""
         nodes = self.strategy.sub_mip_nodes
         limit_s = min(self.strategy.sub_mip_time_limit_s or math.inf, self._tools.watch.remaining_s)
         return replace(
@@ -155,7 +155,7 @@ class FixAndOptimise:
         )
 
     def _of_jobs(self, jobs: Bools) -> Bools:
-        """Columns that may change: those of the jobs and of no job."""
+        """Columns of the sub-MIP of job placement that may change: those of the jobs and of no job."""
         s, c = self._statement, self._statement.cells
         jobs = np.append(jobs, np.ones(len(s.p.jobs) - len(jobs), np.bool_))
         cell = jobs[c.job]

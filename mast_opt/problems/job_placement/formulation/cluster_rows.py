@@ -91,7 +91,7 @@ class ClusterRows:
         same_place(p, self.options, self.assign, m)
 
     def admission(self) -> None:
-        """Add the terms ``rejected``, ``remote`` and ``cost`` to the program."""
+        """Add the terms ``rejected``, ``remote`` and ``cost`` to the job-placement program."""
         p, o, m = self.p, self.options, self.m
         worth = p.tier_weight[p.queue_tier] * p.jobs.value_milli
         share = worth / worth.sum() if worth.any() else np.zeros(len(worth))
@@ -106,7 +106,7 @@ class ClusterRows:
         m.term("cost", self.assign[priced], price[o.job[priced], o.cluster[priced]])
 
     def preemption(self) -> None:
-        """Add the term ``preemption`` to the program."""
+        """Add the term ``preemption`` to the job-placement program."""
         p, m = self.p, self.m
         held = np.zeros(len(p.running), np.int64)
         np.add.at(held, p.allocations.running, p.held[:, GPU])

@@ -78,7 +78,7 @@ class Codec:
         return self.movers.split(plan)
 
     def encode(self, plan: Plan) -> FloatArray:
-        """A value for every column; rows of the plan that have no column are left out."""
+        """A value for every column of the job-placement program; rows of the plan that have no column are left out."""
         c, at = self.cells, self.columns
         moved = self.movers.moved(plan)
         plan = self.movers.joined(plan)
@@ -100,7 +100,7 @@ class Codec:
         return x
 
     def _cell_of(self, plan: Plan) -> Ints:
-        """The cell of each row of the plan, −1 where the formulation has none."""
+        """The cell (job, server) of each row of the plan, −1 where the formulation has none."""
         p, c = self.problem, self.cells
         known = c.job * len(p.servers) + c.server
         wanted = plan.job * len(p.servers) + plan.server

@@ -23,7 +23,9 @@ def room_by_tier(movers: MovableJobs) -> Ints:
 
 
 def most_tasks(movers: MovableJobs, cells: IndexSets) -> Ints:
-    """[c] for each (job, server), no more tasks than this can run there, and never more than the job has."""
+    """[c] for each (job, server), most tasks of a job: no more than this can run there, and never more than the job
+    has.
+    """
     p, need = movers.problem, cells.need
     room = room_by_tier(movers)[cells.server, :, p.queue_tier[cells.job]]
     whole = room[:, GPU] // WHOLE // np.maximum(need[:, GPU] // WHOLE, 1)

@@ -87,7 +87,7 @@ class PerServer(ClusterRows):
         self.places = places
 
     def finished(self) -> Formulation[Plan]:
-        """The program with the problem's weights, and its codec."""
+        """The job-placement program with the problem's weights, and its codec."""
         mip = self.m.build(self.p.objective.weights)
         columns = Columns(
             assign=self.assign,

@@ -64,7 +64,7 @@ def _pairs_of(problem: JobPlacement, jobs: Ints) -> tuple[Ints, Ints]:
 
 
 def unique_rows(*columns: Ints) -> tuple[Ints, Ints]:
-    """([n, columns] the rows that occur, sorted; [rows] position of each row among them).
+    """([n, columns] the rows of job-placement indices that occur, sorted; [rows] position of each row among them).
 
     Numbers are at least 0. Each row becomes one number, which sorts many times as fast as a row.
     """

@@ -61,7 +61,7 @@ class _Count:
         """[J] the level of the job of several parts."""
 
     def look(self, jobs: Ints) -> None:
-        """Count the columns and rows that these jobs need."""
+        """Count the columns and rows that these jobs need in the job-placement program."""
         p = self.p
         at, e = np.nonzero(may_run(p, self.classes, jobs))
         tier, mgpu = p.queue_tier[jobs[at]], p.need_mgpu[jobs[at], self.classes.type[e]]
@@ -71,11 +71,11 @@ class _Count:
         self.fraction[e[(mgpu > 0) & (mgpu < WHOLE)]] = True
 
     def shared(self) -> Ints:
-        """[E] servers with columns and rows for every GPU."""
+        """[E] servers of the program with columns and rows for every GPU."""
         return np.where(self.fraction, self.classes.size, self.running_fraction)
 
     def add(self, jobs: Ints) -> None:
-        """Columns, rows and entries of jobs."""
+        """Columns, rows and entries of jobs in the job-placement program."""
         p, c = self.p, self.classes
         runs = may_run(p, c, jobs)
         at, e = np.nonzero(runs)

@@ -36,7 +36,7 @@ class GeneratedFleet:
 
     @property
     def server_cluster(self) -> Ints:
-        """Cluster [S] of each server."""
+        """Cluster [S] of each generated server."""
         return self.racks.cluster[self.servers.rack]
 
 
@@ -139,6 +139,6 @@ def assemble(
 
 
 def labels(stem: str, count: int) -> tuple[str, ...]:
-    """stem-1, stem-2, …, padded so that they sort by number."""
+    """stem-1, stem-2, …, labels of generated jobs and servers, padded so that they sort by number."""
     width = len(str(count))
     return tuple(f"{stem}-{number:0{width}d}" for number in range(1, count + 1))

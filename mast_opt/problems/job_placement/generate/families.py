@@ -92,7 +92,7 @@ def _with_same_reads(problem: JobPlacement, first: Ints, chosen: Bools) -> Reads
 
 
 def _by_job(*columns: Ints) -> list[Ints]:
-    """The columns of a relation, sorted by the first."""
+    """The columns of a generated relation of jobs, sorted by the first."""
     order = np.argsort(columns[0], kind="stable")
     return [column[order] for column in columns]
 
@@ -148,7 +148,9 @@ def _room(problem: JobPlacement) -> Ints:
 
 
 def pending(rng: np.random.Generator, types: int, gpus: Ints, tier_share: NDArray[np.float64] = TIER_SHARE) -> Pending:
-    """Jobs with so many GPUs each; beyond 8 as tasks of 8. Two thirds accept one type, the others any."""
+    """Generated pending jobs with so many GPUs each; beyond 8 as tasks of 8. Two thirds accept one type, the others
+    any.
+    """
     count = len(gpus)
     tasks = np.where(gpus > 8, gpus // 8, 1)
     mgpu = np.minimum(gpus, 8) * WHOLE
@@ -172,13 +174,13 @@ PHILLY = {1: 76_627, 2: 1_818, 4: 1_870, 8: 1_643, 16: 199, 32: 67}
 
 
 def sizes(rng: np.random.Generator, count: int, most: int = 64) -> Ints:
-    """GPUs of ``count`` jobs: powers of two up to ``most``."""
+    """GPUs of ``count`` generated jobs: powers of two up to ``most``."""
     share = np.where(most >= SIZES, SIZE_SHARE, 0)
     return rng.choice(SIZES, size=count, p=share / share.sum())
 
 
 def philly_sizes(rng: np.random.Generator, count: int) -> Ints:
-    """GPUs of ``count`` jobs as in the Philly trace: nine in ten ask for one."""
+    """GPUs of ``count`` generated jobs as in the Philly trace: nine in ten ask for one."""
     number = np.array(list(PHILLY.values()), np.float64)
     return rng.choice(np.array(list(PHILLY)), size=count, p=number / number.sum())
 
@@ -186,8 +188,9 @@ def philly_sizes(rng: np.random.Generator, count: int) -> Ints:
 def reads(
     rng: np.random.Generator, regions: int, jobs: int, datasets: int, least: float = 0.25
 ) -> tuple[Datasets, Reads]:
-    """Datasets in one to all regions (each in a share between ``least`` and 0.85), and for 60% of the jobs one or two
-    that they read."""
+    """Generated datasets of jobs, in one to all regions (each in a share between ``least`` and 0.85), and for 60% of
+    the jobs one or two that they read.
+    """
     share = rng.uniform(least, 0.85, (datasets, 1))
     stored = rng.random((datasets, regions)) < share
     stored[np.arange(datasets), rng.integers(regions, size=datasets)] = True

@@ -131,8 +131,9 @@ def _start(
 
 
 def task_needs(rng: np.random.Generator, mgpu: Ints) -> tuple[Ints, Ints]:
-    """(millicores, MiB) of a task with so many GPUs: on average 70% and 60% of what comes with them, in whole
-    cores and GiB, and never more than comes with them."""
+    """(millicores, MiB) of a generated job's task with so many GPUs: on average 70% and 60% of what comes with them, in
+    whole cores and GiB, and never more than comes with them.
+    """
     share = np.minimum(rng.lognormal(np.log([0.65, 0.5]), 0.4, (len(mgpu), 2)), 1.0)
     mcores = np.maximum(np.floor(share[:, 0] * CORES_PER_GPU * mgpu / WHOLE), 1).astype(np.int64) * MILLI
     mib = np.maximum(np.floor(share[:, 1] * GIB_PER_GPU * mgpu / WHOLE), 1).astype(np.int64) * MIB_PER_GIB

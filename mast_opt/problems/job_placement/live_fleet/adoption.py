@@ -179,7 +179,9 @@ def enlarged(running: Running, tasks: int, mgpu: int, books: FleetInventory) -> 
 
 
 def _scopes(within: int, mine: Bools, near: Bools) -> Iterator[Bools]:
-    """The servers that the job is on, then those of the same racks, then all; as far as it may be spread."""
+    """The servers that a resized job of the fleet is on, then those of the same racks, then all; as far as it may be
+    spread.
+    """
     yield mine
     if within >= RACK:
         yield near
@@ -202,8 +204,9 @@ def _fit(books: FleetInventory, at: Ints, mgpu: int, running: Running, most: int
 
 
 def _take(fit: Ints, takes: Ints, allowed: Bools, tasks: int) -> int:
-    """Move tasks from ``fit`` to ``takes`` on allowed servers: the one with the least room that holds all, while there
-    is none the one with the most; returns how many."""
+    """Move tasks of a resized job from ``fit`` to ``takes`` on allowed servers: the one with the least room that holds
+    all, while there is none the one with the most; returns how many.
+    """
     left = tasks
     while left:
         room = np.where(allowed, fit, 0)

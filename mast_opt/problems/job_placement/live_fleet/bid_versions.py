@@ -27,7 +27,9 @@ class BidVersions:
         """Bids of older versions are stale, whatever they touch."""
 
     def trial(self) -> BidVersions:
-        """Versions for a trial, which changes nothing here; it takes the bids of before, and its own."""
+        """Versions of bids for a trial of the fleet, which changes nothing here; it takes the bids of before, and its
+        own.
+        """
         inner = BidVersions()
         inner.name = f"{self.name} {inner.name}"
         inner.now, inner._oldest, inner._good = self.now, self._oldest, self._good | {inner.name}
@@ -43,7 +45,7 @@ class BidVersions:
             raise UsageError(f"{what} is another fleet's; ask this one for a new one")
 
     def servers_changed(self, servers: Iterable[str]) -> None:
-        """Count a change of these servers."""
+        """Count a change of these servers of the fleet."""
         self.now += 1
         for name in servers:
             self._server[name] = self.now
@@ -67,5 +69,5 @@ class BidVersions:
         return self.changed_since(bid.version, servers)
 
     def changed_since(self, version: int, servers: Iterable[str]) -> bool:
-        """Whether one of these servers has changed since a version."""
+        """Whether one of these servers of the fleet has changed since a version."""
         return version < self._oldest or any(self._server.get(name, 0) > version for name in servers)

@@ -38,8 +38,9 @@ def booking_of(bid: Bid, requests: Sequence[Request], books: FleetInventory) -> 
 
 
 def shares_by_part(owner: str, job: Job, shares: tuple[Share, ...]) -> list[tuple[Share, ...]]:
-    """The shares of each part of a job, or all where it has none. Raises UsageError for what are no shares, and for a
-    share of another part."""
+    """The shares of each part of a job in a bid, or all where it has none. Raises UsageError for what are no shares,
+    and for a share of another part.
+    """
     if not isinstance(shares, tuple) or not all(isinstance(share, Share) for share in shares):
         raise UsageError(f"{owner}: shares are {shares!r}; expected a tuple of at least one Share")
     names = [part.name for part in job.parts] or [""]
@@ -142,7 +143,9 @@ def _need_there(owner: str, names: list[str], server: Ints, request: Request, bo
 
 
 def devices_of(owner: str, share: Share, server: Server, width: int) -> list[int]:
-    """[width] what the share takes of each GPU of its server. Raises UsageError for what the server does not have."""
+    """[width] what a job's share takes of each GPU of its server. Raises UsageError for what the server
+    does not have.
+    """
     taken = [0] * width
     gpus, most = (1, server.gpus * WHOLE) if server.pool else (server.gpus, WHOLE)
     if not hasattr(share.gpus, "items"):

@@ -99,7 +99,7 @@ class Exchanges:
         return there
 
     def target(self, job: int, other: int) -> tuple[Share, ...]:
-        """Shares of a job that takes the place of another one."""
+        """Shares of a running job that takes the place of another one."""
         return (Share(self.names[other], 1, {int(self.device[other]): int(self.need[job, MGPU])}),)
 
 
@@ -254,7 +254,9 @@ class Defragmentation:
         return shares_in(books, running.job, [found]), holdings_in(books, [found.placed], [request])
 
     def _in_order(self, targets: dict[int, Target]) -> list[tuple[int, Target]] | _Stuck:
-        """The moves such that each finds its target free; which one goes first of those that can changes nothing."""
+        """The moves of running jobs such that each finds its target free; which one goes first of those that can
+        changes nothing.
+        """
         order: list[tuple[int, Target]] = []
         waiting = sorted(targets)
         with self.books.undoing():
@@ -285,7 +287,9 @@ class Defragmentation:
             self.mgpu_hours_left -= hours
 
     def _gather(self) -> float:
-        """Make the moves by which the free capacity gains value; returns how many GPUs more arrivals would fill."""
+        """Make the moves of running jobs by which the free capacity gains value; returns how many GPUs more arrivals
+        would fill.
+        """
         self._value_capacity()
         samples, gained = len(self.books.state.sample), 0
         while self.left > 0 and samples:
@@ -304,7 +308,9 @@ class Defragmentation:
             self.books.expect(running.job for running in self.books.running.values())
 
     def _best_move(self) -> tuple[int, int, Target] | None:
-        """(job, gain, target) with the most gain for its cost; None if none gains anything."""
+        """(job, gain, target) of the move of a running job with the most gain for its cost; None if none gains
+        anything.
+        """
         free = np.flatnonzero(~self.stays & (self.work.mgpu_hours <= self.mgpu_hours_left))
         gains = removal_gains(self.books.state, self.work.place[free])
         rate = gains / self.cost[free]
@@ -323,7 +329,7 @@ class Defragmentation:
         return best
 
     def _least_loss(self, m: int) -> tuple[int, Target | None]:
-        """Loss of value at the best place for a job once it has left its own, and that place."""
+        """Loss of value at the best place for a running job once it has left its own, and that place."""
         books = self.books
         with books.undoing():
             running = books.running[self.work.name[m]]

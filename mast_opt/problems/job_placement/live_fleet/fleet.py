@@ -107,7 +107,7 @@ BORROWS_TOO_MUCH = "its tenant may not borrow so much beyond its quota"
 
 
 def _without_stops(reason: Coded, *, preempt: bool) -> Coded:
-    """The reason of a search that may have stopped work, as that of one that may not."""
+    """The reason of the fleet's search that may have stopped work, as that of one that may not."""
     if preempt or reason[1] != "in-use":
         return reason
     return "no cluster has room for it without stopping other work", "in-use"
@@ -282,7 +282,7 @@ class Fleet:
 
     @checked(job=a(Job))
     def count_arrival(self, job: Job) -> None:
-        """Count a job in the mix of arrivals, as if it had come and ended."""
+        """Count a job in the fleet's mix of arrivals, as if it had come and ended."""
         with self._lock, self._operation:
             self._books.count_arrival(job)
 
@@ -384,7 +384,7 @@ class Fleet:
 
     @checked(server=a_text)
     def drain(self, server: str) -> Drained:
-        """Cordon a server and stop the jobs on it that may be stopped."""
+        """Cordon a server of the fleet and stop the jobs on it that may be stopped."""
         with self._lock, self._operation:
             there = self._jobs_on(server)
             stopped = tuple(name for name in there if self._books.running[name].stoppable)
@@ -392,15 +392,17 @@ class Fleet:
             return Drained(stopped, tuple(name for name in there if name not in stopped))
 
     def add_servers(self, servers: Iterable[Server]) -> None:
-        """Raises UsageError, with nothing changed, for a name that is taken or a cluster in two regions."""
+        """Add servers to the fleet. Raises UsageError, with nothing changed, for a name that is taken or a cluster in
+        two regions.
+        """
         self._change_servers(servers_in(servers), ())
 
     @checked(server=a_text)
     def set_capacity(
         self, server: str, *, gpus: int | None = None, cpu_mcores: int | None = None, memory_mib: int | None = None
     ) -> None:
-        """A server has other amounts from now on; None leaves one as it is. GPUs are added after the last one, and
-        taken away from there.
+        """Let a server of the fleet have other amounts from now on; None leaves one as it is. GPUs are added after the
+        last one, and taken away from there.
 
         Raises:
             UsageError: less than what runs there holds, or a GPU that is in use would go; nothing has changed then.
@@ -426,7 +428,7 @@ class Fleet:
 
     @checked(server=a_text)
     def remove_server(self, server: str) -> None:
-        """Raises UsageError, with nothing changed, if something still runs there."""
+        """Remove a server from the fleet. Raises UsageError, with nothing changed, if something still runs there."""
         self._change_servers((), (server,))
 
     def replace_server(self, server: Server) -> None:
@@ -457,7 +459,9 @@ class Fleet:
 
     @checked(dataset=a_text)
     def set_replicas(self, dataset: str, regions: Collection[str]) -> None:
-        """The regions that hold a dataset from now on. Raises UsageError for a string instead of a collection."""
+        """Set, in the fleet, the regions that hold a dataset from now on. Raises UsageError for a string instead of a
+        collection.
+        """
         with self._lock, self._operation:
             self._books.set_replicas(dataset, regions)
             self._versions.rules_changed()
@@ -497,7 +501,7 @@ class Fleet:
             self._changed(())
 
     def _stop_taking(self, server: str, ended: tuple[str, ...]) -> None:
-        """End these jobs and let the server take no more."""
+        """End these jobs of the fleet and let the server take no more."""
         touched = {share.server for name in ended for share in self._books.running[name].shares}
         for name in ended:
             self._books.end(name)
@@ -607,7 +611,7 @@ class Fleet:
             self._books = snapshot._books.copy()
 
     def running(self) -> tuple[str, ...]:
-        """The jobs that run, in the order in which they started."""
+        """The jobs that run in the fleet, in the order in which they started."""
         with self._lock:
             return self._books.names()
 
@@ -636,7 +640,7 @@ class Fleet:
             return tuple(sorted(self._books.over_booked))
 
     def gpus(self) -> tuple[int, int]:
-        """Milli-GPUs in use, and all there are."""
+        """Milli-GPUs of the fleet in use, and all there are."""
         with self._lock:
             state = self._books.state
             return int(state.region[R_USED].sum()), int(state.region[R_MGPU].sum())
@@ -676,24 +680,26 @@ class Fleet:
         return options
 
     def _changed(self, servers: Iterable[str]) -> None:
-        """Count a change of these servers, and of those of jobs whose right has changed with it."""
+        """Count a change of these servers of the fleet, and of those of jobs whose right has changed with it."""
         self._versions.servers_changed((*servers, *self._books.take_touched()))
 
     @property
     def quotas(self) -> Quotas:
-        """The quotas of tenants, to be changed by ``set_quota`` only."""
+        """The fleet's quotas of tenants, to be changed by ``set_quota`` only."""
         return self._books.ledger.quotas
 
     @checked(tenant=a_text, gpu_type=optional(a_text))
     def use(self, tenant: str, gpu_type: str | None = None) -> int:
-        """Milli-GPUs that count against a quota: what the jobs of a tenant hold, or what those below a group use of
-        what they share."""
+        """Milli-GPUs that count in the fleet against a quota: what the jobs of a tenant hold, or what those below a
+        group use of what they share.
+        """
         return self._books.ledger.counted(tenant, gpu_type)
 
     @checked(tenant=a_text, gpu_type=optional(a_text))
     def left(self, tenant: str, gpu_type: str | None = None) -> int | None:
-        """Milli-GPUs that a tenant or group may hold in addition, borrowed ones included; None where its quota does not
-        limit that."""
+        """Milli-GPUs that a tenant or group may hold in the fleet in addition, borrowed ones included; None where its
+        quota does not limit that.
+        """
         return self._books.ledger.left(tenant, gpu_type)
 
     @checked(name=a_text)
@@ -704,7 +710,9 @@ class Fleet:
 
     @checked(job=a(Job))
     def importance_of(self, job: Job) -> int:
-        """The tier of a waiting job, or a number beyond all tiers if it would take its tenant over the quotas."""
+        """The tier in the fleet of a waiting job, or a number beyond all tiers if it would take its tenant over the
+        quotas.
+        """
         return self._books.importance_of(self._books.level_of(job, self._books.best_right(job)))
 
     def take_restood(self) -> tuple[str, ...]:

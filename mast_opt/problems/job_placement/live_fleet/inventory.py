@@ -109,7 +109,7 @@ def changed(servers: Mapping[str, Server], added: Iterable[Server], removed: Ite
 
 
 def _labels(labels: Iterable[str]) -> dict[str, int]:
-    """Label → number, in order of first appearance."""
+    """Label of the fleet's regions or types → number, in order of first appearance."""
     return {label: number for number, label in enumerate(dict.fromkeys(labels))}
 
 
@@ -239,13 +239,13 @@ class FleetInventory:
         np.maximum.at(self.group_largest, self.layout.group, supply)
 
     def classes(self) -> Ints:
-        """[C, 5] equal servers, see ``server_classes``."""
+        """[C, 5] equal servers of the fleet, see ``server_classes``."""
         if self._classes is None:
             self._classes = server_classes(self.layout.group_type[self.layout.group], self.supply)
         return self._classes
 
     def server_at(self, position: int) -> str:
-        """Name of the server at a position of the layout."""
+        """Name of the fleet's server at a position of the layout."""
         return self.server_names[int(self.layout.server[position])]
 
     def request(self, job: Job, tier: int) -> Request:
@@ -292,7 +292,7 @@ class FleetInventory:
         return here
 
     def _open_to(self, dataset: str) -> Bools:
-        """[R] where a job may run for all that one of its datasets says."""
+        """[R] regions of the fleet where a job may run for all that one of its datasets says."""
         known = self._open.get(dataset)
         if known is None:
             holders = self.replicas.get(dataset, frozenset())
@@ -305,7 +305,7 @@ class FleetInventory:
         return known
 
     def price_of(self, job: Job) -> NDArray[np.float64] | None:
-        """[G] what the job costs in each group; None where that is the same everywhere."""
+        """[G] what a job of the fleet costs in each group; None where that is the same everywhere."""
         remote = self.remote_mb_price if job.datasets else None
         if not job.costs and remote is None:
             return None
@@ -442,7 +442,7 @@ class FleetInventory:
         return tuple(self._running)
 
     def load_of(self, region: int) -> float:
-        """Share of the region's GPUs in use."""
+        """Share of a region's GPUs in the fleet in use."""
         every = int(self.state.region[R_MGPU, region])
         return int(self.state.region[R_USED, region]) / every if every else 0.0
 
@@ -457,7 +457,9 @@ class FleetInventory:
         return found
 
     def right_of(self, job: Job, amounts: Mapping[str, int]) -> Right:
-        """Right by which a job would hold so much of each type, in the place of what runs under its name."""
+        """Right in the fleet's ledger by which a job would hold so much of each type, in the place of what runs under
+        its name.
+        """
         old, tier = self._running.get(job.name), self.tiers.index(job.tier)
         if old is None or not self.ledger.is_limited(job.tenant):
             return self.ledger.right(job.tenant, tier, amounts)
@@ -469,7 +471,7 @@ class FleetInventory:
         return right
 
     def level_of(self, job: Job, right: Right) -> int:
-        """The level at which a job stands by some right."""
+        """The level at which a job of the fleet stands by some right."""
         return self.ranks.level(self.tiers.index(job.tier), right)
 
     def starting(self, job: Job, shares: tuple[Share, ...], number: int | None = None) -> Running:
@@ -485,15 +487,16 @@ class FleetInventory:
         return self._running[name].over_quota
 
     def best_right(self, job: Job) -> Right:
-        """Best right by which a job that does not run could start."""
+        """Best right in the fleet's ledger by which a job that does not run could start."""
         if not self.ledger.is_limited(job.tenant):
             return Right.WITHIN
         asked = [self._asked_by_type(gang) for gang in gangs_of(job)]
         return best_right(self.ledger, job.tenant, self.tiers.index(job.tier), asked)[0]
 
     def options(self, job: Job) -> tuple[Option, ...]:
-        """The rights by which a job could start, the best first, with the job, or each of its parts, as the kernels see
-        it on the types where it has that right. None if its tenant may not hold so much."""
+        """The rights in the fleet's ledger by which a job could start, the best first, with the job, or each of its
+        parts, as the kernels see it on the types where it has that right. None if its tenant may not hold so much.
+        """
         gangs = gangs_of(job)
         if not self.ledger.is_limited(job.tenant):
             return (self._option(job, Right.WITHIN, gangs),)
@@ -540,7 +543,7 @@ class FleetInventory:
                 self._restand(name)
 
     def _restand(self, name: str) -> None:
-        """Let a job stand where the ledger has it."""
+        """Let a running job of the fleet stand where the ledger has it."""
         old, right = self._current(name), self.ledger.standing(name)
         over = right is not Right.WITHIN
         if over == old.over_quota:
@@ -564,21 +567,24 @@ class FleetInventory:
             set_price(self.state, places, self.limit_of(running), self.state.job[J_COST, places])
 
     def take_touched(self) -> list[str]:
-        """The servers of jobs whose right has changed since the last call."""
+        """The servers of the fleet's jobs whose right has changed since the last call."""
         touched, self._touched = self._touched, []
         return touched
 
     def tier_of(self, level: int) -> int:
-        """The tier that counts at a level: of work that borrows, the lowest one."""
+        """The tier that counts at a level of the fleet: of work that borrows, the lowest one."""
         return self.tiers[min(level, len(self.tiers) - 1)]
 
     def importance_of(self, level: int) -> int:
-        """A number like that of a tier, which goes on beyond the lowest tier for levels of work that borrows."""
+        """The fleet's importance of a level: a number like that of a tier, which goes on beyond the lowest tier for
+        levels of work that borrows.
+        """
         return self.tiers[level] if level < len(self.tiers) else self.tiers[-1] + 1 + level - len(self.tiers)
 
     def set_quotas(self, quotas: Quotas) -> None:
-        """The quotas from now on; outside rounds. Raises UsageError, with nothing changed, for quotas that contradict
-        one another."""
+        """Set the fleet's quotas from now on; outside rounds. Raises UsageError, with nothing changed, for quotas that
+        contradict one another.
+        """
         self.log.append((self._requote, self.ledger.quotas))
         self.ledger.set_quotas(quotas)
         if quotas and not self.ranks.quotas:
@@ -586,7 +592,7 @@ class FleetInventory:
         self._follow_rights()
 
     def _requote(self, quotas: Quotas) -> None:
-        """Give the ledger other quotas; it is built again when it is next needed."""
+        """Give the fleet's ledger other quotas; it is built again when it is next needed."""
         self.ledger.quotas, self.ledger.is_sound = quotas, False
 
     def positions_of(self, name: str) -> list[int]:
@@ -610,11 +616,11 @@ class FleetInventory:
         return [held[share.server] for share in self._running[name].shares]
 
     def jobs_on(self, server: str) -> tuple[str, ...]:
-        """The jobs that hold something on a server, in the order in which they started."""
+        """The jobs that hold something on a server of the fleet, in the order in which they started."""
         return self.names_of(self._places_on(self.position[server]))
 
     def names_of(self, places: Iterable[int]) -> tuple[str, ...]:
-        """The jobs at these places of the state, in the order in which they started."""
+        """The jobs at these places of the fleet's state, in the order in which they started."""
         return tuple(sorted((self.name[int(at)] for at in places), key=lambda name: self._running[name].number))
 
     def _places_on(self, position: int) -> Iterator[int]:
@@ -625,13 +631,13 @@ class FleetInventory:
             row = int(self.state.row[L_AFTER, row])
 
     def draw(self) -> None:
-        """Draw samples of arrivals; what is known of values of servers is forgotten."""
+        """Draw samples of the fleet's arrivals; what is known of values of servers is forgotten."""
         if self.mix is not None:
             self.log.append((setattr, self.mix, "due", self.mix.due))
             self.value_by(self.mix.draw(self.types, self.classes()))
 
     def value_by(self, arrivals: Arrivals) -> None:
-        """Value servers by these arrivals."""
+        """Value the fleet's servers by these arrivals."""
         if self.mix is None:
             return
         old, sampling = self.state, self.mix.sampling
@@ -643,8 +649,9 @@ class FleetInventory:
         self.state = restore_values(self.state, old)
 
     def set_supply(self, server: Server) -> bool:
-        """Give the server of this name other GPUs, cores and memory, without a check of what runs there; returns
-        whether the fleet had to be laid out again."""
+        """Give the fleet's server of this name other GPUs, cores and memory, without a check of what runs there;
+        returns whether the fleet had to be laid out again.
+        """
         old, width = self.servers[server.name], self.state.row_device.shape[1]
         if server.gpus == old.gpus or (server.pool and old.pool) or (server.gpus <= width and not old.pool):
             self._set_supply_of(server)
@@ -688,7 +695,7 @@ class FleetInventory:
         self.capacity_appeared(at)
 
     def _unset_supply(self, at: int, servers: dict[str, Server], supply: Ints, parts: list[tuple[Ints, Ints]]) -> None:
-        """Undo a change of a server's GPUs, cores and memory."""
+        """Undo a change of the GPUs, cores and memory of a fleet's server."""
         for part, before in parts:
             part[...] = before
         self.servers = servers
@@ -708,7 +715,7 @@ class FleetInventory:
         block(self.state, at, blocked)
 
     def _check_booking(self, servers: Iterable[str]) -> None:
-        """Note which of these servers are over-booked now, and let those take no work."""
+        """Note which of these servers of the fleet are over-booked now, and let those take no work."""
         for server in servers:
             at = self.position[server]
             if (server in self.over_booked) != self._is_over_booked(at):
@@ -717,7 +724,7 @@ class FleetInventory:
                 self._set_block(server)
 
     def _are_over_booked(self, at: slice = slice(None)) -> Bools:
-        """[·] whether more runs on servers than they have."""
+        """[·] whether more runs on servers of the fleet than they have."""
         state = self.state
         less = state.slack[:, at, :1] < 0, state.slack_device[at, :, :1] < 0
         over: Bools = np.logical_or(less[0].any(axis=(0, 2)), less[1].any(axis=(1, 2)))
@@ -728,20 +735,20 @@ class FleetInventory:
         return bool(self._are_over_booked(slice(at, at + 1))[0])
 
     def stop_taking(self, server: str) -> None:
-        """Let a server take no work."""
+        """Let a server of the fleet take no work."""
         self._note_member(self.blocked, server)
         self.blocked.add(server)
         self._set_block(server)
 
     def take_again(self, server: str) -> None:
-        """Let a server take work again."""
+        """Let a server of the fleet take work again."""
         self._note_member(self.blocked, server)
         self.blocked.discard(server)
         self._set_block(server)
         self.capacity_appeared(self.position[server])
 
     def out_of_service(self) -> Bools:
-        """[S] by position: servers that take no work."""
+        """[S] by position: servers of the fleet that take no work."""
         blocked: Bools = self.state.server[S_BLOCKED] == 1
         return blocked
 
@@ -754,7 +761,9 @@ class FleetInventory:
 
     @contextmanager
     def undoing(self) -> Iterator[None]:
-        """All that changes within is undone at the end, last changes first, at a cost in proportion to what changed."""
+        """A block in which all changes of the fleet are undone at the end, last changes first, at a cost in proportion
+        to what changed.
+        """
         mark, before = len(self.log), (self.freed, self.limits, self.trials)
         try:
             self.freed, self.trials = self.freed.copy(), self.trials + 1
@@ -766,7 +775,7 @@ class FleetInventory:
                 self.freed, self.limits, self.trials = before
 
     def roll_back(self, mark: int) -> None:
-        """Undo what has been noted since the log had this length, also if that is interrupted."""
+        """Undo the fleet's changes that have been noted since the log had this length, also if that is interrupted."""
         try:
             self._undo(mark)
         except BaseException:
@@ -803,22 +812,24 @@ class FleetInventory:
         self.log.append((names.add if name in names else names.discard, name))
 
     def _note_attributes(self) -> None:
-        """Note the attributes, before they are set while the objects that they had stay as they are."""
+        """Note attributes of the fleet's inventory, before they are set while the objects that they had stay as they
+        are.
+        """
         self.log.append((vars(self).update, {**vars(self), "_in_order": False}))
 
     def expect(self, jobs: Iterable[Job]) -> None:
-        """Count jobs as arrivals before any has come."""
+        """Count jobs as arrivals of the fleet before any has come."""
         for job in jobs:
             self._count_arrival(job)
         self.draw()
 
     def count_arrival(self, job: Job) -> None:
-        """Count a job in the mix of arrivals."""
+        """Count a job in the fleet's mix of arrivals."""
         if self._count_arrival(job):
             self.draw()
 
     def _count_arrival(self, job: Job) -> bool:
-        """Whether samples are due."""
+        """Count a job as an arrival of the fleet; whether samples are due."""
         if self.mix is None:
             return False
         due = False
@@ -891,7 +902,7 @@ class FleetInventory:
             self.draw()
 
     def _next_place(self) -> int:
-        """The place in the state that the next job gets."""
+        """The place in the fleet's state that the next job gets."""
         return int(self.state.job.item(J_STACK, self._places_left() - 1))
 
     def _last_of_victim(self, place: int, fresh: bool) -> int:
@@ -929,7 +940,7 @@ class FleetInventory:
         self.started = started
 
     def _free(self, at: int) -> None:
-        """Stop what runs at a place of the state, if something does."""
+        """Stop what runs at a place of the fleet's state, if something does."""
         if self.state.job[J_ROW, at] >= 0:
             stop(self.state, at, last_tier_of(self.state, at))
 
@@ -938,8 +949,9 @@ class FleetInventory:
         return int(self.state.free_places.item(N_JOBS))
 
     def _resume(self, stopped: Sequence[Stopped], left: int) -> None:
-        """Let those of these jobs run again that are stopped: as many places are free as there were before, and theirs.
-        They came free in this order."""
+        """Let those of these jobs of the fleet run again that are stopped: as many places are free as there were
+        before, and theirs. They came free in this order.
+        """
         resume_all(self.state, stopped[: self._places_left() - left])
 
     def _reenter(self, running: Running, at: int) -> None:
@@ -959,7 +971,7 @@ class FleetInventory:
         self._follow_rights()
 
     def _stop(self, name: str) -> None:
-        """Stop a running job in the engine, with what undoes it."""
+        """Stop a running job in the fleet's engine, with what undoes it."""
         at = self.place[name]
         last = last_tier_of(self.state, at)
         self.log.append((self._unstop, self._current(name), Stopped.of(self.state, at, last), self._places_left()))
@@ -1026,7 +1038,7 @@ class FleetInventory:
         self._hold_in_ledger(running)
 
     def _strike(self, name: str) -> None:
-        """Strike a job that runs no more from the inventory and the ledger."""
+        """Strike a job that runs no more from the fleet's inventory and the ledger."""
         for table in ("_late_rights", "restood"):
             if name in getattr(self, table):
                 self.log.append((setattr, self, table, dict(getattr(self, table))))
@@ -1037,7 +1049,9 @@ class FleetInventory:
         del self.name[self.place.pop(name)]
 
     def _forget(self, name: str) -> None:
-        """Forget a job that has ended: its capacity appears, and over-booked servers may take work again."""
+        """Forget a job of the fleet that has ended: its capacity appears, and over-booked servers may take
+        work again.
+        """
         for position in self.positions_of(name):
             self.capacity_appeared(position)
         servers = [share.server for share in self._running[name].shares] if self.over_booked else ()
@@ -1070,7 +1084,7 @@ class FleetInventory:
         set_costs(self.state, places, costs)
 
     def begin_round(self) -> None:
-        """Let tiers find different room on a server."""
+        """Begin a round of the fleet: let tiers find different room on a server."""
         self.log.append((self.state.free_places.__setitem__, N_ROUND, 0))
         self.state.free_places[N_ROUND] = 1
 
@@ -1092,13 +1106,13 @@ class FleetInventory:
             self.state[at][...] = was
 
     def set_replicas(self, dataset: str, regions: Collection[str]) -> None:
-        """The regions that hold a dataset from now on."""
+        """Set, in the fleet, the regions that hold a dataset from now on."""
         held = names_in(f"replicas of {dataset}", regions)
         self.log.append((self._set_replicas, dataset, self.replicas.get(dataset)))
         self._set_replicas(dataset, held)
 
     def _set_replicas(self, dataset: str, regions: frozenset[str] | None) -> None:
-        """Set the regions that hold a dataset, or (None) forget it, and what followed from them."""
+        """Set, in the fleet, the regions that hold a dataset, or (None) forget it, and what followed from them."""
         self.replicas.pop(dataset, None) if regions is None else self.replicas.__setitem__(dataset, regions)
         self._open.pop(dataset, None)
         self._asked.clear()

@@ -56,7 +56,7 @@ def _sample() -> JobPlacement:
 
 
 def _repair(tools: SearchContext) -> None:
-    """Rehearse ``exhaustive+repair``."""
+    """Rehearse, for the fleet's kernels, ``exhaustive+repair``."""
     exhaustive_repair(_sample(), tools, None, ExhaustiveRepairParams())
 
 
@@ -93,12 +93,12 @@ def _victim(number: int) -> Job:
 
 
 def _stop_on_a_server(tools: SearchContext) -> None:
-    """Rehearse stopping a job on one server."""
+    """Rehearse stopping a job on one server of a small fleet."""
     _full(_victim(0), _victim(1)).place(Job("single", 0, mgpu=1000))
 
 
 def _stop_in_a_group(tools: SearchContext) -> None:
-    """Rehearse stopping jobs in a group of servers."""
+    """Rehearse stopping jobs in a group of servers of a small fleet."""
     _full(_victim(0), _victim(1)).place(Job("gang", 0, tasks=2, mgpu=2000))
 
 
@@ -137,7 +137,7 @@ def _in_parts() -> None:
 
 
 def _gather() -> None:
-    """Rehearse to move a job to make room for another one, and for none."""
+    """Rehearse to move a running job to make room for another one, and for none."""
     fleet = _full(Job("a", 1, preemptible=True), Job("b", 1))
     fleet.adopt(Job("b", 1), (Share("s1", 1, {0: 1000}),))
     fleet.apply(fleet.defragment(MoveBudget(), [Job("two", 0, mgpu=2000)]))

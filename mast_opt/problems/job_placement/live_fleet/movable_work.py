@@ -45,7 +45,7 @@ class MovableWork:
     """[M] thousandths of a GPU-hour that its move loses."""
 
     def kinds(self) -> tuple[Ints, Ints]:
-        """The different needs [N, 6], and the number of each job's [M]."""
+        """The different needs of the fleet's movable jobs [N, 6], and the number of each job's [M]."""
         order = np.lexsort(self.need.T)
         ordered = self.need[order]
         new = np.ones(len(order), np.bool_)
@@ -63,7 +63,7 @@ class MovableWork:
         return Request(mgpu, region, need[CORES], need[MIB], need[TASKS], int(self.level[m]), SERVER, last)
 
     def costs(self, budget: MoveBudget) -> Ints:
-        """[M] what moves cost the search: the share of the budget that they use up."""
+        """[M] what moves of the fleet's jobs cost the search: the share of the budget that they use up."""
         hours = self.mgpu_hours
         if budget.moves is None:
             return hours * VICTIM + 1

@@ -66,5 +66,5 @@ class MovePlan:
 
     @property
     def gpu_hours(self) -> float:
-        """GPU-hours that all moves lose."""
+        """GPU-hours that all moves of the fleet's jobs lose."""
         return sum(move.gpu_hours for move in self.moves)

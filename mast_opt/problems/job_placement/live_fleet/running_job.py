@@ -43,13 +43,15 @@ class Running:
 
     @property
     def servers(self) -> tuple[str, ...]:
-        """Servers of the job, each once: parts of a job may share some."""
+        """Servers of a running job of the fleet, each once: parts of a job may share some."""
         found = [share.server for share in self.shares]
         return tuple(dict.fromkeys(found) if self.job.parts else found)
 
     @property
     def stoppable(self) -> bool:
-        """Whether more important work may stop it: it said so, or is over its tenant's quota."""
+        """Whether more important work may stop a running job of the fleet: it said so, or is over its
+        tenant's quota.
+        """
         return self.job.preemptible or self.over_quota
 
     def but_at_risk(self, gpu_hours: float) -> Running:
@@ -71,13 +73,13 @@ class Places:
 
 
 def cost_of(job: Job) -> int:
-    """Cost of stopping the job, as the ledger counts it."""
+    """Cost of stopping a running job of the fleet, as the ledger counts it."""
     hours = min(job.gpu_hours_at_risk, MOST_HOURS)
     return math.ceil(round(hours * MILLI, ROUND_OFF)) * VICTIM + 1
 
 
 def costs_of(gpu_hours: NDArray[np.float64]) -> Ints:
-    """[·] what stopping jobs costs that would lose so much, as ``cost_of`` counts it."""
+    """[·] what stopping jobs of the fleet costs that would lose so much, as ``cost_of`` counts it."""
     milli = np.minimum(gpu_hours, MOST_HOURS) * MILLI
     whole = np.floor(milli)
     costs: Ints = (whole.astype(np.int64) + (milli - whole >= 0.5 / 10**ROUND_OFF)) * VICTIM + 1

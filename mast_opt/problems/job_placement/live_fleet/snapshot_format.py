@@ -51,12 +51,12 @@ def encoded(books: FleetInventory) -> bytes:
 
 
 def _digest(data: bytes) -> bytes:
-    """Digest of a snapshot's bytes."""
+    """Digest of the bytes of a fleet's snapshot."""
     return hashlib.blake2b(data, digest_size=DIGEST).digest()
 
 
 def _plain(value: object) -> object:
-    """JSON form of what JSON lacks: sets, mappings that are no dictionaries, numbers of NumPy."""
+    """JSON form in a fleet's snapshot of what JSON lacks: sets, mappings that are no dictionaries, numbers of NumPy."""
     if isinstance(value, (frozenset, set)):
         return sorted(value)
     return dict(value) if isinstance(value, Mapping) else index(value)  # type: ignore[arg-type]
@@ -188,7 +188,7 @@ def _state(content: dict[str, Any], version: int) -> FleetInventory:
 
 
 def _rights(content: dict[str, Any], version: int) -> tuple[Quotas, Reclaim]:
-    """The quotas of a snapshot, and who may stop work that borrows."""
+    """The quotas of a fleet's snapshot, and who may stop work that borrows."""
     if version <= FLAT:
         by_type: dict[str, dict[Key, int]] = {tenant: {None: mgpu} for tenant, mgpu in content["quotas"].items()}
         for tenant, typed in content["type_quotas"].items():

@@ -68,7 +68,9 @@ class _Room:
             yield v, (plan.moved_server[rows], taken, np.array(devices, np.int64), np.array(amounts, np.int64))
 
     def _gpus(self, row: int, mgpu: int, untouched: Bools) -> list[tuple[int, int]]:
-        """(GPU, milli-GPUs) of a row of moved jobs: those that it names, else the lowest that nothing else has."""
+        """(GPU, milli-GPUs) of a row of moved running jobs: those that it names, else the lowest that
+        nothing else has.
+        """
         plan, s = self.plan, int(self.plan.moved_server[row])
         first, tasks = int(self.start[s]), int(plan.moved_tasks[row])
         if 0 < mgpu < WHOLE:
@@ -96,11 +98,11 @@ class _Room:
         return untouched
 
     def leave(self, v: int) -> None:
-        """Give back what a job holds now."""
+        """Give back what a running job holds now."""
         self._change(self.held[v], 1)
 
     def fits(self, v: int) -> bool:
-        """Whether a job that has left has room at its target; it is there afterwards if so."""
+        """Whether a running job that has left has room at its target; it is there afterwards if so."""
         self._change(self.wanted[v], -1)
         server, _, device, _ = self.wanted[v]
         if (self.free[server] >= 0).all() and (self.device[device] >= 0).all():
@@ -109,11 +111,11 @@ class _Room:
         return False
 
     def back(self, v: int) -> None:
-        """Take what the job held before again."""
+        """Take what a running job held before again."""
         self._change(self.held[v], -1)
 
     def _change(self, held: tuple[Ints, Ints, Ints, Ints], sign: int) -> None:
-        """Add holdings to the free room, or take them away."""
+        """Add running jobs' holdings to the free room, or take them away."""
         server, amount, device, mgpu = held
         np.add.at(self.free, server, sign * amount)
         np.add.at(self.device, device, sign * mgpu)
@@ -145,7 +147,7 @@ def order_of_moves(problem: JobPlacement, plan: Plan) -> MoveOrder:
 
 
 def _wave(room: _Room, waiting: Sequence[int], gone: set[int]) -> tuple[int, ...]:
-    """The jobs that can move at the same time; what they leave is free after the wave."""
+    """The running jobs that can move at the same time; what they leave is free after the wave."""
     wave = []
     for v in waiting:
         if v not in gone:

@@ -21,7 +21,7 @@ _SHARE_OR_WHOLE = "a whole number of GPUs, or less than one"
 
 
 def faults_of(tables: Tables) -> list[Fault]:
-    """Every fault that there is; empty for a sound instance."""
+    """Every fault of a job-placement instance that its tables show together; empty for a sound one."""
     return [
         *_parts(tables),
         *_servers(tables),

@@ -24,7 +24,7 @@ class JobRows:
 
     @classmethod
     def of(cls, tables: Tables) -> JobRows:
-        """The rows that the tables state."""
+        """The rows of jobs and parts that the tables state."""
         whole = tables.get("job_parts", "job")
         alone = np.setdiff1d(np.arange(tables.rows("jobs")), whole)
         job = np.concatenate([alone, whole]).astype(np.int64)

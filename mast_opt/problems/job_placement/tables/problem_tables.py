@@ -121,7 +121,7 @@ def problem_from_tables(header: Header, tables: Tables) -> JobPlacement:
 
 
 def _ordered(group: type[Relation], tables: Tables, table: str, by: str) -> dict[str, Any]:
-    """The arrays of a group in the order of a column."""
+    """The arrays of a group of jobs in the order of a column."""
     order = np.argsort(tables.get(table, by))
     return {name: values[order] for name, values in arrays_of(group, tables, table).items()}
 
@@ -152,7 +152,7 @@ def _server_types(tables: Tables) -> tuple[tuple[str, ...], Ints]:
 
 
 def _renumbered(at: Ints, old: tuple[str, ...], new: tuple[str, ...]) -> Ints:
-    """The labels as positions on another axis that has all that are used."""
+    """The labels of job placement as positions on another axis that has all that are used."""
     number = {label: k for k, label in enumerate(new)}
     map_to = np.array([number.get(label, 0) for label in old] or [0], np.int64)
     return map_to[at]

@@ -44,7 +44,7 @@ class CapacityPrices:
     """[S, P, 3] of a milli-GPU, millicore and MiB of a server, for work of tier p and less important work."""
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Arrays of the certificate as a file keeps them."""
+        """Arrays of a job-placement certificate as a file keeps them."""
         return {"capacity": self.capacity}
 
 
@@ -98,7 +98,7 @@ class CapacityBound:
         self._fitting: dict[tuple[int, int], Ints] = {}
 
     def value(self, prices: CapacityPrices) -> float:
-        """The bound; every term is a penalty, so it is at least 0."""
+        """The capacity bound on job placement; every term is a penalty, so it is at least 0."""
         p, y = self._p, prices.capacity
         until = np.cumsum(y, axis=1)
         parts = [*(-(until[:, -1] * p.free)).ravel().tolist(), *np.minimum(0.0, self._victims(until)).tolist()]
@@ -120,7 +120,7 @@ class CapacityBound:
         return np.where(self._movable, np.minimum(left, -move), left)
 
     def _least(self, j: int, until: FloatArray) -> float:
-        """The cheapest place for all tasks of a job."""
+        """The cheapest place for all tasks of a pending job."""
         here, tasks = self.places(j), int(self._p.jobs.tasks[j])
         if not len(here.server):
             return math.inf
@@ -136,7 +136,7 @@ class CapacityBound:
         return float(cost.min())
 
     def places(self, j: int) -> Places:
-        """Servers where a job may run, by place; the places of ``price`` are in the same order."""
+        """Servers where a pending job may run, by place; the places of ``price`` are in the same order."""
         p = self._p
         kind, tier = p.servers.gpu_type, int(p.queue_tier[j])
         most = np.zeros(len(kind), np.int64)
@@ -156,7 +156,7 @@ class CapacityBound:
         return Places(server, most[server], need, place.reshape(-1), self._price(j, server[first]))
 
     def _price(self, j: int, server: Ints) -> FloatArray:
-        """[·] remote reads and costs of a job in the clusters of these servers."""
+        """[·] remote reads and costs of a pending job in the clusters of these servers."""
         p = self._p
         cost = np.zeros(len(server))
         rows = p.costs.job == j
@@ -169,7 +169,9 @@ class CapacityBound:
         return cost
 
     def _most(self, mgpu: int, tier: int) -> Ints:
-        """[S] tasks of so many milli-GPUs that the GPUs of each server hold after all stops for a tier."""
+        """[S] tasks of pending jobs of so many milli-GPUs that the GPUs of each server hold after all stops
+        for a tier.
+        """
         known = self._fitting.get((mgpu, tier))
         if known is None:
             room, count = self._device_room[:, tier], len(self._p.servers)
@@ -185,7 +187,7 @@ class CapacityBound:
 
     @cached_property
     def _place(self) -> dict[int, Ints]:
-        """Level that a job must stay within → [S] the place of each server, which has one type."""
+        """Level that a pending job must stay within → [S] the place of each server, which has one type."""
         p, types = self._p, len(self._p.gpu_types)
         kind = p.servers.gpu_type
         level = {SERVER: np.arange(len(kind)), RACK: p.servers.rack * types + kind}
@@ -199,7 +201,7 @@ class CapacityBound:
 
     @cached_property
     def _room(self) -> Ints:
-        """[S, P, 3] what servers have for a tier after all stops."""
+        """[S, P, 3] what servers have for jobs for a tier after all stops."""
         p = self._p
         room = np.repeat(p.free[:, None, :], len(p.tiers), axis=1)
         for tier in range(len(p.tiers)):
@@ -209,12 +211,12 @@ class CapacityBound:
 
     @cached_property
     def _device_server(self) -> Ints:
-        """[D] the server of each GPU."""
+        """[D] the server of each GPU, in job placement's bound."""
         return np.repeat(np.arange(len(self._p.servers)), self._p.servers.supply[:, GPU] // WHOLE)
 
     @cached_property
     def _device_room(self) -> Ints:
-        """[D, P] the same of each GPU."""
+        """[D, P] milli-GPUs that each GPU has for a tier of jobs after all stops."""
         p, entries = self._p, self._p.held_devices
         gpus = p.servers.supply[:, GPU] // WHOLE
         at = (np.cumsum(gpus) - gpus)[p.allocations.server[entries.row]] + entries.device

@@ -163,10 +163,10 @@ def _peak(problem: JobPlacement, used_mgpu: Ints) -> float:
 
 
 def _total(amounts: Ints) -> int:
-    """An exact sum."""
+    """An exact sum of the job-placement verifier."""
     return sum(amounts.tolist())
 
 
 def _ratio(part: float, whole: float) -> float:
-    """Ratio of a part to a whole of the plan, 0 of nothing."""
+    """Ratio of a part to a whole of the job-placement plan, 0 of nothing."""
     return part / whole if whole else 0.0

@@ -59,11 +59,11 @@ class _Check:
         self.violations: list[Violation] = []
 
     def report(self, name: str, index: Sequence[str], amount: float, limit: float, unit: str) -> None:
-        """Note a violation of a limit."""
+        """Note a violation by a job-placement plan of a limit."""
         self.violations.append(Violation(name, tuple(index), float(amount), float(limit), unit))
 
     def structure(self) -> None:
-        """Positions in range, tasks positive, no row twice."""
+        """Check a job-placement plan's rows: positions in range, tasks positive, no row twice."""
         p, plan = self.p, self.plan
         if len(plan.preempt) != len(p.running):
             raise ValueError(f"preempt has {len(plan.preempt)} entries; expected {len(p.running)}, one per running job")
@@ -172,8 +172,9 @@ class _Check:
                 self.report("gang", labels, abs(n - int(p.jobs.tasks[j])), int(p.jobs.tasks[j]), "tasks")
 
     def parts(self) -> None:
-        """together: all parts of a job, or none; one_region, one_cluster, one_rack, one_server: the level that they
-        must stay within."""
+        """Check jobs' parts; together: all parts of a job, or none; one_region, one_cluster, one_rack, one_server: the
+        level that they must stay within.
+        """
         p, plan = self.p, self.plan
         admitted = np.isin(p.parts.job, plan.job)
         cluster = p.server_cluster[plan.server]

@@ -61,7 +61,9 @@ class _Limits:
         )
 
     def excess(self, share: Floats) -> tuple[Floats, Floats]:
-        """Excess over each limit (negative where there is none), and the magnitude that it is compared with."""
+        """Excess of an allocation over each limit (negative where there is none), and the magnitude that it is compared
+        with.
+        """
         p = self._problem
         time, use = _sums(p, share)
         rate = job_rates(p, share)
@@ -71,7 +73,7 @@ class _Limits:
 
     @cached_property
     def matrix(self) -> csr_array:
-        """One row for each limit, one column for each share."""
+        """Matrix of an allocation's limits: one row for each limit, one column for each share."""
         p, shape = self._problem, len(self._problem.configurations)
         members, uses = p.members, p.uses
         time = csr_array((np.ones(len(members)), (members.job, members.configuration)), (len(p.jobs), shape))

@@ -109,19 +109,21 @@ class AllocationProgram:
         self.m.term(OBJECTIVE, self.share[self.p.members.configuration[at]], worth[at])
 
     def build(self, maximise: bool) -> Mip:
-        """The finished program, which minimises the objective or its negative."""
+        """The finished allocation program, which minimises the objective or its negative."""
         return self.m.build({OBJECTIVE: -1.0 if maximise else 1.0})
 
 
 def _rows_of(chosen: Ints, length: int) -> Ints:
-    """[length] the row of each chosen position; −1 for the others."""
+    """[length] the row in an allocation program of each chosen position; −1 for the others."""
     row = np.full(length, -1)
     row[chosen] = np.arange(len(chosen))
     return row
 
 
 def block_values(mip: Mip, name: str, values: Floats, length: int) -> Floats:
-    """[length] the values of a block of rows by the position on its only axis; 0 where it has no row."""
+    """[length] the values in an allocation program of a block of rows by the position on its only axis; 0 where it has
+    no row.
+    """
     block = next(block for block in mip.rows if block.name == name)
     found = np.zeros(length)
     at = np.arange(length) if block.cells is None else block.cells[0]

@@ -81,14 +81,14 @@ def features(rng: np.random.Generator, *, jobs: int, types: int) -> ResourceAllo
 
 
 def _speeds(rng: np.random.Generator, jobs: int, types: int) -> Floats:
-    """[J, T] steps a second of each job alone on each type, the newest first."""
+    """[J, T] steps a second of each generated job alone on each type, the newest first."""
     size = rng.lognormal(0.0, 0.8, (jobs, 1))
     speed = 1.0 / YEAR_FACTOR ** np.arange(types)
     return np.round(size * speed * rng.lognormal(0.0, SPEED_SPREAD, (jobs, types)) * 10, 4) + 0.001
 
 
 def _supply(rng: np.random.Generator, jobs: int, types: int) -> Floats:
-    """[T] GPUs of each type, at least one."""
+    """[T] GPUs of each generated type, at least one."""
     part = rng.dirichlet(np.full(types, 4.0))
     return np.maximum(1.0, np.round(part * jobs * GPUS_A_JOB))
 

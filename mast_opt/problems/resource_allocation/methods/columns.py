@@ -82,7 +82,7 @@ class Columns:
         gain: Floats | None = None,
         weight: Floats | None = None,
     ) -> Found:
-        """Optimum of a program with the columns generated so far.
+        """Optimum of an allocation program with the columns generated so far.
 
         Args:
             block: the rows whose prices are the weights of the jobs' rates.

@@ -43,14 +43,16 @@ class Incumbent:
         return plan
 
     def settle(self, plan: Plan) -> bool:
-        """Make this plan the incumbent, if it is valid: one that is better in what the objective does not show."""
+        """Make this plan the incumbent allocation, if it is valid: one that is better in what the objective does not
+        show.
+        """
         verdict = verify(self._problem, plan)
         if verdict.ok:
             self.plan, self.objective = plan, verdict.objective
         return verdict.ok
 
     def prove(self, prices: Prices) -> float:
-        """The bound that prices prove; kept where it is tighter."""
+        """The bound on an allocation that prices prove; kept where it is tighter."""
         arrays: Mapping[str, Floats] = prices.arrays()
         bound = certified_bound(self._problem, arrays)
         if self._claimed(bound):
@@ -58,12 +60,12 @@ class Incumbent:
         return bound
 
     def claim(self, bound: float | None) -> None:
-        """A bound that a solver states."""
+        """A bound on the allocation that a solver states."""
         if bound is not None and self._claimed(bound):
             self.prices = None
 
     def gap(self) -> float:
-        """Gap relative to the objective; infinite while objective or bound is missing.
+        """Gap of the allocation relative to the objective; infinite while objective or bound is missing.
 
         With a gap scale S (``nash``: Σ weight) it is relative to at most S, and to at least ``NEAR_0`` of S: a sum of
         logarithms depends on the unit of the rates, and the gap of their mean, gap/S, does not.
@@ -75,7 +77,7 @@ class Incumbent:
         return max(0.0, self.sense.minimised(self.objective - self.bound)) / max(over, ROUND_OFF)
 
     def _claimed(self, bound: float) -> bool:
-        """Whether a bound is worth stating: finite, and better than before."""
+        """Whether a bound on the allocation is worth stating: finite, and better than before."""
         if self.sense.minimised(bound) == float("inf") or abs(bound) == float("inf"):
             return False
         if self.bound is not None and not self._less(self.bound, bound):
@@ -85,5 +87,5 @@ class Incumbent:
         return True
 
     def _less(self, one: float, other: float) -> bool:
-        """Whether one objective value is better than another."""
+        """Whether one allocation's objective value is better than another."""
         return self.sense.minimised(one) < self.sense.minimised(other)

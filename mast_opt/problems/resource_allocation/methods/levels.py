@@ -106,7 +106,7 @@ def water_filling(problem: ResourceAllocation, columns: Columns, incumbent: Incu
 
 
 def later_level(stopped: Stopped) -> str:
-    """Message on what stopped the program of a later level.
+    """Message on what stopped the program of a later level of rates.
 
     Raises:
         BackendError: no limit did. What reaches the level before is a solution of this program.

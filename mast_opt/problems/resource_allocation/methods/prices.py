@@ -29,7 +29,7 @@ class Prices:
     """Price of each group's floor, [G]."""
 
     def arrays(self) -> Mapping[str, Floats]:
-        """Arrays of the certificate as a file keeps them."""
+        """Arrays of an allocation's certificate as a file keeps them."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 

@@ -70,7 +70,7 @@ class Solves:
         return Solved(mip, result.x, result.bound, found, result.limit, result.message)
 
     def _params(self, mip: Mip, start: FloatArray | None = None, gap: float | None = None) -> SolveParams:
-        """Parameters of the next program, within the time that is left."""
+        """Parameters of the next allocation program, within the time that is left."""
         stop, left = self._tools.watch.stop, self._tools.watch.remaining_s
         whole = bool(mip.integral.any())
         return SolveParams(
@@ -81,14 +81,14 @@ class Solves:
         )
 
     def _dual(self, mip: Mip, params: SolveParams) -> SolveResult:
-        """The result of a dual. Raises Stopped where a limit came first."""
+        """The result of an allocation program's dual. Raises Stopped where a limit came first."""
         result = self._result(mip, params)
         if result.x is None and result.limit is not None:
             raise Stopped(result)
         return result
 
     def _result(self, mip: Mip, params: SolveParams) -> SolveResult:
-        """Result of one program, solved to its optimum or to the limit."""
+        """Result of one allocation program, solved to its optimum or to the limit."""
         self.count += 1
         result = self._mip_solver(mip, params)
         if not mip.integral.any() and result.status is Status.FEASIBLE:

@@ -115,7 +115,7 @@ def parts_of(problem: ResourceAllocation, job_part: Ints, count: int) -> list[Ro
 
 
 def _by_part(part: Ints, count: int) -> list[Ints]:
-    """Positions of each part, ascending; those of the part ``count`` are left out."""
+    """Positions of the jobs of each part, ascending; those of the part ``count`` are left out."""
     order = np.argsort(part, kind="stable")
     cuts = np.searchsorted(part[order], np.arange(count + 1))
     return [order[cuts[at] : cuts[at + 1]] for at in range(count)]

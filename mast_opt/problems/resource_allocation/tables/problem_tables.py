@@ -58,7 +58,7 @@ def _faults(policy: str, tables: Tables) -> Iterator[Fault]:
 
 
 def _rows(table: str, column: str, wrong: object, expected: str, values: object = None) -> Iterator[Fault]:
-    """A fault for each row that is wrong, up to a few; the others are counted."""
+    """A fault for each row of an allocation's table that is wrong, up to a few; the others are counted."""
     found = np.flatnonzero(np.asarray(wrong))
     listed = 20
     for row in found[:listed].tolist():

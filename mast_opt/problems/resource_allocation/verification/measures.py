@@ -34,7 +34,7 @@ class Measure:
 
     @cached_property
     def use(self) -> Floats:
-        """[K] how much of each resource is used."""
+        """[K] how much of each resource is used by an allocation."""
         use = np.zeros(len(self.p.resources))
         np.add.at(use, self.p.uses.resource, self.p.uses.amount * self.plan.share[self.p.uses.configuration])
         return use
@@ -83,7 +83,9 @@ class Measure:
 
     @cached_property
     def finish_time_ratio(self) -> Floats:
-        """[J] the time that the job takes in all, over that of an equal split; NaN where its steps are not known."""
+        """[J] the time that the job takes under the allocation in all, over that of an equal split; NaN where its steps
+        are not known.
+        """
         jobs = self.p.jobs
         fair = jobs.fair_elapsed_s + jobs.steps / jobs.fair_rate
         ratio = np.full(len(jobs), np.nan)

@@ -66,13 +66,13 @@ class _Check:
         return over + _listed("one", labels, self.p.jobs.required & (time < 1 - TOLERANCE), 1 - time, one)
 
     def capacity(self) -> list[Violation]:
-        """Violations of the amounts of resources."""
+        """Violations of an allocation: amounts of resources."""
         use, amount = self.measure.use, self.p.resources.amount
         units = [f"of {label}" for label in self.p.resources.labels]
         return _listed("capacity", self.p.resources.labels, _above(use, amount), use - amount, amount, units)
 
     def floors(self) -> list[Violation]:
-        """Rates of jobs and of groups are at least their floors."""
+        """Check an allocation: rates of jobs and of groups are at least their floors."""
         rate, least = self.measure.rate, self.p.jobs.min_rate
         found = _listed("floor", self.p.jobs.labels, _above(least, rate), least - rate, least)
         rate, least = self.measure.group_rate, self.p.groups.min_rate
@@ -95,7 +95,7 @@ class _Check:
 
 
 def _above(value: Floats, limit: Floats) -> Bools:
-    """Mask of values that are above a limit by more than rounding."""
+    """Mask of an allocation's values that are above a limit by more than rounding."""
     return value - limit > TOLERANCE * np.maximum(np.abs(value), np.abs(limit))
 
 
@@ -107,7 +107,7 @@ def _listed(
     limit: Floats,
     units: list[str] | None = None,
 ) -> list[Violation]:
-    """A violation for each broken entry."""
+    """An allocation's violation for each broken entry."""
     if not broken.any():
         return []
     return [

@@ -116,7 +116,7 @@ class _Racks:
         self.board_row = np.searchsorted(self.fixed_key, self.board_stock[c.stock] * self.width + c.reservation)
 
     def counts(self) -> None:
-        """Add the rows ``fixed`` and ``room`` to the program."""
+        """Add the rows ``fixed`` and ``room`` to the program of racks in server assignment."""
         p, m, c = self.p, self.m, self.cells
         m.equals("fixed", self.per_board, self.at_board, value=self.fixed).add(self.board_row, self.n)
         used = np.unique(c.stock)
@@ -125,7 +125,7 @@ class _Racks:
         room.add(np.searchsorted(used, c.stock), self.n)
 
     def moves(self) -> None:
-        """Add the rows ``stays`` and ``no_more`` to the program."""
+        """Add the rows ``stays`` and ``no_more`` to the program of racks in server assignment."""
         m, c = self.m, self.cells
         held = np.flatnonzero(c.in_use + c.idle)
         stays = m.rows("stays", self.axes, list(self.at[:, held]), lower=(c.in_use + c.idle)[held])
@@ -139,7 +139,7 @@ class _Racks:
         no_more.add(self.board_row[self.idles], self.left_idle)
 
     def largest(self) -> None:
-        """Add the rows ``densest``, and the objective."""
+        """Add the rows ``densest``, and the objective, to the program of racks."""
         p, m, c = self.p, self.m, self.cells
         key = p.servers.rack[self.first] * self.width + c.reservation
         pair, row = np.unique(key, return_inverse=True)
@@ -151,12 +151,12 @@ class _Racks:
         m.term("densest", self.densest, 1 / np.maximum(held, 1))
 
     def decode(self, x: FloatArray) -> Plan:
-        """Plan with the counts of servers in racks that a solution states."""
+        """Server assignment with the counts of servers in racks that a solution states."""
         c, count = self.cells, np.rint(x[self.n]).astype(np.int64)
         return given_out(self.p, self.stocks, c.stock, c.reservation, count, self.plan.reservation, self.open)
 
     def encode(self, plan: Plan, width: int) -> FloatArray:
-        """Column values of a plan."""
+        """Column values of a server assignment."""
         c = self.cells
         keys, have = self._counts(self.stocks.of, plan.reservation, self.open & self.chosen[plan.reservation])
         count = np.zeros(len(c.stock), np.int64)

@@ -63,13 +63,13 @@ def fleet(rng: np.random.Generator, servers: int, datacenters: int) -> Generated
 
 
 def labels(letter: str, count: int) -> tuple[str, ...]:
-    """Names that sort in the order of their numbers, as in s001, s002."""
+    """Names of generated servers and reservations that sort in the order of their numbers, as in s001, s002."""
     width = len(str(count))
     return tuple(f"{letter}{number:0{width}}" for number in range(1, count + 1))
 
 
 def _drawn(rng: np.random.Generator, chance: NDArray[np.float64]) -> Ints:
-    """A position for each row, with the row's chances."""
+    """A random position for each generated server's row, with the row's chances."""
     level = rng.random(len(chance))
     drawn = (np.cumsum(chance, axis=1) < level[:, None]).sum(axis=1)
     return np.asarray(np.minimum(drawn, chance.shape[1] - 1), np.int64)
@@ -102,7 +102,8 @@ def sizes(rng: np.random.Generator, reservations: int) -> Floats:
 def owners(
     rng: np.random.Generator, fleet: GeneratedFleet, value: Ints, size: Floats, *, free: float, scattered: bool = True
 ) -> Ints:
-    """[S] who has each server, in proportion to the sizes of those that can use it; Q for the free ones.
+    """[S] which reservation has each generated server, in proportion to the sizes of those that can use it; Q for the
+    free ones.
 
     ``scattered``: servers are handed out all over the fleet, not one switchboard after another.
     """

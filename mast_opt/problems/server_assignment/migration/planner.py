@@ -35,28 +35,30 @@ class Guarantees:
         return max(int(self.total[q] - self._worst_elsewhere(q, board) - self.floor[q]) // worth, 0)
 
     def may_come(self, q: int, source: int, kind: int, board: int) -> int | None:
-        """Number of servers that can come to q from ``source`` without putting more at risk than the pool bears; None:
-        any number."""
+        """Number of servers that can come to reservation q from ``source`` without putting more at risk than the pool
+        bears; None: any number.
+        """
         pool, more = self.p.pool, self._more_at_risk(q, source, kind)
         if pool is None or more <= 0:
             return None
         return max(int(self.total[pool] - self.at_risk[pool, board] - self.floor[pool]) // more, 0)
 
     def below(self, q: int, kind: int, board: int) -> int:
-        """Amount by which q falls below its floor if one such server leaves."""
+        """Amount by which reservation q falls below its floor if one such server leaves."""
         worth = int(self.p.reservations.value_mrru[q, kind])
         return int(self.floor[q] - self.total[q] + worth + self._worst_elsewhere(q, board))
 
     def pool_below(self, q: int, source: int, kind: int, board: int) -> int:
-        """Amount by which the pool falls below its floor if one such server comes to q from ``source``."""
+        """Amount by which the pool falls below its floor if one such server comes to reservation q from ``source``."""
         pool = self.p.pool
         assert pool is not None
         at_risk = self.at_risk[pool, board] + self._more_at_risk(q, source, kind)
         return int(self.floor[pool] - self.total[pool] + at_risk)
 
     def start(self, source: int, target: int, kind: int, board: int, count: int) -> None:
-        """Servers leave ``source`` (Q: nobody). What they put at risk for a pool counts from now on; what they no
-        longer do, only when they have arrived: in a wave, whatever comes first must do no harm."""
+        """Let servers of reservations leave ``source`` (Q: nobody). What they put at risk for a pool counts from now
+        on; what they no longer do, only when they have arrived: in a wave, whatever comes first must do no harm.
+        """
         if source < len(self.shares):
             worth = count * self.p.reservations.value_mrru[source, kind]
             self.total[source] -= worth
@@ -65,7 +67,7 @@ class Guarantees:
             self.at_risk[self.p.pool, board] += count * max(self._more_at_risk(target, source, kind), 0)
 
     def arrive(self, source: int, target: int, kind: int, board: int, count: int) -> None:
-        """Servers from ``source`` are at ``target`` (Q: nobody)."""
+        """Let servers of reservations from ``source`` be at ``target`` (Q: nobody)."""
         if target < len(self.shares):
             worth = count * self.p.reservations.value_mrru[target, kind]
             self.total[target] += worth
@@ -74,7 +76,9 @@ class Guarantees:
             self.at_risk[self.p.pool, board] += count * min(self._more_at_risk(target, source, kind), 0)
 
     def _more_at_risk(self, q: int, source: int, kind: int) -> int:
-        """Amount that the pool must stand in for in addition when one server of a type goes from ``source`` to q."""
+        """Amount that the pool must stand in for in addition when one server of a type goes from ``source`` to
+        reservation q.
+        """
         coming, going = (
             int(self.p.reservations.value_mrru[who, kind]) if who < len(self.shares) and self.shares[who] else 0
             for who in (q, source)
@@ -133,7 +137,7 @@ class Steps:
 
     @property
     def waves(self) -> int:
-        """Number of waves."""
+        """Number of waves in which servers change reservations."""
         return int(self.wave[-1]) + 1 if len(self.wave) else 0
 
 
@@ -214,8 +218,9 @@ class _Order:
             self.spare.setdefault(at, []).append(server)
 
     def run(self, *, loans: bool) -> bool:
-        """Move in one wave what may move, free servers first; loans go back only if asked. Returns whether any
-        moved."""
+        """Move servers in one wave what may move, free servers first; loans go back only if asked. Returns whether any
+        moved.
+        """
         started = [
             (flow, self.start(flow, count))
             for flow in self.flows
@@ -225,12 +230,14 @@ class _Order:
         return bool(started)
 
     def may_start(self, flow: _Flow) -> bool:
-        """Whether one server of the flow may start now."""
+        """Whether one server of a flow between reservations may start now."""
         return self._allowed(flow) > 0
 
     def path(self) -> list[int] | None:
-        """Positions of flows, one for each server that moves, in an order in which every server may start once those
-        before it have arrived: a depth-first search. None where it ends without one, or at its limit."""
+        """Positions of flows between reservations, one for each server that moves, in an order in which every server
+        may start once those before it have arrived: a depth-first search. None where it ends without one, or at its
+        limit.
+        """
         state, attempts = self.state, 0
         limit = min(ATTEMPTS, CELLS // max(len(self.flows) + state.at_risk.size, 1))
         begin = tuple(len(flow.servers) for flow in self.flows)
@@ -264,7 +271,9 @@ class _Order:
         return path if found else None
 
     def relieve(self) -> None:
-        """Break a deadlock: the smallest loan that is found, else the smallest fall below guarantees."""
+        """Break a deadlock of reservations: the smallest loan that is found, else the smallest fall below
+        guarantees.
+        """
         blocked = self.flows
         waiting = [self._waits(flow) for flow in blocked]
         ring = _ring(blocked, waiting, self.state.shares.tolist(), self.p.pool)
@@ -295,7 +304,7 @@ class _Order:
         self.finish([(flow, self.start(flow, 1))])
 
     def done(self) -> Steps:
-        """Steps of the finished order."""
+        """Steps of the finished order of servers' moves."""
         columns = np.array(self.moves, np.int64).reshape(-1, 5).T.copy()
         wave, server, source, target, loan = columns
         return Steps(wave, server, source, target, loan > 0, tuple(self.deadlocks))

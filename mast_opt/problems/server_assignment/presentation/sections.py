@@ -97,7 +97,7 @@ def _switchboards(p: ServerAssignment, then: Measure) -> Section:
 
 
 def _types(now: Measure, then: Measure) -> Section:
-    """A row per type of server; the scarcest first."""
+    """A row per type of server in the assignment; the scarcest first."""
     p = now.p
     kinds = len(p.types)
     servers = np.bincount(p.servers.type, minlength=kinds)

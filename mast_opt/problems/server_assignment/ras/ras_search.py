@@ -68,7 +68,7 @@ def round_relaxation(f: RasArrays, size: Ints, servers: FloatArray) -> Ints:
 
 
 def _before(stock: Ints, amount: Ints, stocks: int) -> Ints:
-    """[·] what comes before each row of the same stock; equal stocks are neighbours."""
+    """[·] servers that come before each row of the same stock; equal stocks are neighbours."""
     total = np.cumsum(amount) - amount
     first = np.searchsorted(stock, np.arange(stocks))
     return np.asarray(total - np.append(total, 0)[np.minimum(first, len(total))][stock])
@@ -201,7 +201,7 @@ class RasSearch:
         self.limit: Limit | None = None
 
     def run(self, until_s: float | None) -> None:
-        """Run rounds of prices and plans until the time comes, or a limit or the gap is reached."""
+        """Run ras' rounds of prices and plans until the time comes, or a limit or the gap is reached."""
         self.until_s = until_s
         share = None if self.watch.stop.time_limit_s is None else self.params.opening_share * self.watch.remaining_s
         self._settle()
@@ -227,7 +227,7 @@ class RasSearch:
         self.limit = self.watch.limit()
 
     def found(self) -> SearchResult[Plan]:
-        """Plan with its racks chosen again where there is time."""
+        """Ras' plan with its racks chosen again where there is time."""
         plan = self._named(self.best)
         if self.limit is None and self.strategy.racks:
             worst = worst_in_racks(self.p, plan, self.strategy.racks)
@@ -236,7 +236,7 @@ class RasSearch:
         return SearchResult(plan, bound, self.limit, f"{self.watch.round} rounds", self.certificate)
 
     def _exact(self) -> None:
-        """Solve the linear relaxation where the gap is wide: go on from its prices, and round its plan."""
+        """Solve ras' linear relaxation where the gap is wide: go on from its prices, and round its plan."""
         assert self.prices is not None
         wide = self.watch.gap is None or self.watch.gap > self.params.lp_gap
         if not wide:
@@ -259,13 +259,13 @@ class RasSearch:
                     self._improve(state, level, best.once)
 
     def _program(self) -> Mip:
-        """The whole program, built when it is first asked for."""
+        """Ras' whole program, built when it is first asked for."""
         if self.formulation is None:
             self.formulation = base(self.p)
         return self.formulation.mip
 
     def _price(self) -> None:
-        """Move the prices by some steps, and bound in between."""
+        """Move ras' prices by some steps, and bound in between."""
         assert self.prices is not None
         for number in range(1, self.params.price_steps + 1):
             self.prices.step(self.cost)
@@ -291,27 +291,27 @@ class RasSearch:
         self.whole_s = self.whole_at - began
 
     def _enough(self, bound: float) -> bool:
-        """Whether the bound would prove the asked gap."""
+        """Whether ras' bound would prove the asked gap."""
         gap = relative_gap(self.shown, self._alone(bound))
         return gap is not None and gap <= self.watch.stop.gap * (1 - 1e-6)
 
     def _alone(self, bound: float) -> float:
-        """Bound without the terms before that a bound of the cost proves; every term is a penalty."""
+        """Ras' bound without the terms before that a bound of the cost proves; every term is a penalty."""
         return max(0.0, bound - self.earlier)
 
     def _bounded(self, bound: float, certificate: Certificate) -> None:
-        """Note a bound with its certificate, if it is better."""
+        """Note ras' bound with its certificate, if it is better."""
         if np.isfinite(bound) and (self.bound is None or bound > self.bound):
             self.bound, self.certificate = bound, certificate
             self.watch.report(bound=self._alone(bound))
 
     def _look(self) -> None:
-        """Look at the clock. Raises SearchStopped."""
+        """Look at the clock of ras. Raises SearchStopped."""
         if self._stopped():
             raise SearchStopped
 
     def _stopped(self) -> bool:
-        """Whether the search has to stop."""
+        """Whether ras' search has to stop."""
         late = self.until_s is not None and self.watch.elapsed_s >= self.until_s
         return late or self.watch.limit() in (Limit.INTERRUPT, Limit.TIME)
 
@@ -371,7 +371,7 @@ class RasSearch:
         self.watch.report(objective=shown, plan=partial(self._named, self.best))
 
     def _named(self, servers: Ints) -> Plan:
-        """Plan of named servers for counts."""
+        """Ras' plan of named servers for counts."""
         count = np.empty_like(servers)
         count[self.relaxed.order] = servers
         return expand(self.p, self.relaxed.pairs, count)
@@ -381,11 +381,11 @@ class RasSearch:
         return state_of(self.fleet, self.size, count)
 
     def _lp_limits(self, at_most_s: float | None) -> SolveParams:
-        """Limits of a linear program for prices."""
+        """Limits of ras' linear program for prices."""
         return replace(self._limits(at_most_s), gap=self.params.lp_dual_gap)
 
     def _limits(self, at_most_s: float | None = None) -> SolveParams:
-        """Limits of an exact sub-problem."""
+        """Limits of ras' exact sub-problem."""
         return self.sub_mip.limits(seed=int(self.tools.rng.integers(2**31)), at_most_s=at_most_s)
 
 

@@ -61,7 +61,7 @@ class ReservationSubMip:
         return better
 
     def _activity(self, x: FloatArray, rows: Ints) -> FloatArray:
-        """Activity of some rows."""
+        """Activity of some rows of ras' sub-MIP."""
         mip = self._mip
         number = np.diff(mip.row_start)[rows]
         first = np.repeat(mip.row_start[rows] - np.concatenate([[0], np.cumsum(number)[:-1]]), number)

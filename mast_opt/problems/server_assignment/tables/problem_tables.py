@@ -107,7 +107,7 @@ def _size_faults(asked: Ints, value: Ints, servers: int) -> list[Fault]:
 
 
 def _limit_faults(limit: Ints, asked: Ints) -> list[Fault]:
-    """Spread limits that leave the range of exact integers when they become capacity."""
+    """Spread limits of reservations that leave the range of exact integers when they become capacity."""
     words = "a spread limit whose product with rru is smaller; leave the cell empty for no limit"
     shares = zip(limit.tolist(), asked.tolist(), strict=True)
     return [

@@ -21,7 +21,7 @@ from mast_opt.problems.server_assignment.verification.certificate import Prices
 
 
 def aggregated_lp_duals(r: Relaxed, solver: MipSolver, params: SolveParams) -> Prices | None:
-    """Prices of types and of guaranteed capacity; None where the solver found none in its time."""
+    """Prices (ras) of types and of guaranteed capacity; None where the solver found none in its time."""
     p = r.problem
     result = solver(_dual(r), params)
     if result.x is None:
@@ -86,7 +86,7 @@ def _dual(r: Relaxed) -> Mip:
 
 
 def lp_duals(r: Relaxed, mip: Mip, solver: MipSolver, params: SolveParams) -> Prices | None:
-    """Prices of the rows of the formulation; None where the solver found none in its time.
+    """Prices (ras) of the rows of the formulation; None where the solver found none in its time.
 
     Args:
         mip: the program of the problem, with the weights of the search as its cost.

@@ -60,7 +60,7 @@ class PriceSearch:
         self._pace, self._still = 1.0, 0
 
     def step(self, target: float) -> None:
-        """One round; ``target`` is what the bound might reach."""
+        """One round of ras' prices; ``target`` is what the bound might reach."""
         r, c, params = self._r, self._at, self._params
         least, level = r.solved(c)
         value = r.bound(c, least)
@@ -83,7 +83,7 @@ class PriceSearch:
         self._move(target)
 
     def _move(self, target: float) -> None:
-        """Move the prices by the mean of the residuals."""
+        """Move ras' prices by the mean of the residuals."""
         assert self._mean is not None
         prices = self.best.arrays()
         ways = {name: np.where((prices[name] <= 0) & (self._mean[name] < 0), 0.0, self._mean[name]) for name in NAMES}
@@ -95,7 +95,7 @@ class PriceSearch:
         self._at = self._r.within(Prices(**moved))
 
     def _residuals(self, c: Prices, servers: FloatArray, level: FloatArray) -> dict[str, FloatArray]:
-        """Residuals of the priced rows: how far each is broken by what is bought."""
+        """Residuals of ras' priced rows: how far each is broken by what is bought."""
         p, amount = self._r.problem, self._r.offers.worth * servers
         total = np.bincount(self._reservation, amount, len(p.reservations))
         there = np.bincount(self._cell, amount, len(p.reservations) * len(p.datacenters))

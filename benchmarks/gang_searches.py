@@ -1,15 +1,17 @@
 """How long a search for the victims of a gang holds the live fleet, where thousands of small jobs may be stopped.
 
-    python benchmarks/gang_searches.py [--servers 880] [--searches 600] [--work 50000]
+    python benchmarks/gang_searches.py [--servers 400] [--searches 60] [--work 50000] >> RUNS
 
-Servers of 8 GPUs are filled with jobs of 0.1 to 0.5 GPU that may be stopped (22,900 on 880 servers); then gangs are
-asked for, one after another, and one small job ends and another one starts between two of them, so that no answer is
-remembered. Prints milliseconds of CPU time, the share of bids that are proven, and the GPU-hours lost, by gang.
+Servers of 8 GPUs are filled with jobs of 0.1 to 0.5 GPU that may be stopped; then gangs are asked for, one after
+another, and one small job ends and another one starts between two of them, so that no answer is remembered. A line of
+JSON for each gang, with milliseconds of CPU time, the share of bids that are proven, and the GPU-hours lost; RUNS is
+benchmarks/data/live-fleet.jsonl.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections import defaultdict
 from typing import Any
@@ -51,8 +53,8 @@ def full_fleet(rng: np.random.Generator, servers: int) -> Fleet:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--servers", type=int, default=880)
-    parser.add_argument("--searches", type=int, default=600)
+    parser.add_argument("--servers", type=int, default=400)
+    parser.add_argument("--searches", type=int, default=60)
     parser.add_argument("--work", type=int, default=SearchLimits().work, help="of SearchLimits")
     given = parser.parse_args()
     mast_opt.warm_up("job-placement")
@@ -60,7 +62,7 @@ def main() -> None:
     fleet = full_fleet(rng, given.servers)
     fleet.set_search_limits(SearchLimits(work=given.work))
     running = list(fleet.running())
-    print(f"{given.servers:,} servers, {len(running):,} small jobs")
+    size = {"work": given.work, "servers": given.servers, "running": len(running)}
     spent, proven, lost = defaultdict(list), defaultdict(list), defaultdict(list)
     for number in range(given.searches):
         what = list(GANGS)[number % len(GANGS)]
@@ -74,13 +76,10 @@ def main() -> None:
         later = small_job(rng, 10**6 + number)
         if isinstance(fleet.place_and_commit(later), Bid):
             running.append(later.name)
-    spent["all"] = [one for times in list(spent.values()) for one in times]
     for what, times in spent.items():
-        median, p99 = np.percentile(times, [50, 99])
-        words = f"{what:17} {len(times):4} × median {median:7.1f} ms, P99 {p99:7.1f}, most {max(times):7.1f}"
-        if what in proven:
-            words += f"; {np.mean(proven[what]):4.0%} proven, {np.mean(lost[what]):9.1f} GPU-hours lost"
-        print(words)
+        found = {"searches": len(times), "median_ms": round(float(np.median(times)), 2)}
+        found |= {"proven": float(np.mean(proven[what])), "gpu_hours_lost": round(float(np.mean(lost[what])), 3)}
+        print(json.dumps({"case": "gangs", **size, "gang": what, **found}), flush=True)
 
 
 if __name__ == "__main__":

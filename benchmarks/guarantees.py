@@ -2,6 +2,7 @@
 
     python -m benchmarks.guarantees --out out/guarantees.md
     python -m benchmarks.guarantees --short --only kill
+    python -m benchmarks.guarantees --only kill --with '--points 20 --seed 1' --rows benchmarks/data/guarantees.jsonl
 
 Every test is a process of its own, one after another; the last line that it prints is its result. One that tested
 nothing does not hold. The exit code is 1 if one fails. Needs the dependency groups ``test`` and ``schema``, and
@@ -11,6 +12,7 @@ PostgreSQL for what is about it.
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 import time
@@ -86,12 +88,11 @@ GUARANTEES = (
 )
 
 
-def tested(one: Guarantee, short: bool) -> tuple[bool, str, float]:
+def tested(one: Guarantee, arguments: str) -> tuple[bool, str, float]:
     """Whether it holds, the result in words, and wall seconds."""
-    arguments = (one.short if short else one.full).split()
     begun = time.perf_counter()
     found = subprocess.run(
-        [sys.executable, "-m", one.module, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", one.module, *arguments.split()], cwd=ROOT, capture_output=True, text=True, check=False
     )
     lines = result_of(one.module, found.stdout)
     holds = found.returncode == 0 and bool(lines)
@@ -116,19 +117,26 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--only", nargs="*", choices=[one.name for one in GUARANTEES])
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--with", dest="arguments", help="in place of the arguments of the test")
+    parser.add_argument("--out", type=Path, help="a table of Markdown")
+    parser.add_argument("--rows", type=Path, help="file to which each result is added, a line of JSON")
     given = parser.parse_args()
     rows, failed = [], False
     for one in GUARANTEES:
         if given.only and one.name not in given.only:
             continue
-        holds, words, seconds = tested(one, given.short)
+        arguments = given.arguments or (one.short if given.short else one.full)
+        holds, words, seconds = tested(one, arguments)
         failed |= not holds
         rows.append((one, words, seconds))
         print(f"{one.name}: {words} ({seconds:.0f} s)", flush=True)
         if given.out is not None:
             given.out.parent.mkdir(parents=True, exist_ok=True)
             given.out.write_text(table(rows))
+        if given.rows is not None:
+            row = {"promise": one.promise, "result": words, "command": f"python -m {one.module} {arguments}"}
+            with given.rows.open("a") as out:
+                out.write(json.dumps(row, ensure_ascii=False) + "\n")
     return int(failed)
 
 

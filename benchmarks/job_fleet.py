@@ -1,20 +1,22 @@
 """How fast the live fleet places jobs, how much memory it takes, and how that grows.
 
-    python benchmarks/job_fleet.py [--gpus 100000] [--jobs 3000] [--fill 98] [--grow]
+    python benchmarks/job_fleet.py [--gpus 100000] [--jobs 3000] [--fill 98] [--grow] >> RUNS
 
 Fills a fleet of 20 regions and 200 clusters, asks it for one job after another and commits what it offers; prints the
-median and P99 of ``place`` by what the answer took, alone and with ``commit``, also as a multiple of one numpy pass
-over the servers' free GPUs, then the time to rank a million jobs, and to rank and place a queue of 10,000. ``--grow``
-does the first part only, on a tenth of the GPUs, on all and on ten times as many. Times are CPU time of the calling
-thread, which other work on the machine lengthens less than wall time; the queue is shown by both.
+median and P99 of ``place`` by what the answer took, alone and with ``commit``, and one numpy pass over the servers'
+free GPUs, then the time to rank a million jobs, and to rank and place a queue of 10,000. ``--grow`` does the first part
+only, on a tenth of the GPUs, on all and on ten times as many. Times are CPU time of the calling thread. Each part is a
+line of JSON; RUNS is benchmarks/data/live-fleet.jsonl.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import resource
 import time
 from collections import defaultdict
+from typing import Any
 
 import numpy as np
 
@@ -53,8 +55,8 @@ def numpy_pass_us(fleet: Fleet) -> float:
     return float(np.median(times)) * MICRO
 
 
-def place_all(fleet: Fleet, problem: JobPlacement) -> None:
-    """Ask for every job in queue order, commit what is offered, and print how long the answers took."""
+def place_all(fleet: Fleet, problem: JobPlacement) -> dict[str, Any]:
+    """Ask for every job in queue order, commit what is offered; how long the answers took."""
     jobs = [Job.of(problem, j) for j in problem.order.tolist()]
     times: dict[str, list[float]] = defaultdict(list)
     unproven = 0
@@ -76,31 +78,27 @@ def place_all(fleet: Fleet, problem: JobPlacement) -> None:
         times["all answers"].append(spent)
         times["all + commit"].append(spent + commit)
     once = numpy_pass_us(fleet)
-    print(f"  one numpy pass over {len(fleet._books.servers):,} servers: {once:.1f} µs")
+    answers = {}
     for what, those in sorted(times.items()):
-        median, p99 = np.percentile(np.array(those) * MICRO, [50, 99])
-        print(f"  {what:21} {len(those):6} × median {median:8.1f} µs ({median / once:6.1f} passes), P99 {p99:9.1f} µs")
-    print(f"  {unproven} bids not proven; {used_of(fleet):.1%} of the GPUs in use")
-
-
-def used_of(fleet: Fleet) -> float:
+        median, p99 = np.percentile(np.array(those) * MICRO, [50, 99]).round(1).tolist()
+        answers[what] = {"count": len(those), "median_us": median, "p99_us": p99}
     used, every = fleet.gpus()
-    return used / every
+    return {"pass_us": round(once, 2), "unproven": unproven, "used": round(used / every, 4), "answers": answers}
 
 
-def ranking(count: int) -> None:
+def ranking(count: int) -> dict[str, Any]:
     rng = np.random.default_rng(1)
     tier, credit, age = (rng.integers(0, most, count) for most in (4, 1000, 10**9))
     began = time.thread_time()
     rank(tier, credit, age)
-    print(f"ranking {count:,} jobs: {time.thread_time() - began:.2f} s")
+    return {"jobs": count, "cpu_s": round(time.thread_time() - began, 3)}
 
 
-def queue(gpus: int, count: int, fill: int) -> None:
+def queue(gpus: int, count: int, fill: int) -> dict[str, Any]:
     problem = crowded(gpus, count, fill)
     fleet = Fleet.of(problem)
     jobs = [Job.of(problem, j) for j in range(count)]
-    began, cpu = time.perf_counter(), time.thread_time()
+    began = time.thread_time()
     placed = 0
     with fleet.round():
         for j in rank(problem.jobs.tier, problem.jobs.credit_milli, problem.jobs.submitted_ms).tolist():
@@ -108,8 +106,11 @@ def queue(gpus: int, count: int, fill: int) -> None:
             if isinstance(answer, Bid):
                 fleet.commit(answer)
                 placed += 1
-    wall, cpu = time.perf_counter() - began, time.thread_time() - cpu
-    print(f"a queue of {count:,}: {placed:,} placed in {cpu:.2f} s of CPU time, {wall:.2f} s of wall time")
+    return {"jobs": count, "placed": placed, "cpu_s": round(time.thread_time() - began, 3)}
+
+
+def show(case: str, found: dict[str, Any]) -> None:
+    print(json.dumps({"case": case, **found}), flush=True)
 
 
 def main() -> None:
@@ -119,24 +120,20 @@ def main() -> None:
     parser.add_argument("--fill", type=int, default=98, help="percent of the GPUs in use")
     parser.add_argument("--grow", action="store_true", help="also a tenth and ten times the GPUs")
     asked = parser.parse_args()
-    began = time.perf_counter()
     mast_opt.warm_up("job-placement")
-    print(f"kernels loaded in {time.perf_counter() - began:.2f} s")
     for gpus in [asked.gpus // 10, asked.gpus, asked.gpus * 10] if asked.grow else [asked.gpus]:
         problem = crowded(gpus, asked.jobs, asked.fill)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        began = time.perf_counter()
         fleet = Fleet.of(problem)
-        opened = time.perf_counter() - began
         grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
         held = sum(array.nbytes for array in fleet._books.state) / 2**20
-        print(f"{problem.all_mgpu // 1000:,} GPUs, {len(problem.running):,} jobs, opened in {opened:.1f} s")
-        print(f"  the ledger takes {held:.0f} MiB, opening the fleet {grown:.0f} MiB in all")
-        place_all(fleet, problem)
+        size = {"gpus": problem.all_mgpu // 1000, "servers": len(problem.servers), "running": len(problem.running)}
+        memory = {"ledger_mib": round(held), "opened_mib": round(grown)}
+        show("grow" if asked.grow else "fleet", {**size, **memory, **place_all(fleet, problem)})
     if asked.grow:
         return
-    ranking(1_000_000)
-    queue(asked.gpus, 10_000, asked.fill)
+    show("ranking", ranking(1_000_000))
+    show("queue", queue(asked.gpus, 10_000, asked.fill))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Speed of the service: jobs submitted singly by many clients, and in lists, each answered when it is in the log.
 
-    python benchmarks/service_speed.py --seconds 10 --clients 64
+    python -m benchmarks.service_speed --seconds 10 --clients 64 >> RUNS
 
 The service is a process of its own, with an SQLite store and the simulated host; clients are a second process, over
-plain sockets, and take processor time too. Jobs are cancelled work of no duration, so that the queue stays short.
+plain sockets, and take processor time too. Jobs are cancelled work of no duration, so that the queue stays short. A
+line of JSON for each; RUNS is benchmarks/data/service.jsonl.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import resource
 import shutil
 import signal
 import statistics
@@ -72,14 +72,9 @@ def main() -> None:
             found = asyncio.run(measured(clients, port, given.seconds, batch))
             times, jobs = sorted(time for time, _ in found), sum(count for _, count in found)
             cpu = cpu_s(service.process.pid) - before
-            print(
-                f"{clients} clients, {batch} jobs a request: {jobs / given.seconds:,.0f} jobs/s, median "
-                f"{1000 * statistics.median(times):.1f} ms, P99 {1000 * times[99 * len(times) // 100]:.1f} ms, "
-                f"{1e6 * cpu / jobs:.0f} µs of processor time a job in the service"
-            )
-        memory = Path(f"/proc/{service.process.pid}/status").read_text().split("VmRSS:")[1].split()[0]
-        of_clients = resource.getrusage(resource.RUSAGE_SELF).ru_utime
-        print(f"resident memory {int(memory) / 1024:.0f} MiB; processor time of the clients {of_clients:.1f} s")
+            row = {"case": "submissions", "clients": clients, "batch": batch, "jobs": jobs, "seconds": given.seconds}
+            wall_ms = round(1000 * statistics.median(times), 2)
+            print(json.dumps({**row, "median_wall_ms": wall_ms, "cpu_us_per_job": round(1e6 * cpu / jobs, 1)}))
     finally:
         service.end(signal.SIGTERM)
 

@@ -5,13 +5,14 @@
 A job every six seconds on average (100,000 in a week) on the servers of ``philly-small``, each with a new name; one in
 ten reads a dataset that nobody has read before (``--new-data``). Jobs take six minutes on average.
 Every turn is committed to an SQLite log and flushed, and snapshots are taken, as in the service; HTTP is left out. The
-clock jumps to what happens next.
+clock jumps to what happens next. A line of JSON for each day.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import json
 import os
 import tempfile
 import time
@@ -92,19 +93,15 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     gc.set_threshold(*COLLECT_AFTER)
-    begun, cpu = time.perf_counter(), time.process_time()
+    cpu = time.process_time()
     with tempfile.TemporaryDirectory() as folder:
         week = Week(Path(folder), given.every_s, given.new_data, given.seed)
         for day in range(1, given.days + 1):
             week.until(day * DAY_S)
             state = week.live._engine.state
-            print(
-                f"day {day}: {week.jobs:,} jobs, {state.seq:,} events, {len(state.jobs):,} not ended, "
-                f"{len(state.demand.classes()):,} classes of demand, {len(state.datasets.replicas):,} datasets; "
-                f"{resident_mib():.0f} MiB resident, {time.perf_counter() - begun:.0f} s, "
-                f"{time.process_time() - cpu:.0f} s of processor time",
-                flush=True,
-            )
+            found = {"day": day, "jobs": week.jobs, "events": state.seq, "datasets": len(state.datasets.replicas)}
+            used = {"resident_mib": round(resident_mib()), "cpu_s": round(time.process_time() - cpu, 1)}
+            print(json.dumps({"case": "week", "new_data": given.new_data, **found, **used}), flush=True)
         week.live.close()
         week.store.close()
 

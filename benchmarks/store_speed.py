@@ -1,17 +1,18 @@
 """Speed of the store: single appends, grouped appends, and what it takes to come back after a restart.
 
-    python benchmarks/store_speed.py --events 1000000 --folder /tmp/store-speed
+    python benchmarks/store_speed.py --events 1000000 --folder /tmp/store-speed >> RUNS
     python benchmarks/store_speed.py --events 200000 --url postgresql:///mast
 
-The log is one of equal jobs that come, start and finish on 100 servers, written by the engine (head of line). Times are
-wall clock, and processor time of the process where it says so.
+The log is one of equal jobs that come, start and finish on 100 servers, written by the engine (head of line). Each part
+is a line of JSON with processor time, and the median of single appends, which wait for the disk, by the clock too. RUNS
+is benchmarks/data/service.jsonl.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
-import resource
+import json
 import shutil
 import statistics
 import time
@@ -54,13 +55,9 @@ def turns(events: int) -> Iterator[tuple[ev.Stored, ...]]:
         yield turn.events
 
 
-def clock() -> tuple[float, float]:
-    return time.perf_counter(), time.process_time()
-
-
-def show_rate(what: str, count: int, since: tuple[float, float]) -> None:
-    wall, cpu = time.perf_counter() - since[0], time.process_time() - since[1]
-    print(f"{what}: {count:,} in {wall:.2f} s ({count / wall:,.0f}/s), {cpu:.2f} s of processor time")
+def show(case: str, count: int, since_s: float, **more: float) -> None:
+    cpu_s = round(time.process_time() - since_s, 3)
+    print(json.dumps({"case": case, "events": count, "cpu_s": cpu_s, **more}), flush=True)
 
 
 def main() -> None:
@@ -77,32 +74,30 @@ def main() -> None:
     store = opened()
     epoch = store.take_lead("benchmark", 1)
     made = [event for turn in turns(given.events) for event in turn]
-    single = []
+    single, since = [], time.process_time()
     for at in range(500):
         begun = time.perf_counter()
         store.append(epoch, Batch(at, made[at : at + 1]))
         single.append(1000 * (time.perf_counter() - begun))
-    single.sort()
-    print(f"single durable append: median {statistics.median(single):.2f} ms, P99 {single[494]:.2f} ms")
-    since = clock()
+    show("append", len(single), since, median_wall_ms=round(statistics.median(single), 3))
+    since = time.process_time()
     for at in range(500, len(made), GROUP):
         store.append(epoch, Batch(at, made[at : at + GROUP]))
-    show_rate(f"appends in groups of {GROUP:,}", len(made) - 500, since)
+    show("append-groups", len(made) - 500, since)
     del made
     gc.set_threshold(*COLLECT_AFTER)  # as the service does
-    since = clock()
-    show_rate("read", sum(1 for _ in store.read()), since)
-    since = clock()
+    since = time.process_time()
+    show("read", sum(1 for _ in store.read()), since)
+    since = time.process_time()
     state = recovered(store, opening).state
-    show_rate("restart from the log", state.seq, since)
+    show("restart-log", state.seq, since)
     store.save_snapshot(epoch, snapshot_of(state))
     store.close()
     store = opened()
-    since = clock()
+    since = time.process_time()
     again = recovered(store, opening)
     assert again.state.digest() == state.digest()
-    show_rate(f"restart from a snapshot ({again.snapshot_seq:,})", again.events, since)
-    print(f"largest resident memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
+    show("restart-snapshot", again.snapshot_seq, since)
     store.close()
 
 

@@ -17,7 +17,10 @@ from mast_opt.cli.kueue import KueueOptions
 from mast_opt.live.simulation.run import ENGINE_POLICIES
 from mast_opt.live.simulation.slow_runs import DataRunParams, ServersRunParams
 from mast_opt.live.simulation.traces.schema import SCHEMA
+from mast_opt.planner.solving.auto_strategy import AutoParams
 from mast_opt.problems import registry
+from mast_opt.problems.job_placement.engine.limits import SearchLimits
+from mast_opt.problems.resource_allocation.methods.params import AllocationParams
 
 ROOT = Path(__file__).parents[1]
 STATED = re.compile(r"`((?:--|\.)?[a-z][-a-z_.]*)`(?: [a-z]+)? \(([\d.,]+|true|false|soft|hard|mean)(?=[):;]| unless)")
@@ -31,6 +34,9 @@ def _values() -> Iterator[tuple[str, object]]:
     yield from _fields(DataRunParams, "slow.data.")
     yield from _fields(ServersRunParams, "slow.servers.")
     yield from _fields(KueueOptions, "--")
+    for params in (AllocationParams, AutoParams):
+        yield from _fields(params, "")
+    yield from SearchLimits._field_defaults.items()
     for command in COMMANDS:
         module = import_module(
             f"mast_opt.cli.commands.{ {'import': 'import_'}.get(command, command.replace('-', '_')) }"

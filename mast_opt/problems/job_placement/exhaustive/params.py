@@ -27,7 +27,7 @@ class VictimSearchParams(Params):
         DEFAULT_LIMITS.nodes,
         "Most nodes of the branch and bound over jobs that lie on several servers; a set that is found within them is "
         "the cheapest.",
-        "Set by hand; every bid of the ablation (docs/benchmarks/ablation.md) is proven within them.",
+        "Set by hand; within them, every bid of benchmarks/job_fleet.py is proven.",
         low=1,
     )
     candidates: ClassVar[int] = DEFAULT_LIMITS.candidates
@@ -175,7 +175,7 @@ class ExhaustiveRepairParams(Params):
     relocation_failures: int = parameter(
         8,
         "Attempts in a row to make room by relocating others that may fail; 0 for no relocation.",
-        "Without relocation the objective is 8% higher on shared GPUs (docs/benchmarks/ablation.md).",
+        "The ablation shows what relocation buys (docs/benchmarks/ablation.md).",
         low=0,
     )
     relaxation_share: float = parameter(
@@ -210,7 +210,7 @@ class ExhaustiveRepairParams(Params):
     ruin_share: float = parameter(
         0.1,
         "Share of the jobs outside the chosen clusters that a round takes out too.",
-        "Without them and the second cluster, generalised assignment is 1.3% worse (docs/benchmarks/ablation.md).",
+        "The ablation shows what they buy (docs/benchmarks/ablation.md).",
         low=0,
         high=1,
     )
@@ -228,7 +228,7 @@ class ExhaustiveRepairParams(Params):
         2,
         "Passes over the clusters from one sub-MIP of the jobs that are not where the relaxation sends them to the "
         "next, at most; one without gain brings it earlier.",
-        "Without it generalised assignment is 20% worse (docs/benchmarks/ablation.md).",
+        "Without it, generalised assignment ends higher: later passes keep to what the sub-MIP found.",
         low=1,
     )
     sub_mip_interval: int = parameter(

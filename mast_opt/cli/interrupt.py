@@ -1,8 +1,6 @@
 """Ctrl-C, a termination request or a closed terminal while a solver runs: the first keeps what was found, the second
 leaves at once."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading
@@ -35,7 +33,7 @@ class Interrupt:
         """Whether Ctrl-C was pressed."""
         return self.cancel.is_set()
 
-    def __enter__(self) -> Interrupt:
+    def __enter__(self) -> "Interrupt":
         if threading.current_thread() is threading.main_thread():
             for number in _signals():
                 self._previous[number] = signal.signal(number, self._handle)  # type: ignore[assignment]

@@ -1,7 +1,5 @@
 """One invocation of the command line: its clock, its record for ``--json``, its words for people."""
 
-from __future__ import annotations
-
 import json
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Kueue in commands: advice for a folder of YAML (``simulate --kueue``), contexts of workers, the host of a service."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +42,7 @@ class KueueOptions:
     ] = 3
     shadow: Annotated[bool, Parameter(help="Look and decide, and change nothing.", negative=())] = False
 
-    def connected(self) -> tuple[LightkubeApi, dict[str, LightkubeApi], Mapping[str, frozenset[str]] | None]:
+    def connected(self) -> "tuple[LightkubeApi, dict[str, LightkubeApi], Mapping[str, frozenset[str]] | None]":
         """The manager, the workers by name, and where data is.
 
         Raises:
@@ -62,7 +60,7 @@ class KueueOptions:
         return LightkubeApi(file, self.manager, name="the manager"), workers, known
 
 
-def params_of(kueue: KueueOptions, priorities: str | None) -> DispatchParams:
+def params_of(kueue: KueueOptions, priorities: str | None) -> "DispatchParams":
     """Parameters of the dispatcher; ``priorities`` are whole numbers with commas between them. Raises UsageError."""
     from mast_opt.live.hosts.kueue.nomination import DispatchParams
 

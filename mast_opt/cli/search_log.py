@@ -1,7 +1,5 @@
 """``--log``: how a solver searches, line by line for people; ``--events FILE``: one JSON line an event."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -30,7 +28,7 @@ class SearchLog(logging.Handler):
         if self._say is not None:
             self._say(record.getMessage())
 
-    def __enter__(self) -> SearchLog:
+    def __enter__(self) -> "SearchLog":
         if self._say is not None:
             LOG.addHandler(self)
             LOG.setLevel(logging.INFO)
@@ -64,7 +62,7 @@ class EventLog:
         self.failure: OSError | None = None
         """The error that ended the log early; None if it is complete."""
 
-    def __enter__(self) -> EventLog:
+    def __enter__(self) -> "EventLog":
         if self._path is not None:
             if self._path.is_file() and not has_events(self._path):
                 raise InputError(f"{self._path} exists already and is no log of events; choose another path")

@@ -4,8 +4,6 @@ A class declares its arrays with ``positions``, ``amounts``, ``flags`` and ``rea
 them and collects every fault. A fault names the field, the position in the array, the value and what was expected.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -84,7 +82,7 @@ class Labels(tuple[str, ...]):
     """True if all labels differ."""
     has_empty: bool
 
-    def __new__(cls, labels: Iterable[str]) -> Labels:
+    def __new__(cls, labels: Iterable[str]) -> "Labels":
         """A tuple of labels that knows whether they differ and whether any is empty."""
         made = super().__new__(cls, labels)
         different = set(made)
@@ -92,7 +90,7 @@ class Labels(tuple[str, ...]):
         made.has_empty = "" in different
         return made
 
-    def __reduce__(self) -> tuple[type[Labels], tuple[tuple[str, ...]]]:
+    def __reduce__(self) -> "tuple[type[Labels], tuple[tuple[str, ...]]]":
         return Labels, (tuple(self),)
 
     @cached_property

@@ -23,8 +23,6 @@ Each has a ``code`` that programs can rely on, and its fields in ``details``. In
 (``mast_opt.core.solve_result.Status``), not exceptions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
@@ -156,7 +154,7 @@ class _Faulty(InputError):
         found = f"{counted(count, 'fault')} in the {self.noun}:\n{lines}"
         super().__init__(f"{shown(cause)}\n{found}" if cause else found)
 
-    def __reduce__(self) -> tuple[type[_Faulty], tuple[tuple[Fault, ...], str]]:
+    def __reduce__(self) -> "tuple[type[_Faulty], tuple[tuple[Fault, ...], str]]":
         return type(self), (self.faults, self.cause)
 
     def _fields(self) -> dict[str, Any]:

@@ -5,8 +5,6 @@ then by age: each job that the quota still covers counts towards it, each that i
 Whatever changes (work, a quota, the tree), the rights of jobs that run change with it.
 """
 
-from __future__ import annotations
-
 import bisect
 import enum
 from collections.abc import Mapping
@@ -98,7 +96,7 @@ class _Account:
     beyond: set[str] = field(default_factory=set)
     """Jobs that the quotas do not cover."""
 
-    def copy(self) -> _Account:
+    def copy(self) -> "_Account":
         """Copy of a tenant's account in the ledger, with jobs of its own."""
         covered = {tier: dict(held) for tier, held in self.covered.items()}
         return _Account(self.nominal, list(self.order), covered, set(self.beyond))
@@ -142,7 +140,7 @@ class Ledger:
         """Whether no change was interrupted; after one that was, a ledger has to be made again."""
         self.set_quotas(quotas or Quotas())
 
-    def copy(self) -> Ledger:
+    def copy(self) -> "Ledger":
         """A copy of the ledger that can go its own way."""
         twin = Ledger()
         twin.quotas, twin._held = self.quotas.copy(), dict(self._held)

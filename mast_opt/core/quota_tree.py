@@ -5,8 +5,6 @@ node keeps (its lending limit) is used first; what it uses beyond that is used o
 how much beyond its own quota it may use of the parent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping
 from copy import copy
 from dataclasses import dataclass
@@ -66,7 +64,7 @@ class QuotaTree(Generic[KeyT]):
     def __contains__(self, node: str) -> bool:
         return node in self._parents
 
-    def copy(self) -> QuotaTree[KeyT]:
+    def copy(self) -> "QuotaTree[KeyT]":
         """Copy of the tree of quotas with a use of its own, and the same quotas."""
         twin = copy(self)
         twin._use = {node: dict(use) for node, use in self._use.items()}

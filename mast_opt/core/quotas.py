@@ -1,7 +1,5 @@
 """Quotas of tenants: amounts of GPU types or of all together, below groups that share, lend and borrow them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 
 from mast_opt.core.errors import UsageError
@@ -24,7 +22,7 @@ class Quotas:
         self._parent: dict[str, str] = {}
 
     @classmethod
-    def of(cls, rows: Iterable[tuple[str, Key, Quota, str]]) -> Quotas:
+    def of(cls, rows: Iterable[tuple[str, Key, Quota, str]]) -> "Quotas":
         """Quotas from rows as ``rows`` gives them. A group that one row of a tenant states is above all of it."""
         found = cls()
         for name, key, quota, parent in rows:
@@ -41,7 +39,7 @@ class Quotas:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def copy(self) -> Quotas:
+    def copy(self) -> "Quotas":
         """Copy of the quotas of tenants that can go its own way."""
         twin = Quotas(self._quotas)
         twin._parent = dict(self._parent)

@@ -1,7 +1,5 @@
 """Sense of an objective; imports no numpy, so that commands load nothing heavy for their help."""
 
-from __future__ import annotations
-
 import enum
 from typing import overload
 
@@ -23,7 +21,7 @@ class Sense(enum.Enum):
         return value if value is None or self is Sense.MIN else -value
 
     @property
-    def opposite(self) -> Sense:
+    def opposite(self) -> "Sense":
         """The other sense, which is the one in which bounds are tighter."""
         return Sense.MAX if self is Sense.MIN else Sense.MIN
 

@@ -1,8 +1,6 @@
 """The kinds of problem there are, with the heuristics of other packages. A further kind is a package next to the others
 and a line here, or an entry point in the group ``mast_opt.kinds``; see ``docs/how-to/plug-ins.md``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
@@ -104,23 +102,23 @@ def check_plan(kind: Kind[Any, PlanT], problem: Problem[PlanT], plan: object) ->
 @overload
 def generate(
     kind: Literal["data-placement"], family: str | None = None, *, seed: int = 0, **sizes: int
-) -> DataPlacement: ...
+) -> "DataPlacement": ...
 @overload
 def generate(
     kind: Literal["job-placement"], family: str | None = None, *, seed: int = 0, **sizes: int
-) -> JobPlacement: ...
+) -> "JobPlacement": ...
 @overload
 def generate(
     kind: Literal["server-assignment"], family: str | None = None, *, seed: int = 0, **sizes: int
-) -> ServerAssignment: ...
+) -> "ServerAssignment": ...
 @overload
 def generate(
     kind: Literal["task-reassignment"], family: str | None = None, *, seed: int = 0, **sizes: int
-) -> TaskReassignment: ...
+) -> "TaskReassignment": ...
 @overload
 def generate(
     kind: Literal["resource-allocation"], family: str | None = None, *, seed: int = 0, **sizes: int
-) -> ResourceAllocation: ...
+) -> "ResourceAllocation": ...
 @overload
 def generate(kind: KindName, family: str | None = None, *, seed: int = 0, **sizes: int) -> Any: ...  # noqa: ANN401 - a kind that is not written out
 @checked(kind=a_text, family=optional(a_text), seed=a_whole(0))

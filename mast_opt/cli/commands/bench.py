@@ -1,7 +1,5 @@
 """``mast-opt bench``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -82,7 +80,7 @@ def command(
     return _execute(run, work, ray, patience, update_best_known)
 
 
-def _execute(run: Run, work: RunPlan, ray: str | None, patience_s: float, update_best_known: bool) -> Answer:
+def _execute(run: Run, work: "RunPlan", ray: str | None, patience_s: float, update_best_known: bool) -> Answer:
     """Make the runs of a suite for ``mast-opt bench``, with progress, and show the summary."""
     from mast_opt.planner.bench.execution.progress import BenchProgress
     from mast_opt.planner.bench.execution.runner import execute
@@ -90,7 +88,7 @@ def _execute(run: Run, work: RunPlan, ray: str | None, patience_s: float, update
 
     with BenchProgress(run.err, len(work.todo), sum(trial.time_limit_s for _, trial in work.todo)) as progress:
 
-        def report(finished: FinishedRun) -> None:
+        def report(finished: "FinishedRun") -> None:
             progress.done(finished)
 
         spread = None
@@ -118,7 +116,7 @@ def _execute(run: Run, work: RunPlan, ray: str | None, patience_s: float, update
     return Answer(Exit.UNEXPECTED if broken else Exit.OK, show)
 
 
-def _show_list(console: Console, work: RunPlan) -> None:
+def _show_list(console: Console, work: "RunPlan") -> None:
     """Print the runs of a suite that ``mast-opt bench`` would make."""
     for _, trial in work.todo:
         console.print(trial.label, soft_wrap=True)

@@ -1,7 +1,5 @@
 """``mast-opt diff``, of two plans or of two runs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -159,7 +157,7 @@ def diff_runs(first: Path, second: Path, run: Run, most: int | None) -> Answer:
     return Answer(Exit.OK, lambda console: _show(console, runs, found, most))
 
 
-def _show(console: Console, runs: tuple[StoredRun, StoredRun], found: RunDiff, most: int | None) -> None:
+def _show(console: Console, runs: "tuple[StoredRun, StoredRun]", found: "RunDiff", most: int | None) -> None:
     """Print the comparison of two runs of the same jobs."""
     from mast_opt.core.wording import plain
     from mast_opt.live.reports.content import metric_text, metric_words

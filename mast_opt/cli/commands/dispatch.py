@@ -1,7 +1,5 @@
 """``mast-opt dispatch``."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -54,7 +52,7 @@ def command(
     return Answer(Exit.OK, lambda console: console.print(f"Stopped; {counted(len(seen), 'workload')} seen."))
 
 
-def _as_record(one: Decision) -> dict[str, Any]:
+def _as_record(one: "Decision") -> dict[str, Any]:
     """JSON of a decision of ``mast-opt dispatch``."""
     return {
         "workload": one.workload,
@@ -66,12 +64,12 @@ def _as_record(one: Decision) -> dict[str, Any]:
     }
 
 
-def _printer(seen: dict[str, Decision]) -> Callable[[Sequence[Decision]], None]:
+def _printer(seen: "dict[str, Decision]") -> "Callable[[Sequence[Decision]], None]":
     """A function that prints new decisions as lines of JSON."""
     import datetime
     import json
 
-    def show(found: Sequence[Decision]) -> None:
+    def show(found: "Sequence[Decision]") -> None:
         for one in found:
             before = seen.get(one.workload)
             if before is not None and (before.does, before.clusters, before.words, before.error) == (
@@ -89,7 +87,7 @@ def _printer(seen: dict[str, Decision]) -> Callable[[Sequence[Decision]], None]:
     return show
 
 
-def _show(console: Console, decisions: Sequence[Decision]) -> None:
+def _show(console: Console, decisions: "Sequence[Decision]") -> None:
     """Print the decisions of ``mast-opt dispatch`` as a table."""
     from rich.table import Table
 

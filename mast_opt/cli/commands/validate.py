@@ -1,7 +1,5 @@
 """``mast-opt validate``, of an instance or of a trace of jobs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,7 +90,7 @@ def check_trace(path: Path, run: Run, *, strict: bool) -> Answer:
     return Answer(Exit.OK, lambda console: _show(console, trace, found))
 
 
-def _figures(trace: JobTrace) -> dict[str, int | float]:
+def _figures(trace: "JobTrace") -> dict[str, int | float]:
     """Counts of a trace that ``mast-opt validate`` shows: jobs, servers, GPUs and the like."""
     jobs = trace.submissions
     known = jobs.duration_ms >= 0
@@ -108,7 +106,7 @@ def _figures(trace: JobTrace) -> dict[str, int | float]:
     }
 
 
-def _show(console: Console, trace: JobTrace, found: list[InputWarning]) -> None:
+def _show(console: Console, trace: "JobTrace", found: list[InputWarning]) -> None:
     """Print what a trace of jobs holds, for ``mast-opt validate``."""
     from rich.text import Text
 

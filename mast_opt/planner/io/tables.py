@@ -1,7 +1,5 @@
 """Problems and plans from tables in memory, and back to data frames."""
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Mapping
@@ -61,23 +59,23 @@ class HeaderFields(TypedDict, total=False):
 @overload
 def from_tables(
     kind: Literal["data-placement"], tables: Mapping[str, Any], **header: Unpack[HeaderFields]
-) -> DataPlacement: ...
+) -> "DataPlacement": ...
 @overload
 def from_tables(
     kind: Literal["job-placement"], tables: Mapping[str, Any], **header: Unpack[HeaderFields]
-) -> JobPlacement: ...
+) -> "JobPlacement": ...
 @overload
 def from_tables(
     kind: Literal["server-assignment"], tables: Mapping[str, Any], **header: Unpack[HeaderFields]
-) -> ServerAssignment: ...
+) -> "ServerAssignment": ...
 @overload
 def from_tables(
     kind: Literal["task-reassignment"], tables: Mapping[str, Any], **header: Unpack[HeaderFields]
-) -> TaskReassignment: ...
+) -> "TaskReassignment": ...
 @overload
 def from_tables(
     kind: Literal["resource-allocation"], tables: Mapping[str, Any], **header: Unpack[HeaderFields]
-) -> ResourceAllocation: ...
+) -> "ResourceAllocation": ...
 @overload
 def from_tables(kind: KindName, tables: Mapping[str, Any], **header: Unpack[HeaderFields]) -> Any: ...  # noqa: ANN401 - a kind that is not written out
 def from_tables(kind: KindName, tables: Mapping[str, Any], **header: Unpack[HeaderFields]) -> Any:

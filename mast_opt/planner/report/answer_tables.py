@@ -1,7 +1,5 @@
 """Problems, plans and answers as data frames: ``to_tables``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
@@ -48,7 +46,7 @@ def to_tables(
 @overload
 def to_tables(
     given: Problem[PlanT], plan: PlanT | Planned[PlanT] | None = None, *, frames: Literal["pandas"]
-) -> dict[str, pd.DataFrame]: ...
+) -> "dict[str, pd.DataFrame]": ...
 @overload
 def to_tables(
     given: Problem[PlanT], plan: PlanT | Planned[PlanT] | None = None, *, frames: Literal["arrow"]
@@ -56,7 +54,7 @@ def to_tables(
 @overload
 def to_tables(given: Answer, *, frames: Literal["polars"] = "polars") -> dict[str, pl.DataFrame]: ...
 @overload
-def to_tables(given: Answer, *, frames: Literal["pandas"]) -> dict[str, pd.DataFrame]: ...
+def to_tables(given: Answer, *, frames: Literal["pandas"]) -> "dict[str, pd.DataFrame]": ...
 @overload
 def to_tables(given: Answer, *, frames: Literal["arrow"]) -> dict[str, Any]: ...
 def to_tables(given: Any, plan: Any = None, *, frames: str = "polars") -> dict[str, Any]:
@@ -100,7 +98,7 @@ def _frame(section: Section) -> pl.DataFrame:
     return pl.DataFrame([pl.Series(name, column, strict=False) for name, column in named.items()])
 
 
-def _pandas(table: pl.DataFrame) -> pd.DataFrame:
+def _pandas(table: pl.DataFrame) -> "pd.DataFrame":
     """The table for pandas, without Arrow in between. Whole numbers and truth values with empty cells get the nullable
     types, so that no whole number becomes a float."""
     try:
@@ -108,7 +106,7 @@ def _pandas(table: pl.DataFrame) -> pd.DataFrame:
     except ImportError:
         raise UsageError("frames='pandas' needs the package pandas: pip install pandas", argument="frames") from None
 
-    def column(cells: pl.Series) -> pd.Series[Any]:
+    def column(cells: pl.Series) -> "pd.Series[Any]":
         empty = cells.null_count() > 0
         whole, flag = cells.dtype.is_integer(), cells.dtype == pl.Boolean
         dtype = "Int64" if whole and empty else "boolean" if flag and empty else None

@@ -1,7 +1,5 @@
 """Solves in the background: events as an iterator, results for threads and for asyncio."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
@@ -121,7 +119,7 @@ class SolveRun(Summarised, Generic[PlanT]):
             self.cancel()
             raise
 
-    def __enter__(self) -> SolveRun[PlanT]:
+    def __enter__(self) -> "SolveRun[PlanT]":
         return self
 
     def __exit__(self, *_: object) -> None:

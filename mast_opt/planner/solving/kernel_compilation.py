@@ -1,7 +1,5 @@
 """Kernel compilation (or loading from the cache) of all solvers, before the clock of a search starts."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -95,7 +93,7 @@ def rehearse(
         raise Interrupted(INTERRUPTED)
 
 
-def _run(kind: Kind[Any, Any], rehearsals: Sequence[Rehearsal], cancel: threading.Event, compiler: _Compiler) -> None:
+def _run(kind: Kind[Any, Any], rehearsals: Sequence[Rehearsal], cancel: threading.Event, compiler: "_Compiler") -> None:
     """Run those rehearsals of kernels that are not ready, in a thread of their own.
 
     Raises:

@@ -1,7 +1,5 @@
 """A data-placement plan: replicas, runs, sources of copies and remote reads; derived values; the current plan."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -61,7 +59,7 @@ class Plan(Decisions):
         """The columns of a relation, ``run``, ``copy`` or ``remote``, in the order of the fields."""
         return tuple(getattr(self, name) for name in RELATIONS[relation])
 
-    def with_rows(self, **rows: Sequence[Ints]) -> Plan:
+    def with_rows(self, **rows: Sequence[Ints]) -> "Plan":
         """The plan with other columns of some relations."""
         columns = {name: column for relation, found in rows.items() for name, column in zip(RELATIONS[relation], found)}
         return replace(self, **columns)  # type: ignore[arg-type]

@@ -5,8 +5,6 @@
 How one period of a kind of problem leads to the next: one after another, or all in one program.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -172,7 +170,7 @@ class ElasticProgram:
     """The limits of a conflict (name → members), described together."""
 
     @classmethod
-    def of(cls, mip: Mip, limits: Iterable[ElasticLimits], decode: Callable[[FloatArray], Any]) -> ElasticProgram:
+    def of(cls, mip: Mip, limits: Iterable[ElasticLimits], decode: Callable[[FloatArray], Any]) -> "ElasticProgram":
         """The elastic program with those limits that have members, which are described one sort after another."""
         by_name = {one.name: one for one in limits if one.count}
 

@@ -1,7 +1,5 @@
 """Formulation of a problem as a MIP: the way between columns and plans, and how parts of a plan are fixed in it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -25,7 +23,7 @@ class Formulation(Generic[PlanT]):
     """Rounds the integer decisions and recomputes everything that depends on them, exactly."""
     encode: Callable[[PlanT], FloatArray]
     """A value for every column; ``decode(encode(plan))`` is the plan."""
-    exact: Callable[[], Formulation[PlanT]] | None = None
+    exact: "Callable[[], Formulation[PlanT]] | None" = None
     """Program with every share an integer number of thousandths; where ``decode`` rounds shares, this is what a plan
     that rounding made infeasible is repaired with. None where nothing is rounded."""
 

@@ -1,7 +1,5 @@
 """Overrides of an instance for one solve: other weights, order of terms, or limits. The plan records them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -65,7 +63,7 @@ class Overrides:
         found: ProblemT = changed
         return found
 
-    def followed_by(self, later: Overrides) -> Overrides:
+    def followed_by(self, later: "Overrides") -> "Overrides":
         """These overrides, where the later ones say nothing else."""
         order = self.order if later.order is None else later.order
         levels = {**self.peak_levels, **later.peak_levels}

@@ -3,8 +3,6 @@
 Every chart is also a table, so every figure in it is what the verifier's half of the problem computes.
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -126,7 +124,7 @@ class Form(enum.Enum):
     RATIO = "demand over supply; above 1 is too much"
     FILL = "the used share of something that cannot be exceeded"
 
-    def heads(self, *titles: str) -> tuple[Head, ...]:
+    def heads(self, *titles: str) -> "tuple[Head, ...]":
         """Heads of a section's columns whose cells have this form."""
         return tuple(Head(title, self) for title in titles)
 

@@ -7,8 +7,6 @@ m.term("worth", take, -value)
 mip = m.build({"worth": 1.0})
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,7 +29,7 @@ class RowBlock:
     entries: list[tuple[IntArray, IntArray, FloatArray]] = field(default_factory=list)
     """(rows, column ids, coefficients) as added; a single coefficient stands for all of its rows."""
 
-    def add(self, rows: ArrayLike, columns: ArrayLike, coefficients: ArrayLike = 1.0) -> RowBlock:
+    def add(self, rows: ArrayLike, columns: ArrayLike, coefficients: ArrayLike = 1.0) -> "RowBlock":
         """Add ``coefficient · column`` to each row; the three broadcast against one another.
 
         Args:

@@ -1,7 +1,5 @@
 """MIP well-formedness checks: solvers take arrays as they are, and one wrong position makes them read elsewhere."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +11,7 @@ if TYPE_CHECKING:
     from mast_opt.problems.mip.program import Mip
 
 
-def check(mip: Mip) -> None:
+def check(mip: "Mip") -> None:
     """Check every array of a program. Raises UsageError that names the array and the position."""
     width, height = _length(mip, "cost"), _length(mip, "row_lower")
     check_objective(mip, width)
@@ -34,14 +32,14 @@ def check(mip: Mip) -> None:
         _positions(f"columns of the term {name!r} of program {mip.name!r}", term.columns, width)
 
 
-def check_objective(mip: Mip, width: int) -> None:
+def check_objective(mip: "Mip", width: int) -> None:
     """Check a program's objective alone, over so many columns. Raises UsageError."""
     _array(mip, "cost", "f", "floats", width)
     _finite(mip, "cost")
     _finite(mip, "offset")
 
 
-def check_limits(mip: Mip, width: int, height: int) -> None:
+def check_limits(mip: "Mip", width: int, height: int) -> None:
     """Check the limits of a program's columns and rows alone, over so many of them. Raises UsageError."""
     lengths = {"col_lower": width, "col_upper": width, "row_lower": height, "row_upper": height}
     for name, length in lengths.items():
@@ -50,13 +48,13 @@ def check_limits(mip: Mip, width: int, height: int) -> None:
             raise UsageError(f"{name} of program {mip.name!r} holds NaN; expected numbers, or ±infinity for no limit")
 
 
-def _finite(mip: Mip, name: str) -> None:
+def _finite(mip: "Mip", name: str) -> None:
     """Raises UsageError where an array of the program holds NaN or infinity."""
     if not np.isfinite(getattr(mip, name)).all():
         raise UsageError(f"{name} of program {mip.name!r} holds NaN or infinity; expected finite numbers")
 
 
-def _length(mip: Mip, name: str) -> int:
+def _length(mip: "Mip", name: str) -> int:
     """Length of an array of the program. Raises UsageError for what is no array of one dimension."""
     found = getattr(mip, name)
     if not isinstance(found, np.ndarray) or found.ndim != 1:
@@ -64,7 +62,7 @@ def _length(mip: Mip, name: str) -> int:
     return len(found)
 
 
-def _array(mip: Mip, name: str, kinds: str, content: str, length: int | None) -> None:
+def _array(mip: "Mip", name: str, kinds: str, content: str, length: int | None) -> None:
     """Raises UsageError where an array of the program has another type or shape than it must."""
     found: NDArray[Any] = getattr(mip, name)
     if not isinstance(found, np.ndarray) or found.dtype.kind not in kinds:

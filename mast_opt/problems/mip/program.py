@@ -7,8 +7,6 @@ Columns and rows come in named blocks over labelled axes, so that ``place[logs,e
 without a Python object per variable. Every array is read-only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -137,7 +135,7 @@ class Mip:
         matrix = csr_array((self.value, self.index, self.row_start), shape=self.shape)
         return np.asarray(matrix @ x)
 
-    def minimise(self, weights: Mapping[str, float]) -> Mip:
+    def minimise(self, weights: Mapping[str, float]) -> "Mip":
         """The program with the objective Σ weight · term.
 
         Raises:
@@ -156,7 +154,7 @@ class Mip:
         check_objective(derived, len(self.cost))
         return derived
 
-    def limit_term(self, name: str, upper: float) -> Mip:
+    def limit_term(self, name: str, upper: float) -> "Mip":
         """The program with one more row, ``term ≤ upper`` (lexicographic stages, ε-constraints)."""
         self._known([name])
         term = self.terms[name]
@@ -180,7 +178,7 @@ class Mip:
                 known = ", ".join(self.terms) or "none"
                 raise UsageError(f"program {self.name!r} has no term called {name!r}; expected one of: {known}")
 
-    def tighten(self, slack: Mapping[str, float]) -> Mip:
+    def tighten(self, slack: Mapping[str, float]) -> "Mip":
         """The program with the named rows' limits pulled in by the given amounts, on every side that has one.
 
         Raises:
@@ -200,19 +198,19 @@ class Mip:
             raise KeyError(f"no such rows: {sorted(wanted)}")
         return self._with_limits(row_lower=frozen(lower), row_upper=frozen(upper))
 
-    def fix(self, columns: IntArray, values: FloatArray) -> Mip:
+    def fix(self, columns: IntArray, values: FloatArray) -> "Mip":
         """The program with the given columns held at the given values."""
         lower, upper = self.col_lower.copy(), self.col_upper.copy()
         lower[columns] = upper[columns] = values
         return self._with_limits(col_lower=frozen(lower), col_upper=frozen(upper))
 
-    def _with_limits(self, **limits: FloatArray) -> Mip:
+    def _with_limits(self, **limits: FloatArray) -> "Mip":
         """The program with other limits, which are checked."""
         derived = self._derived(**limits)
         check_limits(derived, len(self.cost), len(self.row_lower))
         return derived
 
-    def _derived(self, **changes: FloatArray | float) -> Mip:
+    def _derived(self, **changes: FloatArray | float) -> "Mip":
         """The program with other values of some fields, which the caller checks; the others are checked already.
 
         ``dataclasses.replace`` would check the matrix again (30 ms where it has 4 million entries).

@@ -1,7 +1,5 @@
 """MIP size estimate: how large a program will be, known before it is built."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -23,7 +21,7 @@ class Size:
     """Coefficients that are not 0."""
 
     @classmethod
-    def of(cls, columns: Mapping[str, int], rows: Mapping[str, tuple[int, int]]) -> Size:
+    def of(cls, columns: Mapping[str, int], rows: Mapping[str, tuple[int, int]]) -> "Size":
         """Size of a program, the sum over blocks: name → columns, and name → (rows, entries)."""
         return cls(
             sum(columns.values()),

@@ -1,7 +1,5 @@
 """A resource-allocation plan."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,7 +31,7 @@ class Plan(Decisions):
             raise PlanError(check.faults)
 
     @classmethod
-    def of_shares(cls, problem: ResourceAllocation, share: Floats, kept: Floats | None = None) -> Plan:
+    def of_shares(cls, problem: ResourceAllocation, share: Floats, kept: Floats | None = None) -> "Plan":
         """The plan with these shares [C] and the rates that follow from them.
 
         Args:

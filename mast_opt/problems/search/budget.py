@@ -1,7 +1,5 @@
 """Search budget shared by the solvers: progress by the clock or by rounds, whichever is further; and rate limits."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterator
@@ -66,7 +64,7 @@ class TimeBudget:
         """Whether somebody has asked the search to end."""
         return self._watch.stop.cancel.is_set()
 
-    def after(self, share: float) -> TimeBudget:
+    def after(self, share: float) -> "TimeBudget":
         """The rest of the search, once that share of it is done."""
         return _Remainder(self, share)
 

@@ -11,8 +11,6 @@ and brought to the type of its default wherever it comes from. What nobody needs
 class: a constant, which the solver reads in the same way.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -222,12 +220,12 @@ class Params:
         known = self.parameters()
         return {name: value for name, value in self.values().items() if value != known[name].default}
 
-    def groups(self) -> tuple[Params, ...]:
+    def groups(self) -> "tuple[Params, ...]":
         """The groups of a solver's parameters, those inside others too."""
         inner = [value for one in fields(self) if isinstance(value := getattr(self, one.name), Params)]
         return tuple(found for value in inner for found in (value, *value.groups()))
 
-    def _check_fixed(self, name: str, given: Params, default: Params) -> None:
+    def _check_fixed(self, name: str, given: "Params", default: "Params") -> None:
         """Raise UsageError where a group has other values than its default in what is no parameter."""
         known = self.parameters()
         for inner, value in given.values().items():

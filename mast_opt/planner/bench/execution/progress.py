@@ -1,7 +1,5 @@
 """Progress of a suite: a line a run for the log, and in a terminal a bar with the time that is left."""
 
-from __future__ import annotations
-
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
@@ -27,7 +25,7 @@ class BenchProgress:
         self._bar = Progress(*columns, left, console=console, transient=True, disable=not console.is_terminal)
         self._task = self._bar.add_task("", total=runs, left=seconds(limits_s))
 
-    def __enter__(self) -> BenchProgress:
+    def __enter__(self) -> "BenchProgress":
         self._bar.start()
         return self
 

@@ -1,7 +1,5 @@
 """Alibaba's public GPU traces: machines of 2023 (OpenB) and 2026, and pods of 2023 that ask for CPU and GPUs."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -63,7 +61,7 @@ class GpuNodes:
     source: str
     """Description of the source for the provenance."""
 
-    def part(self, at: Ints) -> GpuNodes:
+    def part(self, at: Ints) -> "GpuNodes":
         """The machines at these positions."""
         model = tuple(self.model[n] for n in at.tolist())
         return GpuNodes(model, self.gpus[at], self.cpu_mcores[at], self.memory_mib[at], self.source)
@@ -84,7 +82,7 @@ class GpuPods:
     def __len__(self) -> int:
         return len(self.mgpu)
 
-    def part(self, at: Ints) -> GpuPods:
+    def part(self, at: Ints) -> "GpuPods":
         """The pods at these positions, in this order."""
         models = tuple(self.models[n] for n in at.tolist())
         return GpuPods(self.mgpu[at], self.cpu_mcores[at], self.memory_mib[at], self.tier[at], models)

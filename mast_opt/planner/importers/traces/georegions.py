@@ -4,8 +4,6 @@
 ``region_pairs.csv``: measured throughput and egress price of every ordered pair of regions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,7 +59,7 @@ class CloudRegions:
     usd_per_gpu_hour: dict[str, NDArray[np.float64]]
     """GPU → [R] price of one for an hour, 0 where the region does not offer it."""
 
-    def subset(self, kept: Sequence[int]) -> CloudRegions:
+    def subset(self, kept: Sequence[int]) -> "CloudRegions":
         """Only these imported cloud regions, in this order."""
         positions = np.array(kept)
         return CloudRegions(
@@ -73,7 +71,7 @@ class CloudRegions:
             {gpu: price[positions] for gpu, price in self.usd_per_gpu_hour.items()},
         )
 
-    def with_most_gpus(self, count: int) -> CloudRegions:
+    def with_most_gpus(self, count: int) -> "CloudRegions":
         """The ``count`` regions that offer the most kinds of GPU, ties by name; in order of name."""
         kinds = np.sum(list(self.offers.values()), axis=0)
         order = sorted(range(len(self.names)), key=lambda r: (-kinds[r], self.names[r]))

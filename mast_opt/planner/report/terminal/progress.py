@@ -1,7 +1,5 @@
 """Progress of a command in one live line on stderr; silent where stderr is no terminal."""
 
-from __future__ import annotations
-
 import threading
 import time
 
@@ -57,7 +55,7 @@ class Progress:
             self._compiling_since = None
         self._event = event
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> "Progress":
         if self._timer is not None:
             self._timer.daemon = True
             self._timer.start()

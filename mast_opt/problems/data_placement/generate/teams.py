@@ -1,7 +1,5 @@
 """Teams, their namespaces and tables, and which workload reads which partition."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,7 +31,7 @@ class Teams:
     """Team of each namespace, [N]."""
 
     @classmethod
-    def drawn(cls, rng: np.random.Generator, partitions: int) -> Teams:
+    def drawn(cls, rng: np.random.Generator, partitions: int) -> "Teams":
         """Teams that own generated datasets, by Pareto, their partitions in runs: namespaces, and tables
         within them.
         """
@@ -42,7 +40,7 @@ class Teams:
         return cls.of_sizes(rng, 1 + draws.shared_out(partitions - team_count, weight))
 
     @classmethod
-    def of_sizes(cls, rng: np.random.Generator, of_team: Ints) -> Teams:
+    def of_sizes(cls, rng: np.random.Generator, of_team: Ints) -> "Teams":
         """Teams that own generated datasets with these numbers of partitions, at least one each."""
         of_namespace, team = _parts(rng, of_team, PARTITIONS_PER_NAMESPACE)
         of_table, _ = _parts(rng, of_namespace, PARTITIONS_PER_TABLE)

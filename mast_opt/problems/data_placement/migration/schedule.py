@@ -6,8 +6,6 @@ nothing can go on, work may read remotely for a while what the plan has in its r
 not serve, and only then, if that is allowed, work stops.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from copy import copy
@@ -85,7 +83,7 @@ class Calendar:
         self._freed: dict[int, bool] = {}
         """Regions where something was freed in this wave, and whether that is storage alone."""
 
-    def run(self) -> Calendar:
+    def run(self) -> "Calendar":
         """Spend days until all is done, or nothing can go on any more."""
         while not self.complete:
             if not self._spend_day():
@@ -96,7 +94,7 @@ class Calendar:
             self.day += 1
         return self
 
-    def go_on(self, may_stop: AbstractSet[int]) -> Calendar:
+    def go_on(self, may_stop: AbstractSet[int]) -> "Calendar":
         """Go on from where nothing could any more, with leave to stop these parts; this calendar stays as it is."""
         twin = copy(self)
         twin.may_stop, twin.world = may_stop, self.world.copy()

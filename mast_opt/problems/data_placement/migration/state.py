@@ -9,8 +9,6 @@ The reads of a region share the links into it. Each region's reads are a flow fr
 maximal by augmenting paths, so a read is refused only if no choice of sources has room for it.
 """
 
-from __future__ import annotations
-
 import enum
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -42,7 +40,7 @@ class RemoteReads:
         self.copied: dict[Pair, int] = {}
         """(source, region) → copied over the link since the day began."""
 
-    def copy(self) -> RemoteReads:
+    def copy(self) -> "RemoteReads":
         """A copy of the remote reads whose changes leave this one as it is."""
         twin = RemoteReads(self.link_kb, self.may_read, 0)
         twin.demand = [dict(one) for one in self.demand]
@@ -225,7 +223,7 @@ class MigrationState:
                 remote.fit(r, list(demand), self.held)
         return remote
 
-    def copy(self) -> MigrationState:
+    def copy(self) -> "MigrationState":
         """A copy of the migration's state whose changes leave this one as it is."""
         twin = MigrationState.__new__(MigrationState)
         twin.m, twin.loads = self.m, self.loads

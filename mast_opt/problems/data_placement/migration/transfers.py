@@ -1,7 +1,5 @@
 """Copies under way in a data-placement migration, and what each day still lets them take of ingress and links."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -40,7 +38,7 @@ class Transfers:
         """(source, region) → the most that reads took of the link at any time of the day."""
         self._yielded = False
 
-    def copy(self, world: MigrationState) -> Transfers:
+    def copy(self, world: MigrationState) -> "Transfers":
         """Duplicate of these transfers of datasets that belongs to a copy of the state."""
         twin = Transfers(self.moving, world)
         twin.under_way = [[Transfer(one.pair, dict(one.left_kb)) for one in into] for into in self.under_way]

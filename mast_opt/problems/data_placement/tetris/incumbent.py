@@ -1,7 +1,5 @@
 """Current and best plan of the tetris search: option and region of every workload, cost, and as ``Plan``."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -33,7 +31,7 @@ class SearchPlan:
         """Whether the plan is within the hard limits, without a forbidden read."""
         return self.within_limits and forbidden(a, self.state) == 0
 
-    def go_to(self, a: TetrisArrays, snapshot: Assignment) -> None:
+    def go_to(self, a: TetrisArrays, snapshot: "Assignment") -> None:
         """Become another plan; the random numbers go on."""
         restore(a, self.state, snapshot)
         self.cost, self.within_limits = cost(a, self.state), False

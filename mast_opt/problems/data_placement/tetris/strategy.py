@@ -1,7 +1,5 @@
 """Strategy of tetris: the one place that decides which algorithms run on an instance, and on how much of the time."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -73,7 +71,7 @@ class Features:
     """True if a plan is given to start from."""
 
     @classmethod
-    def of(cls, problem: DataPlacement, start: Plan | None) -> Features:
+    def of(cls, problem: DataPlacement, start: Plan | None) -> "Features":
         """The features of a problem with or without a start."""
         reads = len(problem.reads)
         return cls(

@@ -5,8 +5,6 @@ and current runs. The plan of the parts is a plan of the workload: shares add up
 terms, but that ``retyped_work`` may be less: parts may have swapped their types.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -47,7 +45,7 @@ class WorkloadParts:
     """[P] thousandths of the workload."""
 
     @classmethod
-    def of(cls, problem: DataPlacement, params: PartsParams) -> WorkloadParts:
+    def of(cls, problem: DataPlacement, params: PartsParams) -> "WorkloadParts":
         """The parts of a problem's workloads; the problem itself where no workload has more than one."""
         counts = _counts(problem, params)
         owner = np.repeat(np.arange(len(counts)), counts)

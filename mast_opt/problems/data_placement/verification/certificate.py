@@ -5,8 +5,6 @@ cheapest set of replicas of every dataset and a constant (Lagrangian duality: ev
 left is minimised exactly).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -43,7 +41,7 @@ class Certificate(certificate_bound.KeptPrices):
         gang: NDArray[np.int64],
         trees: KeptTrees | None = None,
         spectrum: Spectrum | None = None,
-    ) -> Certificate:
+    ) -> "Certificate":
         """Prices of the search, whose rows are rounded by ``gang``, as they are kept; its trees; and a spectrum."""
         cap = certificate_bound.remote_cap(problem, weights)
         if cap is None:
@@ -92,7 +90,7 @@ class Certificate(certificate_bound.KeptPrices):
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Certificate:
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> "Certificate":
         """Raises PlanError naming every array that a file lacks or holds in another type."""
         spectral = any(name in arrays for name in _SPECTRUM)
         names = ("weight_names", "weights", *_ARRAYS, *KEPT, *(_SPECTRUM if spectral else ()))

@@ -11,8 +11,6 @@ price on this row charges the reads and credits the root. Everything but the sha
 computed here from the instance.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -43,7 +41,7 @@ class KeptTrees:
     """[A] the read that leads here, counted from the tree's first; −1 at the root."""
 
     @classmethod
-    def none(cls) -> KeptTrees:
+    def none(cls) -> "KeptTrees":
         """Certificate part without any trees."""
         whole, short = np.zeros(0, np.int64), np.zeros(0, np.int32)
         return cls(whole, whole, whole, np.zeros(0), np.zeros(1, np.int64), short, short)

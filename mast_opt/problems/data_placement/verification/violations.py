@@ -1,7 +1,5 @@
 """Violations that the data-placement verifier finds: positions become labels only for what is broken."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,7 +22,7 @@ class Relation:
     at: tuple[Ints, ...]
     share: Ints
 
-    def where(self, kept: Bools) -> Relation:
+    def where(self, kept: Bools) -> "Relation":
         """The entries of a data-placement plan's relation under a mask."""
         return Relation(self.name, self.axes, tuple(position[kept] for position in self.at), self.share[kept])
 

@@ -1,7 +1,5 @@
 """Coefficients of a MIP as triplets, for arithmetic over all non-zero entries at once."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +24,7 @@ class Coefficients:
     width: int
 
     @classmethod
-    def of(cls, mip: Mip) -> Coefficients:
+    def of(cls, mip: Mip) -> "Coefficients":
         """Nonzero coefficients of a mixed-integer program's rows that have a limit."""
         row = np.repeat(np.arange(mip.shape[0]), np.diff(mip.row_start))
         limited = np.isfinite(mip.row_lower) | np.isfinite(mip.row_upper)
@@ -34,7 +32,7 @@ class Coefficients:
         row = row[kept]
         return cls(row, mip.index[kept], mip.value[kept], mip.row_lower[row], mip.row_upper[row], *mip.shape)
 
-    def part(self, kept: BoolArray) -> Coefficients:
+    def part(self, kept: BoolArray) -> "Coefficients":
         """The program's coefficients where ``kept`` holds."""
         return Coefficients(
             self.row[kept],

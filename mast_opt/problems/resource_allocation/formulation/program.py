@@ -1,7 +1,5 @@
 """Programs of resource allocation: the rows that every policy has, the parts that policies add, and utilities."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -147,7 +145,7 @@ class Utility:
     """Fair elapsed time of each job, [J]."""
 
     @classmethod
-    def of(cls, problem: ResourceAllocation) -> Utility:
+    def of(cls, problem: ResourceAllocation) -> "Utility":
         """The utility of one of the policies in ``LEXIMIN``."""
         jobs, policy = problem.jobs, problem.objective.policy
         if policy == FINISH_TIME:

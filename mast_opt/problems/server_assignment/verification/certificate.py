@@ -5,8 +5,6 @@ less the stocks at theirs (Lagrangian duality: rows that couple reservations, or
 priced; what is left is minimised exactly).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -65,7 +63,7 @@ class Certificate:
     of today save if they stay deducted"""
 
     @classmethod
-    def in_fractions(cls, prices: Prices) -> Certificate:
+    def in_fractions(cls, prices: Prices) -> "Certificate":
         """Certificate of the bound in which no whole servers are counted."""
         none, nothing = np.zeros(0, np.int64), np.zeros(0)
         return cls(prices, np.zeros(len(prices.survive), np.int64), none, nothing, none, nothing)

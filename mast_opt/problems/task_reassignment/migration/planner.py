@@ -5,8 +5,6 @@ its moves one after another: each starts before anything of its wave is free. So
 machine reach whatever any order reaches.
 """
 
-from __future__ import annotations
-
 import heapq
 import itertools
 from dataclasses import dataclass
@@ -159,7 +157,7 @@ def steps(problem: TaskReassignment, plan: Plan) -> Steps:
     return Steps(tuple(order.moves), ())
 
 
-def _searched(problem: TaskReassignment, plan: Plan, order: _Order) -> Steps:
+def _searched(problem: TaskReassignment, plan: Plan, order: "_Order") -> Steps:
     """The steps after a search from where the order is stuck and, where moves cannot be taken back because transient
     resources stay behind, from the beginning too."""
     found = search(problem, order.machine, order.free, plan.machine)

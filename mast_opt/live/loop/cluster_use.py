@@ -50,7 +50,9 @@ class ClusterUse:
         use.change(mgpu, interval)
 
     def p95_mgpu(self, cluster: str, gpu_type: str, now_ms: int) -> int:
-        """The use that 95% of the intervals of the last days do not exceed; intervals before the first do not count."""
+        """The use of a cluster's GPUs that 95% of the intervals of the last days do not exceed; intervals before the
+        first do not count.
+        """
         use = self._uses.get((cluster, gpu_type))
         if use is None:
             return 0

@@ -39,11 +39,11 @@ class Datasets:
         """(dataset, region) → the copy under way."""
 
     def whole_in(self, dataset: str) -> frozenset[str]:
-        """The regions that hold a dataset whole."""
+        """The regions that hold, by the log, a dataset whole."""
         return self.replicas.get(dataset, NOWHERE)
 
     def has_room(self, region: str, size_mb: int) -> bool:
-        """Whether a region can store that much more."""
+        """Whether a region can store that much more data, by the loop's state."""
         most = self.storage_mb.get(region)
         return most is None or self.stored_mb.get(region, 0) + size_mb <= most
 
@@ -122,5 +122,5 @@ class Datasets:
         )
 
     def _store(self, region: str, size_mb: int) -> None:
-        """Add to the stored MB of a region; a negative amount takes away."""
+        """Add to the MB that a region stores in the loop's state; a negative amount takes away."""
         self.stored_mb[region] = self.stored_mb.get(region, 0) + size_mb

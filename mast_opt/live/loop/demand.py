@@ -54,7 +54,9 @@ class _Demand:
     """Dataset → day on which a job that reads it was last submitted."""
 
     def at(self, now_ms: int) -> tuple[int | None, int]:
-        """Mean demand of the days that are over, and integral of the day of ``now_ms``, at that time."""
+        """Mean GPU demand of a class of jobs of the days that are over, and integral of the day of ``now_ms``, at that
+        time.
+        """
         mean, total, at = self.mean_mgpu, self.mgpu_ms, self.at_ms
         while at // DAY_MS < now_ms // DAY_MS:
             midnight = (at // DAY_MS + 1) * DAY_MS

@@ -78,7 +78,7 @@ class Engine:
 
     @property
     def dropped(self) -> int:
-        """Reports of hosts that came twice, or too late to matter."""
+        """The loop's reports of hosts that came twice, or too late to matter."""
         return self._dropped
 
     def advance(self, now_ms: int, inbox: Iterable[ev.Event | ev.Asked]) -> Turn:
@@ -216,7 +216,7 @@ class Engine:
         return [_COMMANDS[type(one.event)](one.seq, one.event) for one in self._stored if type(one.event) in _COMMANDS]
 
     def _next_wake(self, now_ms: int) -> int | None:
-        """Time at which the engine has to be called again; None if only a report changes anything."""
+        """Time at which the loop's engine has to be called again; None if only a report changes anything."""
         last = now_ms if self._decided_ms is None else self._decided_ms
         wakes = [last + self.policy.every_ms] if self.policy.every_ms is not None else []
         if self._due:

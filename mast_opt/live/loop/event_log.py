@@ -113,13 +113,15 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever a field holds
 
 @cache
 def _shape(cls: Any) -> tuple[tuple[str, Callable[[Any, str], Any], Any], ...]:  # noqa: ANN401 - any dataclass
-    """Name, reader and default of every field of a class."""
+    """Name, reader in a log and default of every field of a class."""
     hints = typing.get_type_hints(cls)
     return tuple((field.name, _reader(hints[field.name]), field.default) for field in fields(cls))
 
 
 def _reader(hint: Any) -> Callable[[Any, str], Any]:  # noqa: ANN401 - a type
-    """A function that turns a value of JSON into one of this type; it raises _Wrong where that cannot be."""
+    """A reader of events' fields, which turns a value of JSON into one of this type; it raises _Wrong where that cannot
+    be.
+    """
     origin, inside = typing.get_origin(hint), typing.get_args(hint)
     if origin in (types.UnionType, typing.Union):
         return _one_of([_reader(part) for part in inside], " or ".join(map(_words, inside)))

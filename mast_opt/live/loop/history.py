@@ -36,12 +36,12 @@ class Steps:
         return found
 
     def most(self, edges: Ints) -> Ints:
-        """[n − 1] the largest amount at any time from each edge up to the next."""
+        """[n − 1] the largest amount of a log's time series at any time from each edge up to the next."""
         bounds = np.union1d(self.at_ms, edges)
         return np.maximum.reduceat(self.at(bounds), np.searchsorted(bounds, edges[:-1]))
 
     def time_of_at_least(self, amount: int, since_ms: int, until_ms: int) -> int:
-        """Milliseconds of a span in which there was at least that amount."""
+        """Milliseconds of a span of the log in which there was at least that amount."""
         first, last = np.searchsorted(self.at_ms, (since_ms, until_ms), side="right")
         times = np.concatenate([[since_ms], self.at_ms[first:last], [until_ms]])
         return int(np.diff(times)[self.at(times[:-1]) >= amount].sum())

@@ -87,7 +87,9 @@ class _Reasons:
         return f"{wait.region} had {gpus} for {percent(share, 0)} of the wait"
 
     def _others(self, wait: Wait, submitted: int) -> list[str]:
-        """Jobs that waited in the same region meanwhile: those in front of it, and those that it let pass."""
+        """Jobs of the log that waited in the same region meanwhile: those in front of it, and those that it
+        let pass.
+        """
         begin, end, came = self._waits[wait.region].T
         meanwhile = (begin < wait.end_ms) & (end > wait.begin_ms)
         earlier = int((meanwhile & (came < submitted)).sum())
@@ -96,7 +98,7 @@ class _Reasons:
         return words + ([f"{later:,} that came later started before it"] if later else [])
 
     def _free_in(self, region: str) -> Steps:
-        """Time series of the GPUs that are free in a region."""
+        """Time series of a log of the GPUs that are free in a region."""
         if region not in self._free:
             nothing = Steps(np.zeros(0, np.int64), np.zeros(0, np.int64))
             supply, held = (series.get(region, nothing) for series in (self._found.supply_mgpu, self._found.held_mgpu))

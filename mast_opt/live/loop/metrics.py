@@ -92,7 +92,7 @@ class Metrics:
     """GPU-seconds that the jobs of the window hold, also beyond its end."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures as nested mappings, ready for JSON."""
+        """The figures of a log as nested mappings, ready for JSON."""
         return asdict(self)
 
 
@@ -209,13 +209,13 @@ class _Measured:
         return total
 
     def _long_waits(self) -> Ints:
-        """Jobs of each wait that is long enough to count as starvation, those that fit nowhere left out."""
+        """Jobs of the log's waits, each that is long enough to count as starvation, those that fit nowhere left out."""
         counted = self.counted & ~self.impossible
         long = (self.waits.end - self.waits.begin > STARVED_MS) & counted[self.waits.job]
         return self.waits.job[long]
 
     def _in_window(self, spans: _Spans) -> int:
-        """Milli-GPU-ms of these spans in the window of the metrics."""
+        """Milli-GPU-ms of these spans in the window of a log's metrics."""
         length = np.maximum(np.minimum(spans.end, self.until) - np.maximum(spans.begin, self.since), 0)
         return int((length * self.log.mgpu[spans.job]).sum())
 
@@ -232,7 +232,7 @@ class _Measured:
         return _Spans(row, holds.job[guest], holds.begin[guest], end, np.full(len(row), -1))
 
     def _of_supply(self, mgpu_ms: int) -> float | None:
-        """Share of the supply, the milli-GPU-ms in service in the window."""
+        """Share of the supply, the milli-GPU-ms in service by the log in the window."""
         times = np.append(self.log.supply_at_ms, self.until)
         begins = np.clip(times[:-1], self.since, self.until)
         lengths = np.maximum(np.clip(times[1:], self.since, self.until) - begins, 0)
@@ -247,7 +247,7 @@ class _Measured:
         return self._of_supply(int((duration * self.log.mgpu[self.counted]).sum()))
 
     def _held(self) -> dict[str, int]:
-        """Milli-GPU-ms by what they were for."""
+        """Milli-GPU-ms of the log by what they were for."""
         log, holds = self.log, self.holds
         kind = np.where(holds.closed >= 0, self.kind[holds.closed], -1)
         stop = np.cumsum(self.kind == STOPPED) - 1

@@ -248,7 +248,9 @@ class PastState:
         return sum(self._datasets.stored_mb.values())
 
     def holders(self, datasets: tuple[str, ...]) -> frozenset[str] | None:
-        """Regions that hold all of these datasets; None for any region, as there are none to be held."""
+        """Regions that hold, at a time of the log, all of these datasets; None for any region, as there are none to be
+        held.
+        """
         if not datasets:
             return None
         return frozenset.intersection(*map(self._datasets.whole_in, datasets))

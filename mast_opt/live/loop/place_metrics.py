@@ -69,7 +69,7 @@ class PlaceMetrics:
     """Time between two looks."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures as nested mappings, ready for JSON."""
+        """The figures of places in a log as nested mappings, ready for JSON."""
         return asdict(self)
 
 
@@ -148,7 +148,7 @@ class _Sweep:
         self.active = len(self.past.jobs)
 
     def finish(self, until_ms: int | None) -> None:
-        """End the window of the metrics."""
+        """End the window of a log's metrics."""
         self._advance(self.now if until_ms is None else max(until_ms, self.now))
         if self.next_look == self.now:
             self._look()
@@ -206,7 +206,9 @@ class _Sweep:
         self.stranded.append(stranded)
 
     def _ratio(self, demand: Counter[Mask], supply: list[int]) -> tuple[float, int]:
-        """Worst ratio of demand to supply, and its stranded demand; remembered for equal arguments."""
+        """Worst ratio at a time of the log of demand to supply, and its stranded demand; remembered for equal
+        arguments.
+        """
         key = tuple(sorted((tuple(sorted(mask)), amount) for mask, amount in demand.items())), tuple(supply)
         if key not in self.solved:
             found = worst_ratio(demand, supply)
@@ -267,7 +269,7 @@ class _Sweep:
         self.rho.append(took / (alone * max(1.0, job.spec.asked_mgpu * others / supply)))
 
     def metrics(self) -> PlaceMetrics:
-        """Metrics of places in the window."""
+        """Metrics of places in the log's window."""
         jobs, plans = len(self.counted), self.plans
         tiers = sorted({tier for plan in plans for tier in plan.ratios or ()})
         rho = np.array(self.rho)
@@ -295,5 +297,5 @@ class _Sweep:
 
 
 def _over_time(values: list[float]) -> OverTime:
-    """Mean and 95th percentile of a figure over the steps of time; None without steps."""
+    """Mean and 95th percentile of a log's figure over the steps of time; None without steps."""
     return OverTime(float(np.mean(values)), float(np.percentile(values, 95))) if values else OverTime(None, None)

@@ -85,7 +85,7 @@ class Reclaimable:
 
     @property
     def tiers(self) -> tuple[int, ...]:
-        """All tiers, ascending."""
+        """All tiers of jobs in the loop, ascending."""
         return self._tiers
 
     def tiers_with(self, server: str, mgpu: int) -> int:

@@ -129,7 +129,7 @@ class EarlyBinding:
         self._due.add(record.bound)
 
     def _leave(self, name: str) -> None:
-        """Count a job no longer among those that wait in its region."""
+        """Count a job no longer among those that early binding lets wait in its region."""
         if name in self._waiting:
             region, mgpu = self._waiting.pop(name)
             self._waiting_mgpu[region] -= mgpu

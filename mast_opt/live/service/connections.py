@@ -31,7 +31,7 @@ class Room:
         self._idle: dict[LimitedConnection, None] = {}
 
     def enter(self, one: LimitedConnection) -> bool:
-        """Let a connection in, perhaps in the place of another one; False if there is no room."""
+        """Let a connection of the web server in, perhaps in the place of another one; False if there is no room."""
         if self._of.total() >= self._most:
             (most, _), *_ = self._of.most_common(1)
             other = next((idle for idle in self._idle if idle.address == most), None)
@@ -46,7 +46,7 @@ class Room:
         return True
 
     def leave(self, one: LimitedConnection) -> None:
-        """Forget a connection."""
+        """Forget a connection of the web server."""
         self._idle.pop(one, None)
         if one.counted:
             one.counted = False
@@ -76,7 +76,7 @@ class LimitedConnection(HttpToolsProtocol):
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Let the connection in, or end it."""
+        """Let the connection of the web server in, or end it."""
         super().connection_made(transport)
         self.address = self.client[0] if self.client else ""
         if self.room.enter(self):
@@ -85,13 +85,13 @@ class LimitedConnection(HttpToolsProtocol):
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Forget the connection of the web server that was lost."""
         self.room.leave(self)
         self._go_on()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read on, up to the most that a head may have."""
+        """Read an HTTP request on, up to the most that a head may have."""
         super().data_received(data)
         if self._in_head:
             self._head += len(data)
@@ -134,5 +134,5 @@ class LimitedConnection(HttpToolsProtocol):
 
 
 def limited(most: int = MOST_CONNECTIONS) -> type[LimitedConnection]:
-    """The class of the connections of one web server, with a limit on their number."""
+    """The class of the connections of the service's web server, with a limit on their number."""
     return type("LimitedConnection", (LimitedConnection,), {"room": Room(most)})

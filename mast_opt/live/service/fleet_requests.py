@@ -63,7 +63,7 @@ def _server(name: str, known: Server | None, one: Mapping[str, Any]) -> Server:
 
 
 def _place(server: Server) -> tuple[str, str, str, str]:
-    """Region, cluster, rack and GPU type of a server, in that order."""
+    """Region, cluster, rack and GPU type of a server, in that order, as a request may state them."""
     return server.region, server.cluster, server.rack, server.gpu_type
 
 

@@ -359,7 +359,7 @@ class Live:
             self._steps.taken(command)
 
     def _written(self, events: Sequence[ev.Stored]) -> None:
-        """Note that events of a turn are in the log."""
+        """Note that events of a turn of the loop are in the log."""
         self._in_log = True
         self._steps.written()
         self.recent.extend(events)
@@ -402,7 +402,9 @@ class Live:
         self._give(self.now_ms(), found.commands)
 
     def _look_at_saving(self, process: subprocess.Popen[bytes]) -> None:
-        """Note the end of the process that writes a snapshot; one that failed is tried again some events later."""
+        """Note the end of the process that writes the service's snapshot; one that failed is tried again some events
+        later.
+        """
         if process.poll() is not None:
             self._saving = None
             some_later = self._engine.state.seq - self._params.snapshot_every * 9 // 10

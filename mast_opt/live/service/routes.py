@@ -291,7 +291,7 @@ class Api(Handlers):
             end()
 
     def _some(self, after: int, upto: int) -> list[ev.Stored]:
-        """Some events of the log, by number."""
+        """Some events of the log for a client, by number."""
         return list(self.store.read(after, upto))
 
 

@@ -36,13 +36,13 @@ def opened(state: str) -> SqlStore:
 
 
 def begin(state: str, epoch: int, keep_ms: int) -> subprocess.Popen[bytes]:
-    """Begin the process that writes a snapshot, for the log in a folder or at a URL."""
+    """Begin the process that writes the service's snapshot, for the log in a folder or at a URL."""
     command = [sys.executable, "-m", "mast_opt.live.service.snapshot_child", str(epoch), str(keep_ms)]
     return subprocess.Popen(command, env={**os.environ, STATE: state}, start_new_session=True)
 
 
 def save(store: SqlStore, epoch: int, keep_ms: int) -> None:
-    """Write a snapshot, and delete old events. Raises Fenced where another process leads by now."""
+    """Write the service's snapshot, and delete old events. Raises Fenced where another process leads by now."""
     state = recovered(store, opening_of(store)).state
     store.save_snapshot(epoch, snapshot_of(state))
     if keep_ms > 0:

@@ -164,7 +164,7 @@ class Intake:
             self.answers.append((request, *respond(verdicts)))
 
     def _verdict(self, event: ev.Event) -> str:
-        """Verdict on an event as the state is now."""
+        """Verdict on a requested event as the state is now."""
         state = self._state
         if isinstance(event, ev.Submitted):
             return EXISTS if event.job in state.jobs or event.job in self._known else self._remembered(event.job)
@@ -175,7 +175,7 @@ class Intake:
         return ACCEPTED
 
     def _full(self, events: Sequence[ev.Event]) -> Problem | None:
-        """Reason why no job more is taken in; None if there is room."""
+        """Reason why no job more is taken in from requests; None if there is room."""
         coming = Counter(one.spec.tenant for one in events if isinstance(one, ev.Submitted))
         if not coming:
             return None
@@ -191,6 +191,6 @@ class Intake:
         return None
 
     def _remembered(self, job: str) -> str:
-        """Take in a job; it may end within the turn."""
+        """Take in a requested job; it may end within the turn."""
         self._known.add(job)
         return ACCEPTED

@@ -127,12 +127,12 @@ def overview_object(state: State) -> dict[str, Any]:
 
 
 def mgpu_or_none(mgpu: int | None) -> float | None:
-    """GPUs of milli-GPUs, None for none."""
+    """GPUs of milli-GPUs for JSON, None for none."""
     return None if mgpu is None else mgpu / WHOLE
 
 
 def answer_object(fleet: Fleet, job: Job) -> dict[str, Any]:
-    """Places where a job could start now, the best first, and what rules every other cluster out."""
+    """JSON of the places where a job could start now, the best first, and what rules every other cluster out."""
     return {
         "job": job.name,
         "bids": [bid_object(bid) for bid in fleet.bids(job)],

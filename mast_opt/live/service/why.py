@@ -36,7 +36,9 @@ class Why:
         self._known: dict[tuple[object, ...], tuple[str, bool]] = {}
 
     def of(self, record: JobRecord) -> dict[str, Any]:
-        """Reason of a job that waits, empty for another one, and whether it can never run as the fleet is."""
+        """Reason, for a client, of a job that waits, empty for another one, and whether it can never run as the fleet
+        is.
+        """
         if record.state not in WAITING:
             blockers = len(record.blockers)
             return {"why": f"{blockers} jobs still stop there" if blockers else "", "never": False}
@@ -48,7 +50,7 @@ class Why:
         return {"why": "; ".join(filter(None, (record.held, words))), "never": never}
 
     def _reason(self, record: JobRecord) -> tuple[str, bool]:
-        """Reason why a job waits, in one line, and whether it can never run as the fleet is."""
+        """Reason for a client why a job waits, in one line, and whether it can never run as the fleet is."""
         fleet, job = self._state.fleet, record.job
         found = fleet.place(job)
         if not isinstance(found, Refused):
@@ -70,7 +72,7 @@ class Why:
         return "; ".join(filter(None, (self._over_quota(record), words))), False
 
     def _over_quota(self, record: JobRecord) -> str:
-        """Words on a job that its tenant's quota does not cover; empty for another one."""
+        """Words for a client on a job that its tenant's quota does not cover; empty for another one."""
         tenant = record.spec.tenant
         quota = self._state.quotas.limits(tenant).get(None)
         over = 0 if quota is None else self._within_mgpu[tenant] + record.asked_mgpu - quota.nominal
@@ -79,7 +81,9 @@ class Why:
         return f"over the quota of {tenant} by {over / WHOLE:g} GPUs, so it comes after all work within quotas"
 
     def starts_by_ms(self, record: JobRecord) -> int | None:
-        """Time by which a job fits if every running one ends at its limit; None where limits do not say."""
+        """Time, for a client, by which a job fits if every running one ends at its limit; None where limits
+        do not say.
+        """
         if not record.waits:
             return None
         snapshot = Snapshot(self._state, ())

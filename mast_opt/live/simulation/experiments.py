@@ -165,7 +165,7 @@ def run_variant(
 
 
 def calibrated(params: OrganisationParams, *, warm_up_days: float, tolerance: float = 0.05) -> OrganisationParams:
-    """The parameters with the skew that makes the mean worst ratio of tier 0 before what was published.
+    """The organisation's parameters with the skew that makes the mean worst ratio of tier 0 before what was published.
 
     Only tier 0 is run: nothing that is less important changes when it runs.
     """

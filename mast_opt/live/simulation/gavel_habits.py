@@ -224,7 +224,7 @@ class StepHost(SimulatedHost):
         return max(self._speeds.runs[self._of[name]].values()) / MICRO
 
     def _steps(self, name: str, duration_ms: int) -> float:
-        """Steps of a job: whole ones, if its duration is that of whole ones in ms, rounded up."""
+        """Training steps of a simulated job: whole ones, if its duration is that of whole ones in ms, rounded up."""
         speed = self._reference(name)
         steps = duration_ms * speed / SECOND_MS
         return int(steps) if steps % 1 < speed / SECOND_MS else steps
@@ -244,7 +244,7 @@ class StepHost(SimulatedHost):
         return round(min(next(ends, math.inf), self._plan[-1][0]) * SECOND_MS)
 
     def answers(self, now_ms: int) -> list[ev.Event]:
-        """Answers that are due, with the jobs that end in this round."""
+        """Answers of the simulated host that are due, with the jobs that end in this round."""
         found, self._at_once = self._at_once, []
         for end, name, steps in self._plan:
             if round(end * SECOND_MS) <= now_ms and name in self._attempts and steps == self._left[name]:
@@ -259,7 +259,7 @@ class StepHost(SimulatedHost):
         return found
 
     def carry_out(self, now_ms: int, command: Command) -> None:
-        """Carry out a command, in steps of training instead of time."""
+        """Carry out a command on the simulated host, in steps of training instead of time."""
         if not self._attempts and not self._plan and round(self._now_s * SECOND_MS) < now_ms:
             self._now_s = now_ms / SECOND_MS  # nothing ran
         self._plan = []

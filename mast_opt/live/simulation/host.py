@@ -121,7 +121,7 @@ class SimulatedHost:
         return bool(self._answers) or (self._network is not None and self._network.next_ms() is not None)
 
     def answers(self, now_ms: int) -> list[ev.Event]:
-        """Events of jobs and servers that are due by now."""
+        """Events of simulated jobs and servers that are due by now."""
         due: list[ev.Event] = []
         if self._network is not None:
             due += self._network.reports(now_ms)
@@ -134,7 +134,7 @@ class SimulatedHost:
         return due
 
     def carry_out(self, now_ms: int, command: Command) -> None:
-        """Carry out a command; its answer comes later, or at once."""
+        """Carry out a command on the simulated host; its answer comes later, or at once."""
         if isinstance(command, Start):
             self._start(now_ms, command)
         elif isinstance(command, Stop):
@@ -159,7 +159,7 @@ class SimulatedHost:
         return {(name, attempt.number) for name, attempt in self._running.items()}
 
     def reported(self, now_ms: int, event: ev.Event) -> list[ev.Event]:
-        """Reports of the host when something happens to servers; other events as they are."""
+        """Reports of the simulated host when something happens to servers; other events as they are."""
         if isinstance(event, ev.ServerDown):
             return self._server_down(now_ms, event)
         if isinstance(event, ev.ServerUp):
@@ -170,7 +170,7 @@ class SimulatedHost:
         return [event]
 
     def _server_down(self, now_ms: int, event: ev.ServerDown) -> list[ev.Event]:
-        """Break a server, and stop every job with a task there; what follows is its last checkpoint."""
+        """Break a simulated server, and stop every job with a task there; what follows is its last checkpoint."""
         self._down.add(event.server)
         self._moving.pop(event.server, None)
         self._regions_changed(now_ms)
@@ -181,13 +181,13 @@ class SimulatedHost:
         return events
 
     def _regions_changed(self, now_ms: int) -> None:
-        """Tell the network which regions are down: those without a server in service."""
+        """Tell the simulated network which regions are down: those without a server in service."""
         if self._network is not None:
             up = {server.region for server in self._servers.values() if server.name not in self._down}
             self._network.set_down(now_ms, {server.region for server in self._servers.values()} - up)
 
     def _start(self, now_ms: int, command: Start) -> None:
-        """Start a job's attempt; its end is foreseen."""
+        """Start an attempt of a simulated job; its end is foreseen."""
         known = self._running.get(command.job)
         if known is not None and known.number >= command.attempt:
             return
@@ -209,7 +209,7 @@ class SimulatedHost:
         self._set_rate(now_ms, command.job, attempt)
 
     def _set_rate(self, now_ms: int, name: str, attempt: _Attempt) -> None:
-        """Set the rate of a job with its partner, and foresee its end."""
+        """Set the rate of a simulated job with its partner, and foresee its end."""
         if self._rate is None:
             rate = REFERENCE
         else:
@@ -221,7 +221,7 @@ class SimulatedHost:
         self._answer(attempt.ends_ms, ev.Finished(name, attempt.number, worked_ms))
 
     def _leave(self, now_ms: int, name: str) -> _Attempt:
-        """End an attempt; a job that has shared its GPUs has them for itself."""
+        """End an attempt of a simulated job; a job that has shared its GPUs has them for itself."""
         attempt = self._running.pop(name)
         other = self._running.get(attempt.partner)
         if other is not None:
@@ -231,7 +231,7 @@ class SimulatedHost:
         return attempt
 
     def _stop(self, now_ms: int, command: Stop) -> None:
-        """Stop a job's attempt; its answer comes later."""
+        """Stop an attempt of a simulated job; its answer comes later."""
         attempt = self._running.get(command.job)
         if attempt is None or attempt.number != command.attempt:
             self._answer(now_ms, ev.Stopped(command.job, command.attempt, 0, 0))
@@ -242,19 +242,19 @@ class SimulatedHost:
             self._answer(end, self._account(now_ms, command.job, attempt))
 
     def _stopped(self, now_ms: int, name: str, attempt: _Attempt) -> ev.Stopped:
-        """End an attempt that stops, and report its work."""
+        """End an attempt of a simulated job that stops, and report its work."""
         stopped = self._account(now_ms, name, attempt)
         self._forget(now_ms, stopped)
         return stopped
 
     def _forget(self, now_ms: int, stopped: ev.Stopped) -> None:
-        """End an attempt; what its checkpoints have saved is there for the next one."""
+        """End an attempt of a simulated job; what its checkpoints have saved is there for the next one."""
         attempt = self._leave(now_ms, stopped.job)
         time_ms = stopped.work_ms if stopped.work_time_ms is None else stopped.work_time_ms
         self._saved[stopped.job] = attempt.work_at(attempt.began_ms + time_ms)
 
     def _account(self, now_ms: int, name: str, attempt: _Attempt) -> ev.Stopped:
-        """Account of an attempt that stops now: what its checkpoints have saved, and what is lost."""
+        """Account of a simulated job's attempt that stops now: what its checkpoints have saved, and what is lost."""
         worked_ms = max(0, now_ms - attempt.began_ms)
         every = attempt.work.checkpoint_ms
         lost_ms = worked_ms % every if every else 0

@@ -53,7 +53,7 @@ class SimulatedNetwork:
         return min([*ends, (self._at_ms // DAY_MS + 1) * DAY_MS]) if ends else None
 
     def begin(self, now_ms: int, copy: Copy) -> None:
-        """Begin a copy of a dataset over the network."""
+        """Begin a copy of a dataset over the simulated network."""
         self._advance(now_ms)
         if all((one.copy.dataset, one.copy.region) != (copy.dataset, copy.region) for one in self._transfers):
             self._transfers.append(_Transfer(copy, copy.size_mb * DAY_MS))
@@ -66,7 +66,7 @@ class SimulatedNetwork:
         self._share()
 
     def reports(self, now_ms: int) -> list[ev.Event]:
-        """Copies that have ended, and at the end of each day how far the others are."""
+        """Simulated copies that have ended, and at the end of each day how far the others are."""
         self._advance(now_ms)
         ended = [transfer for transfer in self._transfers if not transfer.left or transfer.rate_mb_per_day is None]
         reports: list[ev.Event] = [ev.CopyEnded(one.copy.dataset, one.copy.region) for one in ended]

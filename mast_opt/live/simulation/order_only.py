@@ -48,7 +48,7 @@ class OrderOnlyLog:
         return len(self.rows)
 
     def events(self) -> Iterator[Stored]:
-        """The log as events: first the servers, at the time of the first row, then its rows."""
+        """The replayed log as events: first the servers, at the time of the first row, then its rows."""
         seq, at = 0, int(self.rows.at_ms[0]) if len(self.rows) else 0
         for server in self.trace.servers:
             seq += 1
@@ -79,7 +79,7 @@ class OrderOnlyLog:
                 yield at, Finished(name, attempts[job])
 
     def _placed(self, job: int, attempt: int, begin: int, end: int) -> Placed:
-        """Event of a placement, with the servers and GPUs of its shares."""
+        """Event of a replayed placement, with the servers and GPUs of its shares."""
         task = int(self.trace.submissions.mgpu[job])
         held = zip(self.share_server[begin:end].tolist(), self.share_gpus[begin:end].tolist())
         shares = tuple(Share(self.trace.servers[at].name, gpus * WHOLE // task, {}) for at, gpus in held)

@@ -58,7 +58,7 @@ class SimulatedSolver:
         return self._answers[0][0] if self._answers else None
 
     def begin(self, now_ms: int, command: Solve) -> None:
-        """Begin a solve of a slow path."""
+        """Begin a simulated solve of a slow path."""
         chosen = self._settings[command.path]
         found = solve(
             command.problem,
@@ -77,12 +77,12 @@ class SimulatedSolver:
         heapq.heappush(self._answers, (now_ms + chosen.takes_ms, command.seq, ended))
 
     def answers(self, now_ms: int) -> list[ev.SolveEnded]:
-        """Events of the solves that are due by now."""
+        """Events of the simulated solves that are due by now."""
         due = []
         while self._answers and self._answers[0][0] <= now_ms:
             due.append(heapq.heappop(self._answers)[2])
         return due
 
     def plan(self, reference: str) -> Planned:
-        """Plan to which ``SolveEnded.plan`` refers; it is needed once."""
+        """Plan of a simulated solve to which ``SolveEnded.plan`` refers; it is needed once."""
         return self._plans.pop(reference)

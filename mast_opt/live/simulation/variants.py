@@ -55,7 +55,7 @@ def _exchanged(times: Ints, jobs: Submissions, seed: int) -> Ints:
 
 
 def jobs_at(jobs: Submissions, order: Ints) -> Submissions:
-    """The jobs at these positions, in this order."""
+    """The trace's jobs at these positions, in this order."""
     place = np.full(len(jobs), -1, np.int64)
     place[order] = np.arange(len(order))
 

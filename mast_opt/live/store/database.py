@@ -31,7 +31,7 @@ class Database(Protocol):
         ...
 
     def hold_lock(self) -> bool:
-        """Try to hold the lock that ends with this process; True if this process holds it, already or now."""
+        """Try to hold the log's lock that ends with this process; True if this process holds it, already or now."""
         ...
 
     def confirm(self, seq: int) -> None:

@@ -55,7 +55,7 @@ class PostgresqlDatabase:
         self._connection()
 
     def _connection(self) -> Connection:
-        """Open connection to the server; a lost one is made again."""
+        """Open connection to the PostgreSQL server; a lost one is made again."""
         if self._open is None or self._open.closed:
             self._locked = False
             with self._explained("there is no connection"):
@@ -66,7 +66,7 @@ class PostgresqlDatabase:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Transaction that holds the writer's advisory lock."""
+        """PostgreSQL transaction that holds the writer's advisory lock."""
         with self._explained("nothing was written"), self._connection().transaction():
             self.execute(f"SELECT pg_advisory_xact_lock(hashtext(current_schema()), {WRITER})")
             yield
@@ -78,7 +78,7 @@ class PostgresqlDatabase:
             return cursor.fetchall() if cursor.description is not None else []
 
     def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """Insert rows into a table with COPY."""
+        """Insert rows in PostgreSQL into a table with COPY."""
         statement = f"COPY {table} ({', '.join(columns)}) FROM STDIN".encode()
         with (
             self._explained("nothing was written"),
@@ -93,7 +93,7 @@ class PostgresqlDatabase:
         return bool(self.execute("SELECT 1 WHERE to_regclass(?) IS NOT NULL", (name,)))
 
     def hold_lock(self) -> bool:
-        """Take the leader's advisory lock. It is the session's, and ends with it."""
+        """Take the leader's advisory lock in PostgreSQL. It is the session's, and ends with it."""
         if not self._locked:
             statement = f"SELECT pg_try_advisory_lock(hashtext(current_schema()), {LEADER})"
             self._locked = bool(self.execute(statement)[0][0])

@@ -22,7 +22,7 @@ class OpenCommand:
 
     @classmethod
     def of(cls, command: Command) -> OpenCommand:
-        """The record of a command. The problem of a solve is not kept."""
+        """The stored record of a command. The problem of a solve is not kept."""
         fields = (
             {"seq": command.seq, "path": command.path, "checksum": command.checksum}
             if isinstance(command, Solve)

@@ -113,12 +113,12 @@ class SqlStore:
     # --- lead ---
 
     def lead(self) -> Lead | None:
-        """The present leader; None if there never was one."""
+        """The present leader of the log; None if there never was one."""
         rows = self._rows("SELECT holder, epoch, renewals, released FROM lead WHERE one = 1")
         return Lead(rows[0][0], rows[0][1], rows[0][2], bool(rows[0][3])) if rows else None
 
     def take_lead(self, holder: str, ttl_s: float) -> int:
-        """Take the lead, and return its epoch, which every write carries.
+        """Take the lead of the log, and return its epoch, which every write carries.
 
         A leader whose process has ended is followed at once; one that cannot be seen to have ended, when it has not
         renewed its lead for ``ttl_s`` seconds by the clock of who asks.
@@ -150,20 +150,20 @@ class SqlStore:
         return now - self._seen[2] >= ttl_s
 
     def renew_lead(self, epoch: int) -> None:
-        """Renew the lead. Raises Fenced if another process has taken it."""
+        """Renew the lead of the log. Raises Fenced if another process has taken it."""
         with self._mutex, self._db.transaction():
             self._fence(epoch)
             self._db.hold_lock()
             self._db.execute("UPDATE lead SET renewals = renewals + 1 WHERE one = 1")
 
     def release_lead(self, epoch: int) -> None:
-        """Release the lead, so that another process can take it at once. Raises Fenced."""
+        """Release the lead of the log, so that another process can take it at once. Raises Fenced."""
         with self._mutex, self._db.transaction():
             self._fence(epoch)
             self._db.execute("UPDATE lead SET released = 1 WHERE one = 1")
 
     def _fence(self, epoch: int) -> None:
-        """Refuse a write of a leader whose epoch is over. Raises Fenced."""
+        """Refuse a write to the store of a leader whose epoch is over. Raises Fenced."""
         lead = self.lead()
         if lead is None or lead.epoch != epoch:
             raise Fenced(f"epoch {epoch} is over; {'nobody' if lead is None else lead.holder} leads")
@@ -184,7 +184,7 @@ class SqlStore:
         return self._writer.put(epoch, batch)
 
     def _commit(self, group: Sequence[Waiting]) -> None:
-        """Commit a group of batches in one transaction, and complete their futures."""
+        """Commit to the store a group of batches in one transaction, and complete their futures."""
         with self._mutex:
             failed: dict[int, StoreError] = {}
             ends: dict[int, int] = {}
@@ -307,13 +307,13 @@ class SqlStore:
         return known
 
     def open_commands(self) -> list[OpenCommand]:
-        """Commands without an answer, in order."""
+        """Stored commands without an answer, in order."""
         rows = self._rows("SELECT id, seq, kind, body, digest FROM commands ORDER BY seq, id")
         sound = [row for row in rows if self._is_sound(row, f"command {row[0]}")]
         return [OpenCommand(row[0], row[2], json.loads(row[3])) for row in sound]
 
     def _is_sound(self, row: Row, what: str) -> bool:
-        """Whether a row is what was written; one that is not is left aside."""
+        """Whether a row of the store is what was written; one that is not is left aside."""
         if row[-1] is not None and bytes(row[-1]) == digest_of(*row[:-1]):
             return True
         words = f"{what} is not what was written"
@@ -343,7 +343,7 @@ class SqlStore:
             self._db.insert("plans", PLAN_COLUMNS, [(*row, digest_of(*row))])
 
     def delete_plan(self, epoch: int, name: str) -> None:
-        """Delete the record of a plan. Raises Fenced."""
+        """Delete the stored record of a plan. Raises Fenced."""
         with self._mutex, self._db.transaction():
             self._fence(epoch)
             self._db.execute("DELETE FROM plans WHERE id = ?", (name,))

@@ -56,7 +56,7 @@ class SqliteDatabase:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Transaction that holds the only writer's place."""
+        """SQLite transaction that holds the only writer's place."""
         with _explained("nothing was written"):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -87,7 +87,7 @@ class SqliteDatabase:
         return bool(self.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)))
 
     def hold_lock(self) -> bool:
-        """Take the leader's lock on a file."""
+        """Take the leader's lock on a file next to the log."""
         import fcntl
 
         if self._lock is not None:

@@ -202,7 +202,7 @@ class _Encoder:
         return self._object(value)
 
     def _object(self, value: Any) -> Any:  # noqa: ANN401
-        """JSON form of an object with members; equal objects are written once."""
+        """JSON form of an object of the state with members; equal objects are written once."""
         cls = type(value)
         if cls is list:
             return ["l", *map(self.encoded, value)]

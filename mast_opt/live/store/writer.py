@@ -58,7 +58,7 @@ class GroupWriter:
         self._thread.join()
 
     def _run(self) -> None:
-        """Body of the thread that writes groups of batches until it is closed."""
+        """Body of the thread that writes groups of batches to the store until it is closed."""
         ends = False
         while not ends:
             found = self._queue.get()
@@ -75,7 +75,7 @@ class GroupWriter:
                 self._write(group)
 
     def _write(self, group: Sequence[Waiting]) -> None:
-        """Commit a group of batches; a failure goes to all of its futures."""
+        """Commit a group of batches to the store; a failure goes to all of its futures."""
         try:
             self._commit(group)
         except BaseException as error:

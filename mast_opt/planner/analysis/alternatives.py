@@ -121,7 +121,9 @@ def _ranked(
 
 
 def _rank(objective: Objective, before: Verdict, terms: Mapping[str, float]) -> tuple[float, ...]:
-    """The change of the weighted sum, or of each term in order, where it is more than a later one may cost it."""
+    """Rank of an alternative: the change of the weighted sum, or of each term in order, where it is more than a later
+    one may cost it.
+    """
     if not objective.lexicographic:
         return (sum(objective.weights[name] * value for name, value in terms.items()),)
     changes = ((terms.get(name, 0.0), before.terms[name]) for name in objective.order)

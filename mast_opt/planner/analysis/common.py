@@ -14,13 +14,13 @@ from mast_opt.problems.registry import kind_of
 
 
 def asked(problem: Problem[PlanT]) -> tuple[Kind[Any, PlanT], AnalysisHooks]:
-    """The problem's kind and what it can be asked."""
+    """The problem's kind and what an analysis can ask of it."""
     kind = kind_of(problem)
     return kind, kind.analysis.hooks()
 
 
 def exact_solver(kind: Kind[Any, Any], solver: str) -> str:
-    """The name of a MIP backend, which ``auto`` stands for too. Raises UsageError for anything else."""
+    """The name of an analysis' MIP backend, which ``auto`` stands for too. Raises UsageError for anything else."""
     if solver == AUTO:
         return EXACT
     if solver in kind.solvers.heuristics:

@@ -44,7 +44,7 @@ class JointPeriods(Generic[PlanT]):
 
     @property
     def gap(self) -> float | None:
-        """Relative gap of objective and bound; None if either is missing."""
+        """Relative gap of all periods' objective and bound; None if either is missing."""
         return relative_gap(self.objective, self.bound)
 
 

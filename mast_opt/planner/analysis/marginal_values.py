@@ -171,7 +171,7 @@ def marginal_values(
 
 
 def _in_dollars(kind: Kind[Any, Any], problem: Problem[Any], answer: Marginals) -> Marginals:
-    """The answer with each value in dollars: divided by the weight of the first term in dollars that has one."""
+    """Marginal values with each value in dollars: divided by the weight of the first term in dollars that has one."""
     weights = {} if problem.objective.lexicographic else problem.objective.weights
     term = next((term for term, unit in kind.units.items() if unit.startswith("USD") and weights.get(term)), None)
     if term is None:

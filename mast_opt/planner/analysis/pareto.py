@@ -255,11 +255,11 @@ class _Epsilon(Generic[PlanT]):
         return [left, *workers.each(between, caps), right]
 
     def between(self, cap: float) -> Point[PlanT] | None:
-        """The point with the least of the second term under a cap on the first."""
+        """The frontier's point with the least of the second term under a cap on the first."""
         return self._point(cap, self._second, self._first, 1.0)
 
     def _point(self, cap: float | None, aim: str, other: str, share: float) -> Point[PlanT] | None:
-        """Minimise one term (under a cap on the other), then the other, then all else."""
+        """A frontier's point: minimise one term (under a cap on the other), then the other, then all else."""
         caps = {} if cap is None else {other: cap}
         answer = self._least({aim: 1.0}, caps, 0.6 * share)
         if answer.verdict is None:
@@ -299,8 +299,8 @@ class _Epsilon(Generic[PlanT]):
         self.infeasible = True
 
     def _least(self, weights: Mapping[str, float], caps: Mapping[str, float], share: float) -> Answer:
-        """Answer of the least weighted sum of terms under caps, within a share of the time; begins with the
-        last plan.
+        """Answer, for a frontier, of the least weighted sum of terms under caps, within a share of the time; begins
+        with the last plan.
         """
         clock = Clock(self._clock.budget_s(min(share, 1.0)))
         run = ExactSolve(self._kind, self._problem, self._backend, self._params, clock)
@@ -342,7 +342,9 @@ def _by_weights(
 
 
 def _efficient(points: Sequence[Point[PlanT]], first: str, second: str) -> list[Point[PlanT]]:
-    """Ascending in the first term, without points that another one is at least as good as in both."""
+    """Points of the frontier, ascending in the first term, without points that another one is at least as good as in
+    both.
+    """
     kept: list[Point[PlanT]] = []
     for point in sorted(points, key=lambda one: (one.terms[first], one.terms[second])):
         if not kept or point.terms[second] < kept[-1].terms[second] - SAME * max(1.0, abs(kept[-1].terms[second])):

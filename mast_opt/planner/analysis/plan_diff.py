@@ -239,7 +239,7 @@ def tables_diff(schema: Schema, before: Tables, after: Tables) -> tuple[TableDif
 
 
 def _rows(table: Table, frame: pl.DataFrame | None) -> dict[Cells, Cells]:
-    """The rows of a table by their keys: key → other columns."""
+    """The rows of a compared table by their keys: key → other columns."""
     if frame is None:
         return {}
     others = [column.name for column in table.columns if column.name not in table.key]

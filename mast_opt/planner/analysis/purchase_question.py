@@ -70,7 +70,7 @@ class Purchase:
 
     @property
     def usd(self) -> Fraction:
-        """Price of the steps bought of this offer."""
+        """Price of the steps bought of this offer of purchases."""
         return self.offer.usd * self.steps
 
 

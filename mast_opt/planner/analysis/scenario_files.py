@@ -60,7 +60,7 @@ def read_periods(path: str | PathLike[str]) -> tuple[Scenario, ...]:
 
 
 def _read(path: str | PathLike[str], noun: str) -> tuple[Scenario, ...]:
-    """The tables of a file that are headed ``[[noun]]``."""
+    """The tables of a scenario file that are headed ``[[noun]]``."""
     content = read_toml(Path(path), f"{noun}s")
     tables = content.get(noun)
     if set(content) != {noun} or not isinstance(tables, list) or not tables:
@@ -138,7 +138,7 @@ def scenario_warnings(kind: Kind[Any, Any], scenarios: Sequence[Scenario], file:
 
 
 def _factors(key: str, value: object) -> list[tuple[str, float]]:
-    """Every number in the value of a change, with its key."""
+    """Every number in the value of a scenario's change, with its key."""
     if isinstance(value, Mapping):
         return [pair for name, inner in value.items() for pair in _factors(f"{key}.{name}", inner)]
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:

@@ -26,18 +26,18 @@ class Workers:
     cancel: threading.Event
 
     def run(self, call: Call[GivenT, FoundT], given: GivenT) -> FoundT:
-        """Run a function of a module in a worker; it is run here if the worker is lost."""
+        """Run a part of an analysis, a function of a module, in a worker; it is run here if the worker is lost."""
         try:
             return self.executor.run(call, given, self.cancel.is_set)
         except WorkerLost:
             return call(given, self.cancel)
 
     def each(self, call: Callable[[GivenT], FoundT], given: Iterable[GivenT]) -> list[FoundT]:
-        """``call`` of each, in threads here that wait for the workers."""
+        """An analysis' ``call`` of each, in threads here that wait for the workers."""
         return in_parallel(call, given, self.executor.size, self.cancel)
 
     def shares(self, count: int, whole: float = 1.0) -> Iterator[float]:
-        """The part of the remaining time for each of so many calls, in the order in which they begin."""
+        """The part of the remaining time for each of so many calls of an analysis, in the order in which they begin."""
         return (whole * min(1.0, self.executor.size / left) for left in itertools.count(count, -1) if left)
 
     def solve(self, solver: str, instance: Any, start: Any, limits: Mapping[str, Any]) -> Solution[Any]:  # noqa: ANN401

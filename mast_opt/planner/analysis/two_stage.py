@@ -65,7 +65,8 @@ class Extensive:
 
 
 def extensive(mips: Sequence[Mip], shared: Sequence[IntArray], alive: Sequence[np.ndarray[Any, Any]]) -> Extensive:
-    """The programs side by side, with the shared columns of each that are alive in it being those of the first.
+    """The scenarios' programs side by side, with the shared columns of each that are alive in it being those of the
+    first.
 
     Its terms are the objectives of the programs, named by position.
     """
@@ -124,7 +125,9 @@ def _numbered(name: str, start: int, size: int) -> Block:
 
 
 def stated(joint: Extensive, mips: Sequence[Mip], weights: FloatArray, aim: str) -> Mip:
-    """The joint program with its objective: the mean by weight, or a column that is at least every objective."""
+    """The scenarios' joint program with its objective: the mean by weight, or a column that is at least every
+    objective.
+    """
     width = len(joint.mip.cost)
     if aim == "weighted":
         cost = np.zeros(width)
@@ -238,7 +241,7 @@ class RobustSearch(Generic[PlanT]):
         return dict(zip(names, self.workers.each(solved, names), strict=True))
 
     def _value(self, solutions: Sequence[Solution[Any]]) -> float | None:
-        """The largest or mean objective; None if one is not known."""
+        """The largest or mean objective of all scenarios; None if one is not known."""
         objectives = [solution.objective for solution in solutions]
         known = [objective for objective in objectives if objective is not None]
         if not known or len(known) < len(objectives):

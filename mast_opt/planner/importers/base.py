@@ -35,7 +35,7 @@ class Setting:
 
 
 def setting(default: int | float | str, help: str) -> Any:  # noqa: ANN401 - as dataclasses.field
-    """A field of a settings dataclass."""
+    """A field of an importer's settings."""
     return field(default=default, metadata={"help": help})
 
 

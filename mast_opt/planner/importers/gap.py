@@ -124,7 +124,7 @@ def job_placement(gap: Gap, name: str) -> JobPlacement:
 
 
 def penalty(gap: Gap) -> int:
-    """Cost of a rejected job with which no plan gains by rejecting one.
+    """Cost, in the imported assignment problem, of a rejected job with which no plan gains by rejecting one.
 
     Any plan costs at least Σ of the least costs of the jobs that it admits. So one that rejects a job j pays more
     than a plan that admits all of them at U if the price is above U − Σ_j least_j + max_j least_j. U is the cost of

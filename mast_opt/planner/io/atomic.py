@@ -21,7 +21,8 @@ _CANNOT = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM}
 
 
 def exchange(one: Path, other: Path) -> bool:
-    """Let two paths change places, so that neither name is ever missing; False where the system cannot do that.
+    """Let two paths of an output change places, so that neither name is ever missing; False where the system cannot do
+    that.
 
     Both must exist, on one file system. Linux only (``renameat2(2)``). Raises OSError for anything else that fails.
     """
@@ -192,7 +193,7 @@ def _globbed(name: str) -> str:
 
 
 def _recover(target: Path) -> None:
-    """Undo what a killed writer of this target left behind."""
+    """Undo what a killed writer of this output left behind."""
     previous = previous_of(target)
     if previous and not target.exists():
         previous.pop(0).rename(target)

@@ -54,7 +54,9 @@ def read_certificate(plan: str | PathLike[str]) -> dict[str, NDArray[Any]] | Non
 
 
 def _check_arrays(data: bytes) -> None:
-    """Raises ValueError where an array declares another size than it has: NumPy allocates what is declared."""
+    """Raises ValueError where an array of a certificate's file declares another size than it has: NumPy allocates what
+    is declared.
+    """
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for entry in archive.infolist():
             with archive.open(entry) as file:

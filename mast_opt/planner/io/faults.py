@@ -69,7 +69,7 @@ def whole_letters(text: str) -> str:
 
 
 def one_of(names: Iterable[str]) -> str:
-    """Names separated by commas."""
+    """Names in a fault of an input, separated by commas."""
     return ", ".join(names)
 
 

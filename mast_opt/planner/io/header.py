@@ -196,7 +196,7 @@ def _rule(read: _Fields, rule: Rule) -> str | Fraction:
 
 
 def _fraction(value: object) -> Fraction | None:
-    """The number that a field holds, exactly; text is taken too, for ``"1/3"``."""
+    """The number that a header's field holds, exactly; text is taken too, for ``"1/3"``."""
     if isinstance(value, bool) or not isinstance(value, (int, Decimal, float, str)):
         return None
     if len(str(value)) > 100:

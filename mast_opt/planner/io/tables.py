@@ -44,7 +44,7 @@ class Planned(Protocol[PlanT_co]):
 
     @property
     def status(self) -> Status:
-        """Status with which the solve ended."""
+        """Status of a planned solution, with which the solve ended."""
 
 
 class HeaderFields(TypedDict, total=False):
@@ -191,7 +191,7 @@ def labelled_tables(problem: Problem[PlanT], plan: PlanT | Planned[PlanT] | None
 
 
 def _plan_of(solution: Planned[PlanT]) -> PlanT:
-    """Plan of a solution. Raises UsageError where the solve found none."""
+    """Plan of a solution for its tables. Raises UsageError where the solve found none."""
     if solution.plan is None:
         raise UsageError(f"there is no plan to show: the solve ended {solution.status.value}")
     return solution.plan

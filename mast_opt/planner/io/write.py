@@ -96,7 +96,9 @@ def write(problem: Problem[Any], path: str | PathLike[str], format: str | None =
 
 
 def check_target(problem: Problem[Any], path: str | PathLike[str], *, force: bool = False) -> None:
-    """Raises InputError where ``write`` would refuse to write because of what is there, or could not write."""
+    """Raises InputError where ``write`` of an instance would refuse to write because of what is there, or could not
+    write.
+    """
     target = Path(path).absolute()
     if _format_of(target) in _FILE_WRITERS:
         check_free(target, force=force)

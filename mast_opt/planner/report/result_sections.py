@@ -55,7 +55,7 @@ def worth_sections(found: Diff) -> tuple[Section, ...]:
 
 
 def _of_which(terms: Mapping[str, float]) -> str:
-    """The three largest changes of terms in words."""
+    """The three largest changes of terms in words, for a section."""
     largest = sorted(terms.items(), key=lambda term: -abs(term[1]))
     return ", ".join(f"{name} {value:+.3g}" for name, value in largest[:3])
 

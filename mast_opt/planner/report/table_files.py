@@ -17,7 +17,9 @@ SUFFIXES = (".xlsx", ".csv", ".json", ".md")
 
 
 def check_table_file(path: Path, *, force: bool) -> None:
-    """Raises UsageError for another suffix, InputError where something is there already or nothing can be written."""
+    """Raises UsageError for another suffix of an answer's table file, InputError where something is there already or
+    nothing can be written.
+    """
     if path.suffix.lower() not in SUFFIXES:
         raise UsageError(f"--out {path}: expected a name that ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
     check_free(path, force=force)

@@ -20,7 +20,7 @@ class Clock:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """A context whose time is added to that phase."""
+        """A context whose time is added to that phase of the solve."""
         began = time.perf_counter()
         if name == COMPILE:
             self._compiling_since = began
@@ -38,7 +38,7 @@ class Clock:
 
     @property
     def remaining_s(self) -> float:
-        """Seconds left of the time limit, not below 0."""
+        """Seconds of the time limit that a solve has left, not below 0."""
         return max(0.0, self._limit - self.elapsed_s)
 
     def budget_s(self, share: float = 1.0, kept_s: float = 0.0) -> float | None:

@@ -203,7 +203,9 @@ def _found(request: Request[PlanT], clock: Clock | None) -> Solution[PlanT]:
 
 
 def stated_goal(problem: Problem[Any], goal: str) -> Overrides:
-    """The objective of a goal. Raises UsageError where the kind does not have it, or it means nothing here."""
+    """The objective of a goal for a solve. Raises UsageError where the kind does not have it, or it means
+    nothing here.
+    """
     goals = kind_of(problem).goals
     if goal not in goals:
         known = f"it has {', '.join(goals)}" if goals else "its objective is a policy"

@@ -130,7 +130,7 @@ class Frozen:
 def frozen(
     kind: Kind[Any, PlanT], problem: Problem[PlanT], start: PlanT | None, parts: Mapping[str, Iterable[str]]
 ) -> Frozen:
-    """The part of ``start``, or of the present state, that has these names.
+    """The part of a plan to keep in a solve: of ``start``, or of the present state, that has these names.
 
     Raises:
         UsageError: there is nothing to keep, or no such part or name.

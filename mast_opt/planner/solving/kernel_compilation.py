@@ -232,7 +232,7 @@ def _ended(child: subprocess.Popen[bytes]) -> None:
 
 
 def help_out(kind_name: str, names: Sequence[str]) -> None:
-    """Run these rehearsals in a helping process, in this order, until it is asked to end.
+    """Run these rehearsals of kernels in a helping process, in this order, until it is asked to end.
 
     It is asked by SIGTERM, or by the end of its standard input: then its parent is gone. It does not end while it
     writes to the cache: numba writes the index first, and an entry without its file would be compiled again.
@@ -272,7 +272,9 @@ def processors() -> int:
 
 
 def _helpers(kind: Kind[Any, Any], names: list[str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Processes that run these rehearsals: one in their order, the others backwards, each from another place on."""
+    """Processes that run these rehearsals of kernels: one in their order, the others backwards, each from another place
+    on.
+    """
     from numba.core import config
 
     count = min(processors(), MOST_PROCESSES, len(names))
@@ -314,7 +316,7 @@ def _state_program(kind: Kind[Any, Any], tools: SearchContext) -> None:
 
 
 def smallest(kind: Kind[Any, Any]) -> Any:
-    """An instance of the kind's first family, as small as does not matter."""
+    """An instance of the kind's first family, as small as does not matter, to compile kernels."""
     (family, *_) = kind.generate.families.values()
     sizes = {size: min(default, SMALLEST) for size, default in family.sizes.items()}
     return family.generate(np.random.default_rng(0), **sizes)

@@ -84,7 +84,7 @@ class ExactSolve:
         self._clock = clock
 
     def run(self, formulate: Callable[[Any], Formulation[Any]], start: object) -> Answer:
-        """Minimise the problem's objective, weighted or lexicographic."""
+        """Minimise, by the backend, the problem's objective, weighted or lexicographic."""
         with self._clock.phase("formulate"):
             formulation = formulate(self._problem)
             if start is not None:
@@ -101,7 +101,9 @@ class ExactSolve:
     def within(
         self, formulation: Formulation[Any], weights: Mapping[str, float], caps: Mapping[str, float], start: object
     ) -> Answer:
-        """Minimise a weighted sum of terms while other terms stay at most at the given values (ε-constraints)."""
+        """Minimise, by the backend, a weighted sum of terms while other terms stay at most at the given values
+        (ε-constraints).
+        """
         params = replace(self._params, time_limit_s=self._clock.budget_s())
         if start is not None:
             params = replace(params, start=formulation.encode(start))
@@ -326,7 +328,8 @@ def _kept_s(params: SolveParams, clock: Clock) -> float:
 
 
 def _answer(checked: _Checked, objective: float | None, gap: float) -> Answer:
-    """The answer with the verifier's objective; OPTIMAL only if that is within the asked gap of the bound.
+    """The answer of a MIP solve with the verifier's objective; OPTIMAL only if that is within the asked gap of the
+    bound.
 
     Every term is a penalty ≥ 0, so 0 is a bound where the solver has a worse one.
     """
@@ -340,7 +343,7 @@ def _answer(checked: _Checked, objective: float | None, gap: float) -> Answer:
 
 
 def _term(name: str, verdict: Verdict) -> float:
-    """Value of a term in a verdict."""
+    """Value of a stage's term in a verdict, for a lexicographic solve."""
     return verdict.terms[name]
 
 

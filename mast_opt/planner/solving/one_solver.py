@@ -214,7 +214,7 @@ def _contradicted(conflicts: tuple[Conflict, ...]) -> _Ended:
 
 @cache
 def _own_version() -> str:
-    """Our version, which takes a millisecond to look up."""
+    """Our version for a solution, which takes a millisecond to look up."""
     return version("mast-opt")
 
 
@@ -260,7 +260,9 @@ def _after(
 
 
 def _verified_with_rules(answer: Answer, fixed: Frozen) -> Answer:
-    """The answer, once it is sure that it keeps the part and that the rules which did so changed nothing else."""
+    """The answer of a solve, once it is sure that it keeps the part and that the rules which did so changed nothing
+    else.
+    """
     fixed.check(answer.plan)
     verdict = fixed.kind.verification.verify(fixed.problem, answer.plan)
     if not verdict.ok or answer.verdict is None or verdict.terms != answer.verdict.terms:

@@ -216,7 +216,7 @@ class _Race:
         self.kept: list[KeptPlan] = []
 
     def run(self) -> list[_Member]:
-        """Start the members when it is their turn; all of them, once they have ended."""
+        """Start the portfolio's members when it is their turn; all of them, once they have ended."""
         strategy, stop, running = self._strategy, self._stop, self.members
         waiting = [(strategy.heuristic, strategy.heuristic_threads)] if strategy.heuristic else []
         if strategy.exact:

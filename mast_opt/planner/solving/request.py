@@ -61,7 +61,7 @@ def check_request(kind: Kind[Any, Any], solver: str, iterations: int | None, for
 
 
 def check_formulation(kind: Kind[Any, Any], name: str) -> None:
-    """Raises UsageError for a formulation that the kind does not have."""
+    """Raises UsageError for a solve with a formulation that the kind does not have."""
     known = kind.formulation.formulations
     if name not in known:
         raise UsageError(f"{kind.name} has no formulation called {name!r}; expected one of: {', '.join(known)}")

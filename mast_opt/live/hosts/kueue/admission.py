@@ -194,7 +194,7 @@ class Admission:
         return "", "; ".join(dict.fromkeys(reasons)) or "no flavor takes these pods"
 
     def _labels(self, flavor: str) -> Iterable[str]:
-        """Node labels of a flavor."""
+        """Node labels of Kueue's flavor."""
         return self.cluster.flavors[flavor].labels
 
     def _fit(self, queue: ClusterQueue, key: Key, amount: int) -> _Fit | None:

@@ -62,7 +62,7 @@ class KubeApi(Protocol):
         ...
 
     def patch_status(self, patch: Patch) -> None:
-        """Change the status of an object. Status 409: it has changed since it was read."""
+        """Change the status of a Kubernetes object. Status 409: it has changed since it was read."""
         ...
 
     def clears_nominations(self) -> bool:
@@ -163,7 +163,7 @@ class LightkubeApi:
                 yield str(change), [{**one.to_dict(), **head}]
 
     def patch_status(self, patch: Patch) -> None:
-        """Patch the status of an object."""
+        """Patch the status of a Kubernetes object."""
         from lightkube.types import PatchType
 
         kind = PatchType.APPLY if patch.content_type == APPLY else PatchType.MERGE

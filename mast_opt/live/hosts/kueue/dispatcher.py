@@ -190,7 +190,7 @@ class Dispatcher:
     # --- acting ---
 
     def _carry_out(self, decision: Decision, patch: Patch) -> Decision:
-        """Write a decision to the manager, unless the dispatcher only says what it would do; returns it with its
+        """Write a decision to Kueue's manager, unless the dispatcher only says what it would do; returns it with its
         outcome.
         """
         if self._shadow:
@@ -202,7 +202,7 @@ class Dispatcher:
         return replace(decision, done=True)
 
     def _answer_for_checks(self, world: ManagerSnapshot) -> None:
-        """Say that our checks have a controller, where that is not said yet."""
+        """Say in Kueue that our admission checks have a controller, where that is not said yet."""
         for found in world.ours.values():
             if not self._shadow and not is_active(found):
                 self._manager.patch_status(patches.check_is_active(found, text_of(self._now()), controller=CHECK))

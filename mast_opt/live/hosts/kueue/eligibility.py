@@ -17,7 +17,7 @@ def holds_quota(workload: Workload) -> bool:
 
 
 def accepts(flavor: Flavor, pods: PodSet) -> bool:
-    """Whether pods may run on a flavor's nodes."""
+    """Whether pods may run on the nodes of Kueue's flavor."""
     return selects(pods, flavor.labels, flavor.labels.keys()) and all(tolerated(one, pods) for one in flavor.taints)
 
 

@@ -168,11 +168,11 @@ class KueueHost:
         return found
 
     def happened(self, now_ms: int, event: Event) -> Sequence[Event]:
-        """Return no events: what runs on a quota that somebody has closed goes on."""
+        """Return no events of Kueue: what runs on a quota that somebody has closed goes on."""
         return ()
 
     def next_ms(self) -> int | None:
-        """Time to ask for reports again; None if there are none."""
+        """Time to ask the Kueue host for reports again; None if there are none."""
         return 0 if self._fresh else None
 
     def observe(self) -> Collection[Attempt]:
@@ -235,7 +235,7 @@ class KueueHost:
     # --- acting ---
 
     def act(self) -> None:
-        """Write the nominations that the loop wants now."""
+        """Write the nominations of clusters that the loop wants now."""
         with self._lock:
             snapshot = self._snapshot
             if snapshot is None or self._shadow:
@@ -315,7 +315,9 @@ class KueueHost:
             self._manager.record(managed.found, "Nominated", words, self._now())
 
     def _patch(self, patch: Patch) -> bool:
-        """Apply a patch; False if the object has changed or gone since. Raises ApiError for other troubles."""
+        """Apply a patch; False if the Kubernetes object has changed or gone since. Raises ApiError for
+        other troubles.
+        """
         try:
             self._manager.patch_status(patch)
         except ApiError as error:

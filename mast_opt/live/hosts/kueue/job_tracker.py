@@ -86,7 +86,7 @@ class JobTracker:
     # --- what the loop says ---
 
     def resume(self, records: Iterable[JobRecord]) -> None:
-        """Take over the jobs that a log leads to."""
+        """Take over the jobs, as Kueue's workloads, that a log leads to."""
         self.tasks.clear()
         self._answers.clear()
         self._data_reported = False
@@ -101,7 +101,7 @@ class JobTracker:
             self.tasks[one.name] = task
 
     def start(self, command: Start) -> None:
-        """Note that the loop wants an attempt of a job to run."""
+        """Note that the loop wants an attempt of a job to run in a cluster of Kueue."""
         task = self.tasks.get(command.job)
         if task is None:
             self._answers.append(ev.Failed(command.job, command.attempt, "Kueue has no such workload"))
@@ -112,7 +112,7 @@ class JobTracker:
             self._answers.append(ev.Stopped(command.job, command.attempt, 0, 0))
 
     def stop(self, command: Stop) -> None:
-        """Note that the loop wants an attempt of a job to stop."""
+        """Note that the loop wants an attempt of a job to stop in a cluster of Kueue."""
         task = self.tasks.get(command.job)
         if task is None or task.attempt != command.attempt or task.phase is Phase.WAITING:
             self._answers.append(ev.Stopped(command.job, command.attempt, 0, 0))
@@ -325,5 +325,5 @@ class JobTracker:
 
 
 def _bare(job: str) -> str:
-    """The name of a job without what depends on what it asks for."""
+    """The name of a workload's job without what depends on what it asks for."""
     return job[:-SUFFIX]

@@ -117,7 +117,7 @@ def _gang(sets: Iterable[PodSet]) -> tuple[int, int]:
 
 
 def shares_at(spec: JobSpec, server: str, gpus: int, held: Mapping[int, int]) -> tuple[Share, ...]:
-    """All tasks of a job at a server.
+    """All tasks of a workload's job at a server.
 
     Args:
         gpus: of the server.

@@ -90,7 +90,7 @@ class WatchedApi:
         return self._api.follow(kind)
 
     def patch_status(self, patch: Patch) -> None:
-        """Patch the status of an object."""
+        """Patch the status of a Kubernetes object."""
         self._api.patch_status(patch)
 
     def clears_nominations(self) -> bool:

@@ -63,7 +63,7 @@ class Structure:
     """[R, K] GPUs."""
 
     def partitions(self, n: int) -> Ints:
-        """Partitions (datasets) of a namespace."""
+        """Partitions (datasets) of a namespace of the organisation."""
         first, last = np.searchsorted(self.namespace, [n, n + 1])
         return np.arange(first, last)
 

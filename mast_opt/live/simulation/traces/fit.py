@@ -45,7 +45,7 @@ def jobs_that_fit_nowhere(trace: JobTrace, of: Collection[str] | None = None) ->
 
 
 def warnings_by_reason(impossible: Mapping[str, str]) -> list[InputWarning]:
-    """A warning for each reason why jobs fit nowhere."""
+    """A warning for each reason why a trace's jobs fit nowhere."""
     by_reason: dict[str, list[str]] = {}
     for name, why in impossible.items():
         by_reason.setdefault(why, []).append(name)
@@ -74,7 +74,7 @@ def warnings_of(trace: JobTrace) -> list[InputWarning]:
 
 
 def _why(fleet: Fleet, spec: JobSpec) -> str:
-    """Reason for which no region can ever hold a job; empty if one can."""
+    """Reason for which no region can ever hold a job of the trace; empty if one can."""
     answer = fleet.place(job_of("a", spec))
     return answer.reason if isinstance(answer, Refused) else ""
 

@@ -272,6 +272,6 @@ def gavel_jobs(speeds: Speeds, *, rate_per_h: float, jobs: int, seed: int, gpus:
 
 
 def _reference_ms(job: DrawnJob, speeds: Speeds) -> int:
-    """Duration of a job on the type on which it is fastest, in ms."""
+    """Duration of a job of Gavel's trace on the type on which it is fastest, in ms."""
     steps_per_s = speeds.runs[job.model, 1]
     return round(job.duration_s * MILLI * steps_per_s[DURATION_TYPE] / max(steps_per_s.values()))

@@ -16,7 +16,7 @@ Ints = NDArray[np.int64]
 
 
 def speeds_of(tables: Tables) -> Speeds:
-    """The speeds that checked tables hold."""
+    """The speeds of a trace's models that checked tables hold."""
     return Speeds(
         _speeds(tables, "speeds", "model", "gpu_type"), _speeds(tables, "pair_speeds", "model", "other", "gpu_type")
     )

@@ -108,7 +108,7 @@ def _tables(
 
 
 def _epoch(what: str, text: str) -> int:
-    """Seconds since 1970 of a time without a zone. Raises UsageError."""
+    """Seconds since 1970 of a time without a zone, for Philly's trace. Raises UsageError."""
     try:
         time = datetime.fromisoformat(text)
         return int((time - datetime(1970, 1, 1)).total_seconds())

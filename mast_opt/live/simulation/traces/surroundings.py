@@ -64,7 +64,7 @@ class Surroundings:
 
 
 def surroundings_of(tables: Tables) -> Surroundings:
-    """The surroundings that checked tables state."""
+    """The surroundings of a trace's jobs that checked tables state."""
     regions = tables.axes["region"]
 
     def by_region(column: str) -> dict[str, int]:

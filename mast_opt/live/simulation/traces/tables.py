@@ -76,7 +76,7 @@ def places(
     cpu_mcores: Ints | None = None,
     memory_mib: Ints | None = None,
 ) -> dict[str, Mapping[str, Given]]:
-    """Tables of regions that have one cluster each, and of servers with so many whole GPUs.
+    """Tables of a trace's regions that have one cluster each, and of servers with so many whole GPUs.
 
     Args:
         region: of each server.
@@ -100,7 +100,7 @@ def places(
 
 
 def equal_servers(names: Sequence[str], counts: Sequence[int], gpus: int) -> dict[str, Mapping[str, Given]]:
-    """Tables of regions with so many servers each, all of them with as many GPUs."""
+    """Tables of a trace's regions with so many servers each, all of them with as many GPUs."""
     region = [name for name, count in zip(names, counts, strict=True) for _ in range(count)]
     servers = [f"{name}-{at}" for name, count in zip(names, counts, strict=True) for at in range(count)]
     return places(names, servers, region, np.full(len(servers), gpus, np.int64), gpu_type=["gpu"] * len(servers))

@@ -75,11 +75,11 @@ class Submissions:
 
     @property
     def gang_mgpu(self) -> Ints:
-        """[J] milli-GPUs of all tasks of a job."""
+        """[J] milli-GPUs of all tasks of a submitted job."""
         return self.tasks * self.mgpu
 
     def spec(self, j: int) -> JobSpec:
-        """Specification of the j-th job, as its event states it."""
+        """Specification of the trace's j-th job, as its event states it."""
         optional = (self.duration_ms, self.limit_ms, self.min_tasks, self.max_tasks)
         duration, limit, least, most = (None if column[j] < 0 else int(column[j]) for column in optional)
         return JobSpec(
@@ -124,7 +124,9 @@ class JobTrace:
     speeds: Speeds = field(default_factory=Speeds)
 
     def rate(self) -> Callable[[str, str, str], int]:
-        """(job, server, job on the same GPUs or "") → millionths of its reference speed at which the job runs there."""
+        """(job, server, job on the same GPUs or "") → millionths of its reference speed at which the trace's job runs
+        there.
+        """
         kinds = {server.name: server.gpu_type for server in self.servers}
         specs = {name: self.submissions.spec(j) for j, name in enumerate(self.submissions.labels)}
         return lambda job, server, other: self.speeds.rate(specs[job], kinds[server], specs.get(other))

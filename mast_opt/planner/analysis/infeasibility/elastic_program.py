@@ -100,7 +100,7 @@ class Elastic:
         return replace(program, cost=frozen(cost), offset=0.0, integral=frozen(integral_columns))
 
     def by_name(self, members: Sequence[int]) -> Mapping[str, list[int]]:
-        """The members of each sort, by the sort's name."""
+        """The elastic limits of each sort, by the sort's name."""
         found: dict[str, list[int]] = {}
         for g in sorted(members):
             s = int(self.sort[g])
@@ -116,7 +116,7 @@ def _bounds(one: ElasticLimits, endless: bool) -> FloatArray:
 
 
 def _most_activity(mip: Mip, rows: IntArray) -> FloatArray:
-    """The largest value that each of the rows can take within the columns' bounds."""
+    """The largest value that each of the elastic program's rows can take within the columns' bounds."""
     if not len(rows):
         return np.zeros(0)
     bound = np.where(mip.value > 0, mip.col_upper[mip.index], mip.col_lower[mip.index])

@@ -85,7 +85,9 @@ def _by_member(member: IntArray, where: IntArray, count: int) -> list[IntArray]:
 
 
 def _part(mip: Mip, x: FloatArray, free: IntArray) -> Mip | None:
-    """The program in the free columns, with all others as in x; None where these break a bound by themselves."""
+    """The program of an infeasibility analysis in the free columns, with all others as in x; None where these break a
+    bound by themselves.
+    """
     from scipy.sparse import csr_array
 
     x = np.where(mip.integral, np.round(x), x)
@@ -185,7 +187,8 @@ class DeletionFilter:
         return [int(g) for g in members[np.argsort(-weight[members], kind="stable")]]
 
     def irreducible(self, members: Sequence[int]) -> list[int] | None:
-        """The set without every member that can be left out; ``minimal`` says whether that is proven of all others.
+        """The contradicting limits without every member that can be left out; ``minimal`` says whether that is proven
+        of all others.
 
         None if the set is not proven to be a contradiction.
         """
@@ -219,11 +222,11 @@ class DeletionFilter:
         return active
 
     def _divisible(self, active: BoolArray) -> bool | None:
-        """The answer if nothing had to be whole: False is one for whole decisions too."""
+        """The answer of an infeasibility analysis if nothing had to be whole: False is one for whole decisions too."""
         return _said(self._solved(_continuous(self._elastic.held(active)), 0.3))
 
     def _solved(self, mip: Mip, share: float, gap: float | None = None, longest_s: float | None = None) -> SolveResult:
-        """Result of a solve within that share of the time that is left."""
+        """Result of a solve of an infeasibility analysis within that share of the time that is left."""
         self.solves += 1
         limits = [limit for limit in (self._clock.budget_s(share), longest_s) if limit is not None]
         params = replace(self._params, time_limit_s=min(limits, default=None))

@@ -47,7 +47,9 @@ def versions(solvers: Iterable[str]) -> dict[str, str]:
 
 
 def commit() -> str | None:
-    """The commit that last changed the sources, with a mark of changes since; None away from a git checkout."""
+    """The commit that last changed the benchmarked sources, with a mark of changes since; None away from a git
+    checkout.
+    """
     root = Path(mast_opt.__file__).parents[1]
     last = _git(root, "log", "-1", "--format=%H", "--", *_SOURCES)
     if not last:

@@ -93,7 +93,7 @@ def _wait(process: subprocess.Popen[bytes], limit_s: float) -> bool:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill the process with everything that it started."""
+    """Kill the process of a benchmark's run with everything that it started."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

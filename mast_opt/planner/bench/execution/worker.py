@@ -52,7 +52,7 @@ SHOWN = 3
 
 
 def interpreter(adapter: Path) -> Path:
-    """The Python of the peer's environment. Raises BackendUnavailable, saying how to make one."""
+    """The Python of a benchmark peer's environment. Raises BackendUnavailable, saying how to make one."""
     name = adapter.stem.partition("_")[0]
     variable = f"MAST_OPT_PEER_{name.upper()}"
     chosen = Path(os.environ.get(variable) or f".venv-{name}/bin/python")
@@ -97,7 +97,9 @@ def solve_with_peer(trial: Trial, problem: Problem[Any]) -> dict[str, Any]:
 
 
 def last_object(printed: str, name: str) -> dict[str, Any]:
-    """The JSON object in the last line that a script printed. Raises BackendError, quoting the line, if it is none."""
+    """The JSON object in the last line that a benchmarked script printed. Raises BackendError, quoting the line, if it
+    is none.
+    """
     line = (printed.strip().splitlines() or [""])[-1]
     try:
         answer = json.loads(line)
@@ -244,7 +246,9 @@ def _program(trial: Trial, source: Program) -> dict[str, Any]:
 
 
 def thinned(events: Sequence[Event]) -> list[list[Any]]:
-    """[seconds, incumbent, bound] (and the stage, where there are stages), the last of each slot of time."""
+    """[seconds, incumbent, bound] (and the stage, where there are stages), of a benchmark's run, the last of each slot
+    of time.
+    """
     kept: list[list[Any]] = []
     end_s = 0.0
     for event in events:
@@ -258,7 +262,7 @@ def thinned(events: Sequence[Event]) -> list[list[Any]]:
 
 
 def peak_memory_mb() -> float:
-    """Highest resident size of this process or of a process that it started, MB.
+    """Highest resident size of a benchmark's run: of this process or of one that it started, MB.
 
     On Linux ``ru_maxrss`` of a fresh process still counts what its parent held when it was started, so the high-water
     mark of this process's own memory is read instead.

@@ -145,7 +145,7 @@ def measured(results: Sequence[Result]) -> str:
 
 
 def _over_seeds(cells: Sequence[float | str | None]) -> str:
-    """A figure, or the median of several with the least and the most of them."""
+    """A figure of a benchmark, or the median of several with the least and the most of them."""
     numbers = [cell for cell in cells if isinstance(cell, (int, float))]
     if len(numbers) < len(cells) or min(numbers) == max(numbers):
         shown = dict.fromkeys(cell if isinstance(cell, str) else plain(cell) for cell in cells)

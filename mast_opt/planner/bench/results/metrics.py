@@ -146,7 +146,7 @@ def time_s(result: Result) -> float:
 
 
 def shifted_geometric_mean(values: Iterable[float], shift: float = SHIFT_S) -> float | None:
-    """exp(mean(log(value + shift))) − shift; None of nothing."""
+    """exp(mean(log(value + shift))) − shift; None of nothing, in a benchmark's summary."""
     logs = [math.log(value + shift) for value in values]
     return math.exp(math.fsum(logs) / len(logs)) - shift if logs else None
 
@@ -175,7 +175,7 @@ def best_bounds(results: Iterable[Result]) -> dict[Instance, float]:
 
 
 def gap_to(value: float | None, best: float | None, sense: Sense = Sense.MIN) -> float | None:
-    """(value − best) / max(|best|, 1e-9), 0 where they are the same; None where either is unknown.
+    """(value − best) / max(|best|, 1e-9), a benchmark's gap; 0 where they are the same; None where either is unknown.
 
     Where more is better, it is (best − value) / max(|best|, 1e-9).
     """

@@ -42,7 +42,9 @@ def _table(value: object) -> bool:
 
 
 def _pattern(value: object) -> bool:
-    """A path below a folder, perhaps with wildcards, that ``Path.glob`` of every Python accepts."""
+    """Whether a suite's data are named by a path below a folder, perhaps with wildcards, that ``Path.glob`` of every
+    Python accepts.
+    """
     if not isinstance(value, str) or "\0" in value:
         return False
     path = PurePath(value)

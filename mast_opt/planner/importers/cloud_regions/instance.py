@@ -59,7 +59,9 @@ class CloudData:
 
 
 def datasets_and_readers(rng: np.random.Generator, count: int, work: CloudWork) -> CloudData:
-    """Lognormal sizes, the published number of readers, and owners in proportion to their workloads."""
+    """Datasets of an imported instance: lognormal sizes, the published number of readers, and owners in proportion to
+    their workloads.
+    """
     number = len(work.names)
     size = draws.lognormal(rng, count, median=draws.MEDIAN_SIZE_MB, sigma=1.4, step=draws.GB)
     owner = work.group[rng.integers(number, size=count)]
@@ -74,8 +76,10 @@ def datasets_and_readers(rng: np.random.Generator, count: int, work: CloudWork) 
 
 
 def datasets_of_teams(rng: np.random.Generator, count: int, work: CloudWork) -> CloudData:
-    """Every group a team with namespaces and tables of its own, as in family ``organisation``: datasets in proportion
-    to its workloads, which read mostly these. A dataset has at most as many readers as its group has workloads."""
+    """Datasets of an imported instance: every group a team with namespaces and tables of its own, as in family
+    ``organisation``: datasets in proportion to its workloads, which read mostly these. A dataset has at most as many
+    readers as its group has workloads.
+    """
     number = len(work.names)
     members = np.bincount(work.group, minlength=len(work.groups))
     teams = Teams.of_sizes(rng, 1 + draws.shared_out(count - len(members), members.astype(np.float64)))
@@ -97,8 +101,9 @@ def _cloud_data(
 
 
 def near_home(rng: np.random.Generator, amount: Ints, home: Ints, capacity: Ints, allowed: Bools) -> tuple[Ints, Ints]:
-    """A region for every item, the largest first: its home while that is not nearly full, else where there is room;
-    and the capacities, enlarged where an item fitted nowhere. ``allowed`` [n, R]."""
+    """A region for every imported item, the largest first: its home while that is not nearly full, else where there is
+    room; and the capacities, enlarged where an item fitted nowhere. ``allowed`` [n, R].
+    """
     limit = capacity * FULL_TODAY
     room = limit.copy()
     region = home.copy()
@@ -136,8 +141,9 @@ PRICED_AS = "V100"
 
 
 def prices(regions: CloudRegions, models: tuple[str, ...], sold_as: dict[str, str]) -> dict[str, Any]:
-    """Columns of prices: GPU-hours by region and model, storage by region, copies at the mean egress price of the
-    other regions."""
+    """Columns of prices of the imported cloud regions: GPU-hours by region and model, storage by region, copies at the
+    mean egress price of the other regions.
+    """
     count = len(regions.names)
     others = ~np.eye(count, dtype=np.bool_)
     storage = [STORAGE_USD_PER_TB_MONTH.get(name.partition(":")[2], OTHER_USD_PER_TB_MONTH) for name in regions.names]
@@ -150,7 +156,7 @@ def prices(regions: CloudRegions, models: tuple[str, ...], sold_as: dict[str, st
 
 
 def _filled(usd: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The price of each region; where a GPU is not sold, the mean of the regions that sell it."""
+    """The price of each imported cloud region; where a GPU is not sold, the mean of the regions that sell it."""
     sold = usd > 0
     return np.where(sold, usd, usd[sold].mean() if sold.any() else 0.0)
 
@@ -302,8 +308,9 @@ def _assemble(
 
 
 def _possible_today(work: CloudWork, supply: Ints) -> Bools:
-    """[W, R] regions with at least half of the GPUs that the work needs, of one model that will do; where no region is
-    so large, those that have any."""
+    """[W, R] imported regions with at least half of the GPUs that the work needs, of one model that will do; where no
+    region is so large, those that have any.
+    """
     most = np.where(work.accepts[:, None], supply, 0).max(axis=2)
     half: Bools = 2 * most >= work.gpus[:, None]
     return np.where(half.any(axis=1, keepdims=True), half, most > 0)

@@ -46,8 +46,9 @@ def recurring_work(
     demand: int,
     part: int,
 ) -> CloudWork:
-    """The job classes replayed until they hold ``demand`` GPUs, in workloads of at most ``part`` GPUs (or one gang),
-    and the CPU-only pods in workloads of no more cores than the largest of these."""
+    """The imported job classes replayed until they hold ``demand`` GPUs, in workloads of at most ``part`` GPUs (or one
+    gang), and the CPU-only pods in workloads of no more cores than the largest of these.
+    """
     replay = _replay(classes, demand)
     jobs, gangs, names = [], [], []
     for job in classes:
@@ -81,7 +82,7 @@ def _gangs(job: JobClass, replay: float) -> int:
 
 
 def _replay(classes: tuple[JobClass, ...], demand: int) -> float:
-    """Number of times that the job list must run to hold ``demand`` GPUs, by bisection."""
+    """Number of times that the imported job list must run to hold ``demand`` GPUs, by bisection."""
     low, high = 0.0, 2.0 * demand / sum(job.mean_gpus for job in classes)
     for _ in range(60):
         middle = (low + high) / 2
@@ -93,7 +94,7 @@ def _replay(classes: tuple[JobClass, ...], demand: int) -> float:
 
 
 def _holds(nodes: GpuNodes, models: tuple[str, ...], size: Ints) -> Bools:
-    """[W, K] which models have nodes that are large enough for gangs of this size."""
+    """[W, K] which imported models have nodes that are large enough for gangs of this size."""
     model = np.array(nodes.model)
     largest = np.array([nodes.gpus[model == name].max() for name in models])
     return largest >= np.minimum(size, max(1, min(LARGEST_NODE, int(largest.max()))))[:, None]

@@ -123,7 +123,9 @@ class _Gangs:
 
 
 def _gangs(rng: np.random.Generator, jobs: Jobs, count: int) -> _Gangs:
-    """Jobs of several GPUs drawn from the list, split into tasks of 8, 4, 2 or 1 GPUs, the widest that divide them."""
+    """Imported jobs of several GPUs drawn from the list, split into tasks of 8, 4, 2 or 1 GPUs, the widest that divide
+    them.
+    """
     several = np.flatnonzero(jobs.gpus > 1)
     if count > 0 and not len(several):
         raise UsageError("no job of the Philly list has several GPUs; set gangs to 0")

@@ -94,7 +94,7 @@ def _pod(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _gpus(amounts: Mapping[str, Decimal]) -> float:
-    """GPUs of every vendor."""
+    """GPUs of every vendor that a pod or node states."""
     return float(sum(value for name, value in amounts.items() if is_gpu(name)))
 
 

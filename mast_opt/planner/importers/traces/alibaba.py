@@ -98,7 +98,7 @@ class OpenbTrace:
     """Pods of which a third name GPU models."""
 
     def models(self, smallest: int) -> tuple[str, ...]:
-        """GPU models with at least ``smallest`` GPUs, by name."""
+        """GPU models of OpenB's trace with at least ``smallest`` GPUs, by name."""
         count = Counter[str]()
         for model, gpus in zip(self.nodes.model, self.nodes.gpus.tolist()):
             count[model] += gpus

@@ -27,6 +27,6 @@ GPU_FLEET = (NODES_2023, NODES_2026, PODS, PHILLY)
 
 
 def whole(title: str, **parts: str) -> Format:
-    """A format of which everything is read, in this order; anything else is refused."""
+    """An imported format of which everything is read, in this order; anything else is refused."""
     fields = tuple(Field(name.replace("_", " "), Use.READ, help) for name, help in parts.items())
     return Format(title, fields, Use.REFUSED)

@@ -54,7 +54,7 @@ class Jobs:
 
     @property
     def span_s(self) -> float:
-        """Seconds from the first submission to the last."""
+        """Seconds of Philly's trace from the first submission to the last."""
         return float(self.submitted_s.max() - self.submitted_s.min())
 
     def classes(self) -> tuple[JobClass, ...]:

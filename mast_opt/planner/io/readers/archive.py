@@ -23,7 +23,7 @@ class TooLarge(ValueError):
 
 
 def check_archive(data: bytes, most: int) -> None:
-    """Raises TooLarge where the content of the archive is larger than allowed, or than the archive says.
+    """Raises TooLarge where the content of an input's archive is larger than allowed, or than the archive says.
 
     Raises ValueError, zlib.error, struct.error or BadZipFile for a damaged one.
     """

@@ -60,7 +60,7 @@ def read_bytes(
 
 @contextmanager
 def panics_as_text() -> Iterator[list[str]]:
-    """A list that gets the message of a panic of a reader written in Rust; other exceptions pass.
+    """A list that gets the message of a panic of an input's reader written in Rust; other exceptions pass.
 
     Such a reader prints its own report to stderr before it raises. That report is not suppressed: file descriptor 2
     belongs to the whole process, and other threads write to it.

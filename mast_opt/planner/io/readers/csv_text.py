@@ -50,7 +50,9 @@ def records(data: bytes) -> Records:
 
 
 def _stray(text: NDArray[np.uint8], quotes: Ints) -> Ints:
-    """Positions of quotation marks that neither open a field, nor close one, nor stand doubled inside one."""
+    """Positions of quotation marks in CSV text that neither open a field, nor close one, nor stand doubled
+    inside one.
+    """
     opening, closing = quotes[::2], quotes[1::2]
     before = np.where(opening > 0, text[opening - 1], _NEWLINE)
     after = np.where(closing + 1 < len(text), text[np.minimum(closing + 1, len(text) - 1)], _NEWLINE)

@@ -167,7 +167,7 @@ class ExcelSource:
         return self._shown[name]
 
     def _merged(self, name: str) -> Iterator[tuple[Place, tuple[str, str, str]]]:
-        """Cells below the heads that show the value of another one."""
+        """Cells of a workbook below the heads that show the value of another one."""
         for (top, left), (bottom, right) in self._held.get(name, HeldCells()).merged:
             place = f"{cell_name((top, left))}:{cell_name((bottom, right))}"
             for row in range(max(top, 2), bottom + 1):

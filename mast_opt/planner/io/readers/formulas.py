@@ -223,28 +223,28 @@ class _Expression:
         return ""
 
     def _sum(self, depth: int) -> float:
-        """Value of a sum in the formula."""
+        """Value of a sum in a workbook's formula."""
         total = self._product(depth)
         while sign := self._next("+", "-"):
             total = _SIGNS[sign](total, self._product(depth))
         return total
 
     def _product(self, depth: int) -> float:
-        """Value of a product in the formula."""
+        """Value of a product in a workbook's formula."""
         product = self._power(depth)
         while sign := self._next("*", "/"):
             product = _SIGNS[sign](product, self._power(depth))
         return product
 
     def _power(self, depth: int) -> float:
-        """Value of a power in the formula."""
+        """Value of a power in a workbook's formula."""
         base = self._signed(depth)
         while self._next("^"):
             base = math.pow(base, self._signed(depth))
         return base
 
     def _signed(self, depth: int) -> float:
-        """Value of an operand with its signs and percent signs."""
+        """Value of an operand with its signs and percent signs in a workbook's formula."""
         negative = False
         while sign := self._next("+", "-"):
             negative ^= sign == "-"
@@ -272,7 +272,7 @@ class _Expression:
         raise NotComputed("it is more than arithmetic, SUM, MIN and MAX")
 
     def _function(self, name: str, depth: int) -> float:
-        """Value of a function call in the formula."""
+        """Value of a function call in a workbook's formula."""
         if name not in _FUNCTIONS:
             raise NotComputed(f"{name} is not computed here")
         self._expect("(")

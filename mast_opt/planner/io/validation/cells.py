@@ -47,7 +47,7 @@ def number_meant(text: str) -> str:
 
 
 def truth_meant(text: str) -> str:
-    """``"; did you mean true?"`` for ``yes``, and likewise for no; or nothing."""
+    """``"; did you mean true?"`` for ``yes``, and likewise for no; or nothing, for a fault in an input's cell."""
     meant = _TRUTH.get(text.strip().casefold())
     return f"; did you mean {meant}?" if meant else ""
 

@@ -74,12 +74,12 @@ def is_number(column: Column) -> bool:
 
 
 def digits(text: pl.Series) -> pl.Series:
-    """Number of significant digits of each decimal, at most."""
+    """Number of significant digits of each decimal in an input's column, at most."""
     return text.str.replace_all(r"[-.]", "").str.strip_chars_start("0").str.len_bytes().fill_null(0).cast(pl.Int64)
 
 
 def exact_numbers(text: pl.Series) -> pl.Series:
-    """Decimals as numbers that read back as the same decimals: floats where they suffice, else Decimal."""
+    """Decimals of a column as numbers that read back as the same decimals: floats where they suffice, else Decimal."""
     if (digits(text) <= EXACT_DIGITS).all():
         return text.cast(pl.Float64)
     places = text.str.split_exact(".", 1).struct.field("field_1").str.len_bytes().fill_null(0).to_numpy().max()

@@ -43,7 +43,7 @@ class Converted:
 
 
 def to_base(text: pl.Series, scale: int, role: Role) -> Converted:
-    """Decimal numbers times ``scale``, rounded as the role says. ``text`` has no nulls.
+    """An input's decimal numbers times ``scale``, rounded as the role says. ``text`` has no nulls.
 
     ``scale`` is at most 10⁹.
     """
@@ -80,7 +80,7 @@ def to_base(text: pl.Series, scale: int, role: Role) -> Converted:
 
 
 def _fraction(digits: pl.Series, scale: int) -> tuple[Ints, Bools]:
-    """0.digits × scale rounded down, and where something is left over."""
+    """0.digits × scale of an input's quantity, rounded down, and where something is left over."""
     count = len(digits)
     longest = int(digits.str.len_bytes().to_numpy().max(initial=0))
     part, finer = np.zeros(count, np.int64), np.zeros(count, np.bool_)
@@ -94,7 +94,9 @@ def _fraction(digits: pl.Series, scale: int) -> tuple[Ints, Bools]:
 
 
 def _convert_unusual(result: Converted, text: pl.Series, where: Ints, scale: int, role: Role) -> None:
-    """Fill in, one by one, what is not written in plain digits: exponents, blanks around, and what is no number."""
+    """Fill in, one by one, quantities of an input that are not in plain digits: exponents, blanks around, and what
+    is no number.
+    """
     if not len(where):
         return
     unusual = text.gather(where)
@@ -119,14 +121,14 @@ def _convert_unusual(result: Converted, text: pl.Series, where: Ints, scale: int
 
 
 def _saturated(exponent: str) -> int:
-    """The exponent, or ±10⁹ where it is beyond: a long one must not cost time or memory."""
+    """The exponent of an input's number, or ±10⁹ where it is beyond: a long one must not cost time or memory."""
     digits = exponent.lstrip("+-").lstrip("0")
     size = int(digits or "0") if len(digits) <= 9 else 10**9
     return -size if exponent.startswith("-") else size
 
 
 def _scaled(number: Decimal, exponent: int, scale: int) -> tuple[int, bool]:
-    """number × 10^exponent × scale ≥ 0, rounded down, and whether something is left over."""
+    """An input's quantity: number × 10^exponent × scale ≥ 0, rounded down, and whether something is left over."""
     if not number:
         return 0, False
     if number.adjusted() + exponent < -30:
@@ -138,7 +140,7 @@ def _scaled(number: Decimal, exponent: int, scale: int) -> tuple[int, bool]:
 
 
 def decimals_of(scale: int) -> int:
-    """Decimals that write 1/scale exactly. Raises ValueError where no number of them does."""
+    """Decimals of a quantity in files that write 1/scale exactly. Raises ValueError where no number of them does."""
     decimals = 0
     while 10**decimals % scale:
         decimals += 1

@@ -26,7 +26,8 @@ def write_tables(folder: Path, format: str, schema: Schema, tables: Tables) -> N
 
 
 def toml_text(fields: Mapping[str, Any]) -> str:
-    """TOML for text, numbers, truth values, lists and mappings of these; a key whose value is None is left out.
+    """TOML of a header for text, numbers, truth values, lists and mappings of these; a key whose value is None is left
+    out.
 
     Raises:
         TypeError: a value of another type.
@@ -40,7 +41,7 @@ def _without_none(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: object) -> object:
-    """The value with numbers of Python's own types and without keys whose value is None."""
+    """The value of a header with numbers of Python's own types and without keys whose value is None."""
     if isinstance(value, Mapping):
         return _without_none(value)
     if isinstance(value, (list, tuple)):

@@ -59,18 +59,18 @@ def own_color(at: int) -> str:
 
 
 def heat(value: float, scale: Scale) -> int:
-    """The step of a heat map's colours of a ratio or a fill, 0 to 6."""
+    """The step of a heat map's colours for a ratio or a fill, 0 to 6."""
     return bisect_left(_STEPS[scale], value - 1e-12)
 
 
 def heat_legend(scale: Scale) -> tuple[str, ...]:
-    """Legend of the steps of heat."""
+    """Legend of the steps of heat in a chart."""
     ends = [f"{end:.0%}" if scale is Scale.FILL else f"{end:g}" for end in _STEPS[scale]]
     return (f"≤ {ends[0]}", *(f"≤ {end}" for end in ends[1:]), f"> {ends[-1]}")
 
 
 def in_theme(text: str, theme: Mapping[str, str]) -> str:
-    """The text with every colour spelled out, for where there are no style sheets."""
+    """The text of a drawing with every colour spelled out, for where there are no style sheets."""
     for name, value in theme.items():
         text = text.replace(color(name), value)
     return text

@@ -98,7 +98,7 @@ def fullest(chart: Chart) -> Chart:
 
 
 def _largest(rows: tuple[Values, ...]) -> list[int]:
-    """Positions of the rows with the largest values, ascending."""
+    """Positions of a chart's rows with the largest values, ascending."""
     tops = [max((value for value in row if value is not None), default=0.0) for row in rows]
     return sorted(sorted(range(len(rows)), key=lambda row: -tops[row])[:MOST_ROWS])
 

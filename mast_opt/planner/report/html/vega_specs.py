@@ -196,7 +196,7 @@ def lines(chart: Lines, width: int) -> Spec:
 
 
 def thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Some of many points, evenly, the first and the last among them."""
+    """Some of a chart's many points, evenly, the first and the last among them."""
     step = -(-len(points) // MOST_POINTS)
     return [*points[::step], *([points[-1]] if (len(points) - 1) % step else [])]
 
@@ -214,7 +214,7 @@ def label_axis(names: Sequence[str], width: int) -> Spec:
 
 
 def text_width(text: str, size: int) -> float:
-    """Approximate width of a text, in pixels."""
+    """Approximate width of a text in a chart, in pixels."""
     return CHARACTER * size * len(text)
 
 

@@ -50,7 +50,7 @@ def show_explanation(console: Console, name: str, answer: Explanation, *, full: 
 
 
 def _minimality(answer: Explanation) -> str:
-    """Sentence on how many of the limits are known to be needed."""
+    """Sentence on how many of the conflict's limits are known to be needed."""
     if answer.minimal:
         return "Dropping any one of these makes the rest feasible (each was tested)."
     if answer.proven and answer.limits is not None:
@@ -170,7 +170,9 @@ def _show_losses(console: Console, outcomes: Sequence[Outcome[Any]]) -> None:
 
 
 def loss_words(lost: Loss) -> str:
-    """Losses by name: "clicks is lost (4 TB), and with it the workloads rank and spam"."""
+    """Losses of a scenario by name, for the terminal: "clicks is lost (4 TB), and with it the workloads
+    rank and spam".
+    """
     size = "" if lost.tb is None else f" ({plain(lost.tb)} TB)"
     verb = "is" if len(lost.datasets) == 1 else "are"
     them = "it" if len(lost.datasets) == 1 else "them"

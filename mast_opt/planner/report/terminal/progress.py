@@ -70,18 +70,18 @@ class Progress:
             self._live.stop()
 
     def _open(self) -> None:
-        """Show the progress line, unless it is closed already."""
+        """Show the progress line in the terminal, unless it is closed already."""
         with self._lock:
             if not self._closed:
                 self._live.start()
 
     def _render(self) -> Spinner:
-        """Render the progress line as it is now."""
+        """Render the progress line in the terminal as it is now."""
         self._spinner.update(text=self.line())
         return self._spinner
 
     def line(self) -> Text:
-        """Words on what is known now, within 80 columns."""
+        """Words of the progress line on what is known now, within 80 columns."""
         if self._compiling_since is not None:
             seconds = f"{time.perf_counter() - self._compiling_since:.0f}"
             return Text.assemble((self._title, "bold"), f" compiling, once {seconds} s")

@@ -89,7 +89,7 @@ def _headline(console: Console, problem: Problem[PlanT], solution: Solution[Plan
 
 
 def _gap(solution: Solution[Any]) -> str:
-    """The gap, relative and, where it can be seen, in units of the objective."""
+    """The gap of a solution for the terminal, relative and, where it can be seen, in units of the objective."""
     relative = percent(solution.gap)
     if solution.objective is None or solution.bound is None or (solution.gap or 0.0) < SEEN_GAP:
         return relative

@@ -52,7 +52,7 @@ class ReportBook:
         self._cool: Format = book.add_format({"bg_color": _COOL})
 
     def name_of(self, title: str) -> str:
-        """A free name of a sheet that says what is on it."""
+        """A free name of a sheet in the workbook of results that says what is on it."""
         plain = NOTE + _FORBIDDEN.sub(" ", title).strip("' ")
         name, number = plain[:_LONGEST_NAME].rstrip(), 2
         while name.lower() in self._names:
@@ -144,7 +144,7 @@ class ReportBook:
         return row
 
     def _colour(self, sheet: Worksheet, first_row: int, first: int, last_row: int, last: int) -> None:
-        """Colour an area of a sheet by its values."""
+        """Colour an area of a sheet in the workbook of results by its values."""
         area: tuple[Any, ...] = (first_row, first, last_row, last)
         sheet.conditional_format(*area, {"type": "blanks", "stop_if_true": True})
         for least, colours in self._heat:

@@ -34,7 +34,7 @@ class Codec:
         return Plan(x[self.x].argmax(axis=1))
 
     def encode(self, plan: Plan) -> FloatArray:
-        """The columns of the formulation at a plan."""
+        """The columns of the formulation at a plan of processes."""
         p = self.problem
         values = np.zeros(self.width)
         values[self.x[np.arange(len(p.processes)), plan.machine]] = 1

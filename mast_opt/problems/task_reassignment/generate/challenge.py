@@ -90,14 +90,14 @@ def _services(rng: np.random.Generator, processes: int, machines: int) -> Ints:
 
 
 def _spread(rng: np.random.Generator, service: Ints, location: Ints) -> Ints:
-    """[S] for each service, a number of locations up to the one that it is in today."""
+    """[S] for each generated service, a number of locations up to the one that it is in today."""
     pairs = np.unique(np.stack([service, location]), axis=1)
     today = np.bincount(pairs[0])
     return rng.integers(1, today + 1)
 
 
 def _dependencies(rng: np.random.Generator, service: Ints, neighbourhood: Ints) -> tuple[Ints, Ints]:
-    """Pairs of services, the second of them in every neighbourhood where the first one is today."""
+    """Pairs of generated services, the second of them in every neighbourhood where the first one is today."""
     hosts = np.zeros((int(service.max()) + 1, int(neighbourhood.max()) + 1), np.bool_)
     hosts[service, neighbourhood] = True
     several = np.flatnonzero(np.bincount(service) > 1)

@@ -131,7 +131,7 @@ class Steps:
 
     @property
     def waves(self) -> int:
-        """Number of waves."""
+        """Number of waves in which processes move."""
         return self.moves[-1].wave + 1 if self.moves else 0
 
 
@@ -173,7 +173,7 @@ def _searched(problem: TaskReassignment, plan: Plan, order: "_Order") -> Steps:
 
 
 def _single(wave: int, moves: tuple[tuple[int, int, int], ...], plan: Plan) -> tuple[Step, ...]:
-    """One move in each wave."""
+    """One move of a process in each wave."""
     return tuple(
         Step(wave + at, process, source, target, target != plan.machine[process])
         for at, (process, source, target) in enumerate(moves)
@@ -199,7 +199,9 @@ class _Order:
             self.on[machine].add(service)
 
     def wave(self) -> bool:
-        """Start every move for which there is room, the large ones first. Returns whether there was any."""
+        """Start every move of a process for which there is room, the large ones first. Returns whether
+        there was any.
+        """
         waiting = self.by_size[self.pending[self.by_size] & self.changed[self.target[self.by_size]]]
         left = []
         for process in waiting.tolist():
@@ -232,7 +234,7 @@ class _Order:
         return False
 
     def blocked(self) -> tuple[Blocked, ...]:
-        """Those that still have to move, with what they miss."""
+        """Processes that still have to move, with what they miss."""
         return tuple(
             Blocked(
                 process,

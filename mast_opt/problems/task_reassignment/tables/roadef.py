@@ -57,18 +57,18 @@ class _Integers:
         self._at = 0
 
     def _parsed(self, at: int) -> int:
-        """Number at a position of the file. Raises InstanceError."""
+        """Number at a position of a ROADEF file. Raises InstanceError."""
         token = self._tokens[at]
         if not (token.isascii() and token.isdigit()) or int(token) > LARGEST:
             raise self.fault(at, "a whole number from 0 to 2^62")
         return int(token)
 
     def fault(self, at: int, expected: str) -> InstanceError:
-        """An error about the token at that position."""
+        """An error about the token of a ROADEF file at that position."""
         return InstanceError([Fault(f"{self.file}, number {at + 1}", expected, value=self._tokens[at])])
 
     def take(self, count: int, what: str) -> Ints:
-        """Take the next numbers of the file."""
+        """Take the next numbers of a ROADEF file."""
         left = len(self._values) - self._at
         if count > left:
             raise InstanceError(
@@ -79,7 +79,7 @@ class _Integers:
         return taken
 
     def count(self, what: str, least: int = 1) -> int:
-        """Take a number that counts something."""
+        """Take a number of a ROADEF file that counts something."""
         number = int(self.take(1, f"the number of {what}")[0])
         if number < least:
             raise self.fault(self._at - 1, f"the number of {what}, at least {least}")

@@ -75,7 +75,9 @@ def _processors(resources: Mapping[str, int]) -> int:
 
 
 def jobs_of(rows: Sequence[SacctRow], file: str, faults: Faults) -> list[SacctJob]:
-    """The jobs, in order of their first rows; faults for rows that cannot be of one job, warnings for what is odd."""
+    """The jobs of Slurm's accounting, in order of their first rows; faults for rows that cannot be of one job, warnings
+    for what is odd.
+    """
     by_name: dict[str, list[SacctRow]] = {}
     for row in rows:
         by_name.setdefault(row.name, []).append(row)

@@ -44,8 +44,9 @@ class Node:
 
 
 def nodes_in(data: bytes, file: str, faults: Faults) -> tuple[list[Node], dict[str, str], dict[str, int]]:
-    """The servers; partition → the partition that stands for all with which it shares nodes; partition → seconds of
-    its time limit, for partitions that have one."""
+    """The servers of Slurm; partition → the partition that stands for all with which it shares nodes; partition →
+    seconds of its time limit, for partitions that have one.
+    """
     limits: dict[str, int] = {}
     is_json = data.lstrip()[:1] == b"{"
     found = list(_in_json(data, file, faults) if is_json else _in_text(data, file, faults, limits))

@@ -40,8 +40,9 @@ STATES = {name: stage for stage, names in _STAGES.items() for name in names.spli
 
 
 def stage_of(states: Iterable[str]) -> Stage | None:
-    """Stage of a job by the states of a row (``CANCELLED by 1000``; later versions list a state and its flags); None
-    where none is stated. Raises ValueError for a state that Slurm does not have."""
+    """Stage of a Slurm job by the states of a row (``CANCELLED by 1000``; later versions list a state and its flags);
+    None where none is stated. Raises ValueError for a state that Slurm does not have.
+    """
     found = set()
     for state in states:
         name = state.split(" ", 1)[0].rstrip("+").upper()
@@ -98,7 +99,8 @@ def gpu_types_in(resources: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def resources_in(text: str) -> dict[str, int]:
-    """Resource → amount, from text such as ``cpu=4,gres/gpu=2,mem=4000M,node=1``; memory in MiB, rounded up.
+    """Resource of Slurm (TRES) → amount, from text such as ``cpu=4,gres/gpu=2,mem=4000M,node=1``; memory in MiB,
+    rounded up.
 
     Raises:
         ValueError: the text is not of that form.

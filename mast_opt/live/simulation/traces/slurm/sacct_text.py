@@ -147,8 +147,9 @@ class _Reading:
 
 
 def _time(text: str) -> tuple[int, bool]:
-    """Seconds since 1970, and whether that is so wherever one is: from seconds or a time with an offset. Times without
-    one are by the clock of whoever ran ``sacct``."""
+    """Time in a row of ``sacct``: seconds since 1970, and whether that is so wherever one is: from seconds or a time
+    with an offset. Times without one are by the clock of whoever ran ``sacct``.
+    """
     if text.isascii() and text.isdigit() and len(text) <= 12:
         return int(text), True
     time = datetime.fromisoformat(text)

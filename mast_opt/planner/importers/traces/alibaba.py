@@ -62,7 +62,7 @@ class GpuNodes:
     """Description of the source for the provenance."""
 
     def part(self, at: Ints) -> "GpuNodes":
-        """The machines at these positions."""
+        """The machines of Alibaba's trace at these positions."""
         model = tuple(self.model[n] for n in at.tolist())
         return GpuNodes(model, self.gpus[at], self.cpu_mcores[at], self.memory_mib[at], self.source)
 
@@ -83,7 +83,7 @@ class GpuPods:
         return len(self.mgpu)
 
     def part(self, at: Ints) -> "GpuPods":
-        """The pods at these positions, in this order."""
+        """The pods of Alibaba's trace at these positions, in this order."""
         models = tuple(self.models[n] for n in at.tolist())
         return GpuPods(self.mgpu[at], self.cpu_mcores[at], self.memory_mib[at], self.tier[at], models)
 

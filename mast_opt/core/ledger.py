@@ -118,8 +118,8 @@ class _Account:
 
 
 def _fits(amounts: Amounts, left: Mapping[Key, int]) -> bool:
-    """Whether a job's amounts fit into what a tenant's quotas leave."""
-    return all(of_key(amounts, key) <= there for key, there in left.items())
+    """Whether a job's amounts fit into what quotas leave; of types that it does not ask for, that may be negative."""
+    return all(of_key(amounts, key) <= max(there, 0) for key, there in left.items())
 
 
 class Ledger:
@@ -318,10 +318,15 @@ class Ledger:
     def right(self, tenant: str, tier: int, amounts: Amounts) -> Right:
         """Right by which one more job of a tenant would hold these amounts. Its own less important work does not
         count, as it is beyond the quota before the job is."""
-        account = self._accounts.get(tenant)
-        if account is None or _fits(amounts, account.left(tier)):
+        if self.short(tenant, tier, amounts) <= 0:
             return Right.WITHIN
         return Right.BORROWED if _fits(amounts, self.free(tenant)) else Right.OVER
+
+    def short(self, tenant: str, tier: int, amounts: Amounts) -> int:
+        """Amount that the quotas of a tenant lack to cover one more job, of the type where it is most."""
+        account = self._accounts.get(tenant)
+        left = {} if account is None else account.left(tier)
+        return max((of_key(amounts, key) - there for key, there in left.items()), default=0)
 
     def standing(self, name: str) -> Right:
         """Right by which a job holds its GPUs now."""

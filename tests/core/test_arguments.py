@@ -49,7 +49,7 @@ FLEETS = (
     *("add_servers", "remove_server", "replace_server", "set_replicas", "restore", "shares"),
     *("job", "jobs_on", "place_and_commit", "set_quota", "adopt", "resize", "set_capacity"),
     *("set_search_limits", "defragment", "apply", "count_arrival", "importance_of", "is_over_quota"),
-    *("use", "left"),
+    *("use", "left", "short_of_quota"),
 )
 KINDS = ("data-placement", "job-placement", "server-assignment", "task-reassignment")
 """Those whose problems have heuristics of their own, which take parameters."""

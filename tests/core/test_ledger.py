@@ -119,3 +119,12 @@ def test_who_may_stop_work_that_borrows() -> None:
         ranks = Ranks(3, quotas=True, reclaim=reclaim)
         assert tuple(ranks.limit(tier, Right.BORROWED, preemptible=False) for tier in (1, 2)) == limits
     assert [ranks.level(1, right) for right in Right] == [1, 4, 7]
+
+
+def test_a_debt_in_one_type_bars_no_work_of_another() -> None:
+    quotas = Quotas({"t": {"a": Quota(4, 0), "b": Quota(4, 0)}})
+    ledger = Ledger(quotas)
+    ledger.add("large", "t", 0, 0, {"b": 4})
+    ledger.set_quotas(Quotas({"t": {"a": Quota(0, 4), "b": Quota(1, 0)}}))
+    assert ledger.right("t", 1, {"a": 2}) is Right.BORROWED
+    assert ledger.right("t", 1, {"a": 2, "b": 1}) is Right.OVER

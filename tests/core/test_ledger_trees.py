@@ -30,8 +30,11 @@ def random_tree(rng: np.random.Generator) -> Quotas:
     return found
 
 
-def may_hold(quotas: Quotas, use: dict[str, int], key: Key) -> set[str]:
-    """The nodes that use more than they own and may borrow, if tenants use so much of one kind of GPUs."""
+def beyond(quotas: Quotas, jobs: list[Held], key: Key) -> dict[str, int]:
+    """Amount that each node uses beyond what it owns and may borrow, where that is limited, if these jobs run."""
+    use: dict[str, int] = {}
+    for owner, _, _, held in jobs:
+        use[owner] = use.get(owner, 0) + of(held, key)
     rows = quotas.rows()
     parent = {name: above for name, _, _, above in rows}
     stated = {name: quota for name, of_key, quota, _ in rows if of_key == key}
@@ -50,7 +53,7 @@ def may_hold(quotas: Quotas, use: dict[str, int], key: Key) -> set[str]:
         return use.get(node, 0) + sum(max(0, used(one) - kept(one)) for one in below(node))
 
     limits = {node: stated.get(node, Quota(0)).borrowing for node in parent}
-    return {node for node, most in limits.items() if most is not None and used(node) > owned(node) + most}
+    return {node: used(node) - owned(node) - most for node, most in limits.items() if most is not None}
 
 
 def right_of(quotas: Quotas, jobs: dict[str, Held], tenant: str, tier: int, amounts: dict[str, int]) -> Right:
@@ -64,10 +67,8 @@ def right_of(quotas: Quotas, jobs: dict[str, Held], tenant: str, tier: int, amou
     while above.get(path[-1]):
         path.append(above[path[-1]])
     for key in nominal:
-        use: dict[str, int] = {}
-        for owner, _, _, held in [*jobs.values(), asked]:
-            use[owner] = use.get(owner, 0) + of(held, key)
-        if may_hold(quotas, use, key) & set(path):
+        before, after = (beyond(quotas, run, key) for run in ([*jobs.values()], [*jobs.values(), asked]))
+        if any(after[node] > max(0, before[node]) for node in path if node in after):
             return Right.OVER
     return Right.BORROWED
 

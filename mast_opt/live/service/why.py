@@ -5,7 +5,6 @@ Equal jobs have equal reasons, which are worked out once.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -28,11 +27,6 @@ class Why:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._within_mgpu: Counter[str] = Counter()
-        """Tenant → what its jobs hold within its quota."""
-        if state.quotas:
-            for record in state.jobs.values():
-                self._within_mgpu[record.spec.tenant] += 0 if record.over_quota else record.mgpu
         self._known: dict[tuple[object, ...], tuple[str, bool]] = {}
 
     def of(self, record: JobRecord) -> dict[str, Any]:
@@ -73,12 +67,9 @@ class Why:
 
     def _over_quota(self, record: JobRecord) -> str:
         """Words for a client on a job that its tenant's quota does not cover; empty for another one."""
-        tenant = record.spec.tenant
-        quota = self._state.quotas.limits(tenant).get(None)
-        over = 0 if quota is None else self._within_mgpu[tenant] + record.asked_mgpu - quota.nominal
-        if over <= 0:
-            return ""
-        return f"over the quota of {tenant} by {over / WHOLE:g} GPUs, so it comes after all work within quotas"
+        over = self._state.fleet.short_of_quota(record.job)
+        of = f"over the quota of {record.spec.tenant} by {over / WHOLE:g} GPUs"
+        return f"{of}, so it comes after all work within quotas" if over > 0 else ""
 
     def starts_by_ms(self, record: JobRecord) -> int | None:
         """Time, for a client, by which a job fits if every running one ends at its limit; None where limits

@@ -715,6 +715,11 @@ class Fleet:
         """
         return self._books.importance_of(self._books.level_of(job, self._books.best_right(job)))
 
+    @checked(job=a(Job))
+    def short_of_quota(self, job: Job) -> int:
+        """Milli-GPUs that quotas lack to cover a waiting job without parts; 0 or less if they cover it."""
+        return self._books.short_of_quota(job)
+
     def take_restood(self) -> tuple[str, ...]:
         """The running jobs that have come within or beyond their tenant's quotas since the last call."""
         if not self._books.restood:

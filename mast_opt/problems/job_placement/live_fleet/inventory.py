@@ -493,6 +493,12 @@ class FleetInventory:
         asked = [self._asked_by_type(gang) for gang in gangs_of(job)]
         return best_right(self.ledger, job.tenant, self.tiers.index(job.tier), asked)[0]
 
+    def short_of_quota(self, job: Job) -> int:
+        """Milli-GPUs by which quotas do not cover a waiting job without parts, on the type where it is least."""
+        tier = self.tiers.index(job.tier)
+        asked = self._asked_by_type(job).items()
+        return min((self.ledger.short(job.tenant, tier, {kind: mgpu}) for kind, mgpu in asked), default=0)
+
     def options(self, job: Job) -> tuple[Option, ...]:
         """The rights in the fleet's ledger by which a job could start, the best first, with the job, or each of its
         parts, as the kernels see it on the types where it has that right. None if its tenant may not hold so much.

@@ -118,7 +118,7 @@ def tables(value: ArrayLike, gpus: ArrayLike, *, tickets: ArrayLike = 1.0, deman
 def _inputs(
     value: ArrayLike, gpus: ArrayLike, tickets: ArrayLike, demand: ArrayLike | None
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Values [U, G], supply [G], demand [U] and fair shares [U, G]."""
+    """Gandiva-Fair's checked arguments: values [U, G], supply [G], demand [U] and fair shares [U, G]."""
     supply = numbers("gpus", gpus, (None,))
     worth = numbers("value", value, (None, len(supply)))
     total = float(supply.sum())

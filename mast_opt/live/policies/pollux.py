@@ -77,7 +77,7 @@ def solve(
     solver: str = "highs",
     **limits: Unpack[SolveLimits],
 ) -> Placement:
-    """The best sizes, and nodes for them.
+    """Pollux' placement: the best sizes, and nodes for them.
 
     Args:
         speedup: [J, S] as by ``speedups``.
@@ -110,7 +110,7 @@ def tables(
     current: ArrayLike | None = None,
     factor: ArrayLike = 1.0,
 ) -> Program:
-    """The program of ``solve``: a configuration for each job and size with a speedup above 0."""
+    """The program of the policy Pollux: a configuration for each job and size with a speedup above 0."""
     return _stated(speedup, nodes, gpus_per_node, objective, current, factor)[0]
 
 

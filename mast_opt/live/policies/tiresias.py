@@ -123,7 +123,7 @@ def promoted(attained: ArrayLike, executed_s: ArrayLike, waited_s: ArrayLike, kn
 
 
 def order(keys: FloatArray) -> IntArray:
-    """[J] positions of the jobs, first to last: by key, ties by position."""
+    """[J] positions of the jobs in Tiresias' order, first to last: by key, ties by position."""
     return np.argsort(keys, kind="stable")
 
 

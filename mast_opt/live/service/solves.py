@@ -151,7 +151,7 @@ class Solves:
     # --- from outside ---
 
     def resume(self) -> None:
-        """Take up what an earlier service has left; the loop has begun."""
+        """Take up the solves that an earlier service has left; the loop has begun."""
         if self._folder is not None and self._folder.is_dir():
             for path in sorted(self._folder.glob(f"*/{files.ASKED}")):
                 try:

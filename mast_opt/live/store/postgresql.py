@@ -100,7 +100,7 @@ class PostgresqlDatabase:
         return self._locked
 
     def confirm(self, seq: int) -> None:
-        """Do nothing: the server has checksums of its own for the end of its log."""
+        """Do nothing: a PostgreSQL server has checksums of its own for the end of its log."""
 
     def confirmed(self) -> int:
         """Return 0: PostgreSQL needs no confirmed end of the log."""

@@ -30,7 +30,7 @@ class Incumbent:
 
     @property
     def sense(self) -> Sense:
-        """Sense of the policy."""
+        """Sense of the policy that allocates resources."""
         return self._problem.sense
 
     def offer(self, share: Floats) -> Plan:

@@ -206,7 +206,7 @@ class _Reader:
         return table[:, 0], table[:, 1], capacity.copy(), safety.copy(), cost
 
     def _services(self) -> tuple[Ints, Ints, Ints]:
-        """Services of the model: spreads and dependencies."""
+        """Services of a ROADEF file: spreads and dependencies."""
         model = self._model
         count = model.count("services")
         spread_min, dependencies = [], []

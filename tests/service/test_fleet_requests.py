@@ -182,6 +182,8 @@ def test_a_tree_of_quotas(client: TestClient) -> None:
         {"tenant": "team", "gpu_type": "A100", "gpus": 4, "borrowing_limit": 2, "lending_limit": 1, "parent": "lab"}
         | {"used": 0, "left": 6},
     ]
+    assert 'mast_opt_quota_gpus{gpu_type="A100",tenant="team"} 4.0' in client.get("/metrics").text
+    assert 'mast_opt_quota_gpus_used{gpu_type="A100",tenant="team"} 0.0' in client.get("/metrics").text
     put(client, "quotas/team", gpus=None, gpu_type="A100")
     put(client, "quotas/lab", gpus=None)
     assert client.get("/v1/quotas").json()["quotas"] == []

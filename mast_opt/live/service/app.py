@@ -27,6 +27,7 @@ from mast_opt.live.service.solve_routes import SolveApi
 from mast_opt.live.service.solves import Solves
 from mast_opt.live.service.streams import Streams
 from mast_opt.live.service.turn_requests import Unavailable
+from mast_opt.live.service.views import quota_objects
 from mast_opt.live.store.errors import StoreError
 from mast_opt.live.store.sql_store import SqlStore
 from mast_opt.problems.job_placement.units import WHOLE
@@ -73,14 +74,20 @@ class Figures:
             for record in state.jobs.values():
                 counts[record.state] += 1
             supplied, taken = dict(state.inventory.supply_mgpu), dict(state.inventory.used_mgpu)
-            seq = state.seq
+            seq, quotas = state.seq, quota_objects(state.fleet)
         for kind, count in counts.items():
             jobs.add_metric([kind.value], count)
         for region, mgpu in supplied.items():
             supply.add_metric([region], mgpu / WHOLE)
             used.add_metric([region], taken.get(region, 0) / WHOLE)
+        labels = ["tenant", "gpu_type"]
+        limits = GaugeMetricFamily("mast_opt_quota_gpus", "GPUs of a quota", labels=labels)
+        counted = GaugeMetricFamily("mast_opt_quota_gpus_used", "GPUs that count against a quota", labels=labels)
+        for one in quotas:
+            limits.add_metric([one["tenant"], one["gpu_type"]], one["gpus"])
+            counted.add_metric([one["tenant"], one["gpu_type"]], one["used"])
         turns = sorted(self._live.turn_s)
-        yield from (jobs, supply, used)
+        yield from (jobs, supply, used, limits, counted)
         yield GaugeMetricFamily("mast_opt_events", "Number of the last event", seq)
         yield GaugeMetricFamily("mast_opt_epoch", "Epoch of this leader", self._live.epoch)
         yield GaugeMetricFamily("mast_opt_ready", "Whether requests are taken in", float(not self._live.problem))

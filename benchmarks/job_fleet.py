@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import mast_opt
-from mast_opt.problems.job_placement.engine.state import A_FREE
+from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.generate import FAMILIES
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
@@ -45,7 +45,7 @@ def crowded(gpus: int, jobs: int, fill: int) -> JobPlacement:
 
 def numpy_pass_us(fleet: Fleet) -> float:
     """One pass over the servers' free GPUs, in microseconds, the median of many."""
-    free = np.ascontiguousarray(fleet._books.state.room[A_FREE, 0])
+    free = np.ascontiguousarray(fleet._books.state.room[col.A_FREE, 0])
     times = []
     for _ in range(200):
         began = time.thread_time()

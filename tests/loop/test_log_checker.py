@@ -147,7 +147,6 @@ def test_data_that_comes() -> None:
     partly = [*LOG[:3], (1, ev.CopyEnded("d", "r", whole=False)), *LOG[3:]]
     assert "data: job big reads d" in "\n".join(found(partly, replicas={}))
     assert found(LOG, replicas=None) == []
-    assert "data: job big reads d, which may not be read in r" in "\n".join(found(LOG, residency={"d": ("far",)}))
 
 
 def test_jobs_of_tenants_with_a_quota_may_be_stopped() -> None:

@@ -43,15 +43,13 @@ class TestSqlite(Conformance):
                 store.close()
 
 
-def test_older_formats_are_read() -> None:
-    def renamed(kind: str, fields: dict[str, object]) -> tuple[str, dict[str, object]]:
-        return ("Timer", {"name": fields["label"]}) if kind == "Alarm" else (kind, fields)
-
-    row = (3, 9, 1, "Alarm", '{"label":"noon"}', None)
-    assert event_from(row, {1: renamed}, newest=2) == Stored(3, 9, Timer("noon"))
+def test_rows_of_other_formats_and_kinds_are_errors() -> None:
+    row = (3, 9, 1, "Timer", '{"name":"noon"}', None)
+    assert event_from(row) == Stored(3, 9, Timer("noon"))
     for wrong, words in (
+        ((3, 9, 0, "Timer", "{}", None), "format 0"),
         ((3, 9, 2, "Timer", "{}", None), "format 2"),
-        (row, "Alarm"),
+        ((*row[:3], "Alarm", *row[4:]), "Alarm"),
         ((*row[:4], "{", None), "event 3"),
     ):
         with pytest.raises(CorruptStore, match=words):

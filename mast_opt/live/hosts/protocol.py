@@ -17,11 +17,7 @@ Attempt = tuple[str, int]
 class Can(enum.Enum):
     """Abilities of a host. A loop gives no command that its host cannot carry out."""
 
-    DICTATE_SERVERS = "dictate-servers"
-    """The host starts jobs on exactly the servers that it is given."""
     STOP = "stop"
-    CHECKPOINT = "checkpoint"
-    """The host saves work when a job stops."""
     COPY = "copy"
     """The host copies datasets between regions, and deletes replicas."""
     MOVE_SERVERS = "move-servers"

@@ -25,7 +25,7 @@ class SimulatedLiveHost:
     """
 
     name = "sim"
-    can = frozenset({Can.DICTATE_SERVERS, Can.STOP, Can.CHECKPOINT})
+    can = frozenset({Can.STOP})
 
     def __init__(self, spec_of: Callable[[str], JobSpec], default_ms: int = DEFAULT_MS) -> None:
         self._spec_of, self._default_ms = spec_of, default_ms

@@ -129,8 +129,6 @@ class Refused(Event):
     """Reason in words."""
     code: str = ""
     """Reason as a code for programs; as in ``job_placement.Refused``."""
-    until_ms: int | None = None
-    """Time when it is looked at again at the latest."""
 
 
 @dataclass(frozen=True, slots=True)

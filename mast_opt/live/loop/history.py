@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.live.loop import events as ev
-from mast_opt.problems.job_placement.units import WHOLE
-
-Ints = NDArray[np.int64]
+from mast_opt.problems.job_placement.units import WHOLE, Ints
 
 
 @dataclass(frozen=True, eq=False)

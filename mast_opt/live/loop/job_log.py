@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.live.loop import events as ev
-from mast_opt.problems.job_placement.units import WHOLE
-
-Ints = NDArray[np.int64]
+from mast_opt.problems.job_placement.units import WHOLE, Ints
 
 SUBMITTED, PLACED, STARTED, STOPPED, FINISHED, FAILED, CANCELLED = range(7)
 """Kinds of rows."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from mast_opt.live.loop.demand import DemandClass
 from mast_opt.live.loop.events import JobSpec, Promised
@@ -43,22 +43,12 @@ class JobClasses:
         return known
 
 
+_ASKED = tuple(one.name for one in fields(Job) if one.name in JobSpec.__dataclass_fields__)
+
+
 def job_of(name: str, spec: JobSpec) -> Job:
     """The job as the fleet is asked for it, checked."""
-    return Job(
-        name=name,
-        tier=spec.tier,
-        tasks=spec.tasks,
-        mgpu=spec.mgpu,
-        cpu_mcores=spec.cpu_mcores,
-        memory_mib=spec.memory_mib,
-        gpu_types=spec.gpu_types,
-        datasets=spec.datasets,
-        within=spec.within,
-        prefer=spec.prefer,
-        preemptible=spec.preemptible,
-        tenant=spec.tenant,
-    )
+    return Job(name, **{one: getattr(spec, one) for one in _ASKED})
 
 
 @dataclass(slots=True, eq=False)

@@ -38,7 +38,6 @@ def check_log(
     log: Iterable[ev.Stored],
     *,
     replicas: Mapping[str, Collection[str]] | None = None,
-    residency: Mapping[str, Collection[str]] | None = None,
     limited: Collection[str] = (),
     all_end: bool = False,
     durations: bool = False,
@@ -50,7 +49,6 @@ def check_log(
     Args:
         log: from its first event on.
         replicas: dataset → regions that hold it when the log begins; None: data is not checked.
-        residency: dataset → the only regions where it may be read.
         limited: tenants that have a quota when the log begins. Work over it may be stopped, whatever its job says.
         all_end: every job has to end before the log does.
         durations: ``JobSpec.duration_ms`` is the truth: no job ends before it has worked that long at its reference
@@ -59,7 +57,7 @@ def check_log(
             reference speed.
         packed: (model, other model, GPU type, tasks) → speed of the first while the other has the same GPUs.
     """
-    checker = _Checker(replicas, residency or {}, limited, WorkChecker(durations, speeds or {}, packed or {}))
+    checker = _Checker(replicas, limited, WorkChecker(durations, speeds or {}, packed or {}))
     for stored in log:
         checker.take(stored)
     checker.promises.check_end(checker.now)
@@ -72,7 +70,6 @@ class _Checker:
     def __init__(
         self,
         replicas: Mapping[str, Collection[str]] | None,
-        residency: Mapping[str, Collection[str]],
         limited: Collection[str],
         work: WorkChecker,
     ) -> None:
@@ -84,7 +81,6 @@ class _Checker:
         self.pairs = ShareCheck(self.wrong, self.jobs, self.servers)
         self.with_data = replicas is not None
         self.data = DataCheck(self.wrong, replicas or {})
-        self.residency = residency
         self.limited = set(limited)
         self.promises = PromiseCheck(self.wrong, self.jobs, self.servers, self.limited)
         self.work = work
@@ -324,8 +320,6 @@ class _Checker:
         for name in spec.datasets if self.with_data else ():
             if not self.data.holds(name, event.region):
                 self.wrong("data", f"job {event.job} reads {name}, which is not in {event.region}")
-            if name in self.residency and event.region not in self.residency[name]:
-                self.wrong("data", f"job {event.job} reads {name}, which may not be read in {event.region}")
 
     def check_end(self) -> None:
         """Check that every job has ended at the end of the log."""

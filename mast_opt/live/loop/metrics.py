@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.errors import UsageError
-from mast_opt.live.loop.job_log import CANCELLED, FAILED, FINISHED, PLACED, STARTED, STOPPED, SUBMITTED, Ints, JobLog
-from mast_opt.problems.job_placement.units import WHOLE
+from mast_opt.live.loop.job_log import CANCELLED, FAILED, FINISHED, PLACED, STARTED, STOPPED, SUBMITTED, JobLog
+from mast_opt.problems.job_placement.units import WHOLE, Ints
 
 SECOND_MS = 1000
 GPU_HOUR = WHOLE * 3_600_000

@@ -7,12 +7,11 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.datasets import Datasets
+from mast_opt.problems.job_placement.units import Ints
 
-Ints = NDArray[np.int64]
 MGPU, CPU, MEMORY = range(3)
 ANY_NUMBER = 1 << 62
 """Number of tasks that fit if they need nothing of a resource."""

@@ -13,7 +13,6 @@ from mast_opt.live.loop.datasets import Datasets
 from mast_opt.live.loop.demand import Demand
 from mast_opt.live.loop.fleet_work import FleetWork
 from mast_opt.live.loop.handovers import Handovers
-from mast_opt.live.loop.holdings import Holdings
 from mast_opt.live.loop.inventory import Inventory
 from mast_opt.live.loop.job_states import HOLDING, WAITING, JobState
 from mast_opt.live.loop.jobs import JobClasses, JobRecord
@@ -67,7 +66,6 @@ class State:
         self.demand = Demand()
         self.use = ClusterUse()
         self.plans = Plans()
-        self._holdings = Holdings(self.work, self.inventory, self.reclaimable, self.tenants, self.use)
         self._classes = JobClasses()
         self.rules = 0
         """Number of times that replicas or quotas have changed."""
@@ -109,7 +107,7 @@ class State:
         for name in self.fleet.take_restood():
             record = self.jobs.get(name)
             if record is not None and record.state in (JobState.STARTING, JobState.RUNNING) and not record.is_guest:
-                self._holdings.restand(record, over=self.fleet.is_over_quota(name))
+                self._restand(record, over=self.fleet.is_over_quota(name))
 
     def opening(self) -> tuple[ev.ServerUp, ...]:
         """The events that put the servers of the constructor in service, with which a log begins."""
@@ -241,7 +239,7 @@ class State:
         record.state, record.attempt, record.promise = JobState.STARTING, event.attempt, None
         record.region, record.shares = event.region, event.shares
         if not record.is_guest:
-            self._holdings.take(record, self.now_ms)
+            self._take(record)
 
     def _shared(self, event: ev.Shared) -> None:
         """Fold in that two jobs are to have the same GPUs: the first holds them, the second is about to be placed
@@ -307,13 +305,65 @@ class State:
             self._never_started.append(record.name)
         record.state = JobState.STOPPING
         if not record.is_guest:
-            self._holdings.give(record, self.now_ms)
+            self._give(record)
         self._handovers.stopping(record)
         if record.partner:
             other = self.jobs[record.partner]
-            self._holdings.part(record, other, self.now_ms)
+            self._part(record, other)
             if other.state is JobState.STARTING:
                 self._handovers.wait(other, record.name)
+
+    def _take(self, record: JobRecord) -> None:
+        """Let a job hold its shares."""
+        record.mgpu = sum(sum(share.gpus.values()) for share in record.shares)
+        record.over_quota = self.work.is_over_quota(record.name)
+        record.stoppable_tier = self._stoppable_tier(record)
+        self.inventory.used_mgpu[record.region] += record.mgpu
+        for share in record.shares:
+            mgpu = sum(share.gpus.values())
+            self.reclaimable.take(share.server, mgpu, record.stoppable_tier, over=record.over_quota)
+            self._change_use(share.server, mgpu)
+        self.tenants.change(record.spec.tenant, record.mgpu, self.now_ms)
+
+    def _restand(self, record: JobRecord, *, over: bool) -> None:
+        """Let a job that holds its shares be within or beyond the quotas of its tenant from now on."""
+        if over == record.over_quota:
+            return
+        before = record.stoppable_tier, record.over_quota
+        record.over_quota = over
+        record.stoppable_tier = self._stoppable_tier(record)
+        for share in record.shares:
+            mgpu = sum(share.gpus.values())
+            self.reclaimable.give(share.server, mgpu, before[0], over=before[1])
+            self.reclaimable.take(share.server, mgpu, record.stoppable_tier, over=over)
+
+    def _stoppable_tier(self, record: JobRecord) -> int | None:
+        return record.spec.tier if record.over_quota or record.spec.preemptible else None
+
+    def _give(self, record: JobRecord) -> None:
+        """Let others have what a job holds."""
+        self.inventory.used_mgpu[record.region] -= record.mgpu
+        self.tenants.change(record.spec.tenant, -record.mgpu, self.now_ms)
+        for share in record.shares:
+            mgpu = sum(share.gpus.values())
+            self.reclaimable.give(share.server, mgpu, record.stoppable_tier, over=record.over_quota)
+            self._change_use(share.server, -mgpu)
+
+    def _part(self, record: JobRecord, other: JobRecord) -> None:
+        """A job has no GPUs in common with another any more; the one that goes on holds them."""
+        record.partner = other.partner = ""
+        if record.is_guest or not other.is_guest:
+            record.is_guest = False
+            return
+        other.is_guest = False
+        self.work.adopt(other.job, other.shares)
+        self._take(other)
+        if other.state is JobState.RUNNING:  # it holds them from now on
+            other.attained_mgpu_ms -= other.mgpu * (self.now_ms - other.since_ms)
+
+    def _change_use(self, server: str, mgpu: int) -> None:
+        where = self.inventory.server_of[server]
+        self.use.change(where.cluster, where.gpu_type, mgpu, self.now_ms)
 
     def _forget(self, record: JobRecord) -> None:
         """Forget a job that has ended, and count it no longer as demand."""

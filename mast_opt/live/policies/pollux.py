@@ -87,18 +87,18 @@ def solve(
         factor: [J] on the speedup of a job that changes its size while it holds GPUs.
         solver, limits: as in ``mast_opt.solve``; the gap is 1e-6 unless stated.
     """
-    program, worth, able = _stated(speedup, nodes, gpus_per_node, objective, current, factor)
+    program = tables(speedup, nodes, gpus_per_node, objective=objective, current=current, factor=factor)
     found = program.solve(solver, **limits)
     if found.share is None or found.objective is None:
         return Placement(found.status, None, None, None, None, None)
-    chosen = np.zeros(worth.shape, np.bool_)
-    chosen[worth > 0] = found.share > 0.5
-    gpus: IntArray = chosen @ able
+    jobs, taken = len(program.jobs["labels"]), found.share > 0.5
+    running = program.members["job"][taken]
+    gpus, ratio = np.zeros(jobs, np.int64), np.zeros(jobs)
+    gpus[running] = program.uses["amount"][taken]
+    ratio[running] = program.members["rate"][taken]
     harmonic = objective == "harmonic"
-    values = [len(worth) / value if harmonic and value else value for value in (found.objective, found.bound)]
-    return Placement(
-        found.status, values[0], values[1], gpus, packed(gpus, nodes, gpus_per_node), (worth * chosen).sum(axis=1)
-    )
+    values = [jobs / value if harmonic and value else value for value in (found.objective, found.bound)]
+    return Placement(found.status, values[0], values[1], gpus, packed(gpus, nodes, gpus_per_node), ratio)
 
 
 def tables(
@@ -111,18 +111,6 @@ def tables(
     factor: ArrayLike = 1.0,
 ) -> Program:
     """The program of the policy Pollux: a configuration for each job and size with a speedup above 0."""
-    return _stated(speedup, nodes, gpus_per_node, objective, current, factor)[0]
-
-
-def _stated(
-    speedup: ArrayLike,
-    nodes: int,
-    gpus_per_node: int,
-    objective: str,
-    current: ArrayLike | None,
-    factor: ArrayLike,
-) -> tuple[Program, FloatArray, IntArray]:
-    """The program, speedups with the factor for restarting [J, S], and sizes [S]."""
     if objective not in POLICIES:
         raise UsageError(f"objective is {objective!r}; expected one of: {', '.join(POLICIES)}")
     able = sizes(nodes, gpus_per_node)
@@ -133,7 +121,7 @@ def _stated(
     job, size = np.nonzero(worth > 0)
     every = np.arange(len(job))
     label = [f"j{j}-{able[s]}" for j, s in zip(job.tolist(), size.tolist())]
-    program = Program(
+    return Program(
         policy=POLICIES[objective],
         whole=True,
         resources={"labels": ["gpu"], "amount": [float(nodes * gpus_per_node)]},
@@ -142,4 +130,3 @@ def _stated(
         members={"configuration": every, "job": job, "rate": worth[job, size]},
         uses={"configuration": every, "resource": np.zeros(len(job), np.int64), "amount": able[size]},
     )
-    return program, worth, able

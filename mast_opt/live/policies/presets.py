@@ -8,15 +8,7 @@ from typing import Any
 
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop.speeds import Speeds
-from mast_opt.live.policies.preset_rules import (
-    Goodput,
-    Objective,
-    ServiceLevels,
-    Themis,
-    TimeSlices,
-    Tiresias,
-    Trades,
-)
+from mast_opt.live.policies import preset_rules as rules
 from mast_opt.live.policies.round_params import PackingParams, RoundLength
 from mast_opt.live.policies.share_rules import ShareRule
 from mast_opt.live.policies.shared_rounds import Rounds
@@ -115,16 +107,18 @@ class Preset:
 
 
 PRESETS: Mapping[str, Preset] = {
-    "throughput": Preset(PackingParams, lambda params: Objective("throughput")),
-    "hierarchical": Preset(PackingParams, lambda params: Objective("hierarchical"), by_user=True),
-    "strategy-proof": Preset(RoundLength, lambda params: Objective("strategy-proof")),
-    "themis": Preset(ThemisParams, lambda params: Themis(params.fairness)),
-    "tiresias": Preset(TiresiasParams, lambda params: Tiresias((params.first_gpu_s,), params.promote)),
-    "gandiva": Preset(PackingParams, lambda params: TimeSlices()),
-    "gandiva-fair": Preset(RoundLength, lambda params: Trades(), by_user=True),
-    "pollux": Preset(GoodputParams, lambda params: Goodput(1.0, 0.0, params.factor, typed=False)),
-    "sia": Preset(GoodputParams, lambda params: Goodput(SIA_POWER, SIA_WAITING, params.factor, typed=True)),
-    "singularity": Preset(ServiceParams, lambda params: ServiceLevels((params.premium, params.standard), WEIGHTS)),
+    "throughput": Preset(PackingParams, lambda params: rules.Objective("throughput")),
+    "hierarchical": Preset(PackingParams, lambda params: rules.Objective("hierarchical"), by_user=True),
+    "strategy-proof": Preset(RoundLength, lambda params: rules.Objective("strategy-proof")),
+    "themis": Preset(ThemisParams, lambda params: rules.Themis(params.fairness)),
+    "tiresias": Preset(TiresiasParams, lambda params: rules.Tiresias((params.first_gpu_s,), params.promote)),
+    "gandiva": Preset(PackingParams, lambda params: rules.TimeSlices()),
+    "gandiva-fair": Preset(RoundLength, lambda params: rules.Trades(), by_user=True),
+    "pollux": Preset(GoodputParams, lambda params: rules.Goodput(1.0, 0.0, params.factor, typed=False)),
+    "sia": Preset(GoodputParams, lambda params: rules.Goodput(SIA_POWER, SIA_WAITING, params.factor, typed=True)),
+    "singularity": Preset(
+        ServiceParams, lambda params: rules.ServiceLevels((params.premium, params.standard), WEIGHTS)
+    ),
 }
 """Policy → what it is."""
 

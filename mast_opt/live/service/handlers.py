@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from starlette.requests import Request as Asked
 from starlette.responses import Response
+from starlette.routing import Route
 
 from mast_opt.live.loop import events as ev
 from mast_opt.live.service.access import Access, Principal
@@ -23,10 +27,43 @@ BODY_S = 30.0
 """Seconds in which a body has to be there."""
 MOST_BODY_BYTES = 8 * MOST_BYTES
 """Bytes of the bodies of one client that are being read."""
+HandlerT = TypeVar("HandlerT", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A method and path under /v1, and what the OpenAPI document says of them; a decorator of their handler."""
+
+    method: str
+    path: str
+    summary: str
+    body: type | None = None
+    many: int = 0
+    """Most bodies in a list that may come instead of one; 0 for no list."""
+    done: tuple[int, ...] = (200,)
+    errors: tuple[int, ...] = ()
+    query: Mapping[str, str] = field(default_factory=dict)
+    """Parameter of the query → name of its schema."""
+    key: bool = False
+    """Whether it takes an Idempotency-Key."""
+
+    def __call__(self, handler: HandlerT) -> HandlerT:
+        """The handler, which answers here from now on."""
+        vars(handler)["endpoint"] = self
+        return handler
 
 
 class Handlers:
     """Handlers over one loop."""
+
+    @classmethod
+    def endpoints(cls) -> Iterator[tuple[str, Endpoint]]:
+        """Names of the handlers, and where each answers. Of two paths that match, the first one counts."""
+        return ((name, one.endpoint) for name, one in vars(cls).items() if hasattr(one, "endpoint"))
+
+    def routes(self) -> list[Route]:
+        """Routes of all handlers."""
+        return [Route(at.path, getattr(self, name), methods=[at.method]) for name, at in self.endpoints()]
 
     def __init__(self, live: Live, store: SqlStore, access: Access, streams: Streams) -> None:
         self.live, self.store, self.access, self.streams = live, store, access, streams

@@ -10,7 +10,6 @@ from typing import Any
 
 from starlette.requests import Request as Asked
 from starlette.responses import Response
-from starlette.routing import Route
 
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
@@ -19,7 +18,7 @@ from mast_opt.live.loop.jobs import JobRecord, job_of
 from mast_opt.live.loop.state import State
 from mast_opt.live.service import requests, views
 from mast_opt.live.service.fleet_requests import dataset_events, drain_events, jobs_on, server_event
-from mast_opt.live.service.handlers import Handlers, json_of, number_of
+from mast_opt.live.service.handlers import Endpoint, Handlers, json_of, number_of
 from mast_opt.live.service.problems import Problem
 from mast_opt.live.service.streams import ALIVE, last_seen, message
 from mast_opt.live.service.turn_requests import ACCEPTED, EXISTS, UNKNOWN, Respond
@@ -29,30 +28,18 @@ from mast_opt.live.service.why import Why, places
 class Api(Handlers):
     """The handlers of jobs, fleet and log."""
 
-    def routes(self) -> list[Route]:
-        """Routes of the HTTP interface under /v1."""
-        return [
-            Route("/v1/jobs", self.submit, methods=["POST"]),
-            Route("/v1/jobs", self.jobs, methods=["GET"]),
-            Route("/v1/jobs/{job:path}/explain", self.explain, methods=["GET"]),
-            Route("/v1/jobs/{job:path}", self.job, methods=["GET"]),
-            Route("/v1/jobs/{job:path}", self.cancel, methods=["DELETE"]),
-            Route("/v1/whatif", self.what_if, methods=["POST"]),
-            Route("/v1/fleet", self.fleet, methods=["GET"]),
-            Route("/v1/servers/{server:path}", self.server, methods=["PUT"]),
-            Route("/v1/overview", self.overview, methods=["GET"]),
-            Route("/v1/drains", self.drain, methods=["POST"]),
-            Route("/v1/drains", self.drains, methods=["GET"]),
-            Route("/v1/quotas", self.quotas),
-            Route("/v1/quotas/{tenant:path}", self.quota, methods=["PUT"]),
-            Route("/v1/regions/{region:path}", self.region, methods=["PUT"]),
-            Route("/v1/datasets/{dataset:path}", self.dataset, methods=["PUT"]),
-            Route("/v1/events", self.events, methods=["GET"]),
-            Route("/v1/events/stream", self.stream, methods=["GET"]),
-        ]
-
     # --- jobs ---
 
+    @Endpoint(
+        "POST",
+        "/v1/jobs",
+        "Submit a job, or a list of jobs",
+        requests.JobRequest,
+        requests.MOST_JOBS,
+        (201, 207),
+        (409,),
+        key=True,
+    )
     async def submit(self, asked: Asked) -> Response:
         """Submit jobs, one or a list."""
         who = self.who(asked, "submit")
@@ -69,6 +56,12 @@ class Api(Handlers):
         names = [name for name, _ in found]
         return await self.submitted(asked, who, body, events, _of_list(names) if many else _of_one(names[0]))
 
+    @Endpoint(
+        "GET",
+        "/v1/jobs",
+        "Jobs whose end is not known, and how many of each state",
+        query={"state": "state", "tenant": "state", "search": "state", "after": "job", "limit": "limit"},
+    )
     def jobs(self, asked: Asked) -> Response:
         """Answer with the jobs whose end is not known, by the order of submission: those of a state or tenant, and with
         a text in their name; and how many there are of each state.
@@ -96,6 +89,25 @@ class Api(Handlers):
         of_state = {one.value: count for one, count in counts.items()}
         return json_of({"jobs": listed, "count": sum(counts.values()), "matching": matching, "states": of_state})
 
+    @Endpoint(
+        "GET", "/v1/jobs/{job:path}/explain", "Where a waiting job could start, and why not elsewhere", errors=(409,)
+    )
+    def explain(self, asked: Asked) -> Response:
+        """Explain where a waiting job could start, and what rules every other cluster out."""
+        self.who(asked, "read")
+        name = requests.name_in(asked.path_params, "job")
+        with self.live.state() as state:
+            record = state.jobs.get(name)
+            if record is None:
+                raise Problem(404, "no-job", f"there is no job {name}, or it has ended")
+            if not record.waits and not record.held:
+                raise Problem(
+                    409, "not-waiting", f"job {name} is {record.state.value}; only a waiting one is explained"
+                )
+            found = views.answer_object(state.fleet, record.job)
+        return json_of({**found, "why": views.why_waiting(self.store.of_job(name))})
+
+    @Endpoint("GET", "/v1/jobs/{job:path}", "A job; of one that has ended, its events")
     def job(self, asked: Asked) -> Response:
         """Answer with one job; of one that has ended, all of its events."""
         self.who(asked, "read")
@@ -113,6 +125,7 @@ class Api(Handlers):
             raise Problem(404, "no-job", f"there is no job {name}")
         return json_of(found)
 
+    @Endpoint("DELETE", "/v1/jobs/{job:path}", "Cancel a job", done=(202,), key=True)
     async def cancel(self, asked: Asked) -> Response:
         """Cancel a job, which is wanted no more."""
         who = self.who(asked, "submit")
@@ -128,21 +141,7 @@ class Api(Handlers):
 
         return await self.submitted(asked, who, b"", prepare=prepare)
 
-    def explain(self, asked: Asked) -> Response:
-        """Explain where a waiting job could start, and what rules every other cluster out."""
-        self.who(asked, "read")
-        name = requests.name_in(asked.path_params, "job")
-        with self.live.state() as state:
-            record = state.jobs.get(name)
-            if record is None:
-                raise Problem(404, "no-job", f"there is no job {name}, or it has ended")
-            if not record.waits and not record.held:
-                raise Problem(
-                    409, "not-waiting", f"job {name} is {record.state.value}; only a waiting one is explained"
-                )
-            found = views.answer_object(state.fleet, record.job)
-        return json_of({**found, "why": views.why_waiting(self.store.of_job(name))})
-
+    @Endpoint("POST", "/v1/whatif", "Where a job could start if it came now; nothing changes", requests.JobRequest)
     async def what_if(self, asked: Asked) -> Response:
         """Explain where a job could start if it came now; nothing changes."""
         self.who(asked, "read")
@@ -157,12 +156,16 @@ class Api(Handlers):
 
     # --- fleet ---
 
+    @Endpoint("GET", "/v1/fleet", "Servers and what is used of them, quotas, replicas")
     def fleet(self, asked: Asked) -> Response:
         """Answer with the servers and what is used of them, quotas, replicas."""
         self.who(asked, "read")
         with self.live.state() as state:
             return json_of(views.fleet_object(state))
 
+    @Endpoint(
+        "PUT", "/v1/servers/{server:path}", "A server comes, breaks or comes back", requests.ServerRequest, key=True
+    )
     async def server(self, asked: Asked) -> Response:
         """Take in that a server comes, breaks or comes back."""
         who = self.who(asked, "operate")
@@ -175,6 +178,9 @@ class Api(Handlers):
 
         return await self.submitted(asked, who, body, prepare=prepare)
 
+    @Endpoint(
+        "GET", "/v1/overview", "How many jobs wait and hold servers, tenants, and what was in use over the last day"
+    )
     def overview(self, asked: Asked) -> Response:
         """Answer with the numbers of jobs that wait and hold servers, tenants, and what was in use over the
         last day.
@@ -184,6 +190,14 @@ class Api(Handlers):
             found = views.overview_object(state)
         return json_of({**found, "open": self.access.open, "use": list(self.live.use)})
 
+    @Endpoint(
+        "POST",
+        "/v1/drains",
+        "Servers take no job more, or take jobs again",
+        requests.DrainRequest,
+        errors=(404,),
+        key=True,
+    )
     async def drain(self, asked: Asked) -> Response:
         """Close servers, which take no job more, or open them again."""
         who = self.who(asked, "operate")
@@ -196,6 +210,7 @@ class Api(Handlers):
 
         return await self.submitted(asked, who, body, prepare=prepare)
 
+    @Endpoint("GET", "/v1/drains", "Servers that take no job, and what they still hold")
     def drains(self, asked: Asked) -> Response:
         """Answer with the servers that take no job, and what they still hold."""
         self.who(asked, "read")
@@ -206,6 +221,7 @@ class Api(Handlers):
             ]
         return json_of({"servers": found})
 
+    @Endpoint("PUT", "/v1/quotas/{tenant:path}", "GPUs of a tenant", requests.QuotaRequest, key=True)
     async def quota(self, asked: Asked) -> Response:
         """Set the quota of a tenant, or of a group of tenants, in GPUs."""
         who = self.who(asked, "operate")
@@ -225,12 +241,14 @@ class Api(Handlers):
 
         return await self.submitted(asked, who, body, prepare=prepare)
 
+    @Endpoint("GET", "/v1/quotas", "Quotas of tenants and groups, what is used of them and what is left")
     def quotas(self, asked: Asked) -> Response:
         """Quotas of tenants and groups, what is used of them, and what is left, borrowed amounts included."""
         self.who(asked, "read")
         with self.live.state() as state:
             return json_of({"at_ms": state.now_ms, "quotas": views.quota_objects(state.fleet)})
 
+    @Endpoint("PUT", "/v1/regions/{region:path}", "What a region can store", requests.RegionRequest, key=True)
     async def region(self, asked: Asked) -> Response:
         """Set what a region can store."""
         who = self.who(asked, "operate")
@@ -245,6 +263,7 @@ class Api(Handlers):
 
         return await self.submitted(asked, who, body, prepare=prepare)
 
+    @Endpoint("PUT", "/v1/datasets/{dataset:path}", "A dataset and where it is", requests.DatasetRequest, key=True)
     async def dataset(self, asked: Asked) -> Response:
         """Set a dataset, its size, and where it is."""
         who = self.who(asked, "operate")
@@ -255,6 +274,7 @@ class Api(Handlers):
 
     # --- log ---
 
+    @Endpoint("GET", "/v1/events", "Events of the log", query={"after": "event", "limit": "limit"})
     def events(self, asked: Asked) -> Response:
         """Answer with events of the log after one of that number."""
         self.who(asked, "read")
@@ -264,6 +284,7 @@ class Api(Handlers):
         found = [views.event_object(stored) for stored in self.store.read(after, min(last, after + limit))]
         return json_of({"events": found, "last": last})
 
+    @Endpoint("GET", "/v1/events/stream", "Events as they come (server-sent events)")
     async def stream(self, asked: Asked) -> Response:
         """Stream events of the log as they come (server-sent events); ``Last-Event-ID`` is the number of the last one
         that was seen.

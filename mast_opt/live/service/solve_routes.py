@@ -10,7 +10,6 @@ from typing import Any
 
 from starlette.requests import Request as Asked
 from starlette.responses import Response
-from starlette.routing import Route
 
 from mast_opt.core.solve_result import relative_gap
 from mast_opt.live.hosts.protocol import Can
@@ -18,7 +17,7 @@ from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.state import State
 from mast_opt.live.service.access import Access
-from mast_opt.live.service.handlers import Handlers, json_of
+from mast_opt.live.service.handlers import Endpoint, Handlers, json_of
 from mast_opt.live.service.live import Live
 from mast_opt.live.service.problems import Problem
 from mast_opt.live.service.requests import SolveRequest, decoded, name_in
@@ -42,21 +41,17 @@ class SolveApi(Handlers):
         super().__init__(live, store, access, streams)
         self.solves = solves
 
-    def routes(self) -> list[Route]:
-        """Routes under /v1/solves and /v1/plans."""
-        return [
-            Route("/v1/solves", self.begin, methods=["POST"]),
-            Route("/v1/solves", self.list, methods=["GET"]),
-            Route("/v1/solves/{solve}/events", self.stream, methods=["GET"]),
-            Route("/v1/solves/{solve}", self.one, methods=["GET"]),
-            Route("/v1/solves/{solve}", self.stop, methods=["DELETE"]),
-            Route("/v1/plans", self.plans, methods=["GET"]),
-            Route("/v1/plans/{plan}", self.plan, methods=["GET"]),
-            Route("/v1/plans/{plan}/adopt", self.adopt, methods=["POST"]),
-        ]
-
     # --- solves ---
 
+    @Endpoint(
+        "POST",
+        "/v1/solves",
+        "Solve for a plan of data or servers as they are now",
+        SolveRequest,
+        done=(202,),
+        errors=(409, 501),
+        key=True,
+    )
     async def begin(self, asked: Asked) -> Response:
         """Begin a solve that a client asks for."""
         who = self.who(asked, "operate")
@@ -81,22 +76,26 @@ class SolveApi(Handlers):
             answer.headers["Location"] = f"/v1/solves/{json.loads(bytes(answer.body))['solve']}"
         return answer
 
+    @Endpoint("GET", "/v1/solves", "Solves, the newest first")
     def list(self, asked: Asked) -> Response:
         """Answer with every solve, the newest first."""
         self.who(asked, "read")
         return json_of({"solves": [solve_object(solve) for solve in self.solves.all()]})
 
+    @Endpoint("GET", "/v1/solves/{solve}", "A solve")
     def one(self, asked: Asked) -> Response:
         """Answer with one solve."""
         self.who(asked, "read")
         return json_of(solve_object(self.solves.one(name_in(asked.path_params, "solve"))))
 
+    @Endpoint("DELETE", "/v1/solves/{solve}", "Stop a solve; its incumbent is kept", done=(200, 202))
     def stop(self, asked: Asked) -> Response:
         """Let a solve end soon; it keeps its incumbent."""
         self.who(asked, "operate")
         solve = self.solves.stop(name_in(asked.path_params, "solve"))
         return json_of(solve_object(solve), 202 if not solve.ended else 200)
 
+    @Endpoint("GET", "/v1/solves/{solve}/events", "Incumbents as they come (server-sent events)")
     async def stream(self, asked: Asked) -> Response:
         """Stream a solve's incumbents and bounds as they come (server-sent events); the last message is the solve as it
         has ended.
@@ -128,6 +127,7 @@ class SolveApi(Handlers):
 
     # --- plans ---
 
+    @Endpoint("GET", "/v1/plans", "Plans, the newest first")
     def plans(self, asked: Asked) -> Response:
         """Answer with every plan, the newest first, and how far those have come that are carried out."""
         self.who(asked, "read")
@@ -135,6 +135,7 @@ class SolveApi(Handlers):
         with self.live.state() as state:
             return json_of({"plans": [self._plan_object(state, plan) for plan in found]})
 
+    @Endpoint("GET", "/v1/plans/{plan}", "A plan, and the steps that are left")
     def plan(self, asked: Asked) -> Response:
         """Answer with one plan; of one that is carried out, the steps that are left."""
         self.who(asked, "read")
@@ -149,6 +150,7 @@ class SolveApi(Handlers):
             found["steps"] = [{"state": word, **self._step_object(step)} for word, step in steps]
         return json_of(found)
 
+    @Endpoint("POST", "/v1/plans/{plan}/adopt", "Carry out a plan from now on", errors=(409, 501), key=True)
     async def adopt(self, asked: Asked) -> Response:
         """Adopt a plan: it is carried out instead of what is left of the one before it."""
         who = self.who(asked, "operate")

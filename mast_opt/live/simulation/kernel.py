@@ -11,20 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.live.simulation import replay_state as rs
 from mast_opt.live.simulation.preemptive_kernel import Order, replay_preemptive
 from mast_opt.live.simulation.queue_kernel import Heaps, replay_queue
-from mast_opt.live.simulation.replay_state import (
-    COUNTERS,
-    FREE,
-    NOW,
-    PLACEMENTS,
-    ROWS,
-    SHARES,
-    STOPS,
-    Attempts,
-    Log,
-    QueueJobs,
-)
 from mast_opt.live.simulation.server_levels import Ints, empty_servers
 
 POLICIES = ("fifo", "sjf", "srtf", "las")
@@ -72,7 +61,7 @@ class Replayed:
 
 
 def replay(
-    jobs: QueueJobs,
+    jobs: rs.QueueJobs,
     servers: int,
     gpus: int,
     policy: str,
@@ -99,19 +88,19 @@ def replay(
     step = queue.preemptive(policy == "las", thresholds, habits) if policy in ("srtf", "las") else queue.fixed(policy)
     while not step(until_ms):
         if on_progress is not None:
-            on_progress(int(queue.at[ROWS]), int(queue.at[NOW]))
+            on_progress(int(queue.at[rs.ROWS]), int(queue.at[rs.NOW]))
     return queue.replayed()
 
 
 class _Queue:
     """A replay that has begun."""
 
-    def __init__(self, jobs: QueueJobs, servers: int, gpus: int) -> None:
+    def __init__(self, jobs: rs.QueueJobs, servers: int, gpus: int) -> None:
         size = len(jobs.submitted)
         self.jobs, self.servers, self.gpus = jobs, empty_servers(servers, gpus), servers * gpus
-        self.attempts = Attempts(*(np.zeros(size, np.int64) for _ in Attempts._fields))
-        self.at = np.zeros(COUNTERS, np.int64)
-        self.at[FREE] = self.gpus
+        self.attempts = rs.Attempts(*(np.zeros(size, np.int64) for _ in rs.Attempts._fields))
+        self.at = np.zeros(rs.COUNTERS, np.int64)
+        self.at[rs.FREE] = self.gpus
         self.log = _log(0, 0, 0)
 
     def fixed(self, policy: str) -> Callable[[int], bool]:
@@ -125,7 +114,7 @@ class _Queue:
         self.log = _log(3 * size, size, int((-(-self.jobs.need // whole)).sum()))
 
         def step(until: int) -> bool:
-            most = int(self.at[ROWS]) + ROWS_AT_ONCE
+            most = int(self.at[rs.ROWS]) + ROWS_AT_ONCE
             return replay_queue(self.jobs, self.attempts, heaps, self.servers, self.log, self.at, until, most)
 
         return step
@@ -137,10 +126,10 @@ class _Queue:
         order = Order(**{**lists, "thresholds": np.array(thresholds if las else (), np.int64)})
 
         def step(until: int) -> bool:
-            rows, shares = int(self.at[ROWS]) + 2 * size, int(self.at[SHARES]) + self.gpus
+            rows, shares = int(self.at[rs.ROWS]) + 2 * size, int(self.at[rs.SHARES]) + self.gpus
             if rows > len(self.log.at_ms) or shares > len(self.log.share_gpus):
                 self.log = _grown(self.log, 2 * rows + 2 * size, 2 * shares + size)
-            most = int(self.at[ROWS]) + ROWS_AT_ONCE
+            most = int(self.at[rs.ROWS]) + ROWS_AT_ONCE
             state = (self.jobs, self.attempts, order, self.servers, self.log, self.at)
             return replay_preemptive(*state, until, most, las, habits.tick_ms, habits.carried, habits.in_vain)
 
@@ -148,7 +137,7 @@ class _Queue:
 
     def replayed(self) -> Replayed:
         """The replayed log, without the room that was left in it."""
-        rows, placements, shares, stops = (int(self.at[what]) for what in (ROWS, PLACEMENTS, SHARES, STOPS))
+        rows, placements, shares, stops = (int(self.at[what]) for what in (rs.ROWS, rs.PLACEMENTS, rs.SHARES, rs.STOPS))
         log = self.log
         return Replayed(
             log.at_ms[:rows],
@@ -162,9 +151,9 @@ class _Queue:
         )
 
 
-def _log(rows: int, placements: int, shares: int, stops: int = 0) -> Log:
+def _log(rows: int, placements: int, shares: int, stops: int = 0) -> rs.Log:
     """Empty log of a replay with room for that many events and shares."""
-    return Log(
+    return rs.Log(
         at_ms=np.empty(rows, np.int64),
         kind=np.empty(rows, np.int8),
         job=np.empty(rows, np.int32),
@@ -176,10 +165,10 @@ def _log(rows: int, placements: int, shares: int, stops: int = 0) -> Log:
     )
 
 
-def _grown(log: Log, rows: int, shares: int) -> Log:
+def _grown(log: rs.Log, rows: int, shares: int) -> rs.Log:
     """The log of a replay with room for more."""
     larger = _log(rows, rows, shares, rows)
-    for name in Log._fields:
+    for name in rs.Log._fields:
         old = getattr(log, name)
         getattr(larger, name)[: len(old)] = old
     return larger

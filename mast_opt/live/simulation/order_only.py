@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mast_opt.core.errors import Fault, InstanceError, UsageError
 from mast_opt.core.wording import did_you_mean
@@ -20,9 +19,8 @@ from mast_opt.live.simulation import kernel
 from mast_opt.live.simulation.replay_state import QueueJobs
 from mast_opt.live.simulation.traces.trace import JobTrace, Submissions
 from mast_opt.problems.job_placement.live_fleet.types import Share
-from mast_opt.problems.job_placement.units import LEVELS, MOST_GPUS, SERVER, WHOLE
+from mast_opt.problems.job_placement.units import LEVELS, MOST_GPUS, SERVER, WHOLE, Ints
 
-Ints = NDArray[np.int64]
 REFUSED = frozenset({"cpu_cores", "memory_gb", "model"})
 """Optional columns of submissions that may say nothing here."""
 READS = REFUSED | {"home_region", "duration_s", "steps", "limit_s", "checkpoint_s", "restart_s"}

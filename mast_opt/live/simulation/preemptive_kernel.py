@@ -18,24 +18,7 @@ from typing import NamedTuple
 from mast_opt.core.by_reference import by_reference
 from mast_opt.core.jit import entry, kernel
 from mast_opt.live.loop.job_log import FINISHED, STOPPED, SUBMITTED
-from mast_opt.live.simulation.replay_state import (
-    COME,
-    DEMAND,
-    NOW,
-    ROWS,
-    RUNNING,
-    SHARES,
-    STOPS,
-    WAITING,
-    Attempts,
-    Log,
-    QueueJobs,
-    free_up,
-    hold,
-    hold_again,
-    write,
-    write_placed,
-)
+from mast_opt.live.simulation import replay_state as rs
 from mast_opt.live.simulation.server_levels import Ints, Servers
 
 NEVER = 2**62
@@ -110,12 +93,12 @@ def _falls_at(thresholds: Ints, attained: int, need: int, started: int) -> int:
 
 
 @kernel
-def _next_time(jobs: QueueJobs, attempts: Attempts, order: Order, at: Ints, las: bool, tick: int) -> int:
+def _next_time(jobs: rs.QueueJobs, attempts: rs.Attempts, order: Order, at: Ints, las: bool, tick: int) -> int:
     """Time of the next event."""
-    now = jobs.submitted[at[COME]] if at[COME] < jobs.submitted.size else NEVER
+    now = jobs.submitted[at[rs.COME]] if at[rs.COME] < jobs.submitted.size else NEVER
     if not las:
-        return min(now, order.run_key[at[RUNNING] - 1] + tick) if at[RUNNING] > 0 else now
-    for running in range(at[RUNNING]):
+        return min(now, order.run_key[at[rs.RUNNING] - 1] + tick) if at[rs.RUNNING] > 0 else now
+    for running in range(at[rs.RUNNING]):
         job = order.run_job[running]
         now = min(now, attempts.ends[job] + tick, attempts.falls[job])
     return now
@@ -123,28 +106,28 @@ def _next_time(jobs: QueueJobs, attempts: Attempts, order: Order, at: Ints, las:
 
 @kernel
 def _end_jobs(
-    jobs: QueueJobs, attempts: Attempts, order: Order, servers: Servers, log: Log, at: Ints, now: int, las: bool,
-    tick: int,
+    jobs: rs.QueueJobs, attempts: rs.Attempts, order: Order, servers: Servers, log: rs.Log, at: Ints, now: int,
+    las: bool, tick: int,
 ) -> None:  # fmt: skip
     """Let jobs go that have ended; under SRTF they are the first ones."""
     ended = 0
-    for running in range(at[RUNNING] - 1, -1, -1):
+    for running in range(at[rs.RUNNING] - 1, -1, -1):
         job = order.run_job[running]
         if attempts.ends[job] + tick == now:
-            free_up(servers, jobs, attempts, log, at, job)
-            write(log, at, now, FINISHED, job)
-            at[DEMAND] -= jobs.need[job]
+            rs.free_up(servers, jobs, attempts, log, at, job)
+            rs.write(log, at, now, FINISHED, job)
+            at[rs.DEMAND] -= jobs.need[job]
             order.stops[ended] = running
             ended += 1
         elif not las:
             break
-    at[RUNNING] = _remove(order.run_key, order.run_job, at[RUNNING], order.stops, ended)
+    at[rs.RUNNING] = _remove(order.run_key, order.run_job, at[rs.RUNNING], order.stops, ended)
 
 
 @kernel
-def _lower(jobs: QueueJobs, attempts: Attempts, order: Order, at: Ints, now: int) -> None:
+def _lower(jobs: rs.QueueJobs, attempts: rs.Attempts, order: Order, at: Ints, now: int) -> None:
     """Let running jobs fall that have passed a threshold."""
-    first = at[RUNNING] - 1
+    first = at[rs.RUNNING] - 1
     while first >= 0:
         job = order.run_job[first]
         if attempts.falls[job] != now:
@@ -152,14 +135,14 @@ def _lower(jobs: QueueJobs, attempts: Attempts, order: Order, at: Ints, now: int
             continue
         held = attempts.attained[job] + (now - attempts.started[job]) * jobs.need[job]
         attempts.falls[job] = _falls_at(order.thresholds, held, jobs.need[job], now)
-        for other in range(first, at[RUNNING] - 1):
+        for other in range(first, at[rs.RUNNING] - 1):
             order.run_key[other], order.run_job[other] = order.run_key[other + 1], order.run_job[other + 1]
         key = _level(order.thresholds, held) * jobs.submitted.size + job
-        _insert(order.run_key, order.run_job, at[RUNNING] - 1, key, job)
+        _insert(order.run_key, order.run_job, at[rs.RUNNING] - 1, key, job)
 
 
 @kernel
-def _claim(jobs: QueueJobs, order: Order, at: Ints, gpus: int, elapsed: int) -> tuple[int, int]:
+def _claim(jobs: rs.QueueJobs, order: Order, at: Ints, gpus: int, elapsed: int) -> tuple[int, int]:
     """Go through all jobs in order, with that many GPUs.
 
     ``elapsed``: what the keys of running jobs have fallen by.
@@ -167,11 +150,11 @@ def _claim(jobs: QueueJobs, order: Order, at: Ints, gpus: int, elapsed: int) -> 
     Returns:
         How many waiting jobs have a claim, and how many running ones have none.
     """
-    if at[DEMAND] <= gpus:
-        for claim in range(at[WAITING]):
-            order.claims[claim] = at[WAITING] - 1 - claim
-        return at[WAITING], 0
-    quota, waiting, running, claims, stops = gpus, at[WAITING] - 1, at[RUNNING] - 1, 0, 0
+    if at[rs.DEMAND] <= gpus:
+        for claim in range(at[rs.WAITING]):
+            order.claims[claim] = at[rs.WAITING] - 1 - claim
+        return at[rs.WAITING], 0
+    quota, waiting, running, claims, stops = gpus, at[rs.WAITING] - 1, at[rs.RUNNING] - 1, 0, 0
     while (quota > 0 and waiting >= 0) or running >= 0:
         waits = waiting >= 0
         if waits and running >= 0:
@@ -194,8 +177,8 @@ def _claim(jobs: QueueJobs, order: Order, at: Ints, gpus: int, elapsed: int) -> 
 
 @kernel
 def _trade(
-    jobs: QueueJobs, attempts: Attempts, order: Order, servers: Servers, log: Log, at: Ints, claims: int, stops: int,
-    elapsed: int, in_vain: bool,
+    jobs: rs.QueueJobs, attempts: rs.Attempts, order: Order, servers: Servers, log: rs.Log, at: Ints, claims: int,
+    stops: int, elapsed: int, in_vain: bool,
 ) -> tuple[int, int]:  # fmt: skip
     """Give the jobs that have a claim their servers, also those of the jobs in ``stops``, in the policy's order.
 
@@ -204,16 +187,16 @@ def _trade(
         them in the order, or all of ``stops`` where that is ``in_vain``.
     """
     for stop in range(stops):
-        free_up(servers, jobs, attempts, log, at, order.run_job[order.stops[stop]])
+        rs.free_up(servers, jobs, attempts, log, at, order.run_job[order.stops[stop]])
     claim, stop, placed, stopped = 0, 0, 0, 0
     while claim < claims or stop < stops:
         if _waits_first(order, claim, claims, stop, stops, elapsed):
-            if hold(servers, jobs, attempts, log, at, order.wait_job[order.claims[claim]]):
+            if rs.hold(servers, jobs, attempts, log, at, order.wait_job[order.claims[claim]]):
                 order.claims[placed] = order.claims[claim]
                 placed += 1
             claim += 1
         else:
-            if in_vain or not hold_again(servers, jobs, attempts, log, at, order.run_job[order.stops[stop]]):
+            if in_vain or not rs.hold_again(servers, jobs, attempts, log, at, order.run_job[order.stops[stop]]):
                 order.stops[stopped] = order.stops[stop]
                 stopped += 1
             stop += 1
@@ -230,7 +213,7 @@ def _waits_first(order: Order, claim: int, claims: int, stop: int, stops: int, e
 
 @kernel
 def _stop(
-    jobs: QueueJobs, attempts: Attempts, order: Order, log: Log, at: Ints, now: int, stops: int, carried: bool
+    jobs: rs.QueueJobs, attempts: rs.Attempts, order: Order, log: rs.Log, at: Ints, now: int, stops: int, carried: bool
 ) -> None:
     """Stop the running jobs at the places in ``stops``, and keep them in ``stopped``."""
     for stop in range(stops):
@@ -241,36 +224,36 @@ def _stop(
         attempts.left[job] -= work - lost
         attempts.delay[job] = jobs.restart[job] + (max(0, attempts.delay[job] - held) if carried else 0)
         attempts.attained[job] += held * jobs.need[job]
-        log.stop_work[at[STOPS]], log.stop_lost[at[STOPS]] = work - lost, lost
-        at[STOPS] += 1
-        write(log, at, now, STOPPED, job)
+        log.stop_work[at[rs.STOPS]], log.stop_lost[at[rs.STOPS]] = work - lost, lost
+        at[rs.STOPS] += 1
+        rs.write(log, at, now, STOPPED, job)
         order.stopped[stop] = job
-    at[RUNNING] = _remove(order.run_key, order.run_job, at[RUNNING], order.stops, stops)
+    at[rs.RUNNING] = _remove(order.run_key, order.run_job, at[rs.RUNNING], order.stops, stops)
 
 
 @kernel
 def _start(
-    jobs: QueueJobs, attempts: Attempts, order: Order, log: Log, at: Ints, now: int, placed: int, las: bool
+    jobs: rs.QueueJobs, attempts: rs.Attempts, order: Order, log: rs.Log, at: Ints, now: int, placed: int, las: bool
 ) -> None:
     """Start the waiting jobs that found servers."""
     for claim in range(placed):
         waiting = order.claims[claim]
         job = order.wait_job[waiting]
-        write_placed(attempts, log, at, now, job)
+        rs.write_placed(attempts, log, at, now, job)
         attempts.started[job] = now
         attempts.ends[job] = now + attempts.delay[job] + attempts.left[job]
         if las:
             attempts.falls[job] = _falls_at(order.thresholds, attempts.attained[job], jobs.need[job], now)
         key = order.wait_key[waiting] if las else attempts.ends[job]
-        _insert(order.run_key, order.run_job, at[RUNNING], key, job)
-        at[RUNNING] += 1
-    at[WAITING] = _remove(order.wait_key, order.wait_job, at[WAITING], order.claims, placed)
+        _insert(order.run_key, order.run_job, at[rs.RUNNING], key, job)
+        at[rs.RUNNING] += 1
+    at[rs.WAITING] = _remove(order.wait_key, order.wait_job, at[rs.WAITING], order.claims, placed)
 
 
 @entry
 def replay_preemptive(
-    jobs: QueueJobs, attempts: Attempts, order: Order, servers: Servers, log: Log, at: Ints, until: int, most_rows: int,
-    las: bool, tick: int, carried: bool, in_vain: bool,
+    jobs: rs.QueueJobs, attempts: rs.Attempts, order: Order, servers: Servers, log: rs.Log, at: Ints, until: int,
+    most_rows: int, las: bool, tick: int, carried: bool, in_vain: bool,
 ) -> bool:  # fmt: skip
     """Go on with a replay until it ends, until the time is up, or until the log has ``most_rows`` rows or is full.
 
@@ -284,22 +267,26 @@ def replay_preemptive(
         Whether it has ended, or the time is up.
     """
     size, gpus = jobs.submitted.size, (servers.counts.size - 1) * servers.free.size
-    while at[COME] < size or at[RUNNING] > 0:
+    while at[rs.COME] < size or at[rs.RUNNING] > 0:
         now = _next_time(jobs, attempts, order, at, las, tick)
         if now > until:
             break
-        if at[ROWS] >= most_rows or at[ROWS] + 2 * size > log.at_ms.size or at[SHARES] + gpus > log.share_gpus.size:
+        if (
+            at[rs.ROWS] >= most_rows
+            or at[rs.ROWS] + 2 * size > log.at_ms.size
+            or at[rs.SHARES] + gpus > log.share_gpus.size
+        ):
             return False
-        at[NOW] = now
+        at[rs.NOW] = now
         _end_jobs(jobs, attempts, order, servers, log, at, now, las, tick)
-        while at[COME] < size and jobs.submitted[at[COME]] == now:
-            job = at[COME]
-            write(log, at, now, SUBMITTED, job)
+        while at[rs.COME] < size and jobs.submitted[at[rs.COME]] == now:
+            job = at[rs.COME]
+            rs.write(log, at, now, SUBMITTED, job)
             attempts.left[job] = jobs.duration[job]
-            at[DEMAND] += jobs.need[job]
-            _insert(order.wait_key, order.wait_job, at[WAITING], job if las else jobs.duration[job], job)
-            at[WAITING] += 1
-            at[COME] += 1
+            at[rs.DEMAND] += jobs.need[job]
+            _insert(order.wait_key, order.wait_job, at[rs.WAITING], job if las else jobs.duration[job], job)
+            at[rs.WAITING] += 1
+            at[rs.COME] += 1
         if las:
             _lower(jobs, attempts, order, at, now)
         elapsed = 0 if las else now
@@ -311,6 +298,6 @@ def replay_preemptive(
             job = order.stopped[stop]
             level = _level(order.thresholds, attempts.attained[job])
             key = level * size + job if las else attempts.delay[job] + attempts.left[job]
-            _insert(order.wait_key, order.wait_job, at[WAITING], key, job)
-            at[WAITING] += 1
+            _insert(order.wait_key, order.wait_job, at[rs.WAITING], key, job)
+            at[rs.WAITING] += 1
     return True

@@ -11,21 +11,7 @@ from typing import NamedTuple
 from mast_opt.core.by_reference import by_reference
 from mast_opt.core.jit import entry, kernel
 from mast_opt.live.loop.job_log import FINISHED, SUBMITTED
-from mast_opt.live.simulation.replay_state import (
-    COME,
-    FREE,
-    NOW,
-    ROWS,
-    RUNNING,
-    WAITING,
-    Attempts,
-    Log,
-    QueueJobs,
-    free_up,
-    hold,
-    write,
-    write_placed,
-)
+from mast_opt.live.simulation import replay_state as rs
 from mast_opt.live.simulation.server_levels import Ints, Servers
 
 
@@ -99,7 +85,14 @@ def _pop_end(ends: Ints, jobs: Ints, size: int) -> None:
 
 @entry
 def replay_queue(
-    jobs: QueueJobs, attempts: Attempts, heaps: Heaps, servers: Servers, log: Log, at: Ints, until: int, most_rows: int
+    jobs: rs.QueueJobs,
+    attempts: rs.Attempts,
+    heaps: Heaps,
+    servers: Servers,
+    log: rs.Log,
+    at: Ints,
+    until: int,
+    most_rows: int,
 ) -> bool:
     """Go on with a replay until it ends, until the time is up, or until the log has ``most_rows`` rows.
 
@@ -107,33 +100,33 @@ def replay_queue(
         Whether it has ended, or the time is up.
     """
     run_end, run_job = heaps.run_end, heaps.run_job
-    while at[COME] < jobs.submitted.size or at[RUNNING] > 0:
-        now = jobs.submitted[at[COME]] if at[COME] < jobs.submitted.size else run_end[0]
-        if at[RUNNING] > 0 and run_end[0] < now:
+    while at[rs.COME] < jobs.submitted.size or at[rs.RUNNING] > 0:
+        now = jobs.submitted[at[rs.COME]] if at[rs.COME] < jobs.submitted.size else run_end[0]
+        if at[rs.RUNNING] > 0 and run_end[0] < now:
             now = run_end[0]
         if now > until:
             break
-        if at[ROWS] >= most_rows:
+        if at[rs.ROWS] >= most_rows:
             return False
-        at[NOW] = now
-        while at[RUNNING] > 0 and run_end[0] == now:
+        at[rs.NOW] = now
+        while at[rs.RUNNING] > 0 and run_end[0] == now:
             job = run_job[0]
-            at[RUNNING] -= 1
-            _pop_end(run_end, run_job, at[RUNNING])
-            free_up(servers, jobs, attempts, log, at, job)
-            write(log, at, now, FINISHED, job)
-        while at[COME] < jobs.submitted.size and jobs.submitted[at[COME]] == now:
-            _push(heaps.waiting, at[WAITING], heaps.rank[at[COME]])
-            write(log, at, now, SUBMITTED, at[COME])
-            at[WAITING] += 1
-            at[COME] += 1
-        while at[WAITING] > 0:
+            at[rs.RUNNING] -= 1
+            _pop_end(run_end, run_job, at[rs.RUNNING])
+            rs.free_up(servers, jobs, attempts, log, at, job)
+            rs.write(log, at, now, FINISHED, job)
+        while at[rs.COME] < jobs.submitted.size and jobs.submitted[at[rs.COME]] == now:
+            _push(heaps.waiting, at[rs.WAITING], heaps.rank[at[rs.COME]])
+            rs.write(log, at, now, SUBMITTED, at[rs.COME])
+            at[rs.WAITING] += 1
+            at[rs.COME] += 1
+        while at[rs.WAITING] > 0:
             job = heaps.by_rank[heaps.waiting[0]]
-            if jobs.need[job] > at[FREE] or not hold(servers, jobs, attempts, log, at, job):
+            if jobs.need[job] > at[rs.FREE] or not rs.hold(servers, jobs, attempts, log, at, job):
                 break
-            write_placed(attempts, log, at, now, job)
-            at[WAITING] -= 1
-            _pop(heaps.waiting, at[WAITING])
-            _push_end(run_end, run_job, at[RUNNING], now + jobs.duration[job], job)
-            at[RUNNING] += 1
+            rs.write_placed(attempts, log, at, now, job)
+            at[rs.WAITING] -= 1
+            _pop(heaps.waiting, at[rs.WAITING])
+            _push_end(run_end, run_job, at[rs.RUNNING], now + jobs.duration[job], job)
+            at[rs.RUNNING] += 1
     return True

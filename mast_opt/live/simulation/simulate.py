@@ -10,19 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from mast_opt.core.arguments import (
-    a_number,
-    a_path,
-    a_text,
-    a_whole,
-    an_event,
-    anything,
-    checked,
-    mapping_of,
-    optional,
-    refuse,
-    texts,
-)
+from mast_opt.core import arguments as arg
 from mast_opt.core.errors import InstanceWarning, UsageError
 from mast_opt.core.input_warning import InputWarning
 from mast_opt.core.summary import Summarised, Summary
@@ -80,7 +68,7 @@ class Simulation(Summarised):
         Raises:
             InputError: it cannot be written, or something else is there.
         """
-        a_path("path", path)
+        arg.a_path("path", path)
         write_run(self._run, self._facts, self.metrics, Path(path), force=force)
 
 
@@ -88,20 +76,20 @@ def _a_trace(name: str, value: object) -> None:
     """Refuse an argument that is neither a trace of jobs nor a path."""
     if not isinstance(value, JobTrace):
         if not isinstance(value, (str, PathLike)):
-            raise refuse(name, value, "a JobTrace or a path")
-        a_path(name, value)
+            raise arg.refuse(name, value, "a JobTrace or a path")
+        arg.a_path(name, value)
 
 
-@checked(
+@arg.checked(
     trace=_a_trace,
-    policy=a_text,
-    params=optional(mapping_of(anything)),
-    slow=texts,
-    load=a_number,
-    seed=a_whole(0),
-    warm_up_s=a_number,
-    until_s=optional(a_number),
-    cancel=optional(an_event),
+    policy=arg.a_text,
+    params=arg.optional(arg.mapping_of(arg.anything)),
+    slow=arg.texts,
+    load=arg.a_number,
+    seed=arg.a_whole(0),
+    warm_up_s=arg.a_number,
+    until_s=arg.optional(arg.a_number),
+    cancel=arg.optional(arg.an_event),
 )
 def simulate(
     trace: JobTrace | str | PathLike[str],
@@ -164,10 +152,10 @@ def _text(name: str, value: object) -> str:
         return ",".join(map(str, value))
     if isinstance(value, (str, int, float)):
         return str(value)
-    raise refuse(f"params[{name!r}]", value, "a text, a number, True or False, or a list of numbers")
+    raise arg.refuse(f"params[{name!r}]", value, "a text, a number, True or False, or a list of numbers")
 
 
-@checked(importer=a_text, seed=a_whole(0))
+@arg.checked(importer=arg.a_text, seed=arg.a_whole(0))
 def import_trace(importer: str, *paths: str | PathLike[str], seed: int = 0, **settings: int | float | str) -> JobTrace:
     """A trace of jobs from public data or from what another scheduler has recorded.
 
@@ -183,7 +171,7 @@ def import_trace(importer: str, *paths: str | PathLike[str], seed: int = 0, **se
         SourceError: a file is missing or not what it should be; lists every fault.
     """
     for place, path in enumerate(paths):
-        a_path(f"paths[{place}]", path)
+        arg.a_path(f"paths[{place}]", path)
     given = {name: str(value) for name, value in settings.items()}
     chosen = TRACE_IMPORTERS.named(importer)
     with TRACE_IMPORTERS.blaming(importer):

@@ -9,13 +9,11 @@ from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mast_opt.core.errors import UsageError
 from mast_opt.live.simulation.traces.schema import MOST_MS
 from mast_opt.live.simulation.traces.trace import JobTrace, Submissions
-
-Ints = NDArray[np.int64]
+from mast_opt.problems.job_placement.units import Ints
 
 
 def variant(trace: JobTrace, load: float = 1.0, seed: int = 0) -> JobTrace:

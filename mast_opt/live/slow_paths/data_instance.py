@@ -13,16 +13,7 @@ from mast_opt.live.loop.job_states import WAITING
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.slow_paths.forecasts import Forecast, weighted_mean
 from mast_opt.live.slow_paths.network_limits import NetworkLimits
-from mast_opt.problems.data_placement.entities import (
-    CpuQuotas,
-    CurrentRuns,
-    Datasets,
-    Links,
-    Options,
-    Reads,
-    Regions,
-    Workloads,
-)
+from mast_opt.problems.data_placement import entities
 from mast_opt.problems.data_placement.problem import NO_GPU, TERMS, DataPlacement
 from mast_opt.problems.job_placement.units import WHOLE
 from mast_opt.problems.kind.header import Objective
@@ -138,7 +129,7 @@ def data_instance(
         name="data of now",
         regions=places,
         gpu_types=types,
-        datasets=Datasets(
+        datasets=entities.Datasets(
             labels=labels,
             size_mb=size,
             copies_min=_copies_min(snapshot, network, size, stored, read, places, copies_min, copy_days),
@@ -152,13 +143,13 @@ def data_instance(
         apps=("",),
         tiers=tiers,
         options=_options(work, types),
-        reads=Reads(
+        reads=entities.Reads(
             workload=np.repeat(np.arange(len(work)), [len(one.datasets) for one in work]),
             dataset=np.array([at for one in work for at in sorted(position[name] for name in one.datasets)], np.int64),
             mb_per_day=np.zeros(sum(len(one.datasets) for one in work), np.int64),
         ),
-        current_runs=CurrentRuns(workload=none, region=none, gpu_type=none, share=none),
-        cpu_quotas=CpuQuotas(region=none, app=none, cpu_mcores=none),
+        current_runs=entities.CurrentRuns(workload=none, region=none, gpu_type=none, share=none),
+        cpu_quotas=entities.CpuQuotas(region=none, app=none, cpu_mcores=none),
         links=_links(snapshot, network, regions, copy_days),
         objective=Objective(weights=dict(TERMS), peak_levels=dict.fromkeys(tiers, 0.0)),
         remote_reads=False,
@@ -169,7 +160,7 @@ def data_instance(
 
 def _regions(
     snapshot: Snapshot, network: NetworkLimits, regions: tuple[str, ...], types: tuple[str, ...], copy_days: int
-) -> Regions:
+) -> entities.Regions:
     """Regions of the data path's instance: storage, the ingress that copies under way leave, supply of GPUs."""
     data, inventory = snapshot.datasets, snapshot.inventory
     supply = np.zeros((len(regions), len(types)), np.int64)
@@ -181,7 +172,7 @@ def _regions(
         coming[region] += copying.size_mb - copying.copied_mb
     ingress = network.ingress_mb_per_day
     limit = [max(0, ingress.get(region, 0) - -(-coming[region] // copy_days)) for region in regions]
-    return Regions(
+    return entities.Regions(
         labels=regions,
         storage_mb=np.array([data.storage_mb.get(region, NO_LIMIT_MB) for region in regions], np.int64),
         cpu_mcores=np.zeros(len(regions), np.int64),
@@ -192,7 +183,9 @@ def _regions(
     )
 
 
-def _links(snapshot: Snapshot, network: NetworkLimits, regions: tuple[str, ...], copy_days: int) -> Links | None:
+def _links(
+    snapshot: Snapshot, network: NetworkLimits, regions: tuple[str, ...], copy_days: int
+) -> entities.Links | None:
     """Links of the data path's instance: the capacity that copies under way leave; None without limits of links."""
     if network.links is None:
         return None
@@ -201,7 +194,7 @@ def _links(snapshot: Snapshot, network: NetworkLimits, regions: tuple[str, ...],
         pair = copying.source, region
         left[pair] = max(0, left.get(pair, 0) - -(-(copying.size_mb - copying.copied_mb) // copy_days))
     pairs = list(left)
-    return Links(
+    return entities.Links(
         source=np.array([regions.index(source) for source, _ in pairs], np.int64),
         target=np.array([regions.index(target) for _, target in pairs], np.int64),
         capacity_mb_per_day=np.array([left[pair] for pair in pairs], np.int64),
@@ -215,7 +208,7 @@ def _copies_min(
     size: Ints,
     stored: Bools,
     read: list[int],
-    regions: Regions,
+    regions: entities.Regions,
     copies_min: int,
     copy_days: int,
 ) -> Ints:
@@ -237,14 +230,16 @@ def _copies_min(
     return least
 
 
-def _workloads(work: list[PlannedWork], tiers: tuple[int, ...], regions: Regions, types: tuple[str, ...]) -> Workloads:
+def _workloads(
+    work: list[PlannedWork], tiers: tuple[int, ...], regions: entities.Regions, types: tuple[str, ...]
+) -> entities.Workloads:
     """Workloads of the data path's instance: planned work, forbidden in regions too small for its largest job."""
     accepted = np.array([[not one.gpu_types or kind in one.gpu_types for kind in types] for one in work])
     usable = (accepted[:, None, :] * regions.supply_mgpu[None, :, :]).sum(axis=2)
     small = usable < np.array([one.largest_mgpu for one in work])[:, None]
     small &= ~small.all(axis=1, keepdims=True)
     zeros = np.zeros(len(work), np.int64)
-    return Workloads(
+    return entities.Workloads(
         labels=tuple(one.label for one in work),
         tier=np.array([tiers.index(one.tier) for one in work], np.int64),
         cpu_mcores=zeros,
@@ -255,7 +250,7 @@ def _workloads(work: list[PlannedWork], tiers: tuple[int, ...], regions: Regions
     )
 
 
-def _options(work: list[PlannedWork], types: tuple[str, ...]) -> Options:
+def _options(work: list[PlannedWork], types: tuple[str, ...]) -> entities.Options:
     """Options of the data path's instance: the GPU types that each planned work accepts."""
     rows = [
         (w, k, one.mgpu)
@@ -264,4 +259,4 @@ def _options(work: list[PlannedWork], types: tuple[str, ...]) -> Options:
         if not one.gpu_types or kind in one.gpu_types
     ]
     workload, kind, mgpu = np.array(rows, np.int64).reshape(-1, 3).T
-    return Options(workload=workload, gpu_type=kind, mgpu=mgpu)
+    return entities.Options(workload=workload, gpu_type=kind, mgpu=mgpu)

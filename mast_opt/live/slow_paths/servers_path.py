@@ -14,14 +14,7 @@ from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.planner.io import checksum
 from mast_opt.problems.job_placement.units import WHOLE
 from mast_opt.problems.kind.header import Objective
-from mast_opt.problems.server_assignment.entities import (
-    EMBEDDED,
-    Affinities,
-    Racks,
-    Reservations,
-    Servers,
-    Switchboards,
-)
+from mast_opt.problems.server_assignment import entities
 from mast_opt.problems.server_assignment.plan import Plan
 from mast_opt.problems.server_assignment.problem import TERMS, ServerAssignment
 
@@ -120,31 +113,31 @@ def server_instance(snapshot: Snapshot, switchboards: Mapping[str, str]) -> Serv
     return ServerAssignment(
         name="servers of now",
         datacenters=tuple(regions),
-        switchboards=Switchboards(
+        switchboards=entities.Switchboards(
             labels=tuple(board for board, _ in boards),
             datacenter=np.array([regions.index(region) for _, region in boards], np.int64),
         ),
-        racks=Racks(
+        racks=entities.Racks(
             labels=tuple(rack for _, rack in racks),
             switchboard=np.array([board_at[board] for board, _ in racks], np.int64),
         ),
         types=tuple(f"{region} {kind} {gpus}" for region, kind, gpus in kinds),
-        servers=Servers(
+        servers=entities.Servers(
             labels=tuple(server.name for server in servers),
             type=np.array([kinds.index((one.region, one.gpu_type, one.gpus)) for one in servers], np.int64),
             rack=np.array([racks.index((switchboards[one.name], one.rack)) for one in servers], np.int64),
             owner=np.array(owner, np.int64),
             in_use=np.array([server.name in busy or server.name in inventory.moving for server in servers], np.bool_),
         ),
-        reservations=Reservations(
+        reservations=entities.Reservations(
             labels=tuple(SEPARATOR.join(reservation) for reservation in reservations),
             asked_mrru=np.array(asked, np.int64),
-            buffer=np.full(len(reservations), EMBEDDED, np.int64),
+            buffer=np.full(len(reservations), entities.EMBEDDED, np.int64),
             spread_limited=np.zeros(len(reservations), np.bool_),
             spread_limit_milli=np.zeros(len(reservations), np.int64),
             value_mrru=value,
         ),
-        affinities=Affinities(reservation=none, datacenter=none, share_milli=none, tolerance_milli=none),
+        affinities=entities.Affinities(reservation=none, datacenter=none, share_milli=none, tolerance_milli=none),
         objective=Objective(weights=dict(TERMS)),
     )
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import Any, cast
@@ -26,10 +25,6 @@ from mast_opt.live.store.schema import LOG_FORMAT
 CHAIN_BYTES = 8
 START = bytes(CHAIN_BYTES)
 """Chain before the first event."""
-Upgrade = Callable[[str, dict[str, Any]], tuple[str, dict[str, Any]]]
-"""(kind, fields) of an event in one format → the same in the next one."""
-UPGRADES: Mapping[int, Upgrade] = {}
-"""Format → what leads from it to the next one. Format 1 is the first."""
 dumps = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False, check_circular=False).encode
 
 
@@ -81,23 +76,16 @@ def digest_of(*parts: object) -> bytes:
     return hashlib.blake2b("\0".join(map(str, parts)).encode(), digest_size=CHAIN_BYTES).digest()
 
 
-def event_from(
-    row: tuple[int, int, int, str, str, str | None],
-    upgrades: Mapping[int, Upgrade] = UPGRADES,
-    newest: int = LOG_FORMAT,
-) -> Stored:
+def event_from(row: tuple[int, int, int, str, str, str | None]) -> Stored:
     """The event of a row (seq, at_ms, format, kind, body, by). Raises CorruptStore for one that is none."""
     seq, at_ms, form, kind, body, by = row
     try:
-        if form > newest:
+        if form != LOG_FORMAT:
             raise CorruptStore(
-                f"event {seq} has format {form}; this version reads formats up to {newest}: use a later version"
+                f"event {seq} has format {form}; this version reads format {LOG_FORMAT}: use a later version"
             )
-        if msgspec is not None and form == newest:
+        if msgspec is not None:
             return Stored(seq, at_ms, _decoder(cast(Any, EVENTS[kind])).decode(body), by or "")
-        fields = json.loads(body)
-        for step in range(form, newest):
-            kind, fields = upgrades[step](kind, fields)
-        return Stored(seq, at_ms, event_of(kind, fields), by or "")
+        return Stored(seq, at_ms, event_of(kind, json.loads(body)), by or "")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, LogError) as error:
         raise CorruptStore(f"event {seq} cannot be read: {shown(str(error))}") from error

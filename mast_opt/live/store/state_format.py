@@ -32,7 +32,6 @@ from mast_opt.live.loop import (
     demand,
     fleet_work,
     handovers,
-    holdings,
     inventory,
     plans,
     reclaimable,
@@ -64,7 +63,7 @@ def _own(module: object) -> Iterator[type]:
 
 _PARTS = (
     *(cluster_use, datasets, demand, fleet_work, handovers),
-    *(holdings, inventory, plans, reclaimable, tenants),
+    *(inventory, plans, reclaimable, tenants),
 )
 CLASSES: Mapping[str, type] = {
     f"{cls.__module__.rpartition('.')[2]}.{cls.__qualname__}": cls

@@ -12,29 +12,17 @@ import numpy as np
 
 from mast_opt.core.arrays import Arrays, amounts, flags, positions
 from mast_opt.core.units import MB_PER_TB, MICRO, MILLI
-from mast_opt.problems.job_placement.units import (
-    GPU,
-    LARGEST,
-    LEVELS,
-    MOST_GPUS,
-    MOST_TASKS,
-    MOVE_LIMITS,
-    RESOURCES,
-    WHOLE,
-    WHOLE_JOB_LEVELS,
-    Bools,
-    Ints,
-)
+from mast_opt.problems.job_placement import units
 from mast_opt.problems.kind.problem_data import Entities, Relation
 from mast_opt.problems.kind.schema import boolean, choice, integer, label, need, supply
 from mast_opt.problems.kind.stated_columns import array, stated
 
-_GPU_COLUMN = np.arange(len(RESOURCES)) == GPU
+_GPU_COLUMN = np.arange(len(units.RESOURCES)) == units.GPU
 MOST_AT_RISK = 10**12
 """A thousand million GPU-hours; sums and comparisons of what is lost stay exact in 64 bits."""
 LEAST_CREDIT = -(10**15)
 """A tenant may be in debt, down to a trillion."""
-IN_ALL = f"a product with the number of tasks of at most {LARGEST}"
+IN_ALL = f"a product with the number of tasks of at most {units.LARGEST}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,7 +31,7 @@ class Clusters(Entities):
 
     AXIS = "clusters"
 
-    region: Ints = stated(label("region", "region"), positions("region", "clusters", "regions"))
+    region: units.Ints = stated(label("region", "region"), positions("region", "clusters", "regions"))
     """[C] region of each cluster."""
 
 
@@ -53,7 +41,7 @@ class Racks(Entities):
 
     AXIS = "racks"
 
-    cluster: Ints = array(positions, "clusters")
+    cluster: units.Ints = array(positions, "clusters")
     """[B] cluster of each rack."""
 
 
@@ -63,18 +51,22 @@ class Servers(Entities):
 
     AXIS = "servers"
 
-    rack: Ints = array(positions, "racks")
+    rack: units.Ints = array(positions, "racks")
     """[S] rack of each server."""
-    gpu_type: Ints = array(positions, "gpu_types")
+    gpu_type: units.Ints = array(positions, "gpu_types")
     """[S] position in ``gpu_types``."""
-    supply: Ints = array(amounts, len(RESOURCES), most=LARGEST)
+    supply: units.Ints = array(amounts, len(units.RESOURCES), most=units.LARGEST)
     """[S, 3] milli-GPUs, CPU millicores, MiB of memory of an empty server; its GPUs are whole."""
 
     def _check_rows(self, check: Arrays) -> None:
         """Note faults of servers: parts of GPUs, or too many of them."""
-        gpus = self.supply[:, GPU]
-        check.wrong("supply", (gpus % WHOLE != 0)[:, None] & _GPU_COLUMN, "whole GPUs, in thousandths")
-        check.wrong("supply", (gpus > MOST_GPUS * WHOLE)[:, None] & _GPU_COLUMN, f"at most {MOST_GPUS} GPUs, × {WHOLE}")
+        gpus = self.supply[:, units.GPU]
+        check.wrong("supply", (gpus % units.WHOLE != 0)[:, None] & _GPU_COLUMN, "whole GPUs, in thousandths")
+        check.wrong(
+            "supply",
+            (gpus > units.MOST_GPUS * units.WHOLE)[:, None] & _GPU_COLUMN,
+            f"at most {units.MOST_GPUS} GPUs, × {units.WHOLE}",
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,29 +75,29 @@ class Jobs(Entities):
 
     AXIS = "jobs"
 
-    tier: Ints = array(positions, "tiers")
+    tier: units.Ints = array(positions, "tiers")
     """[J] position in ``tiers``, as stated; ``queue_tier`` is the one that counts."""
-    value_milli: Ints = array(amounts)
+    value_milli: units.Ints = array(amounts)
     """[J] what admitting the job is worth, in thousandths."""
-    tasks: Ints = array(amounts, least=1, most=MOST_TASKS)
+    tasks: units.Ints = array(amounts, least=1, most=units.MOST_TASKS)
     """[J] at least 1."""
-    cpu_mcores: Ints = array(amounts)
+    cpu_mcores: units.Ints = array(amounts)
     """[J] per task."""
-    memory_mib: Ints = array(amounts)
+    memory_mib: units.Ints = array(amounts)
     """[J] per task."""
-    within: Ints = array(amounts, most=len(LEVELS) - 1)
+    within: units.Ints = array(amounts, most=len(units.LEVELS) - 1)
     """[J] hard limit, a position in ``LEVELS``; 0 for one server, 1 for one rack, 2 for one cluster."""
-    tenant: Ints = array(positions, "tenants")
+    tenant: units.Ints = array(positions, "tenants")
     """[J] position in ``tenants``."""
-    prefer: Ints = stated(
-        choice("prefer", *LEVELS, required=False, help="level that is close enough; empty = the closest")
+    prefer: units.Ints = stated(
+        choice("prefer", *units.LEVELS, required=False, help="level that is close enough; empty = the closest")
     )
     """[J] level at which a plan is close enough for the fast path, as in ``within``."""
-    credit_milli: Ints = stated(
+    credit_milli: units.Ints = stated(
         need("credit", MILLI, minimum=LEAST_CREDIT, default=0, required=False, help="more goes first"), total=False
     )
     """[J] more goes first within a tier."""
-    submitted_ms: Ints = stated(
+    submitted_ms: units.Ints = stated(
         need("submitted_s", MILLI, default=0, required=False, help="seconds; earlier goes first"),
         amounts("submitted_ms", "jobs", least=None, total=False),
     )
@@ -114,8 +106,8 @@ class Jobs(Entities):
     def _check_rows(self, check: Arrays) -> None:
         """Note faults of jobs whose tasks together need more than a number can hold."""
         tasks = self.tasks.astype(np.float64)
-        check.wrong("cpu_mcores", self.cpu_mcores * tasks > LARGEST, IN_ALL)
-        check.wrong("memory_mib", self.memory_mib * tasks > LARGEST, IN_ALL)
+        check.wrong("cpu_mcores", self.cpu_mcores * tasks > units.LARGEST, IN_ALL)
+        check.wrong("memory_mib", self.memory_mib * tasks > units.LARGEST, IN_ALL)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -124,7 +116,7 @@ class MultipartJobs(Entities):
 
     AXIS = "multipart_jobs"
 
-    within: Ints = array(amounts, most=len(WHOLE_JOB_LEVELS) - 1)
+    within: units.Ints = array(amounts, most=len(units.WHOLE_JOB_LEVELS) - 1)
     """[G] hard limit on all parts together, a position in ``WHOLE_JOB_LEVELS``; 3 for one region."""
 
 
@@ -136,9 +128,9 @@ class Parts(Entities):
     AXIS = "parts"
     MAY_REPEAT = True
 
-    job: Ints = array(positions, "jobs", ascending=True)
+    job: units.Ints = array(positions, "jobs", ascending=True)
     """[N] the row of ``jobs`` that has the part, ascending."""
-    whole: Ints = array(positions, "multipart_jobs", ascending=True)
+    whole: units.Ints = array(positions, "multipart_jobs", ascending=True)
     """[N] position in ``multipart_jobs``, ascending."""
 
 
@@ -149,11 +141,11 @@ class Options(Relation):
     AXIS = "options"
     KEY = ("job", "gpu_type")
 
-    job: Ints = array(positions, "jobs", ascending=True)
+    job: units.Ints = array(positions, "jobs", ascending=True)
     """[O] job of each option, ascending."""
-    gpu_type: Ints = array(positions, "gpu_types")
+    gpu_type: units.Ints = array(positions, "gpu_types")
     """[O] position in ``gpu_types``."""
-    mgpu: Ints = array(amounts)
+    mgpu: units.Ints = array(amounts)
     """[O] per task on that type; whole GPUs, or less than one."""
 
     def _check_rows(self, check: Arrays) -> None:
@@ -169,11 +161,11 @@ class Reads(Relation):
     AXIS = "reads"
     KEY = ("job", "dataset")
 
-    job: Ints = stated(label("job", "job"), positions("job", "reads", "jobs", ascending=True))
+    job: units.Ints = stated(label("job", "job"), positions("job", "reads", "jobs", ascending=True))
     """[N] job of each entry, ascending."""
-    dataset: Ints = stated(label("dataset", "dataset"), positions("dataset", "reads", "datasets"))
+    dataset: units.Ints = stated(label("dataset", "dataset"), positions("dataset", "reads", "datasets"))
     """[N] what it reads."""
-    mb_per_day: Ints = stated(
+    mb_per_day: units.Ints = stated(
         need("tb_per_day", MB_PER_TB, default=0, required=False, help="TB read a day"), amounts("mb_per_day", "reads")
     )
     """[N] how much of it."""
@@ -185,9 +177,9 @@ class Datasets(Entities):
 
     AXIS = "datasets"
 
-    stored: Bools = array(flags, "regions")
+    stored: units.Bools = array(flags, "regions")
     """[I, R] which region holds which dataset."""
-    residency: Bools = array(flags, "regions")
+    residency: units.Bools = array(flags, "regions")
     """[I, R] where any region is listed for a dataset, jobs that read it run in no other."""
 
 
@@ -197,16 +189,18 @@ class RunningJobs(Entities):
 
     AXIS = "running"
 
-    tier: Ints = stated(integer("tier", help="importance; 0 is the highest"), positions("tier", "running", "tiers"))
+    tier: units.Ints = stated(
+        integer("tier", help="importance; 0 is the highest"), positions("tier", "running", "tiers")
+    )
     """[V] position in ``tiers``."""
-    preemptible: Bools = stated(boolean("preemptible", help="may it be stopped for a more important job?"))
+    preemptible: units.Bools = stated(boolean("preemptible", help="may it be stopped for a more important job?"))
     """[V] whether the job may be stopped."""
-    at_risk_mgpu_hours: Ints = stated(
+    at_risk_mgpu_hours: units.Ints = stated(
         need("gpu_hours_at_risk", MILLI, maximum=MOST_AT_RISK, help="GPU-hours of work lost if it is stopped now"),
         amounts("at_risk_mgpu_hours", "running"),
     )
     """[V] thousandths of the GPU-hours that are lost if the job is preempted now."""
-    tenant: Ints = stated(
+    tenant: units.Ints = stated(
         label("tenant", "tenant", required=False, help="who a GPU quota counts it to"),
         positions("tenant", "running", "tenants"),
     )
@@ -219,23 +213,23 @@ class Allocations(Relation):
 
     AXIS = "allocations"
 
-    running: Ints = array(positions, "running")
+    running: units.Ints = array(positions, "running")
     """[A] position in ``running``."""
-    server: Ints = array(positions, "servers")
+    server: units.Ints = array(positions, "servers")
     """[A] server of each allocation."""
-    tasks: Ints = array(amounts, least=1, most=MOST_TASKS)
+    tasks: units.Ints = array(amounts, least=1, most=units.MOST_TASKS)
     """[A] how many tasks."""
-    need: Ints = array(amounts, len(RESOURCES))
+    need: units.Ints = array(amounts, len(units.RESOURCES))
     """[A, 3] milli-GPUs, CPU millicores, MiB of memory of one task."""
-    gpu_index: Ints = array(amounts, most=MOST_GPUS - 1, where="indexed", total=False)
+    gpu_index: units.Ints = array(amounts, most=units.MOST_GPUS - 1, where="indexed", total=False)
     """[A] the first device held; meaningful where ``indexed``."""
-    indexed: Bools = array(flags)
+    indexed: units.Bools = array(flags)
     """[A] whether the devices are known."""
 
     def _check_rows(self, check: Arrays) -> None:
         """Note faults of allocations: a part of a GPU beyond one, or more than a number can hold."""
         check.wrong("need", _in_part(self.need) & _GPU_COLUMN, "whole GPUs, or less than one")
-        check.wrong("need", self.need * self.tasks.astype(np.float64)[:, None] > LARGEST, IN_ALL)
+        check.wrong("need", self.need * self.tasks.astype(np.float64)[:, None] > units.LARGEST, IN_ALL)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -245,9 +239,9 @@ class RunningParts(Relation):
     AXIS = "running_parts"
     KEY = ("allocation",)
 
-    allocation: Ints = array(amounts, total=False)
+    allocation: units.Ints = array(amounts, total=False)
     """[·] position in ``allocations``."""
-    part: Ints = array(positions, "part_names")
+    part: units.Ints = array(positions, "part_names")
     """[·] position in ``part_names``."""
 
 
@@ -258,9 +252,9 @@ class Movable(Relation):
     AXIS = "movable"
     KEY = ("running",)
 
-    running: Ints = stated(label("job", "running"), positions("running", "movable", "running", ascending=True))
+    running: units.Ints = stated(label("job", "running"), positions("running", "movable", "running", ascending=True))
     """[M] position in ``running``, ascending."""
-    restart_mgpu_hours: Ints = stated(
+    restart_mgpu_hours: units.Ints = stated(
         need(
             "restart_gpu_hours",
             MILLI,
@@ -279,9 +273,11 @@ class MoveLimits(Relation):
     AXIS = "move_limits"
     KEY = ("limit",)
 
-    limit: Ints = stated(choice("limit", *MOVE_LIMITS, help="what is limited, of all moves together"), total=False)
+    limit: units.Ints = stated(
+        choice("limit", *units.MOVE_LIMITS, help="what is limited, of all moves together"), total=False
+    )
     """[·] position in ``MOVE_LIMITS``: the number of moved jobs, or their ``restart_mgpu_hours``."""
-    most_milli: Ints = stated(supply("most", MILLI, help="moved jobs, or GPU-hours that their moves cost"))
+    most_milli: units.Ints = stated(supply("most", MILLI, help="moved jobs, or GPU-hours that their moves cost"))
     """[·] thousandths of moves, or of GPU-hours."""
 
 
@@ -292,19 +288,19 @@ class TenantQuotas(Relation):
     AXIS = "quotas"
     KEY = ("tenant", "gpu_type")
 
-    tenant: Ints = array(positions, "tenants")
+    tenant: units.Ints = array(positions, "tenants")
     """[·] position in ``tenants``."""
-    gpu_type: Ints = array(positions, "gpu_types", where="typed")
+    gpu_type: units.Ints = array(positions, "gpu_types", where="typed")
     """[·] meaningful where ``typed``; elsewhere the quota is on all types together."""
-    typed: Bools = array(flags)
+    typed: units.Bools = array(flags)
     """[·] whether the quota is on one type."""
-    mgpu: Ints = array(amounts)
+    mgpu: units.Ints = array(amounts)
     """[·] the most milli-GPUs."""
-    parent: Ints = array(positions, "tenants", beyond=1)
+    parent: units.Ints = array(positions, "tenants", beyond=1)
     """[·] the group above, a position in ``tenants``; their number where there is none."""
-    borrowing_mgpu: Ints = array(amounts, least=-1)
+    borrowing_mgpu: units.Ints = array(amounts, least=-1)
     """[·] the most milli-GPUs beyond the quota; −1 for no limit."""
-    lending_mgpu: Ints = array(amounts, least=-1)
+    lending_mgpu: units.Ints = array(amounts, least=-1)
     """[·] the most milli-GPUs of the quota that others may use; −1 for all."""
 
     @classmethod
@@ -321,14 +317,14 @@ class Costs(Relation):
     AXIS = "costs"
     KEY = ("job", "cluster")
 
-    job: Ints = stated(label("job", "job"), positions("job", "costs", "jobs"))
+    job: units.Ints = stated(label("job", "job"), positions("job", "costs", "jobs"))
     """[·] job of each entry."""
-    cluster: Ints = stated(label("cluster", "cluster"), positions("cluster", "costs", "clusters"))
+    cluster: units.Ints = stated(label("cluster", "cluster"), positions("cluster", "costs", "clusters"))
     """[·] cluster that it would run in."""
-    cost_micro: Ints = stated(need("cost", MICRO, help="price of running it there"))
+    cost_micro: units.Ints = stated(need("cost", MICRO, help="price of running it there"))
     """[·] what that costs, in millionths."""
 
 
-def _in_part(mgpu: Ints) -> Bools:
+def _in_part(mgpu: units.Ints) -> units.Bools:
     """More than one GPU, and not whole ones."""
-    return np.asarray((mgpu > WHOLE) & (mgpu % WHOLE != 0))
+    return np.asarray((mgpu > units.WHOLE) & (mgpu % units.WHOLE != 0))

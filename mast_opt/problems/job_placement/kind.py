@@ -19,28 +19,14 @@ from mast_opt.problems.job_placement.migration.plan_rows import migration_plan
 from mast_opt.problems.job_placement.plan import Plan, check_plan
 from mast_opt.problems.job_placement.presentation.sections import charts, sections
 from mast_opt.problems.job_placement.problem import TERMS, UNITS, JobPlacement
+from mast_opt.problems.job_placement.tables import problem_tables
 from mast_opt.problems.job_placement.tables.input_warnings import warnings
 from mast_opt.problems.job_placement.tables.mathprog import write_dat
-from mast_opt.problems.job_placement.tables.problem_tables import (
-    plan_from_tables,
-    plan_to_tables,
-    problem_from_tables,
-    problem_to_tables,
-)
 from mast_opt.problems.job_placement.tables.schema import EXAMPLE, PLAN_SCHEMA, RULES, SCHEMA
 from mast_opt.problems.job_placement.verification.certificate import certified_bound
 from mast_opt.problems.job_placement.verification.verifier import verify
+from mast_opt.problems.kind import interfaces
 from mast_opt.problems.kind.analysis_hooks import AnalysisHooks
-from mast_opt.problems.kind.interfaces import (
-    AnalysisInterface,
-    FormulationInterface,
-    GenerateInterface,
-    MigrationInterface,
-    PresentationInterface,
-    SolverInterface,
-    TableInterface,
-    VerificationInterface,
-)
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.kind.overrides import Overrides, as_stated, counting
 from mast_opt.problems.search.interface import HeuristicSolver, Pricing, Rehearsal, SearchContext, SearchResult
@@ -144,23 +130,23 @@ KIND: Kind[JobPlacement, Plan] = Kind(
     terms=TERMS,
     units=UNITS,
     goals={"least-change": counting("rejected", "preemption", "remote"), "balanced": as_stated, "cheapest": _cheapest},
-    tables=TableInterface(
+    tables=interfaces.TableInterface(
         schema=SCHEMA,
         plan_schema=PLAN_SCHEMA,
         rules=RULES,
-        problem_from_tables=problem_from_tables,
-        problem_to_tables=problem_to_tables,
-        plan_from_tables=plan_from_tables,
-        plan_to_tables=plan_to_tables,
+        problem_from_tables=problem_tables.problem_from_tables,
+        problem_to_tables=problem_tables.problem_to_tables,
+        plan_from_tables=problem_tables.plan_from_tables,
+        plan_to_tables=problem_tables.plan_to_tables,
         warnings=warnings,
         exporters={".dat": write_dat},
         example=EXAMPLE,
     ),
-    formulation=FormulationInterface({"base": base, "strong": strong}, size=size, fixed_parts=FREEZING),
-    verification=VerificationInterface(verify, check_plan, certified_bound),
-    solvers=SolverInterface(_SOLVERS, _live),
-    generate=GenerateInterface(FAMILIES, SIZES_HELP),
-    presentation=PresentationInterface(sections, charts),
-    analysis=AnalysisInterface(current_state=current_state, hooks=_hooks),
-    migration=MigrationInterface(migration_plan),
+    formulation=interfaces.FormulationInterface({"base": base, "strong": strong}, size=size, fixed_parts=FREEZING),
+    verification=interfaces.VerificationInterface(verify, check_plan, certified_bound),
+    solvers=interfaces.SolverInterface(_SOLVERS, _live),
+    generate=interfaces.GenerateInterface(FAMILIES, SIZES_HELP),
+    presentation=interfaces.PresentationInterface(sections, charts),
+    analysis=interfaces.AnalysisInterface(current_state=current_state, hooks=_hooks),
+    migration=interfaces.MigrationInterface(migration_plan),
 )

@@ -17,25 +17,7 @@ from numpy.typing import NDArray
 from mast_opt.core.arrays import Arrays
 from mast_opt.core.quota_tree import Quota
 from mast_opt.core.quotas import Quotas
-from mast_opt.problems.job_placement.entities import (
-    IN_ALL,
-    Allocations,
-    Clusters,
-    Costs,
-    Datasets,
-    Jobs,
-    Movable,
-    MoveLimits,
-    MultipartJobs,
-    Options,
-    Parts,
-    Racks,
-    Reads,
-    RunningJobs,
-    RunningParts,
-    Servers,
-    TenantQuotas,
-)
+from mast_opt.problems.job_placement import entities
 from mast_opt.problems.job_placement.gpu_assignment import Devices, read_devices
 from mast_opt.problems.job_placement.quota_standing import Standing, standing_of
 from mast_opt.problems.job_placement.units import GPU, LARGEST, MOST_GPUS, WHOLE, Bools, Ints
@@ -84,11 +66,11 @@ UNITS: Mapping[str, str] = {
 
 
 _NONE = np.zeros(0, np.int64)
-NOTHING_MOVES = Movable(_NONE, _NONE)
-NO_MOVE_LIMITS = MoveLimits(_NONE, _NONE)
-NO_MULTIPART_JOBS = MultipartJobs((), _NONE)
-NO_PARTS = Parts((), _NONE, _NONE)
-NO_RUNNING_PARTS = RunningParts(_NONE, _NONE)
+NOTHING_MOVES = entities.Movable(_NONE, _NONE)
+NO_MOVE_LIMITS = entities.MoveLimits(_NONE, _NONE)
+NO_MULTIPART_JOBS = entities.MultipartJobs((), _NONE)
+NO_PARTS = entities.Parts((), _NONE, _NONE)
+NO_RUNNING_PARTS = entities.RunningParts(_NONE, _NONE)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,30 +100,30 @@ class JobPlacement(GroupedProblem["Plan"]):
     """The empty label stands for jobs that name none."""
     tiers: tuple[int, ...]
     """The tiers that occur among pending and running jobs, ascending; 0 is the most important."""
-    clusters: Clusters
-    racks: Racks
-    servers: Servers
-    jobs: Jobs
-    options: Options
-    reads: Reads
-    datasets: Datasets
-    running: RunningJobs
-    allocations: Allocations
-    quotas: TenantQuotas
-    costs: Costs
+    clusters: entities.Clusters
+    racks: entities.Racks
+    servers: entities.Servers
+    jobs: entities.Jobs
+    options: entities.Options
+    reads: entities.Reads
+    datasets: entities.Datasets
+    running: entities.RunningJobs
+    allocations: entities.Allocations
+    quotas: entities.TenantQuotas
+    costs: entities.Costs
     objective: Objective
     remote_reads: bool
     """True if a job may run where its data is not, at a price."""
     provenance: str = ""
-    movable: Movable = NOTHING_MOVES
+    movable: entities.Movable = NOTHING_MOVES
     """Running jobs that may be moved; the others stay where they are, or are stopped."""
-    move_limits: MoveLimits = NO_MOVE_LIMITS
-    multipart_jobs: MultipartJobs = NO_MULTIPART_JOBS
-    parts: Parts = NO_PARTS
+    move_limits: entities.MoveLimits = NO_MOVE_LIMITS
+    multipart_jobs: entities.MultipartJobs = NO_MULTIPART_JOBS
+    parts: entities.Parts = NO_PARTS
     """Rows of ``jobs`` that are parts of a job; every other row is a job of its own."""
     part_names: tuple[str, ...] = ()
     """Names of the parts of running jobs."""
-    running_parts: RunningParts = NO_RUNNING_PARTS
+    running_parts: entities.RunningParts = NO_RUNNING_PARTS
 
     def _check_rows(self, check: Arrays) -> None:
         """Note faults of a job-placement instance that several of its tables show together."""
@@ -149,7 +131,7 @@ class JobPlacement(GroupedProblem["Plan"]):
         for j in np.flatnonzero(options == 0)[:1].tolist():
             check.fault("options.job", f"a GPU type for each job; none is for {j} ({self.jobs.labels[j]})")
         tasks = self.jobs.tasks.astype(np.float64)
-        check.wrong("options.mgpu", self.options.mgpu * tasks[self.options.job] > LARGEST, IN_ALL)
+        check.wrong("options.mgpu", self.options.mgpu * tasks[self.options.job] > LARGEST, entities.IN_ALL)
         held, gpus = self.allocations, self.servers.supply[:, GPU]
         named = held.indexed & (held.need[:, GPU] > 0)
         outside = named & (held.gpu_index >= gpus[held.server] // WHOLE)
@@ -332,7 +314,7 @@ class JobPlacement(GroupedProblem["Plan"]):
                 tier=np.searchsorted(levels, found.running_level),
                 preemptible=self.running.preemptible | (found.running_level >= tiers),
             ),
-            quotas=TenantQuotas.none(),
+            quotas=entities.TenantQuotas.none(),
         )
 
     @cached_property

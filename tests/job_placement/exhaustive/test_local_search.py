@@ -7,7 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from mast_opt.problems.job_placement import JobPlacement
-from mast_opt.problems.job_placement.engine.state import J_COST, VICTIM
+from mast_opt.problems.job_placement.engine import columns as col
+from mast_opt.problems.job_placement.engine.state import VICTIM
 from mast_opt.problems.job_placement.engine.state_allocation import copied
 from mast_opt.problems.job_placement.exhaustive.batch import admit_in_order, exhaustively
 from mast_opt.problems.job_placement.exhaustive.batch_state import BatchState, batch_state_of
@@ -59,7 +60,7 @@ def check_insertions(problem: JobPlacement) -> int:
         assert evicted is not None
         assert j in trial.placed
         assert len(evicted) + len(trial.stopped - batch.stopped) == len(way.victims)
-        assert way.cost == int(batch.state.job[J_COST, way.victims].sum())
+        assert way.cost == int(batch.state.job[col.J_COST, way.victims].sum())
         by_price = sum(prices.rejected[evicted]) + sum(prices.stopped[v] for v in trial.stopped - batch.stopped)
         rounding = unit * VICTIM * (len(way.victims) + 1)
         assert way.cost * unit == pytest.approx(by_price, abs=2 * rounding)

@@ -11,7 +11,7 @@ import pytest
 
 from mast_opt import JobPlacementBuilder
 from mast_opt.core.errors import StaleBid, UnsupportedOption, UsageError
-from mast_opt.problems.job_placement.engine.state import L_AFTER, S_ROW
+from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.live_fleet.answers import Bid, Refused
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
 from mast_opt.problems.job_placement.live_fleet.move_plan import MoveBudget
@@ -156,11 +156,11 @@ def test_victims_on_one_server_are_back_in_their_order_after_a_bid(names: tuple[
 def _allocations(fleet: Fleet) -> list[int]:
     """The places of the allocations on the first server, in the order of its list."""
     state, found = fleet._books.state, []
-    row = int(state.server[S_ROW, 0])
+    row = int(state.server[col.S_ROW, 0])
     while row >= 0:
         assert row not in found
         found.append(row)
-        row = int(state.row[L_AFTER, row])
+        row = int(state.row[col.L_AFTER, row])
     return found
 
 

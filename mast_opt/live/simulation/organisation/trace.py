@@ -12,17 +12,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.live.simulation.organisation.structure import (
-    GPU_TYPES,
-    GPUS_PER_SERVER,
-    RECURRING,
-    WEEK_DAYS,
-    Ints,
-    OrganisationParams,
-    Structure,
-    generator,
-    structure,
-)
+from mast_opt.live.simulation.organisation import structure as st
 from mast_opt.live.simulation.traces.tables import Given, TraceTables, trace_tables
 from mast_opt.live.simulation.traces.trace import JobTrace, trace_from_tables
 from mast_opt.problems.data_placement.generate import distributions as draws
@@ -59,7 +49,7 @@ class OrganisationJob:
     reads: tuple[int, ...]
 
 
-def jobs_of(params: OrganisationParams, made: Structure) -> list[OrganisationJob]:
+def jobs_of(params: st.OrganisationParams, made: st.Structure) -> list[OrganisationJob]:
     """All jobs of a generated organisation, by submission."""
     jobs: list[OrganisationJob] = []
     namespaces, tiers, _ = made.target.shape
@@ -74,40 +64,42 @@ _Workload = tuple[tuple[int, ...], tuple[int, ...]]
 """Types and partitions."""
 
 
-def _recurring(params: OrganisationParams, made: Structure, n: int) -> list[_Workload]:
+def _recurring(params: st.OrganisationParams, made: st.Structure, n: int) -> list[_Workload]:
     """Recurring workloads of a namespace of the organisation: GPU types, and the partitions that each reads."""
-    rng = generator(params.seed, "recurring", n)
+    rng = st.generator(params.seed, "recurring", n)
     old = made.partitions(n)
     old = old[made.created_day[old] == 0]
     found = []
-    for w in range(RECURRING):
+    for w in range(st.RECURRING):
         kind = int(made.nominal[n, w])
-        other = (kind + int(rng.integers(1, len(GPU_TYPES)))) % len(GPU_TYPES)
+        other = (kind + int(rng.integers(1, len(st.GPU_TYPES)))) % len(st.GPU_TYPES)
         types = (kind, other) if rng.random() < EITHER_TYPE else (kind,)
         found.append((tuple(sorted(types)), _some(rng, old)))
     return found
 
 
-def _some(rng: np.random.Generator, partitions: Ints) -> tuple[int, ...]:
+def _some(rng: np.random.Generator, partitions: st.Ints) -> tuple[int, ...]:
     """Partitions that a workload of the organisation reads, drawn at random."""
     wanted = 1 + min(MOST_TABLES - 1, int(rng.poisson(MORE_TABLES)))
     chosen = rng.choice(partitions, min(wanted, len(partitions)), replace=False)
     return tuple(sorted(chosen.tolist()))
 
 
-def _largest(params: OrganisationParams, made: Structure, n: int, tier: int) -> int:
+def _largest(params: st.OrganisationParams, made: st.Structure, n: int, tier: int) -> int:
     """Largest gang of a namespace: no more than what it has on average, nor than the smallest part of its home."""
     most = min(float(made.target[n, tier].mean()), float(made.supply[made.home[n]].min()), params.largest_gpus)
     return 1 << max(0, int(np.log2(max(1.0, most))))
 
 
 def _paced(
-    params: OrganisationParams, made: Structure, n: int, tier: int, workloads: list[_Workload]
+    params: st.OrganisationParams, made: st.Structure, n: int, tier: int, workloads: list[_Workload]
 ) -> list[OrganisationJob]:
     """Jobs of a namespace and tier of the organisation, which come as its target has room for their work."""
-    rng = generator(params.seed, "jobs", n * 16 + tier)
-    days = np.arange(made.target.shape[2] * WEEK_DAYS + 1) - WEEK_DAYS
-    target = np.repeat(made.target[n, tier], WEEK_DAYS) * np.where(days[:-1] < params.ramp_days, params.ramp_load, 1.0)
+    rng = st.generator(params.seed, "jobs", n * 16 + tier)
+    days = np.arange(made.target.shape[2] * st.WEEK_DAYS + 1) - st.WEEK_DAYS
+    target = np.repeat(made.target[n, tier], st.WEEK_DAYS) * np.where(
+        days[:-1] < params.ramp_days, params.ramp_load, 1.0
+    )
     asked_h = np.concatenate([[0.0], (target * DAY_H).cumsum()])  # GPU-hours by then
     largest = _largest(params, made, n, tier)
     gpus, hours = np.zeros(0, np.int64), np.zeros(0)
@@ -123,21 +115,21 @@ def _paced(
         left_h = float(hours[at]) + min(0.0, float(begin_h[at]))
         submitted_s = max(0, round(float(begin_h[at]) * HOUR_S))
         first_time = rng.random() * 100 < params.first_time_percent
-        which = int(rng.integers(RECURRING))
+        which = int(rng.integers(st.RECURRING))
         reads = _fresh(rng, made, n, submitted_s / (DAY_H * HOUR_S)) if first_time else workloads[which][1]
         if left_h <= 0 or submitted_s >= params.days * DAY_H * HOUR_S:
             continue
         duration_s = max(60, round(left_h * HOUR_S))
         types = () if first_time else workloads[which][0]
-        workload = -1 if first_time else n * RECURRING + which
+        workload = -1 if first_time else n * st.RECURRING + which
         jobs.append(OrganisationJob(submitted_s, duration_s, n, tier, int(gpus[at]), workload, types, reads))
     return jobs
 
 
-def _fresh(rng: np.random.Generator, made: Structure, n: int, day: float) -> tuple[int, ...]:
+def _fresh(rng: np.random.Generator, made: st.Structure, n: int, day: float) -> tuple[int, ...]:
     """Partitions that first-time work reads: some of the hot ones that there are."""
 
-    def hot(namespace: int) -> Ints:
+    def hot(namespace: int) -> st.Ints:
         own = made.partitions(namespace)
         return own[made.hot[own] & (made.created_day[own] <= day)]
 
@@ -152,15 +144,15 @@ SWITCHBOARDS = 4
 SECOND_MS = 1000
 
 
-def organisation_trace(params: OrganisationParams) -> JobTrace:
+def organisation_trace(params: st.OrganisationParams) -> JobTrace:
     """The trace of a generated organisation with these parameters."""
     found = organisation_tables(params)
     return trace_from_tables(found.name, found.provenance, found.tables)
 
 
-def organisation_tables(params: OrganisationParams) -> TraceTables:
+def organisation_tables(params: st.OrganisationParams) -> TraceTables:
     """Tables of the trace of a generated organisation, to be written."""
-    made = structure(params)
+    made = st.structure(params)
     jobs = jobs_of(params, made)
     regions, spaces = draws.names("r", params.regions), draws.names("ns", len(made.home))
     data = draws.names("d", len(made.size_mb))
@@ -170,7 +162,7 @@ def organisation_tables(params: OrganisationParams) -> TraceTables:
         "submissions": _submissions(jobs, made, regions, spaces),
         "job_gpu_types": {
             "job": [f"j{at}" for at, job in enumerate(jobs) for _ in job.types],
-            "gpu_type": [GPU_TYPES[kind] for job in jobs for kind in job.types],
+            "gpu_type": [st.GPU_TYPES[kind] for job in jobs for kind in job.types],
         },
         "job_datasets": {
             "job": [f"j{at}" for at, job in enumerate(jobs) for _ in job.reads],
@@ -187,25 +179,27 @@ def organisation_tables(params: OrganisationParams) -> TraceTables:
     return trace_tables(f"organisation-{params.seed}", f"Generated, organisation in time: {own}.", tables)
 
 
-def _places(params: OrganisationParams, made: Structure, regions: tuple[str, ...]) -> dict[str, Mapping[str, Given]]:
+def _places(
+    params: st.OrganisationParams, made: st.Structure, regions: tuple[str, ...]
+) -> dict[str, Mapping[str, Given]]:
     """Tables of the organisation's regions, clusters, servers and switchboards."""
     names, clusters, racks, kinds, gpus, boards = [], [], [], [], [], []
     for r, region in enumerate(regions):
-        for k, kind in enumerate(GPU_TYPES):
+        for k, kind in enumerate(st.GPU_TYPES):
             left = int(made.supply[r, k])
-            for at in range(-(-left // GPUS_PER_SERVER)):
+            for at in range(-(-left // st.GPUS_PER_SERVER)):
                 names.append(f"{region}-{kind}-{at}")
                 clusters.append(f"{region}-{'abcdefgh'[at % params.clusters]}")
                 racks.append(f"{kind}-{at // (2 * params.clusters)}")
                 kinds.append(kind)
-                gpus.append(min(left - at * GPUS_PER_SERVER, GPUS_PER_SERVER))
+                gpus.append(min(left - at * st.GPUS_PER_SERVER, st.GPUS_PER_SERVER))
                 boards.append(f"{region}-msb{at % SWITCHBOARDS}")
     used = sorted(set(clusters))
     home = np.bincount(made.home[made.namespace], weights=made.size_mb, minlength=len(regions)).astype(np.int64)
     free = max(0, int(made.size_mb.sum()) * params.storage_percent // 100 - int(home.sum()))
     supply = made.supply.sum(axis=1)
     share = supply / supply.sum() if params.storage_by == "supply" else None
-    rng = generator(params.seed, "storage")
+    rng = st.generator(params.seed, "storage")
     storage = home + (draws.dirichlet(rng, 4.0, len(regions), free) if share is None else draws.shared_out(free, share))
     ingress = int(made.size_mb.sum() / params.copy_days / len(regions))
     none = np.zeros(len(names), np.int64)
@@ -230,11 +224,11 @@ def _places(params: OrganisationParams, made: Structure, regions: tuple[str, ...
 
 
 def _submissions(
-    jobs: list[OrganisationJob], made: Structure, regions: tuple[str, ...], spaces: tuple[str, ...]
+    jobs: list[OrganisationJob], made: st.Structure, regions: tuple[str, ...], spaces: tuple[str, ...]
 ) -> dict[str, Given]:
     """Table of the organisation's submissions."""
     gpus = np.array([job.gpus for job in jobs], np.int64)
-    tasks = np.maximum(1, gpus // GPUS_PER_SERVER)
+    tasks = np.maximum(1, gpus // st.GPUS_PER_SERVER)
     return {
         "job": [f"j{at}" for at in range(len(jobs))],
         "submitted_s": np.array([job.submitted_s for job in jobs], np.int64) * SECOND_MS,

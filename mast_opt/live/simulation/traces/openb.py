@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mast_opt.core.errors import SourceError
 from mast_opt.core.units import MILLI
@@ -19,9 +18,8 @@ from mast_opt.planner.importers.traces.alibaba import POD_COLUMNS, GpuNodes, Gpu
 from mast_opt.planner.importers.traces.csv_table import find, read_table
 from mast_opt.planner.importers.traces.formats import NODES_2023
 from mast_opt.planner.io.faults import Faults
+from mast_opt.problems.job_placement.units import Ints
 from mast_opt.problems.kind.schema import integer, label
-
-Ints = NDArray[np.int64]
 
 PODS = "openb_pod_list_default.csv"
 REGION = "openb"

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mast_opt.core.errors import Fault, InstanceError
 from mast_opt.core.quota_tree import Quota
@@ -25,11 +24,12 @@ from mast_opt.planner.io.faults import Faults
 from mast_opt.planner.io.plain_tables import read_tables, write_folder
 from mast_opt.problems.job_placement.live_fleet.types import Server
 from mast_opt.problems.job_placement.tables.consistency import quota_faults
-from mast_opt.problems.job_placement.units import LARGEST, LEVELS, MOST_GPUS, NO_GPU, WHOLE
+from mast_opt.problems.job_placement.units import LARGEST, LEVELS, MOST_GPUS, NO_GPU, WHOLE, Bools, Ints
 from mast_opt.problems.kind.schema import Tables
 
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+_NUMBERS = ("tier", "tasks", "mgpu", "cpu_mcores", "memory_mib", "checkpoint_ms", "restart_ms")
+_OPTIONAL = ("duration_ms", "limit_ms", "min_tasks", "max_tasks")
+_TEXTS = ("tenant", "workload", "namespace", "home_region")
 _WORKED_OUT = ("job", "duration_s", "steps", "preemptible", "model")
 """Columns of submissions that are not taken over as they are."""
 
@@ -80,29 +80,16 @@ class Submissions:
 
     def spec(self, j: int) -> JobSpec:
         """Specification of the trace's j-th job, as its event states it."""
-        optional = (self.duration_ms, self.limit_ms, self.min_tasks, self.max_tasks)
-        duration, limit, least, most = (None if column[j] < 0 else int(column[j]) for column in optional)
+        found: dict[str, Any] = {name: int(getattr(self, name)[j]) for name in (*_NUMBERS, *_OPTIONAL)}
+        found |= {name: None for name in _OPTIONAL if found[name] < 0}
+        found |= {name: getattr(self, name)[j] for name in _TEXTS}
         return JobSpec(
-            tier=int(self.tier[j]),
-            tasks=int(self.tasks[j]),
-            mgpu=int(self.mgpu[j]),
-            cpu_mcores=int(self.cpu_mcores[j]),
-            memory_mib=int(self.memory_mib[j]),
+            **found,
             gpu_types=self.gpu_types.get(j),
             datasets=self.datasets.get(j, ()),
             within=LEVELS[self.within[j]],
             prefer=LEVELS[self.prefer[j]],
-            tenant=self.tenant[j],
             preemptible=bool(self.preemptible[j]),
-            checkpoint_ms=int(self.checkpoint_ms[j]),
-            restart_ms=int(self.restart_ms[j]),
-            duration_ms=duration,
-            limit_ms=limit,
-            workload=self.workload[j],
-            namespace=self.namespace[j],
-            home_region=self.home_region[j],
-            min_tasks=least,
-            max_tasks=most,
             model=self.model[j] if self.model else "",
         )
 

@@ -250,14 +250,14 @@ def _of_a_part(problem: JobPlacement, plan: Plan, j: int) -> tuple[Alternative, 
 def _let_give_way(batch: BatchState, job: Request) -> None:
     """Let placed jobs of one part that are less important than this one be pushed out; the larger, the more
     expensive."""
+    from mast_opt.problems.job_placement.engine import columns as col
     from mast_opt.problems.job_placement.engine.capacity_ledger import set_price
-    from mast_opt.problems.job_placement.engine.state import J_MGPU, J_TIER
 
     is_part = np.isin(np.arange(batch.movers.first), batch.problem.parts.job)
     pending = [at for at, j in batch.pending.items() if j < batch.movers.first and not is_part[j]]
     places = np.array(pending, np.int64)
-    places = places[batch.state.job[J_TIER, places] > job.tier]
-    set_price(batch.state, places, len(batch.problem.tiers), 1 + batch.state.job[J_MGPU, places] // WHOLE)
+    places = places[batch.state.job[col.J_TIER, places] > job.tier]
+    set_price(batch.state, places, len(batch.problem.tiers), 1 + batch.state.job[col.J_MGPU, places] // WHOLE)
 
 
 def _same(plan: Plan, other: Plan, j: int) -> bool:

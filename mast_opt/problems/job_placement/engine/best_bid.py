@@ -12,15 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.jit import compiled, entry, kernel
-from mast_opt.problems.job_placement.engine.capacity_ledger import (
-    last_tier_of_victim,
-    new_job,
-    new_row,
-    refresh,
-    shift,
-    start,
-    stop,
-)
+from mast_opt.problems.job_placement.engine import capacity_ledger as ledger
+from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.engine.feasibility import (
     NOWHERE,
     Request,
@@ -41,18 +34,7 @@ from mast_opt.problems.job_placement.engine.server_selection import (
     pack,
     search_least_loss,
 )
-from mast_opt.problems.job_placement.engine.state import (
-    G_TYPE,
-    J_COST,
-    J_ROW,
-    L_CPU,
-    L_MEMORY,
-    L_NEXT,
-    L_SERVER,
-    S_BLOCKED,
-    EngineState,
-    Small,
-)
+from mast_opt.problems.job_placement.engine.state import EngineState, Small
 from mast_opt.problems.job_placement.units import Bools, Ints
 
 NOBODY = np.zeros(0, np.int64)
@@ -105,7 +87,7 @@ def on_servers(state: EngineState, g: int, level: int, job: Request, style: int,
     if level == NOWHERE:
         level = level_in(state, g, job)
     placed = pack(state, g, level, job, style)
-    _name_devices(state, job.mgpu[state.group[G_TYPE, g]], job, placed)
+    _name_devices(state, job.mgpu[state.group[col.G_TYPE, g]], job, placed)
     _assume_all_stopped(state, victims, -1)
     return placed
 
@@ -125,12 +107,12 @@ def _assume_all_stopped(state: EngineState, victims: Ints, sign: int) -> None:
 @kernel
 def _assume_stopped(state: EngineState, victim: int, sign: int) -> None:
     """Pretend (sign 1) that a victim is stopped, or no longer (sign −1)."""
-    last = last_tier_of_victim(state, victim)
-    row = state.job[J_ROW, victim]
+    last = ledger.last_tier_of_victim(state, victim)
+    row = state.job[col.J_ROW, victim]
     while row >= 0:
-        shift(state, row, last, sign)
-        refresh(state, state.row[L_SERVER, row])
-        row = state.row[L_NEXT, row]
+        ledger.shift(state, row, last, sign)
+        ledger.refresh(state, state.row[col.L_SERVER, row])
+        row = state.row[col.L_NEXT, row]
 
 
 @compiled
@@ -143,8 +125,8 @@ def needed(state: EngineState, g: int, job: Request, victims: Ints) -> Ints:
     for _ in range(len(victims)):
         costliest = -1
         for at in range(len(victims)):
-            cost = state.job[J_COST, victims[at]]
-            if not tried[at] and (costliest < 0 or cost > state.job[J_COST, victims[costliest]]):
+            cost = state.job[col.J_COST, victims[at]]
+            if not tried[at] and (costliest < 0 or cost > state.job[col.J_COST, victims[costliest]]):
                 costliest = at
         tried[costliest] = True
         _assume_stopped(state, victims[costliest], -1)
@@ -165,11 +147,11 @@ def take(state: EngineState, job: Request, placed: Placement, victims: Ints, lim
         fresh: within a round, so that what victims free serves only more important jobs than they are.
     """
     stop_all(state, victims, fresh)
-    number = new_job(state, job.tier, limit, cost, fresh)
+    number = ledger.new_job(state, job.tier, limit, cost, fresh)
     for row in range(len(placed.server)):
         tasks = placed.tasks[row]
-        new_row(state, number, placed.server[row], tasks * job.cpu, tasks * job.memory, placed.device[row])
-    start(state, number, job.tier if fresh else state.room.shape[1] - 1)
+        ledger.new_row(state, number, placed.server[row], tasks * job.cpu, tasks * job.memory, placed.device[row])
+    ledger.start(state, number, job.tier if fresh else state.room.shape[1] - 1)
     return number
 
 
@@ -177,8 +159,8 @@ def take(state: EngineState, job: Request, placed: Placement, victims: Ints, lim
 def stop_all(state: EngineState, victims: Ints, fresh: bool) -> None:
     """Stop the victims; ``fresh``: see ``take``."""
     for at in range(len(victims)):
-        last = last_tier_of_victim(state, victims[at]) if fresh else state.room.shape[1] - 1
-        stop(state, victims[at], last)
+        last = ledger.last_tier_of_victim(state, victims[at]) if fresh else state.room.shape[1] - 1
+        ledger.stop(state, victims[at], last)
 
 
 @entry
@@ -220,23 +202,23 @@ def book_amounts(
         if not _has_room(state, tier, rows[row, 0], rows[row, 1], rows[row, 2], device[row], victims):
             return -1 - row
     stop_all(state, victims, fresh)
-    number = new_job(state, tier, limit, cost, fresh)
+    number = ledger.new_job(state, tier, limit, cost, fresh)
     for row in range(len(rows)):
-        new_row(state, number, rows[row, 0], rows[row, 1], rows[row, 2], device[row])
-    start(state, number, tier if fresh else state.room.shape[1] - 1)
+        ledger.new_row(state, number, rows[row, 0], rows[row, 1], rows[row, 2], device[row])
+    ledger.start(state, number, tier if fresh else state.room.shape[1] - 1)
     return number
 
 
 @kernel
 def _has_room(state: EngineState, tier: int, s: int, cpu: int, memory: int, device: Small, victims: Ints) -> bool:
     for at in range(len(victims)):
-        row = state.job[J_ROW, victims[at]]
+        row = state.job[col.J_ROW, victims[at]]
         while row >= 0:
-            if state.row[L_SERVER, row] == s:
-                cpu -= state.row[L_CPU, row]
-                memory -= state.row[L_MEMORY, row]
-            row = state.row[L_NEXT, row]
-    fits = state.server[S_BLOCKED, s] == 0
+            if state.row[col.L_SERVER, row] == s:
+                cpu -= state.row[col.L_CPU, row]
+                memory -= state.row[col.L_MEMORY, row]
+            row = state.row[col.L_NEXT, row]
+    fits = state.server[col.S_BLOCKED, s] == 0
     for p in range(tier + 1):
         fits = fits and state.slack[0, s, p] >= cpu and state.slack[1, s, p] >= memory
     for d in range(len(device)):
@@ -251,11 +233,11 @@ def _room_on(state: EngineState, s: int, d: int, tier: int, victims: Ints) -> in
     for p in range(1, tier + 1):
         room = min(room, state.slack_device[s, d, p])
     for at in range(len(victims)):
-        row = state.job[J_ROW, victims[at]]
+        row = state.job[col.J_ROW, victims[at]]
         while row >= 0:
-            if state.row[L_SERVER, row] == s:
+            if state.row[col.L_SERVER, row] == s:
                 room += state.row_device[row, d]
-            row = state.row[L_NEXT, row]
+            row = state.row[col.L_NEXT, row]
     return int(room)
 
 
@@ -309,7 +291,7 @@ def _least_loss(state: EngineState, job: Request, groups: Ints, price: Prices) -
     rank = np.zeros(len(groups), np.int64) if price is None else np.unique(price[groups], return_inverse=True)[1]
     group, level, server = search_least_loss(state, job, groups, rank)
     if server >= 0:
-        placed = on_one_server(state, server, int(job.mgpu[state.group[G_TYPE, group]]), job)
+        placed = on_one_server(state, server, int(job.mgpu[state.group[col.G_TYPE, group]]), job)
         return BestBid(group, level, placed, NOBODY, None, True)
     if group >= 0:
         return BestBid(group, level, on_servers(state, group, level, job, LEAST_LOSS, NOBODY), NOBODY, None, True)

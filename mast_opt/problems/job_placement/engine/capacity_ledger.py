@@ -5,90 +5,50 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.core.jit import compiled, entry, kernel
-from mast_opt.problems.job_placement.engine.state import (
-    A_CPU,
-    A_FREE,
-    A_MEMORY,
-    A_WHOLE,
-    ALL_DIRTY,
-    C_CPU,
-    C_DENSITY,
-    C_LEAST,
-    C_MEMORY,
-    C_MGPU,
-    G_REGION,
-    J_COST,
-    J_FRESH,
-    J_LIMIT,
-    J_MGPU,
-    J_ROW,
-    J_STACK,
-    J_TIER,
-    L_AFTER,
-    L_BEFORE,
-    L_CPU,
-    L_JOB,
-    L_MEMORY,
-    L_NEXT,
-    L_SERVER,
-    L_STACK,
-    N_JOBS,
-    N_ROWS,
-    NEVER,
-    R_USED,
-    S_BLOCKED,
-    S_DEVICES,
-    S_DIRTY,
-    S_GROUP,
-    S_ROW,
-    T_FREE,
-    T_RECLAIM,
-    T_WHOLE,
-    EngineState,
-    Small,
-)
+from mast_opt.problems.job_placement.engine import columns as col
+from mast_opt.problems.job_placement.engine.state import ALL_DIRTY, NEVER, EngineState, Small
 from mast_opt.problems.job_placement.units import WHOLE, Ints
 
 
 @kernel
 def refresh(state: EngineState, s: int) -> None:
     """Recompute what work of each tier finds on a server, from its slacks."""
-    group = state.server[S_GROUP, s]
-    state.server[S_DIRTY, s] = ALL_DIRTY
+    group = state.server[col.S_GROUP, s]
+    state.server[col.S_DIRTY, s] = ALL_DIRTY
     for tier in range(state.room.shape[1]):
         whole = free = 0
         cpu, memory = state.slack[0, s, 0], state.slack[1, s, 0]
-        if state.server[S_BLOCKED, s] == 1:
+        if state.server[col.S_BLOCKED, s] == 1:
             cpu = memory = -1
         else:
             for p in range(1, tier + 1):
                 cpu = min(cpu, state.slack[0, s, p])
                 memory = min(memory, state.slack[1, s, p])
-            for d in range(state.server[S_DEVICES, s]):
+            for d in range(state.server[col.S_DEVICES, s]):
                 room = state.slack_device[s, d, 0]
                 for p in range(1, tier + 1):
                     room = min(room, state.slack_device[s, d, p])
                 free += room
                 if room >= WHOLE:
                     whole += 1 if room == WHOLE else room // WHOLE
-        state.total[T_WHOLE, tier, group] += whole - state.room[A_WHOLE, tier, s]
-        state.total[T_FREE, tier, group] += free - state.room[A_FREE, tier, s]
-        state.room[A_WHOLE, tier, s] = whole
-        state.room[A_FREE, tier, s] = free
-        state.room[A_CPU, tier, s] = cpu
-        state.room[A_MEMORY, tier, s] = memory
+        state.total[col.T_WHOLE, tier, group] += whole - state.room[col.A_WHOLE, tier, s]
+        state.total[col.T_FREE, tier, group] += free - state.room[col.A_FREE, tier, s]
+        state.room[col.A_WHOLE, tier, s] = whole
+        state.room[col.A_FREE, tier, s] = free
+        state.room[col.A_CPU, tier, s] = cpu
+        state.room[col.A_MEMORY, tier, s] = memory
 
 
 @entry
 def set_costs(state: EngineState, jobs: Ints, costs: Ints) -> None:
     """Stopping these jobs costs so much from now on."""
     for at in range(len(jobs)):
-        state.job[J_COST, jobs[at]] = costs[at]
+        state.job[col.J_COST, jobs[at]] = costs[at]
     for at in range(len(jobs)):
-        row = state.job[J_ROW, jobs[at]]
+        row = state.job[col.J_ROW, jobs[at]]
         while row >= 0:
-            refresh_reclaim(state, state.row[L_SERVER, row])
-            row = state.row[L_NEXT, row]
+            refresh_reclaim(state, state.row[col.L_SERVER, row])
+            row = state.row[col.L_NEXT, row]
 
 
 @entry
@@ -103,147 +63,147 @@ def refresh_all(state: EngineState) -> None:
 def refresh_reclaim(state: EngineState, s: int) -> None:
     """Recompute what could be had on a server by stopping jobs, from its list of allocations."""
     limits = state.reclaim.shape[1]
-    group = state.server[S_GROUP, s]
+    group = state.server[col.S_GROUP, s]
     for tier in range(limits):
-        state.total[T_RECLAIM, tier, group] -= state.reclaim[C_MGPU, tier, s]
-        state.reclaim[C_MGPU, tier, s] = 0
-        state.reclaim[C_CPU, tier, s] = 0
-        state.reclaim[C_MEMORY, tier, s] = 0
-        state.reclaim[C_LEAST, tier, s] = NEVER
-        state.reclaim[C_DENSITY, tier, s] = NEVER
-    if state.server[S_BLOCKED, s] == 1:
+        state.total[col.T_RECLAIM, tier, group] -= state.reclaim[col.C_MGPU, tier, s]
+        state.reclaim[col.C_MGPU, tier, s] = 0
+        state.reclaim[col.C_CPU, tier, s] = 0
+        state.reclaim[col.C_MEMORY, tier, s] = 0
+        state.reclaim[col.C_LEAST, tier, s] = NEVER
+        state.reclaim[col.C_DENSITY, tier, s] = NEVER
+    if state.server[col.S_BLOCKED, s] == 1:
         return
-    row = state.server[S_ROW, s]
+    row = state.server[col.S_ROW, s]
     while row >= 0:
-        job = state.row[L_JOB, row]
-        if state.job[J_LIMIT, job] > 0:
+        job = state.row[col.L_JOB, row]
+        if state.job[col.J_LIMIT, job] > 0:
             mgpu = 0
-            for d in range(state.server[S_DEVICES, s]):
+            for d in range(state.server[col.S_DEVICES, s]):
                 mgpu += state.row_device[row, d]
-            cost = state.job[J_COST, job]
-            density = cost // state.job[J_MGPU, job] if mgpu > 0 else NEVER
-            for tier in range(state.job[J_LIMIT, job] + 1):
-                state.reclaim[C_MGPU, tier, s] += mgpu
-                state.reclaim[C_CPU, tier, s] += state.row[L_CPU, row]
-                state.reclaim[C_MEMORY, tier, s] += state.row[L_MEMORY, row]
-                state.reclaim[C_LEAST, tier, s] = min(state.reclaim[C_LEAST, tier, s], cost)
-                state.reclaim[C_DENSITY, tier, s] = min(state.reclaim[C_DENSITY, tier, s], density)
-        row = state.row[L_AFTER, row]
+            cost = state.job[col.J_COST, job]
+            density = cost // state.job[col.J_MGPU, job] if mgpu > 0 else NEVER
+            for tier in range(state.job[col.J_LIMIT, job] + 1):
+                state.reclaim[col.C_MGPU, tier, s] += mgpu
+                state.reclaim[col.C_CPU, tier, s] += state.row[col.L_CPU, row]
+                state.reclaim[col.C_MEMORY, tier, s] += state.row[col.L_MEMORY, row]
+                state.reclaim[col.C_LEAST, tier, s] = min(state.reclaim[col.C_LEAST, tier, s], cost)
+                state.reclaim[col.C_DENSITY, tier, s] = min(state.reclaim[col.C_DENSITY, tier, s], density)
+        row = state.row[col.L_AFTER, row]
     for tier in range(limits):
-        state.total[T_RECLAIM, tier, group] += state.reclaim[C_MGPU, tier, s]
+        state.total[col.T_RECLAIM, tier, group] += state.reclaim[col.C_MGPU, tier, s]
 
 
 @kernel
 def shift(state: EngineState, row: int, last: int, sign: int) -> None:
     """Add ``sign`` times an allocation to the slacks of tiers 0 … last of its server."""
-    s = state.row[L_SERVER, row]
+    s = state.row[col.L_SERVER, row]
     for p in range(last + 1):
-        state.slack[0, s, p] += sign * state.row[L_CPU, row]
-        state.slack[1, s, p] += sign * state.row[L_MEMORY, row]
-        for d in range(state.server[S_DEVICES, s]):
+        state.slack[0, s, p] += sign * state.row[col.L_CPU, row]
+        state.slack[1, s, p] += sign * state.row[col.L_MEMORY, row]
+        for d in range(state.server[col.S_DEVICES, s]):
             state.slack_device[s, d, p] += sign * state.row_device[row, d]
 
 
 @entry
 def new_job(state: EngineState, tier: int, limit: int, cost: int, fresh: bool) -> int:
     """A place for a job without allocations; there must be a free one (see ``grown``)."""
-    state.free_places[N_JOBS] -= 1
-    job = state.job[J_STACK, state.free_places[N_JOBS]]
-    state.job[J_TIER, job] = tier
-    state.job[J_COST, job] = cost
-    state.job[J_LIMIT, job] = limit
-    state.job[J_FRESH, job] = fresh
-    state.job[J_MGPU, job] = 0
-    state.job[J_ROW, job] = -1
+    state.free_places[col.N_JOBS] -= 1
+    job = state.job[col.J_STACK, state.free_places[col.N_JOBS]]
+    state.job[col.J_TIER, job] = tier
+    state.job[col.J_COST, job] = cost
+    state.job[col.J_LIMIT, job] = limit
+    state.job[col.J_FRESH, job] = fresh
+    state.job[col.J_MGPU, job] = 0
+    state.job[col.J_ROW, job] = -1
     return int(job)
 
 
 @entry
 def new_row(state: EngineState, job: int, s: int, cpu: int, memory: int, device: Small) -> int:
     """An allocation of the job on a server, in the lists but not yet in the ledger."""
-    state.free_places[N_ROWS] -= 1
-    row = state.row[L_STACK, state.free_places[N_ROWS]]
-    state.row[L_JOB, row] = job
-    state.row[L_SERVER, row] = s
-    state.row[L_CPU, row] = cpu
-    state.row[L_MEMORY, row] = memory
+    state.free_places[col.N_ROWS] -= 1
+    row = state.row[col.L_STACK, state.free_places[col.N_ROWS]]
+    state.row[col.L_JOB, row] = job
+    state.row[col.L_SERVER, row] = s
+    state.row[col.L_CPU, row] = cpu
+    state.row[col.L_MEMORY, row] = memory
     for d in range(len(device)):
         state.row_device[row, d] = device[d]
-        state.job[J_MGPU, job] += device[d]
-    state.row[L_NEXT, row] = state.job[J_ROW, job]
-    state.job[J_ROW, job] = row
-    state.row[L_AFTER, row] = state.server[S_ROW, s]
-    state.row[L_BEFORE, row] = -1
-    if state.server[S_ROW, s] >= 0:
-        state.row[L_BEFORE, state.server[S_ROW, s]] = row
-    state.server[S_ROW, s] = row
+        state.job[col.J_MGPU, job] += device[d]
+    state.row[col.L_NEXT, row] = state.job[col.J_ROW, job]
+    state.job[col.J_ROW, job] = row
+    state.row[col.L_AFTER, row] = state.server[col.S_ROW, s]
+    state.row[col.L_BEFORE, row] = -1
+    if state.server[col.S_ROW, s] >= 0:
+        state.row[col.L_BEFORE, state.server[col.S_ROW, s]] = row
+    state.server[col.S_ROW, s] = row
     return int(row)
 
 
 @entry
 def start(state: EngineState, job: int, last: int) -> None:
     """Take what the job's allocations hold from the tiers 0 … last."""
-    row = state.job[J_ROW, job]
+    row = state.job[col.J_ROW, job]
     while row >= 0:
-        s = state.row[L_SERVER, row]
+        s = state.row[col.L_SERVER, row]
         shift(state, row, last, -1)
         refresh(state, s)
         refresh_reclaim(state, s)
-        state.region[R_USED, state.group[G_REGION, state.server[S_GROUP, s]]] += _mgpu(state, row)
-        row = state.row[L_NEXT, row]
+        state.region[col.R_USED, state.group[col.G_REGION, state.server[col.S_GROUP, s]]] += _mgpu(state, row)
+        row = state.row[col.L_NEXT, row]
 
 
 @entry
 def stop(state: EngineState, job: int, last: int) -> None:
     """Give back what the job holds to the tiers 0 … last, and forget the job."""
-    row = state.job[J_ROW, job]
+    row = state.job[col.J_ROW, job]
     while row >= 0:
-        s = state.row[L_SERVER, row]
+        s = state.row[col.L_SERVER, row]
         shift(state, row, last, 1)
-        before, after = state.row[L_BEFORE, row], state.row[L_AFTER, row]
+        before, after = state.row[col.L_BEFORE, row], state.row[col.L_AFTER, row]
         if before >= 0:
-            state.row[L_AFTER, before] = after
+            state.row[col.L_AFTER, before] = after
         else:
-            state.server[S_ROW, s] = after
+            state.server[col.S_ROW, s] = after
         if after >= 0:
-            state.row[L_BEFORE, after] = before
+            state.row[col.L_BEFORE, after] = before
         refresh(state, s)
         refresh_reclaim(state, s)
-        group = state.server[S_GROUP, s]
-        region = state.group[G_REGION, group]
-        state.region[R_USED, region] -= _mgpu(state, row)
-        state.row[L_STACK, state.free_places[N_ROWS]] = row
-        state.free_places[N_ROWS] += 1
-        row = state.row[L_NEXT, row]
-    state.job[J_STACK, state.free_places[N_JOBS]] = job
-    state.free_places[N_JOBS] += 1
-    state.job[J_ROW, job] = -1
+        group = state.server[col.S_GROUP, s]
+        region = state.group[col.G_REGION, group]
+        state.region[col.R_USED, region] -= _mgpu(state, row)
+        state.row[col.L_STACK, state.free_places[col.N_ROWS]] = row
+        state.free_places[col.N_ROWS] += 1
+        row = state.row[col.L_NEXT, row]
+    state.job[col.J_STACK, state.free_places[col.N_JOBS]] = job
+    state.free_places[col.N_JOBS] += 1
+    state.job[col.J_ROW, job] = -1
 
 
 @entry
 def resume(state: EngineState, job: int, last: int) -> None:
     """Undo ``stop``. All that has changed since must have been undone; the columns of the job and of its allocations,
     at most one on a server, must be as they were before it stopped."""
-    state.free_places[N_JOBS] -= 1
-    row = state.job[J_ROW, job]
+    state.free_places[col.N_JOBS] -= 1
+    row = state.job[col.J_ROW, job]
     while row >= 0:
-        s, before, after = state.row[L_SERVER, row], state.row[L_BEFORE, row], state.row[L_AFTER, row]
+        s, before, after = state.row[col.L_SERVER, row], state.row[col.L_BEFORE, row], state.row[col.L_AFTER, row]
         if before >= 0:
-            state.row[L_AFTER, before] = row
+            state.row[col.L_AFTER, before] = row
         else:
-            state.server[S_ROW, s] = row
+            state.server[col.S_ROW, s] = row
         if after >= 0:
-            state.row[L_BEFORE, after] = row
-        state.free_places[N_ROWS] -= 1
-        row = state.row[L_NEXT, row]
+            state.row[col.L_BEFORE, after] = row
+        state.free_places[col.N_ROWS] -= 1
+        row = state.row[col.L_NEXT, row]
     start(state, job, last)
 
 
 @entry
 def last_tier_of(state: EngineState, job: int) -> int:
     """The last tier to which a job gives back what it holds when it ends by itself or was never meant to start."""
-    if state.job[J_FRESH, job] == 1:
-        return int(state.job[J_TIER, job])
+    if state.job[col.J_FRESH, job] == 1:
+        return int(state.job[col.J_TIER, job])
     return int(state.room.shape[1] - 1)
 
 
@@ -251,16 +211,16 @@ def last_tier_of(state: EngineState, job: int) -> int:
 def last_tier_of_victim(state: EngineState, job: int) -> int:
     """The last tier that may use what a victim frees in a round: those more important than it. A job that was
     placed in this round and is stopped in it leaves no trace."""
-    if state.job[J_FRESH, job] == 1:
-        return int(state.job[J_TIER, job])
-    return int(state.job[J_TIER, job]) - 1
+    if state.job[col.J_FRESH, job] == 1:
+        return int(state.job[col.J_TIER, job])
+    return int(state.job[col.J_TIER, job]) - 1
 
 
 @entry
 def set_price(state: EngineState, jobs: Ints, limit: int, cost: Ints) -> None:
     """Let these jobs be stopped by work of tiers below ``limit``, each at its cost."""
     for at in range(len(jobs)):
-        state.job[J_LIMIT, jobs[at]] = limit
+        state.job[col.J_LIMIT, jobs[at]] = limit
     set_costs(state, jobs, cost)
 
 
@@ -271,16 +231,16 @@ def settle(state: EngineState) -> None:
         for p in range(1, state.room.shape[1]):
             state.slack[0, s, p] = state.slack[0, s, 0]
             state.slack[1, s, p] = state.slack[1, s, 0]
-            for d in range(state.server[S_DEVICES, s]):
+            for d in range(state.server[col.S_DEVICES, s]):
                 state.slack_device[s, d, p] = state.slack_device[s, d, 0]
         refresh(state, s)
-    state.job[J_FRESH] = 0
+    state.job[col.J_FRESH] = 0
 
 
 @entry
 def block(state: EngineState, s: int, blocked: int) -> None:
     """Let a server take no work (1), or take work again (0)."""
-    state.server[S_BLOCKED, s] = blocked
+    state.server[col.S_BLOCKED, s] = blocked
     refresh(state, s)
     refresh_reclaim(state, s)
 
@@ -308,8 +268,8 @@ def _load(state: EngineState, jobs: Ints, rows: Ints, device: Small, places: Int
     for at in range(len(rows)):
         row = new_row(state, places[rows[at, 0]], rows[at, 1], rows[at, 2], rows[at, 3], device[at])
         shift(state, row, last, -1)
-        region = state.group[G_REGION, state.server[S_GROUP, rows[at, 1]]]
-        state.region[R_USED, region] += _mgpu(state, row)
+        region = state.group[col.G_REGION, state.server[col.S_GROUP, rows[at, 1]]]
+        state.region[col.R_USED, region] += _mgpu(state, row)
     refresh_all(state)
 
 

@@ -12,27 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mast_opt.core.jit import compiled, entry, kernel
-from mast_opt.problems.job_placement.engine.state import (
-    A_CPU,
-    A_FREE,
-    A_MEMORY,
-    A_WHOLE,
-    G_ENTRY,
-    G_START,
-    G_TYPE,
-    N_LARGEST,
-    R_MGPU,
-    R_RANK,
-    R_START,
-    R_USED,
-    S_DEVICES,
-    S_RACK,
-    S_SIZE,
-    T_FREE,
-    T_WHOLE,
-    EngineState,
-    Small,
-)
+from mast_opt.problems.job_placement.engine import columns as col
+from mast_opt.problems.job_placement.engine.state import EngineState, Small
 from mast_opt.problems.job_placement.units import CLUSTER, RACK, SERVER, WHOLE, Bools, Ints
 
 
@@ -60,22 +41,22 @@ def tasks_on(state: EngineState, s: int, mgpu: int, job: Request) -> int:
     """Tasks of the job that fit on the server in addition to all that it holds; at most as many as the job has."""
     tier, most = job.tier, job.tasks
     if mgpu >= WHOLE:
-        most = min(most, state.room[A_WHOLE, tier, s] // (mgpu // WHOLE))
+        most = min(most, state.room[col.A_WHOLE, tier, s] // (mgpu // WHOLE))
     elif mgpu > 0:
-        if state.room[A_FREE, tier, s] < mgpu:
+        if state.room[col.A_FREE, tier, s] < mgpu:
             return 0
         fit = 0
-        for d in range(state.server[S_DEVICES, s]):
+        for d in range(state.server[col.S_DEVICES, s]):
             fit += room_on(state, s, d, tier) // mgpu
         most = min(most, fit)
-    if most == 0 or state.room[A_CPU, tier, s] < job.cpu or state.room[A_MEMORY, tier, s] < job.memory:
+    if most == 0 or state.room[col.A_CPU, tier, s] < job.cpu or state.room[col.A_MEMORY, tier, s] < job.memory:
         return 0
     if most == 1:
         return 1
     if job.cpu > 0:
-        most = min(most, state.room[A_CPU, tier, s] // job.cpu)
+        most = min(most, state.room[col.A_CPU, tier, s] // job.cpu)
     if job.memory > 0:
-        most = min(most, state.room[A_MEMORY, tier, s] // job.memory)
+        most = min(most, state.room[col.A_MEMORY, tier, s] // job.memory)
     return int(most)
 
 
@@ -108,12 +89,12 @@ def choose_devices(state: EngineState, s: int, mgpu: int, tasks: int, tier: int,
     """
     for d in range(len(device)):
         device[d] = 0
-    if state.server[S_SIZE, s] > WHOLE:
+    if state.server[col.S_SIZE, s] > WHOLE:
         device[0] = mgpu * tasks
     elif mgpu >= WHOLE:
         left = mgpu // WHOLE * tasks
         for lowest in range(tier, state.room.shape[1]):
-            for d in range(state.server[S_DEVICES, s]):
+            for d in range(state.server[col.S_DEVICES, s]):
                 if left > 0 and _lowest_tier(state, s, d, tier) == lowest:
                     device[d] = WHOLE
                     left -= 1
@@ -126,7 +107,7 @@ def choose_devices(state: EngineState, s: int, mgpu: int, tasks: int, tier: int,
 def _fullest(state: EngineState, s: int, mgpu: int, tier: int, device: Small) -> int:
     """The GPU with the least room that holds so much in addition to what ``device`` takes, the lowest of equals."""
     best, least = -1, WHOLE + 1
-    for d in range(state.server[S_DEVICES, s]):
+    for d in range(state.server[col.S_DEVICES, s]):
         room = room_on(state, s, d, tier) - device[d]
         if mgpu <= room < least:
             best, least = d, room
@@ -156,13 +137,13 @@ def regions_by_load(state: EngineState, job: Request, order: Ints) -> int:
 @entry
 def load_of(state: EngineState, r: int) -> float:
     """GPUs in use / GPUs of the region."""
-    return float(state.region[R_USED, r] / state.region[R_MGPU, r]) if state.region[R_MGPU, r] > 0 else 0.0
+    return float(state.region[col.R_USED, r] / state.region[col.R_MGPU, r]) if state.region[col.R_MGPU, r] > 0 else 0.0
 
 
 @kernel
 def _goes_before(state: EngineState, r: int, q: int) -> bool:
     here, there = load_of(state, r), load_of(state, q)
-    return bool(here < there or (here == there and state.region[R_RANK, r] < state.region[R_RANK, q]))
+    return bool(here < there or (here == there and state.region[col.R_RANK, r] < state.region[col.R_RANK, q]))
 
 
 @kernel
@@ -174,7 +155,7 @@ def excess(level: int, job: Request) -> int:
 @kernel
 def closest_level(state: EngineState, job: Request) -> int:
     """SERVER if the job has no more GPUs than the largest server on some type that it accepts, otherwise RACK."""
-    most = state.free_places[N_LARGEST]
+    most = state.free_places[col.N_LARGEST]
     for k in range(len(job.mgpu)):
         if 0 <= job.mgpu[k] * job.tasks <= most:
             return SERVER
@@ -184,21 +165,21 @@ def closest_level(state: EngineState, job: Request) -> int:
 @entry
 def level_in(state: EngineState, g: int, job: Request) -> int:
     """The closest level at which the job fits into a group, or NOWHERE."""
-    mgpu = job.mgpu[state.group[G_TYPE, g]]
-    if mgpu < 0 or state.total[T_WHOLE, job.tier, g] * WHOLE < (job.tasks * mgpu if mgpu >= WHOLE else 0):
+    mgpu = job.mgpu[state.group[col.G_TYPE, g]]
+    if mgpu < 0 or state.total[col.T_WHOLE, job.tier, g] * WHOLE < (job.tasks * mgpu if mgpu >= WHOLE else 0):
         return NOWHERE
-    if state.total[T_FREE, job.tier, g] < job.tasks * mgpu:
+    if state.total[col.T_FREE, job.tier, g] < job.tasks * mgpu:
         return NOWHERE
     total = in_rack = 0
     rack, level = -1, NOWHERE
-    for s in range(state.group[G_START, g], state.group[G_START, g + 1]):
+    for s in range(state.group[col.G_START, g], state.group[col.G_START, g + 1]):
         fit = tasks_on(state, s, mgpu, job)
         if fit == 0:
             continue
         if fit >= job.tasks:
             return SERVER
-        if state.server[S_RACK, s] != rack:
-            rack, in_rack = state.server[S_RACK, s], 0
+        if state.server[col.S_RACK, s] != rack:
+            rack, in_rack = state.server[col.S_RACK, s], 0
         in_rack += fit
         total += fit
         if in_rack >= job.tasks and job.within >= RACK:
@@ -218,8 +199,8 @@ def search(state: EngineState, job: Request, allowed: Bools) -> tuple[int, int]:
 def _search(state: EngineState, job: Request, allowed: Bools, order: Ints) -> tuple[int, int]:
     best, best_level, least = -1, NOWHERE, excess(closest_level(state, job), job)
     for at in range(regions_by_load(state, job, order)):
-        for listed in range(state.region[R_START, order[at]], state.region[R_START, order[at] + 1]):
-            g = state.group[G_ENTRY, listed]
+        for listed in range(state.region[col.R_START, order[at]], state.region[col.R_START, order[at] + 1]):
+            g = state.group[col.G_ENTRY, listed]
             if not allowed[g]:
                 continue
             level = level_in(state, g, job)
@@ -242,9 +223,9 @@ def groups_in_order(state: EngineState, job: Request, allowed: Bools) -> Ints:
 def _list_groups(state: EngineState, job: Request, allowed: Bools, regions: Ints, groups: Ints) -> int:
     count = 0
     for at in range(regions_by_load(state, job, regions)):
-        for listed in range(state.region[R_START, regions[at]], state.region[R_START, regions[at] + 1]):
-            g = state.group[G_ENTRY, listed]
-            if allowed[g] and job.mgpu[state.group[G_TYPE, g]] >= 0:
+        for listed in range(state.region[col.R_START, regions[at]], state.region[col.R_START, regions[at] + 1]):
+            g = state.group[col.G_ENTRY, listed]
+            if allowed[g] and job.mgpu[state.group[col.G_TYPE, g]] >= 0:
                 groups[count] = g
                 count += 1
     return count

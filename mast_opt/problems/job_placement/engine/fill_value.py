@@ -20,36 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.jit import compiled, kernel
+from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.engine.arrival_mix import PER_MILLE
 from mast_opt.problems.job_placement.engine.capacity_ledger import refresh_reclaim
 from mast_opt.problems.job_placement.engine.feasibility import Request, room_on, tasks_on
-from mast_opt.problems.job_placement.engine.state import (
-    A_CPU,
-    A_FREE,
-    A_MEMORY,
-    A_WHOLE,
-    G_REGION,
-    G_START,
-    G_TYPE,
-    J_COST,
-    J_LIMIT,
-    J_ROW,
-    J_TIER,
-    L_CPU,
-    L_MEMORY,
-    L_NEXT,
-    L_SERVER,
-    N_ROUND,
-    NO_PLACE,
-    S_BLOCKED,
-    S_DEVICES,
-    S_DIRTY,
-    S_GROUP,
-    S_SIZE,
-    S_VALUE,
-    VALUE_DIRTY,
-    EngineState,
-)
+from mast_opt.problems.job_placement.engine.state import NO_PLACE, VALUE_DIRTY, EngineState
 from mast_opt.problems.job_placement.units import MOST_TASKS, WHOLE, Bools, Ints
 
 OWN, TRIAL = range(2)
@@ -67,19 +42,19 @@ Scratch = NDArray[np.int64]
 def loss_on(state: EngineState, s: int, mgpu: int, job: Request, tasks: int, tier: int, work: Scratch) -> int:
     """Milli-GPUs, over all samples, that arrivals of this tier could no longer fill if so many tasks of the job, which
     must fit, ran on the server; 0 in a pool, whose GPUs cannot be fragmented. ``work``: scratch [2, D + L]."""
-    if state.room[A_FREE, tier, s] == 0 or len(state.sample) == 0 or state.server[S_SIZE, s] > WHOLE:
+    if state.room[col.A_FREE, tier, s] == 0 or len(state.sample) == 0 or state.server[col.S_SIZE, s] > WHOLE:
         return 0
-    whole, count = state.room[A_WHOLE, tier, s], shared_gpus(state, s, tier, work)
-    cpu, memory = state.room[A_CPU, tier, s], state.room[A_MEMORY, tier, s]
-    kind = state.group[G_TYPE, state.server[S_GROUP, s]]
-    settled = state.free_places[N_ROUND] == 0
-    if settled and state.server[S_DIRTY, s] & VALUE_DIRTY == 0:
-        before = state.server[S_VALUE, s]
+    whole, count = state.room[col.A_WHOLE, tier, s], shared_gpus(state, s, tier, work)
+    cpu, memory = state.room[col.A_CPU, tier, s], state.room[col.A_MEMORY, tier, s]
+    kind = state.group[col.G_TYPE, state.server[col.S_GROUP, s]]
+    settled = state.free_places[col.N_ROUND] == 0
+    if settled and state.server[col.S_DIRTY, s] & VALUE_DIRTY == 0:
+        before = state.server[col.S_VALUE, s]
     else:
         before = value_of(state, kind, whole, count, cpu, memory, work)
         if settled:
-            state.server[S_VALUE, s] = before
-            state.server[S_DIRTY, s] &= ~VALUE_DIRTY
+            state.server[col.S_VALUE, s] = before
+            state.server[col.S_DIRTY, s] &= ~VALUE_DIRTY
     whole, count = _taken(work[OWN], whole, count, mgpu, tasks)
     after = value_of(state, kind, whole, count, cpu - tasks * job.cpu, memory - tasks * job.memory, work)
     return int(max(before - after, 0))
@@ -89,9 +64,9 @@ def loss_on(state: EngineState, s: int, mgpu: int, job: Request, tasks: int, tie
 def shared_gpus(state: EngineState, s: int, tier: int, work: Scratch) -> int:
     """Write the rooms of GPUs that are neither full nor whole into the scratch, ascending; returns how many."""
     count = 0
-    if state.room[A_FREE, tier, s] == state.room[A_WHOLE, tier, s] * WHOLE:
+    if state.room[col.A_FREE, tier, s] == state.room[col.A_WHOLE, tier, s] * WHOLE:
         return 0
-    for d in range(state.server[S_DEVICES, s]):
+    for d in range(state.server[col.S_DEVICES, s]):
         room = room_on(state, s, d, tier)
         if 0 < room < WHOLE:
             insert(work[OWN], count, room)
@@ -253,7 +228,7 @@ def slot_of(state: EngineState, job: Request, tier: int) -> int:
         state.slot[found, KEY + kinds + 2] = job.tasks
         state.slot[found, KEY + kinds + 3] = tier
         for s in range(state.server.shape[1]):
-            state.server[S_DIRTY, s] |= 1 << found
+            state.server[col.S_DIRTY, s] |= 1 << found
     state.slot[found, USED] = latest + 1
     return found
 
@@ -261,7 +236,7 @@ def slot_of(state: EngineState, job: Request, tier: int) -> int:
 @kernel
 def view_of(state: EngineState, job: Request) -> int:
     """The tier whose room the job finds: its own in a round; outside rounds all tiers find the same."""
-    return job.tier if state.free_places[N_ROUND] == 1 else state.room.shape[1] - 1
+    return job.tier if state.free_places[col.N_ROUND] == 1 else state.room.shape[1] - 1
 
 
 @kernel
@@ -269,17 +244,17 @@ def least_loss(state: EngineState, g: int, job: Request, tier: int, slot: int, w
     """(server, loss) of the server of a group that holds the whole job and loses the least value by it; of equals the
     one with the fewest free GPUs, then the first. (−1, NO_PLACE) if none holds it."""
     best, least, fewest = -1, NO_PLACE, 0
-    mgpu = job.mgpu[state.group[G_TYPE, g]]
-    for s in range(state.group[G_START, g], state.group[G_START, g + 1]):
+    mgpu = job.mgpu[state.group[col.G_TYPE, g]]
+    for s in range(state.group[col.G_START, g], state.group[col.G_START, g + 1]):
         if slot >= 0:
-            if state.server[S_DIRTY, s] >> slot & 1:
-                state.server[S_DIRTY, s] &= ~(1 << slot)
+            if state.server[col.S_DIRTY, s] >> slot & 1:
+                state.server[col.S_DIRTY, s] &= ~(1 << slot)
                 state.loss[slot, s] = _whole_job(state, s, mgpu, job, tier, work)
             loss = state.loss[slot, s]
         else:
             loss = _whole_job(state, s, mgpu, job, tier, work)
-        if loss < least or (loss == least and loss < NO_PLACE and state.room[A_FREE, tier, s] < fewest):
-            best, least, fewest = s, loss, state.room[A_FREE, tier, s]
+        if loss < least or (loss == least and loss < NO_PLACE and state.room[col.A_FREE, tier, s] < fewest):
+            best, least, fewest = s, loss, state.room[col.A_FREE, tier, s]
     return best, least
 
 
@@ -312,9 +287,9 @@ def homes(state: EngineState, need: Ints, any_job: Request) -> Ints:
 def _find_homes(state: EngineState, need: Ints, job: Request, found: Ints) -> None:
     count = 0
     for g in range(state.group.shape[1] - 1):
-        if state.group[G_TYPE, g] != need[TYPE] or state.group[G_REGION, g] != need[REGION]:
+        if state.group[col.G_TYPE, g] != need[TYPE] or state.group[col.G_REGION, g] != need[REGION]:
             continue
-        for s in range(state.group[G_START, g], state.group[G_START, g + 1]):
+        for s in range(state.group[col.G_START, g], state.group[col.G_START, g + 1]):
             if tasks_on(state, s, need[MGPU], job) >= job.tasks:
                 found[count] = s
                 count += 1
@@ -329,36 +304,40 @@ def removal_gains(state: EngineState, places: Ints) -> Ints:
     gain = np.zeros(len(places), np.int64)
     work = np.empty((2, state.row_device.shape[1] + state.sample.shape[1]), np.int64)
     for at in range(len(places)):
-        row = state.job[J_ROW, places[at]]
-        s = state.row[L_SERVER, row]
-        if state.row[L_NEXT, row] < 0 and state.server[S_BLOCKED, s] == 0 and state.server[S_SIZE, s] <= WHOLE:
+        row = state.job[col.J_ROW, places[at]]
+        s = state.row[col.L_SERVER, row]
+        if (
+            state.row[col.L_NEXT, row] < 0
+            and state.server[col.S_BLOCKED, s] == 0
+            and state.server[col.S_SIZE, s] <= WHOLE
+        ):
             gain[at] = _value_without(state, s, row, work) - _value_now(state, s, work)
     return gain
 
 
 @kernel
 def _value_now(state: EngineState, s: int, work: Scratch) -> int:
-    tier, kind = state.room.shape[1] - 1, state.group[G_TYPE, state.server[S_GROUP, s]]
-    if state.room[A_FREE, tier, s] == 0:
+    tier, kind = state.room.shape[1] - 1, state.group[col.G_TYPE, state.server[col.S_GROUP, s]]
+    if state.room[col.A_FREE, tier, s] == 0:
         return 0
     count = shared_gpus(state, s, tier, work)
-    cpu, memory = state.room[A_CPU, tier, s], state.room[A_MEMORY, tier, s]
-    return int(value_of(state, kind, state.room[A_WHOLE, tier, s], count, cpu, memory, work))
+    cpu, memory = state.room[col.A_CPU, tier, s], state.room[col.A_MEMORY, tier, s]
+    return int(value_of(state, kind, state.room[col.A_WHOLE, tier, s], count, cpu, memory, work))
 
 
 @kernel
 def _value_without(state: EngineState, s: int, row: int, work: Scratch) -> int:
-    tier, kind = state.room.shape[1] - 1, state.group[G_TYPE, state.server[S_GROUP, s]]
+    tier, kind = state.room.shape[1] - 1, state.group[col.G_TYPE, state.server[col.S_GROUP, s]]
     whole = count = 0
-    for d in range(state.server[S_DEVICES, s]):
+    for d in range(state.server[col.S_DEVICES, s]):
         room = room_on(state, s, d, tier) + state.row_device[row, d]
         if room >= WHOLE:
             whole += 1
         elif room > 0:
             insert(work[OWN], count, room)
             count += 1
-    cpu, memory = state.room[A_CPU, tier, s] + state.row[L_CPU, row], state.room[A_MEMORY, tier, s]
-    return int(value_of(state, kind, whole, count, cpu, memory + state.row[L_MEMORY, row], work))
+    cpu, memory = state.room[col.A_CPU, tier, s] + state.row[col.L_CPU, row], state.room[col.A_MEMORY, tier, s]
+    return int(value_of(state, kind, whole, count, cpu, memory + state.row[col.L_MEMORY, row], work))
 
 
 @compiled
@@ -373,7 +352,7 @@ def let_go(state: EngineState, places: Ints, may: Bools, cost: Ints) -> None:
     """Let some of these running jobs [N] give way to work of any tier, each at its cost, and the others to none."""
     tiers = state.room.shape[1]
     for at in range(len(places)):
-        state.job[J_LIMIT, places[at]] = tiers if may[at] else 0
-        state.job[J_TIER, places[at]], state.job[J_COST, places[at]] = tiers, cost[at]
+        state.job[col.J_LIMIT, places[at]] = tiers if may[at] else 0
+        state.job[col.J_TIER, places[at]], state.job[col.J_COST, places[at]] = tiers, cost[at]
     for s in range(state.server.shape[1]):
         refresh_reclaim(state, s)

@@ -15,22 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.jit import entry
+from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.engine.best_bid import NOBODY, BestBid, take
 from mast_opt.problems.job_placement.engine.capacity_ledger import block, last_tier_of, last_tier_of_victim, stop
 from mast_opt.problems.job_placement.engine.feasibility import Request, load_of
 from mast_opt.problems.job_placement.engine.server_layout import Layout
-from mast_opt.problems.job_placement.engine.state import (
-    A_CPU,
-    A_FREE,
-    A_MEMORY,
-    C_CPU,
-    C_MEMORY,
-    C_MGPU,
-    J_COST,
-    S_BLOCKED,
-    VICTIM,
-    EngineState,
-)
+from mast_opt.problems.job_placement.engine.state import VICTIM, EngineState
 from mast_opt.problems.job_placement.engine.state_allocation import Stopped
 from mast_opt.problems.job_placement.units import CLUSTER, LARGEST, REGION, SERVER, Bools, Ints
 
@@ -130,7 +120,7 @@ class PartSearch:
                 offer = self.offer(part, groups)
                 if offer is None:
                     return part
-                cost += int(state.job[J_COST, offer.victims].sum())
+                cost += int(state.job[col.J_COST, offer.victims].sum())
                 victims += offer.victims.tolist()
                 stopped = [self._stopped(at) for at in offer.victims.tolist()]
                 begun.append((take(state, self.parts[part], offer.placed, NOBODY, 0, 1, self.fresh), stopped))
@@ -172,7 +162,7 @@ class PartSearch:
         """Bids of racks or servers of a region: the cheapest place first, of equals the fullest; the first one without
         victims ends it. All other servers of the region are closed meanwhile."""
         state, layout = self.state, self.layout
-        servers = np.flatnonzero((layout.group_region[layout.group] == region) & (state.server[S_BLOCKED] == 0))
+        servers = np.flatnonzero((layout.group_region[layout.group] == region) & (state.server[col.S_BLOCKED] == 0))
         places = self._candidates(servers)
         close_servers(state, servers, 1)
         try:
@@ -196,8 +186,8 @@ class PartSearch:
         np.minimum.at(first, place.reshape(-1), layout.server[servers])
         free = np.zeros((len(names), 3), np.int64)
         held = np.zeros_like(free)
-        np.add.at(free, place.reshape(-1), state.room[[A_FREE, A_CPU, A_MEMORY], tier][:, servers].T)
-        np.add.at(held, place.reshape(-1), state.reclaim[[C_MGPU, C_CPU, C_MEMORY], tier + 1][:, servers].T)
+        np.add.at(free, place.reshape(-1), state.room[[col.A_FREE, col.A_CPU, col.A_MEMORY], tier][:, servers].T)
+        np.add.at(held, place.reshape(-1), state.reclaim[[col.C_MGPU, col.C_CPU, col.C_MEMORY], tier + 1][:, servers].T)
         need = np.zeros(3, np.int64)
         for part in self.parts:
             least = int(part.mgpu[part.mgpu >= 0].min(initial=LARGEST // part.tasks))

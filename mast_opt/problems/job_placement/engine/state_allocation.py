@@ -11,27 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.engine.arrival_mix import Arrivals
 from mast_opt.problems.job_placement.engine.capacity_ledger import refresh_all, resume
 from mast_opt.problems.job_placement.engine.server_layout import Layout
-from mast_opt.problems.job_placement.engine.state import (
-    ALL_DIRTY,
-    C_DENSITY,
-    C_LEAST,
-    J_MARK,
-    J_ROW,
-    J_STACK,
-    L_AFTER,
-    L_BEFORE,
-    L_NEXT,
-    L_STACK,
-    N_JOBS,
-    N_LARGEST,
-    N_ROWS,
-    NEVER,
-    S_DIRTY,
-    EngineState,
-)
+from mast_opt.problems.job_placement.engine.state import ALL_DIRTY, NEVER, EngineState
 from mast_opt.problems.job_placement.units import CPU, GPU, MEMORY, MOST_GPUS, WHOLE, Ints
 
 
@@ -51,7 +35,7 @@ def empty_state(layout: Layout, supply: Ints, tiers: int, jobs: int, rows: int) 
     region_mgpu = np.zeros(regions, np.int64)
     np.add.at(region_mgpu, layout.group_region[layout.group], here[:, GPU])
     reclaim = np.zeros((5, tiers + 1, servers), np.int64)
-    reclaim[[C_LEAST, C_DENSITY]] = NEVER
+    reclaim[[col.C_LEAST, col.C_DENSITY]] = NEVER
     nothing = np.zeros(servers)
     state = EngineState(
         server=_stack(layout.group, layout.rack, devices, nothing, np.full(servers, -1), nothing, nothing, size),
@@ -72,7 +56,7 @@ def empty_state(layout: Layout, supply: Ints, tiers: int, jobs: int, rows: int) 
         loss=np.zeros((0, servers), np.int32),
         slot=np.zeros((0, 0), np.int64),
     )
-    state.free_places[N_LARGEST] = max(int(here[:, GPU].max(initial=0)), WHOLE)
+    state.free_places[col.N_LARGEST] = max(int(here[:, GPU].max(initial=0)), WHOLE)
     state = grown(state, jobs, rows)
     refresh_all(state)
     return state
@@ -85,7 +69,7 @@ def valued(state: EngineState, arrivals: Arrivals, slots: int, memo: int) -> Eng
         slots: requests whose losses are kept for every server, at most 62; 0 where few repeat.
         memo: values that are kept.
     """
-    state.server[S_DIRTY] = ALL_DIRTY
+    state.server[col.S_DIRTY] = ALL_DIRTY
     sample = arrivals.sample
     fields = sample.shape[2] + 2 if sample.size else 0
     slots = slots if sample.size else 0
@@ -108,13 +92,13 @@ def _stack(*fields: NDArray[np.generic]) -> Ints:
 
 def grown(state: EngineState, jobs: int, rows: int) -> EngineState:
     """The state with at least so many free places for jobs and allocations; arrays at least double."""
-    if jobs > state.free_places[N_JOBS]:
-        table = _longer(state.job, jobs, (J_ROW, J_MARK))
-        _push(table[J_STACK], state.free_places, N_JOBS, state.job.shape[1])
+    if jobs > state.free_places[col.N_JOBS]:
+        table = _longer(state.job, jobs, (col.J_ROW, col.J_MARK))
+        _push(table[col.J_STACK], state.free_places, col.N_JOBS, state.job.shape[1])
         state = state._replace(job=table)
-    if rows > state.free_places[N_ROWS]:
-        table = _longer(state.row, rows, (L_NEXT, L_AFTER, L_BEFORE))
-        _push(table[L_STACK], state.free_places, N_ROWS, state.row.shape[1])
+    if rows > state.free_places[col.N_ROWS]:
+        table = _longer(state.row, rows, (col.L_NEXT, col.L_AFTER, col.L_BEFORE))
+        _push(table[col.L_STACK], state.free_places, col.N_ROWS, state.row.shape[1])
         device = np.zeros((table.shape[1], state.row_device.shape[1]), np.int32)
         device[: len(state.row_device)] = state.row_device
         state = state._replace(row=table, row_device=device)
@@ -161,15 +145,15 @@ class Stopped(NamedTuple):
     @classmethod
     def of(cls, state: EngineState, place: int, last: int) -> Stopped:
         """A job that is about to stop."""
-        rows, row = [], state.job.item(J_ROW, place)
+        rows, row = [], state.job.item(col.J_ROW, place)
         while row >= 0:
             rows.append(row)
-            row = state.row.item(L_NEXT, row)
-        column = state.job[:J_STACK, place].copy()
+            row = state.row.item(col.L_NEXT, row)
+        column = state.job[: col.J_STACK, place].copy()
         if len(rows) > 1:
-            return cls(place, last, column, rows, state.row[:L_STACK, rows], state.row_device[rows])
+            return cls(place, last, column, rows, state.row[: col.L_STACK, rows], state.row_device[rows])
         only = slice(rows[0], rows[0] + 1)
-        return cls(place, last, column, rows, state.row[:L_STACK, only].copy(), state.row_device[only].copy())
+        return cls(place, last, column, rows, state.row[: col.L_STACK, only].copy(), state.row_device[only].copy())
 
     def resume(self, state: EngineState) -> None:
         """Let the job run again, when all that changed since it stopped has been undone."""
@@ -184,8 +168,8 @@ def resume_all(state: EngineState, stopped: Sequence[Stopped]) -> None:
             one to another, so all of them have their columns again before the first one resumes.
     """
     for one in stopped:
-        state.job[:J_STACK, one.place] = one.job
-        state.row[:L_STACK, one.rows] = one.row
+        state.job[: col.J_STACK, one.place] = one.job
+        state.row[: col.L_STACK, one.rows] = one.row
         state.row_device[one.rows] = one.device
     for one in reversed(stopped):
         resume(state, one.place, one.last)
@@ -193,7 +177,7 @@ def resume_all(state: EngineState, stopped: Sequence[Stopped]) -> None:
 
 def restore_values(state: EngineState, old: EngineState) -> EngineState:
     """A state with the samples and values of an older one; what that knows of servers is out of date."""
-    state.server[S_DIRTY] = ALL_DIRTY
+    state.server[col.S_DIRTY] = ALL_DIRTY
     return state._replace(sample=old.sample, demand=old.demand, memo=old.memo, loss=old.loss, slot=old.slot)
 
 

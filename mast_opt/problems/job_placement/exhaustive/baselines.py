@@ -20,18 +20,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.engine.best_bid import NOBODY, BestBid, best_bid, on_servers
 from mast_opt.problems.job_placement.engine.feasibility import NOWHERE, Request, groups_in_order, level_in
 from mast_opt.problems.job_placement.engine.server_selection import FIRST, LOOSE, TIGHT, on_one_server
-from mast_opt.problems.job_placement.engine.state import (
-    A_CPU,
-    A_MEMORY,
-    S_BLOCKED,
-    S_DEVICES,
-    S_GROUP,
-    T_FREE,
-    T_RECLAIM,
-)
 from mast_opt.problems.job_placement.exhaustive.batch import Place, admit_in_order
 from mast_opt.problems.job_placement.exhaustive.batch_state import BatchState, batch_state_of
 from mast_opt.problems.job_placement.plan import Plan
@@ -146,9 +138,9 @@ def federated(problem: JobPlacement, tools: SearchContext, start: Plan | None) -
         groups = groups_in_order(batch.state, job, batch.all_groups)
         if not len(groups):
             return None
-        free = batch.state.total[T_FREE, job.tier, groups]
+        free = batch.state.total[col.T_FREE, job.tier, groups]
         below = min(job.tier + 1, batch.state.total.shape[1] - 1)
-        chosen = groups[np.lexsort((-batch.state.total[T_RECLAIM, below, groups], -free))[0]]
+        chosen = groups[np.lexsort((-batch.state.total[col.T_RECLAIM, below, groups], -free))[0]]
         cluster = batch.layout.group_cluster == batch.layout.group_cluster[chosen]
         return best_bid(batch.state, job, cluster, TIGHT)
 
@@ -170,7 +162,7 @@ def least_loaded(problem: JobPlacement, tools: SearchContext, start: Plan | None
 
     def emptiest(batch: BatchState, j: int, job: Request) -> BestBid | None:
         groups = groups_in_order(batch.state, job, batch.all_groups)
-        share = batch.state.total[T_FREE, job.tier, groups] / np.maximum(_supply(batch)[groups], 1)
+        share = batch.state.total[col.T_FREE, job.tier, groups] / np.maximum(_supply(batch)[groups], 1)
         return first_that_fits(batch, job, groups[np.argsort(-share, kind="stable")], LOOSE)
 
     return in_queue_order(problem, tools, emptiest)
@@ -181,7 +173,7 @@ def best_fit(problem: JobPlacement, tools: SearchContext, start: Plan | None) ->
 
     def fullest(batch: BatchState, j: int, job: Request) -> BestBid | None:
         groups = groups_in_order(batch.state, job, batch.all_groups)
-        free = batch.state.total[T_FREE, job.tier, groups]
+        free = batch.state.total[col.T_FREE, job.tier, groups]
         return first_that_fits(batch, job, groups[np.argsort(free, kind="stable")], TIGHT)
 
     return in_queue_order(problem, tools, fullest)
@@ -232,7 +224,7 @@ def fgd(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> Sear
     classes, known = _classes(problem), _KnownScores()
 
     def score(batch: BatchState, job: Request, at: Ints, device: Ints, mgpu: Ints) -> Ints:
-        cpu, servers = batch.state.room[A_CPU, job.tier, at], batch.state.server.shape[1]
+        cpu, servers = batch.state.room[col.A_CPU, job.tier, at], batch.state.server.shape[1]
         scores, new = known.of((job.mgpu.tobytes(), job.tasks, job.cpu), at, np.column_stack([device, cpu]), servers)
         kind = batch.layout.group_type[batch.layout.group[at[new]]]
         after = _after(device[new], mgpu[new], job.tasks)
@@ -272,7 +264,7 @@ def gpu_packing(problem: JobPlacement, tools: SearchContext, start: Plan | None)
     """Shared GPUs first, then free GPUs of servers in use, then free servers."""
 
     def score(batch: BatchState, job: Request, at: Ints, device: Ints, mgpu: Ints) -> Ints:
-        exists = np.arange(device.shape[1]) < batch.state.server[S_DEVICES, at][:, None]
+        exists = np.arange(device.shape[1]) < batch.state.server[col.S_DEVICES, at][:, None]
         gpus = np.maximum(mgpu // WHOLE, mgpu > 0) * job.tasks
         scores = np.zeros(len(at), np.int64)
         for each, count in {(int(m), int(n)) for m, n in zip(mgpu, gpus)}:
@@ -312,7 +304,7 @@ def dot_product_policy(problem: JobPlacement, tools: SearchContext, start: Plan 
 
     def score(batch: BatchState, job: Request, at: Ints, device: Ints, mgpu: Ints) -> Floats:
         supply = problem.servers.supply[batch.layout.server[at]][:, [CPU, GPU]]
-        free = np.stack([batch.state.room[A_CPU, job.tier, at], device.sum(axis=1)], axis=1)
+        free = np.stack([batch.state.room[col.A_CPU, job.tier, at], device.sum(axis=1)], axis=1)
         need = np.stack([np.full(len(at), job.cpu), mgpu], axis=1) * job.tasks
         return -dot_product(need.astype(np.float64), free.astype(np.float64), supply.astype(np.float64))
 
@@ -383,7 +375,7 @@ def _by(score: Score) -> Place:
 
     def place(batch: BatchState, j: int, job: Request) -> BestBid | None:
         groups = groups_in_order(batch.state, job, batch.all_groups)
-        at = np.flatnonzero(np.isin(batch.state.server[S_GROUP], groups))
+        at = np.flatnonzero(np.isin(batch.state.server[col.S_GROUP], groups))
         mgpu = job.mgpu[batch.layout.group_type[batch.layout.group[at]]]
         device = batch.state.slack_device[at, :, : job.tier + 1].min(axis=2).astype(np.int64)
         holds = _holds(batch, job, at, device, mgpu)
@@ -404,9 +396,9 @@ def _holds(batch: BatchState, job: Request, at: Ints, device: Ints, mgpu: Ints) 
     tasks = np.where(
         mgpu >= WHOLE, (device == WHOLE).sum(axis=1) // np.maximum(mgpu // WHOLE, 1), (device // each).sum(axis=1)
     )
-    fits: Bools = (state.server[S_BLOCKED, at] == 0) & ((mgpu == 0) | (tasks >= job.tasks))
-    fits &= state.room[A_CPU, job.tier, at] >= job.cpu * job.tasks
-    fits &= state.room[A_MEMORY, job.tier, at] >= job.memory * job.tasks
+    fits: Bools = (state.server[col.S_BLOCKED, at] == 0) & ((mgpu == 0) | (tasks >= job.tasks))
+    fits &= state.room[col.A_CPU, job.tier, at] >= job.cpu * job.tasks
+    fits &= state.room[col.A_MEMORY, job.tier, at] >= job.memory * job.tasks
     return fits
 
 

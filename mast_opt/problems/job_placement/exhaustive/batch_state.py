@@ -10,34 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.problems.job_placement.capacity import remote_mb_price
+from mast_opt.problems.job_placement.engine import capacity_ledger as ledger
+from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.engine.arrival_mix import ArrivalMix, server_classes, shape_of, together
 from mast_opt.problems.job_placement.engine.best_bid import NOBODY, assign_devices, take
-from mast_opt.problems.job_placement.engine.capacity_ledger import (
-    last_tier_of,
-    last_tier_of_victim,
-    load,
-    new_job,
-    new_row,
-    start,
-    stop,
-)
 from mast_opt.problems.job_placement.engine.feasibility import Request
 from mast_opt.problems.job_placement.engine.limits import DEFAULT_SAMPLING, FillSampling
 from mast_opt.problems.job_placement.engine.server_layout import Layout, lay_out
 from mast_opt.problems.job_placement.engine.server_selection import Placement
-from mast_opt.problems.job_placement.engine.state import (
-    A_CPU,
-    A_MEMORY,
-    J_ROW,
-    L_CPU,
-    L_MEMORY,
-    L_NEXT,
-    L_SERVER,
-    N_ROUND,
-    S_GROUP,
-    VICTIM,
-    EngineState,
-)
+from mast_opt.problems.job_placement.engine.state import VICTIM, EngineState
 from mast_opt.problems.job_placement.engine.state_allocation import copied, empty_state, valued
 from mast_opt.problems.job_placement.exhaustive.objective import TermPrices, objective
 from mast_opt.problems.job_placement.movable_jobs import MovableJobs, movable_jobs
@@ -170,14 +151,14 @@ class BatchState:
 
     def cluster_of(self, place: int) -> int:
         """The cluster in which a job of the batch runs."""
-        server = int(self.state.row[L_SERVER, self.state.job[J_ROW, place]])
-        return int(self.layout.group_cluster[self.state.server[S_GROUP, server]])
+        server = int(self.state.row[col.L_SERVER, self.state.job[col.J_ROW, place]])
+        return int(self.layout.group_cluster[self.state.server[col.S_GROUP, server]])
 
     def remove(self, j: int) -> None:
         """Take a pending job out again."""
         at = self.placed.pop(j)
         del self.pending[at]
-        stop(self.state, at, last_tier_of(self.state, at))
+        ledger.stop(self.state, at, ledger.last_tier_of(self.state, at))
 
     def remove_whole(self, j: int) -> int:
         """Take a placed job out of the batch again with all of its parts; returns the first one."""
@@ -197,7 +178,7 @@ class BatchState:
         have all tasks, or for which its servers and GPUs have no room (which only a plan that breaks rules asks for),
         is left out. Jobs whose GPUs the plan names go first, so that no other takes these."""
         for v in np.unique(plan.moved).tolist():
-            stop(self.state, int(self.running[v]), len(self.problem.tiers) - 1)
+            ledger.stop(self.state, int(self.running[v]), len(self.problem.tiers) - 1)
         for v in np.flatnonzero(plan.preempt).tolist():
             self.stop(v)
         plan = self.movers.joined(plan)
@@ -238,13 +219,15 @@ class BatchState:
         tier.
         """
         room = self.state.slack_device[server, :, : tier + 1].min(axis=2)
-        enough = (self.state.room[A_CPU, tier, server] >= cpu) & (self.state.room[A_MEMORY, tier, server] >= memory)
+        enough = (self.state.room[col.A_CPU, tier, server] >= cpu) & (
+            self.state.room[col.A_MEMORY, tier, server] >= memory
+        )
         return bool((room >= device).all() and enough.all())
 
     def stop(self, v: int) -> None:
         """Stop a running job of the problem; what it frees serves only more important work."""
         at = int(self.running[v])
-        stop(self.state, at, last_tier_of_victim(self.state, at))
+        ledger.stop(self.state, at, ledger.last_tier_of_victim(self.state, at))
         self.stopped.add(v)
 
     def restore_unneeded(self, cost: Ints) -> None:
@@ -272,10 +255,10 @@ class BatchState:
         """Start a running job of the problem where it runs, at the expense of tiers 0 … last."""
         p, state = self.problem, self.state
         tier = int(p.running.tier[v])
-        at = new_job(state, tier, tier if p.running.preemptible[v] else 0, cost, False)
+        at = ledger.new_job(state, tier, tier if p.running.preemptible[v] else 0, cost, False)
         for s, need, device in self._held_by(v):
-            new_row(state, at, s, int(need[CPU]), int(need[MEMORY]), device)
-        start(state, at, last)
+            ledger.new_row(state, at, s, int(need[CPU]), int(need[MEMORY]), device)
+        ledger.start(state, at, last)
         self.running[v] = at
         self.victim[at] = v
 
@@ -298,16 +281,16 @@ class BatchState:
         """(job, server, tasks, GPU, whether the GPU is named), sorted, of a job's placement in the batch."""
         p, state = self.problem, self.state
         rows = []
-        row = int(state.job[J_ROW, self.placed[j]])
+        row = int(state.job[col.J_ROW, self.placed[j]])
         while row >= 0:
-            s = int(self.layout.server[state.row[L_SERVER, row]])
+            s = int(self.layout.server[state.row[col.L_SERVER, row]])
             mgpu = int(p.need_mgpu[j, p.servers.gpu_type[s]])
             device = state.row_device[row]
             if 0 < mgpu < WHOLE:
                 rows += [(j, s, int(device[d]) // mgpu, d, 1) for d in np.flatnonzero(device).tolist()]
             else:
                 rows.append((j, s, self._tasks(j, row, mgpu), 0, 0))
-            row = int(state.row[L_NEXT, row])
+            row = int(state.row[col.L_NEXT, row])
         rows.sort()
         missing = int(p.jobs.tasks[j]) - sum(row[2] for row in rows)
         rows[0] = (j, rows[0][1], rows[0][2] + missing, *rows[0][3:])
@@ -319,8 +302,8 @@ class BatchState:
         if mgpu:
             return int(state.row_device[row].sum()) // mgpu
         for need, held in (
-            (p.jobs.cpu_mcores[j], state.row[L_CPU, row]),
-            (p.jobs.memory_mib[j], state.row[L_MEMORY, row]),
+            (p.jobs.cpu_mcores[j], state.row[col.L_CPU, row]),
+            (p.jobs.memory_mib[j], state.row[col.L_MEMORY, row]),
         ):
             if need:
                 return int(held // need)
@@ -336,7 +319,7 @@ def batch_state_of(problem: JobPlacement, mix: ArrivalMix | None = None) -> Batc
     held = allocations_of(p)
     most_rows = len(held.server) + _most_rows(p)
     state = empty_state(layout, p.servers.supply, len(p.tiers), len(p.running) + len(p.jobs), most_rows)
-    state.free_places[N_ROUND] = 1
+    state.free_places[col.N_ROUND] = 1
     if mix is not None:
         types = {name: k for k, name in enumerate(p.gpu_types)}
         arrivals = mix.draw(types, server_classes(p.servers.gpu_type, p.servers.supply))
@@ -347,7 +330,7 @@ def batch_state_of(problem: JobPlacement, mix: ArrivalMix | None = None) -> Batc
     )
     owner = np.repeat(np.arange(len(running)), np.diff(held.first))
     rows = np.stack([owner, layout.position[held.server], held.amount[:, CPU], held.amount[:, MEMORY]], axis=1)
-    places = load(state, running, rows, held.device)
+    places = ledger.load(state, running, rows, held.device)
     return BatchState(p, layout, state, places, {at: v for v, at in enumerate(places.tolist())}, held, movers)
 
 

@@ -9,18 +9,9 @@ from numpy.typing import NDArray
 
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.problems.job_placement.capacity import fewest_racks, whole_server_tasks
+from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.engine.server_layout import Layout
-from mast_opt.problems.job_placement.engine.state import (
-    G_REGION,
-    G_TYPE,
-    J_ROW,
-    L_NEXT,
-    L_SERVER,
-    S_DEVICES,
-    S_GROUP,
-    S_RACK,
-    EngineState,
-)
+from mast_opt.problems.job_placement.engine.state import EngineState
 from mast_opt.problems.job_placement.problem import JobPlacement
 from mast_opt.problems.job_placement.units import GPU, WHOLE, Ints
 
@@ -80,7 +71,7 @@ def term_prices_of(problem: JobPlacement, layout: Layout) -> TermPrices:
 @compiled
 def objective(state: EngineState, prices: TermPrices, jobs: Ints, places: Ints, stopped: Ints) -> float:
     """The objective when the pending ``jobs`` are at ``places`` in the state and ``stopped`` are."""
-    seen = np.full(state.server[S_RACK].max() + 1, -1, np.int64)
+    seen = np.full(state.server[col.S_RACK].max() + 1, -1, np.int64)
     return _priced(state, prices, jobs, places, stopped, seen) + _soft(state, prices, prices.supply.copy())
 
 
@@ -93,14 +84,14 @@ def _priced(state: EngineState, prices: TermPrices, jobs: Ints, places: Ints, st
     for at in range(len(stopped)):
         total += prices.stopped[stopped[at]]
     for at in range(len(jobs)):
-        j, row = jobs[at], state.job[J_ROW, places[at]]
-        total += prices.admitted[j, state.server[S_GROUP, state.row[L_SERVER, row]]] - prices.rejected[j]
+        j, row = jobs[at], state.job[col.J_ROW, places[at]]
+        total += prices.admitted[j, state.server[col.S_GROUP, state.row[col.L_SERVER, row]]] - prices.rejected[j]
         while row >= 0:
-            rack = state.server[S_RACK, state.row[L_SERVER, row]]
+            rack = state.server[col.S_RACK, state.row[col.L_SERVER, row]]
             if seen[rack] != at:
                 seen[rack] = at
                 total += prices.rack
-            row = state.row[L_NEXT, row]
+            row = state.row[col.L_NEXT, row]
     return float(total)
 
 
@@ -110,13 +101,13 @@ def _soft(state: EngineState, prices: TermPrices, used: Floats) -> float:
     scattered = 0
     for s in range(state.server.shape[1]):
         free = 0
-        for d in range(state.server[S_DEVICES, s]):
+        for d in range(state.server[col.S_DEVICES, s]):
             free += state.slack_device[s, d, 0]
-        group = state.server[S_GROUP, s]
-        used[state.group[G_REGION, group], state.group[G_TYPE, group]] -= free
+        group = state.server[col.S_GROUP, s]
+        used[state.group[col.G_REGION, group], state.group[col.G_TYPE, group]] -= free
         cpu, memory = prices.whole_task[s, 0], prices.whole_task[s, 1]
         if cpu >= 0 and (
-            free < state.server[S_DEVICES, s] * WHOLE or state.slack[0, s, 0] < cpu or state.slack[1, s, 0] < memory
+            free < state.server[col.S_DEVICES, s] * WHOLE or state.slack[0, s, 0] < cpu or state.slack[1, s, 0] < memory
         ):
             scattered += free
     total = prices.fragment * scattered

@@ -52,19 +52,9 @@ class VictimSearchParams(Params):
 class FillParams(Params):
     """How the value of free capacity is estimated from the pending jobs."""
 
-    samples: int = parameter(
-        DEFAULT_SAMPLING.samples,
-        "Sequences of jobs that would still fill a server; the time of a bid grows with it.",
-        "With 64, allocation on the lists of FGD is the same within 0.05 points.",
-        low=1,
-    )
-    draws: int = parameter(
-        16,
-        "Jobs of a sequence.",
-        "Between 10 and 64, allocation on the lists of FGD differs by less than 0.1 points.",
-        low=1,
-    )
-
+    draws: ClassVar[int] = 16
+    """Jobs of a sequence. Between 10 and 64, allocation on the lists of FGD differs by less than 0.1 points; with 64
+    sequences in place of the default of a live fleet, by less than 0.05."""
     scarcity_percent: int = parameter(
         0,
         "Weight of room for one job more, greater where few servers could hold it, against what a sequence takes; "
@@ -76,7 +66,7 @@ class FillParams(Params):
 
     def sampling(self) -> FillSampling:
         """Sampling of fills in the form that the engine takes."""
-        return DEFAULT_SAMPLING._replace(samples=self.samples, draws=self.draws, scarcity_percent=self.scarcity_percent)
+        return DEFAULT_SAMPLING._replace(draws=self.draws, scarcity_percent=self.scarcity_percent)
 
 
 @dataclass(frozen=True)
@@ -129,9 +119,8 @@ class AssignmentParams(Params):
         "A step looks at all of them: 2 ms at this size.",
         low=0,
     )
-    steps: int = parameter(
-        1_000, "Moves and exchanges of a round.", "Most gains come within 3,000 steps; rounds begin differently.", low=1
-    )
+    steps: ClassVar[int] = 1_000
+    """Moves and exchanges of a round. Most gains come within 3,000 steps; rounds begin differently."""
     exchanged: ClassVar[int] = 64
     """Jobs whose exchanges with every other one are looked at in a step, drawn at random where there are more.
     Exchanges of all pairs of 200 jobs take most of a step."""
@@ -178,13 +167,9 @@ class ExhaustiveRepairParams(Params):
         "The ablation shows what relocation buys (docs/benchmarks/ablation.md).",
         low=0,
     )
-    relaxation_share: float = parameter(
-        0.5,
-        "Share of the remaining time that the linear relaxation may take.",
-        "The rest is for rounds, without which its choices have no servers.",
-        above=0,
-        high=1,
-    )
+    relaxation_share: ClassVar[float] = 0.5
+    """Share of the remaining time that the linear relaxation may take. The rest is for rounds, without which its
+    choices have no servers."""
     whole_from: ClassVar[float] = 0.999
     """The relaxation's choice for a job counts as whole from here. Above the tolerances of a simplex."""
     whole_share: float = parameter(
@@ -199,12 +184,9 @@ class ExhaustiveRepairParams(Params):
     whole_nodes: ClassVar[int] = 1
     """Most nodes of that solve where rounds are counted. Most of what the bound gains comes at the root, with its
     cuts."""
-    whole_columns: int = parameter(
-        50_000,
-        "Most columns (as for sub_mip_columns) of an instance whose whole program is solved.",
-        "Set by hand: the first linear program of larger ones takes most of a minute.",
-        low=0,
-    )
+    whole_columns: ClassVar[int] = 50_000
+    """Most columns (as for sub_mip_columns) of an instance whose whole program is solved. The first linear program of
+    larger ones takes most of a minute."""
     unmoved_share: ClassVar[float] = 0.5
     """Share of the time for a plan without moves, where running jobs may be moved; the rest is for sub-MIPs."""
     ruin_share: float = parameter(
@@ -243,14 +225,11 @@ class ExhaustiveRepairParams(Params):
     sub_mip: SubMipParams = group(
         SubMipParams(time_limit_s=2.0),
         "Exact solves of the relaxation (which has a time limit of its own) and of some clusters or jobs. Seconds, so "
-        "that rounds stay many; with rounds counted, nodes (sub_mip_nodes).",
+        "that rounds stay many; with rounds counted, at most 300 nodes.",
     )
-    sub_mip_nodes: int = parameter(
-        300,
-        "Most nodes of a sub-MIP where rounds are counted, in addition to sub_mip.node_limit.",
-        "So that the answer does not depend on the machine.",
-        low=1,
-    )
+    sub_mip_nodes: ClassVar[int] = 300
+    """Most nodes of a sub-MIP where rounds are counted, in addition to sub_mip.node_limit, so that the answer does not
+    depend on the machine."""
     sub_mip_columns: int = parameter(
         200_000,
         "Most columns (jobs times servers that they accept, about) of an instance with sub-MIPs.",

@@ -36,12 +36,13 @@ import numpy as np
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.solve_result import Limit
+from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.engine.best_bid import NOBODY, BestBid, on_servers
 from mast_opt.problems.job_placement.engine.capacity_ledger import refresh_all
 from mast_opt.problems.job_placement.engine.feasibility import NOWHERE, Request, groups_in_order, search
 from mast_opt.problems.job_placement.engine.preemption.victim_search import cheapest
 from mast_opt.problems.job_placement.engine.server_selection import TIGHT
-from mast_opt.problems.job_placement.engine.state import J_COST, J_LIMIT, VICTIM
+from mast_opt.problems.job_placement.engine.state import VICTIM
 from mast_opt.problems.job_placement.exhaustive.batch import admit_in_order, exhaustively, place_parts
 from mast_opt.problems.job_placement.exhaustive.batch_state import BatchState, batch_state_of
 from mast_opt.problems.job_placement.exhaustive.capacity_prices import capacity_prices
@@ -99,9 +100,9 @@ class EvictionLocalSearch:
         job = batch.state.job
         for v, at in enumerate(batch.running.tolist()):
             if v not in batch.stopped:
-                job[J_COST, at] = self.stopped[v]
+                job[col.J_COST, at] = self.stopped[v]
         for j, at in batch.placed.items():
-            job[J_COST, at], job[J_LIMIT, at] = self.rejected[j], batch.problem.queue_tier[j] + 1
+            job[col.J_COST, at], job[col.J_LIMIT, at] = self.rejected[j], batch.problem.queue_tier[j] + 1
         refresh_all(batch.state)
 
     def _set_relocation_costs(self, batch: BatchState, known: dict[int, int], watch: SearchMonitor) -> None:
@@ -117,7 +118,7 @@ class EvictionLocalSearch:
                 rejected = int(self.rejected[j])
                 known[j] = rejected if elsewhere is None else min(elsewhere.cost, rejected)
         for j, at in batch.placed.items():
-            job[J_COST, at], job[J_LIMIT, at] = known[j] + 1, tiers
+            job[col.J_COST, at], job[col.J_LIMIT, at] = known[j] + 1, tiers
         refresh_all(batch.state)
 
     def run(self, batch: BatchState, waiting: Iterable[int], watch: SearchMonitor, rank: Ints | None = None) -> None:
@@ -165,7 +166,7 @@ class EvictionLocalSearch:
         found = cheapest(batch.state, job, groups, job.tier + 1, self.limits)
         if found is None:
             return None
-        return Insertion(j, found.group, NOWHERE, found.jobs, int(batch.state.job[J_COST, found.jobs].sum()))
+        return Insertion(j, found.group, NOWHERE, found.jobs, int(batch.state.job[col.J_COST, found.jobs].sum()))
 
     def apply(self, batch: BatchState, way: Insertion) -> list[int] | None:
         """Admit the job and stop the victims; returns the pending jobs among these, which wait again. None where it

@@ -14,13 +14,14 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.engine.best_bid import NOBODY, groups_by_price, on_servers, search_priced
 from mast_opt.problems.job_placement.engine.capacity_ledger import set_price
 from mast_opt.problems.job_placement.engine.feasibility import NOWHERE, Request
 from mast_opt.problems.job_placement.engine.negative_cache import NegativeCache
 from mast_opt.problems.job_placement.engine.preemption.victim_search import Victims, cheapest
 from mast_opt.problems.job_placement.engine.server_selection import LEAST_LOSS, TIGHT
-from mast_opt.problems.job_placement.engine.state import J_COST, J_MGPU, VICTIM
+from mast_opt.problems.job_placement.engine.state import VICTIM
 from mast_opt.problems.job_placement.exhaustive.batch import admit_in_order, exhaustively
 from mast_opt.problems.job_placement.exhaustive.batch_state import BatchState, batch_state_of, mix_of
 from mast_opt.problems.job_placement.exhaustive.objective import term_prices_of
@@ -155,7 +156,7 @@ class _EjectionChains:
         groups = groups_by_price(batch.state, job, batch.all_groups, batch.price(j))
         for threshold in range(self.tier_count, job.tier, -1):
             found = cheapest(batch.state, job, groups, threshold, self.limits)
-            if found is not None and not (batch.state.job[J_COST, found.jobs] == STUCK).any():
+            if found is not None and not (batch.state.job[col.J_COST, found.jobs] == STUCK).any():
                 return found
         return None
 
@@ -166,7 +167,7 @@ class _EjectionChains:
     def _set_price(self, places: Sequence[int], cost: int | None = None) -> None:
         """Let placed jobs be pushed out at a cost, which grows with their size unless given."""
         at, state = np.array(places, np.int64), self.batch.state
-        costs = 1 + state.job[J_MGPU, at] // WHOLE if cost is None else np.full(len(at), cost)
+        costs = 1 + state.job[col.J_MGPU, at] // WHOLE if cost is None else np.full(len(at), cost)
         set_price(state, at, self.tier_count, costs)
 
 

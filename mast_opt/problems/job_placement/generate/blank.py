@@ -6,19 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mast_opt.problems.job_placement.entities import (
-    Allocations,
-    Clusters,
-    Costs,
-    Datasets,
-    Jobs,
-    Options,
-    Racks,
-    Reads,
-    RunningJobs,
-    Servers,
-    TenantQuotas,
-)
+from mast_opt.problems.job_placement import entities
 from mast_opt.problems.job_placement.problem import TERMS, JobPlacement
 from mast_opt.problems.job_placement.units import CLUSTER, SERVER, Ints
 from mast_opt.problems.kind.header import Objective
@@ -30,9 +18,9 @@ class GeneratedFleet:
 
     regions: tuple[str, ...]
     gpu_types: tuple[str, ...]
-    clusters: Clusters
-    racks: Racks
-    servers: Servers
+    clusters: entities.Clusters
+    racks: entities.Racks
+    servers: entities.Servers
 
     @property
     def server_cluster(self) -> Ints:
@@ -70,7 +58,7 @@ def assemble(
     fleet: GeneratedFleet,
     running: Running,
     pending: Pending,
-    data: tuple[Datasets, Reads] | None = None,
+    data: tuple[entities.Datasets, entities.Reads] | None = None,
     *,
     within: Ints | None = None,
     prefer: Ints | None = None,
@@ -91,7 +79,7 @@ def assemble(
     tiers, at = np.unique(np.concatenate([pending.tier, np.array(running.tier, np.int64)]), return_inverse=True)
     none = np.zeros(0, np.int64)
     nowhere = np.zeros((0, len(fleet.regions)), np.bool_)
-    datasets, reads = data or (Datasets((), nowhere, nowhere), Reads(none, none, none))
+    datasets, reads = data or (entities.Datasets((), nowhere, nowhere), entities.Reads(none, none, none))
     return JobPlacement(
         name=name,
         regions=fleet.regions,
@@ -101,7 +89,7 @@ def assemble(
         clusters=fleet.clusters,
         racks=fleet.racks,
         servers=fleet.servers,
-        jobs=Jobs(
+        jobs=entities.Jobs(
             labels=labels("job", jobs),
             tier=at[:jobs].astype(np.int64),
             value_milli=pending.value_milli,
@@ -113,17 +101,17 @@ def assemble(
             tenant=np.zeros(jobs, np.int64),
             submitted_ms=np.arange(jobs) * 60_000,
         ),
-        options=Options(*pending.options, pending.mgpu[pending.options[0]]),
+        options=entities.Options(*pending.options, pending.mgpu[pending.options[0]]),
         reads=reads,
         datasets=datasets,
-        running=RunningJobs(
+        running=entities.RunningJobs(
             labels=labels("run", count),
             tier=at[jobs:].astype(np.int64),
             preemptible=np.array(running.preemptible, np.bool_),
             at_risk_mgpu_hours=np.array(running.at_risk, np.int64),
             tenant=np.zeros(count, np.int64),
         ),
-        allocations=Allocations(
+        allocations=entities.Allocations(
             running=held[:, 0],
             server=held[:, 1],
             tasks=held[:, 2],
@@ -131,8 +119,8 @@ def assemble(
             gpu_index=np.zeros(len(held), np.int64),
             indexed=np.zeros(len(held), np.bool_),
         ),
-        quotas=TenantQuotas.none(),
-        costs=Costs(none, none, none),
+        quotas=entities.TenantQuotas.none(),
+        costs=entities.Costs(none, none, none),
         objective=Objective(dict(TERMS)),
         remote_reads=False,
     )

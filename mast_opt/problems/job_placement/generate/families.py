@@ -13,16 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.problems.job_placement.entities import Costs, Datasets, MultipartJobs, Options, Parts, Reads, TenantQuotas
+from mast_opt.problems.job_placement.generate import fleets
 from mast_opt.problems.job_placement.generate.blank import Pending, assemble, labels
-from mast_opt.problems.job_placement.generate.fleets import (
-    SIZE_SHARE,
-    SIZES,
-    TIER_SHARE,
-    TIERS,
-    fill,
-    fleet,
-    task_needs,
-)
 from mast_opt.problems.job_placement.problem import TERMS, JobPlacement
 from mast_opt.problems.job_placement.units import CLUSTER, GPU, RACK, REGION, SERVER, WHOLE, Bools, Ints
 from mast_opt.problems.kind.header import Objective
@@ -147,19 +139,21 @@ def _room(problem: JobPlacement) -> Ints:
     return room
 
 
-def pending(rng: np.random.Generator, types: int, gpus: Ints, tier_share: NDArray[np.float64] = TIER_SHARE) -> Pending:
+def pending(
+    rng: np.random.Generator, types: int, gpus: Ints, tier_share: NDArray[np.float64] = fleets.TIER_SHARE
+) -> Pending:
     """Generated pending jobs with so many GPUs each; beyond 8 as tasks of 8. Two thirds accept one type, the others
     any.
     """
     count = len(gpus)
     tasks = np.where(gpus > 8, gpus // 8, 1)
     mgpu = np.minimum(gpus, 8) * WHOLE
-    mcores, mib = task_needs(rng, mgpu)
+    mcores, mib = fleets.task_needs(rng, mgpu)
     choosy = rng.random(count) < 2 / 3
     wanted = rng.integers(types, size=count)
     job, kind = np.nonzero(~choosy[:, None] | (np.arange(types) == wanted[:, None]))
     return Pending(
-        tier=rng.choice(TIERS, size=count, p=tier_share),
+        tier=rng.choice(fleets.TIERS, size=count, p=tier_share),
         tasks=tasks,
         mgpu=mgpu,
         mcores=mcores,
@@ -175,8 +169,8 @@ PHILLY = {1: 76_627, 2: 1_818, 4: 1_870, 8: 1_643, 16: 199, 32: 67}
 
 def sizes(rng: np.random.Generator, count: int, most: int = 64) -> Ints:
     """GPUs of ``count`` generated jobs: powers of two up to ``most``."""
-    share = np.where(most >= SIZES, SIZE_SHARE, 0)
-    return rng.choice(SIZES, size=count, p=share / share.sum())
+    share = np.where(most >= fleets.SIZES, fleets.SIZE_SHARE, 0)
+    return rng.choice(fleets.SIZES, size=count, p=share / share.sum())
 
 
 def philly_sizes(rng: np.random.Generator, count: int) -> Ints:
@@ -226,8 +220,8 @@ def standard(
     parts_percent: int,
 ) -> JobPlacement:
     """A fleet that has run for a while, and a queue of jobs of every size, some of them with a part of CPU servers."""
-    here = fleet(rng, regions, clusters, servers, TYPES)
-    running = fill(rng, here, fill_percent)
+    here = fleets.fleet(rng, regions, clusters, servers, TYPES)
+    running = fleets.fill(rng, here, fill_percent)
     waiting = pending(rng, len(here.gpu_types), sizes(rng, jobs))
     data = reads(rng, regions, jobs, max(2, jobs // 4))
     problem = assemble("standard", here, running, waiting, data, **levels(rng, waiting))
@@ -236,8 +230,8 @@ def standard(
 
 def study(rng: np.random.Generator, *, regions: int, clusters: int, servers: int, fill_percent: int) -> JobPlacement:
     """Small enough to prove an optimum: pending jobs ask for 110–150% of the GPUs that can be admitted."""
-    here = fleet(rng, regions, clusters, servers, TYPES[:2])
-    running = fill(rng, here, fill_percent, preemptible=0.4)
+    here = fleets.fleet(rng, regions, clusters, servers, TYPES[:2])
+    running = fleets.fill(rng, here, fill_percent, preemptible=0.4)
     most = int(here.servers.supply[:, GPU].sum()) // WHOLE
     waiting = pending(rng, len(here.gpu_types), philly_sizes(rng, most), STUDY_TIER_SHARE)
     data = reads(rng, regions, most, max(2, most // 3), least=0.6)
@@ -249,12 +243,12 @@ def shared_gpus(
     rng: np.random.Generator, *, regions: int, clusters: int, servers: int, jobs: int, fill_percent: int
 ) -> JobPlacement:
     """Fractions of a GPU, single GPUs and CPU-only work in the shares of the Alibaba 2023 trace."""
-    here = fleet(rng, regions, clusters, servers, TYPES[:2])
-    running = fill(rng, here, fill_percent)
+    here = fleets.fleet(rng, regions, clusters, servers, TYPES[:2])
+    running = fleets.fill(rng, here, fill_percent)
     kind = rng.choice(4, size=jobs, p=[0.13, 0.38, 0.48, 0.01])
     share = rng.integers(10, 91, size=jobs) * 10
     mgpu = np.select([kind == 0, kind == 1, kind == 2], [0, share, WHOLE], 8 * WHOLE)
-    mcores, mib = task_needs(rng, np.where(mgpu > 0, mgpu, WHOLE))
+    mcores, mib = fleets.task_needs(rng, np.where(mgpu > 0, mgpu, WHOLE))
     waiting = pending(rng, len(here.gpu_types), np.ones(jobs, np.int64))
     tasks = np.where(mgpu <= WHOLE, rng.choice([1, 2], size=jobs, p=[0.9, 0.1]), 1)
     value = tasks * np.where(mgpu > 0, mgpu, 100)
@@ -275,8 +269,8 @@ def features(
     rng: np.random.Generator, *, regions: int, clusters: int, servers: int, jobs: int, fill_percent: int
 ) -> JobPlacement:
     """Every optional table, column and rule at once; for tests."""
-    here = fleet(rng, regions, clusters, servers, TYPES)
-    running = fill(rng, here, fill_percent)
+    here = fleets.fleet(rng, regions, clusters, servers, TYPES)
+    running = fleets.fill(rng, here, fill_percent)
     mixed: Pending = pending(rng, len(here.gpu_types), sizes(rng, jobs, 16))
     share = rng.integers(1, 10, size=jobs) * 100
     few = rng.random(jobs)

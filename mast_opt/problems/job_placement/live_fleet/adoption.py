@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from mast_opt.core.errors import UsageError
+from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.engine.best_bid import assign_devices
-from mast_opt.problems.job_placement.engine.state import A_CPU, A_MEMORY, A_WHOLE, S_BLOCKED
 from mast_opt.problems.job_placement.live_fleet.booking import devices_of, servers_of, shares_by_part
 from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.problems.job_placement.live_fleet.running_job import Holding, Running
@@ -194,13 +194,13 @@ def _fit(books: FleetInventory, at: Ints, mgpu: int, running: Running, most: int
     state, tier, job = books.state, running.tier, running.job
     fit = np.full(len(at), most)
     if mgpu >= WHOLE:
-        fit = np.minimum(fit, state.room[A_WHOLE, tier, at] // (mgpu // WHOLE))
+        fit = np.minimum(fit, state.room[col.A_WHOLE, tier, at] // (mgpu // WHOLE))
     elif mgpu:
         fit = np.minimum(fit, (state.slack_device[at, :, : tier + 1].min(axis=2) // mgpu).sum(axis=1))
-    for row, need in ((A_CPU, job.cpu_mcores), (A_MEMORY, job.memory_mib)):
+    for row, need in ((col.A_CPU, job.cpu_mcores), (col.A_MEMORY, job.memory_mib)):
         if need:
             fit = np.minimum(fit, state.room[row, tier, at] // need)
-    return np.where(state.server[S_BLOCKED, at] == 1, 0, np.maximum(fit, 0))
+    return np.where(state.server[col.S_BLOCKED, at] == 1, 0, np.maximum(fit, 0))
 
 
 def _take(fit: Ints, takes: Ints, allowed: Bools, tasks: int) -> int:

@@ -8,11 +8,12 @@ import numpy as np
 
 from mast_opt.core.ledger import Right
 from mast_opt.core.units import MILLI
+from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.engine.best_bid import BestBid, Prices, place_free, place_priced
 from mast_opt.problems.job_placement.engine.feasibility import Request
 from mast_opt.problems.job_placement.engine.part_search import PartsBid, PartSearch
 from mast_opt.problems.job_placement.engine.server_selection import Placement
-from mast_opt.problems.job_placement.engine.state import J_COST, VICTIM
+from mast_opt.problems.job_placement.engine.state import VICTIM
 from mast_opt.problems.job_placement.live_fleet.answers import Bid, ClusterReport, PartPlace
 from mast_opt.problems.job_placement.live_fleet.booking import level_of
 from mast_opt.problems.job_placement.live_fleet.diagnosis import Coded, explain, why_not
@@ -71,7 +72,7 @@ def bid_of(
     if parts:
         level = WHOLE_JOB_LEVELS[level_of(np.concatenate([offer.placed.server for offer in offers]), layout)]
     threshold = min((offer.threshold for offer in offers if offer.threshold is not None), default=None)
-    cost = sum(int(books.state.job[J_COST, at]) // VICTIM for at in victims.tolist())
+    cost = sum(int(books.state.job[col.J_COST, at]) // VICTIM for at in victims.tolist())
     return Bid(
         job=job,
         tier=job.tier if right is Right.WITHIN else books.tiers[-1],

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from mast_opt.core.errors import UsageError
+from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.engine.feasibility import Request
 from mast_opt.problems.job_placement.engine.server_layout import Layout
 from mast_opt.problems.job_placement.engine.server_selection import Placement
-from mast_opt.problems.job_placement.engine.state import J_LIMIT
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.problems.job_placement.live_fleet.types import Job, Server, Share, whole
@@ -122,7 +122,7 @@ def _check_victims(owner: str, bid: Bid, request: Request, books: FleetInventory
     for name in bid.victims:
         if name not in books.place:
             raise UsageError(f"{owner}: no job called {name} runs here; ask for a new bid")
-        if books.state.job[J_LIMIT, books.place[name]] <= request.tier:
+        if books.state.job[col.J_LIMIT, books.place[name]] <= request.tier:
             raise UsageError(f"{owner}: {name} may not be stopped for work of tier {bid.tier}")
 
 

@@ -22,25 +22,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mast_opt.core.units import MILLI
+from mast_opt.problems.job_placement.engine import columns as col
+from mast_opt.problems.job_placement.engine import fill_value as fill
 from mast_opt.problems.job_placement.engine.arrival_mix import ArrivalMix
 from mast_opt.problems.job_placement.engine.best_bid import NOBODY, BestBid, Prices, groups_by_price, place_free
 from mast_opt.problems.job_placement.engine.best_bid import bid_of as best_bid_of
 from mast_opt.problems.job_placement.engine.feasibility import Request
-from mast_opt.problems.job_placement.engine.fill_value import (
-    CORES,
-    MGPU,
-    MIB,
-    REGION,
-    TASKS,
-    TYPE,
-    homes,
-    let_go,
-    loss_on_server,
-    removal_gains,
-)
 from mast_opt.problems.job_placement.engine.preemption.victim_search import cheapest
 from mast_opt.problems.job_placement.engine.server_selection import LEAST_LOSS, TIGHT
-from mast_opt.problems.job_placement.engine.state import A_CPU, A_MEMORY, G_TYPE, J_ROW, S_BLOCKED, S_GROUP, S_SIZE
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 from mast_opt.problems.job_placement.live_fleet.bids import bid_of, holdings_in, shares_in
 from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory
@@ -59,16 +48,16 @@ class Exchanges:
     def __init__(self, books: FleetInventory, work: MovableWork, may: Bools) -> None:
         """``may`` [M]: jobs that may be moved."""
         state = books.state
-        usable = may & (work.server >= 0) & (work.need[:, TASKS] == 1)
-        usable &= (state.server[S_BLOCKED, work.server] == 0) & (state.server[S_SIZE, work.server] == WHOLE)
-        held = state.row_device[state.job[J_ROW, work.place]]
+        usable = may & (work.server >= 0) & (work.need[:, fill.TASKS] == 1)
+        usable &= (state.server[col.S_BLOCKED, work.server] == 0) & (state.server[col.S_SIZE, work.server] == WHOLE)
+        held = state.row_device[state.job[col.J_ROW, work.place]]
         self.m = np.flatnonzero(usable & ((held > 0).sum(axis=1) == 1))
         self.need, self.server = work.need[self.m], work.server[self.m]
         self.device = held[self.m].argmax(axis=1)
         last = state.room.shape[1] - 1
         self.free = state.slack_device[self.server, self.device, 0].astype(np.int64)
         """[N] milli-GPUs of the same GPU."""
-        self.cores, self.mib = state.room[A_CPU, last, self.server], state.room[A_MEMORY, last, self.server]
+        self.cores, self.mib = state.room[col.A_CPU, last, self.server], state.room[col.A_MEMORY, last, self.server]
         self.names = [books.server_at(at) for at in self.server.tolist()]
 
     def pairs(self, request: Request, most: int) -> Iterator[Pair]:
@@ -77,30 +66,32 @@ class Exchanges:
         Args:
             most: first jobs that are tried, those for which the least is lacking.
         """
-        need, mgpu = self.need, request.mgpu[self.need[:, TYPE]]
+        need, mgpu = self.need, request.mgpu[self.need[:, fill.TYPE]]
         lacking = mgpu - self.free
-        first = (mgpu >= 0) & (mgpu <= WHOLE) & request.open[need[:, REGION]] & (need[:, MGPU] > lacking)
-        first &= (self.cores + need[:, CORES] >= request.cpu) & (self.mib + need[:, MIB] >= request.memory)
+        first = (mgpu >= 0) & (mgpu <= WHOLE) & request.open[need[:, fill.REGION]] & (need[:, fill.MGPU] > lacking)
+        first &= (self.cores + need[:, fill.CORES] >= request.cpu) & (self.mib + need[:, fill.MIB] >= request.memory)
         first &= lacking <= self.free.max(initial=0)
         chosen = np.flatnonzero(first)
         for u in chosen[np.argsort(lacking[chosen], kind="stable")][:most].tolist():
             found = np.flatnonzero(self._fits(u, int(lacking[u]), request))
             if len(found):
-                left = self.free[found] + need[found, MGPU]
+                left = self.free[found] + need[found, fill.MGPU]
                 yield u, int(found[left.argmin()])
 
     def _fits(self, u: int, lacking: int, request: Request) -> Bools:
         """[N] jobs that have room for a job where they are, and leave room for the request where it is."""
         need, own = self.need, self.need[u]
-        there: Bools = (need[:, [REGION, TYPE]] == own[[REGION, TYPE]]).all(axis=1) & (self.server != self.server[u])
-        there &= (need[:, MGPU] <= own[MGPU] - lacking) & (self.free + need[:, MGPU] >= own[MGPU])
-        for column, free, asked in ((CORES, self.cores, request.cpu), (MIB, self.mib, request.memory)):
+        there: Bools = (need[:, [fill.REGION, fill.TYPE]] == own[[fill.REGION, fill.TYPE]]).all(axis=1) & (
+            self.server != self.server[u]
+        )
+        there &= (need[:, fill.MGPU] <= own[fill.MGPU] - lacking) & (self.free + need[:, fill.MGPU] >= own[fill.MGPU])
+        for column, free, asked in ((fill.CORES, self.cores, request.cpu), (fill.MIB, self.mib, request.memory)):
             there &= (free + need[:, column] >= own[column]) & (free[u] + own[column] - asked >= need[:, column])
         return there
 
     def target(self, job: int, other: int) -> tuple[Share, ...]:
         """Shares of a running job that takes the place of another one."""
-        return (Share(self.names[other], 1, {int(self.device[other]): int(self.need[job, MGPU])}),)
+        return (Share(self.names[other], 1, {int(self.device[other]): int(self.need[job, fill.MGPU])}),)
 
 
 Target = tuple[tuple[Share, ...], tuple[Holding, ...]]
@@ -167,7 +158,7 @@ class Defragmentation:
         for _ in range(self.budget.tries):
             if not may.any():
                 return None
-            let_go(books.state, self.work.place, may, self.cost)
+            fill.let_go(books.state, self.work.place, may, self.cost)
             found = cheapest(books.state, request, groups, books.ranks.levels, books.limits)
             if found is None:
                 return None
@@ -210,8 +201,8 @@ class Defragmentation:
 
     def _candidates(self, request: Request) -> Bools:
         """[M] jobs that may be moved and have another place now; those on several servers may have one."""
-        first, second = homes(self.books.state, self.kinds, request).T[:, self.kind]
-        fraction = self.work.need[:, MGPU] % WHOLE > 0
+        first, second = fill.homes(self.books.state, self.kinds, request).T[:, self.kind]
+        fraction = self.work.need[:, fill.MGPU] % WHOLE > 0
         elsewhere = (second >= 0) | ((first >= 0) & ((first != self.work.server) | fraction))
         may: Bools = ~self.stays & ((self.work.server < 0) | elsewhere)
         may &= self.work.mgpu_hours <= self.mgpu_hours_left
@@ -243,7 +234,7 @@ class Defragmentation:
     def _size(self, m: int) -> int:
         """Milli-GPUs that a running job which may be moved holds in all tasks."""
         need = self.work.need[m]
-        return int(need[MGPU] * need[-1])
+        return int(need[fill.MGPU] * need[-1])
 
     def _target(self, m: int, running: Running) -> Target | None:
         """The best free place for a job that has left its own."""
@@ -312,7 +303,7 @@ class Defragmentation:
         anything.
         """
         free = np.flatnonzero(~self.stays & (self.work.mgpu_hours <= self.mgpu_hours_left))
-        gains = removal_gains(self.books.state, self.work.place[free])
+        gains = fill.removal_gains(self.books.state, self.work.place[free])
         rate = gains / self.cost[free]
         best, best_rate, seen = None, 0.0, set[tuple[int, int, int]]()
         for at in np.argsort(-rate, kind="stable").tolist():
@@ -338,5 +329,5 @@ class Defragmentation:
             if target is None:
                 return 0, None
             s = books.position[target[0][0].server]
-            kind = int(books.state.group[G_TYPE, books.state.server[S_GROUP, s]])
-            return int(loss_on_server(books.state, s, int(request.mgpu[kind]), request)), target
+            kind = int(books.state.group[col.G_TYPE, books.state.server[col.S_GROUP, s]])
+            return int(fill.loss_on_server(books.state, s, int(request.mgpu[kind]), request)), target

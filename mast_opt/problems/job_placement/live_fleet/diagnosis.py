@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.problems.job_placement.analysis.rejection_reasons import Obstacle, obstacle_when_empty
+from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.engine.best_bid import best_bid
 from mast_opt.problems.job_placement.engine.feasibility import NOWHERE, Request, level_in
 from mast_opt.problems.job_placement.engine.limits import SearchLimits
 from mast_opt.problems.job_placement.engine.server_selection import TIGHT
-from mast_opt.problems.job_placement.engine.state import A_CPU, A_FREE, A_MEMORY, C_CPU, C_MEMORY, C_MGPU
 from mast_opt.problems.job_placement.live_fleet.answers import ClusterReport
 from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.problems.job_placement.live_fleet.types import Job
@@ -78,9 +78,9 @@ def _shortage(books: FleetInventory, request: Request, groups: Ints) -> Coded:
     servers = np.isin(books.layout.group, groups) & ~books.out_of_service()
     mgpu = int(request.mgpu[books.layout.group_type[books.layout.group[servers]]].min())
     for what, code, free, held, need, per in (
-        ("GPUs", "gpus", A_FREE, C_MGPU, mgpu, WHOLE),
-        ("cores", "cpu", A_CPU, C_CPU, request.cpu, 1000),
-        ("GiB of memory", "memory", A_MEMORY, C_MEMORY, request.memory, 1024),
+        ("GPUs", "gpus", col.A_FREE, col.C_MGPU, mgpu, WHOLE),
+        ("cores", "cpu", col.A_CPU, col.C_CPU, request.cpu, 1000),
+        ("GiB of memory", "memory", col.A_MEMORY, col.C_MEMORY, request.memory, 1024),
     ):
         room = np.maximum(state.room[free, request.tier], 0) + state.reclaim[held, threshold]
         have, asked = int(room[servers].sum()), need * request.tasks

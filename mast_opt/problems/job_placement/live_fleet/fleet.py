@@ -19,23 +19,12 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.core.arguments import (
-    a,
-    a_flag,
-    a_price,
-    a_text,
-    anything,
-    checked,
-    each,
-    mapping_of,
-    optional,
-    prices,
-    texts,
-)
+from mast_opt.core import arguments as arg
 from mast_opt.core.errors import NotRunning, StaleBid, UnsupportedOption, UsageError
 from mast_opt.core.ledger import Right
 from mast_opt.core.quota_tree import Quota
 from mast_opt.core.quotas import Quotas
+from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.engine.arrival_mix import ArrivalMix
 from mast_opt.problems.job_placement.engine.best_bid import BestBid, place_free, place_priced
 from mast_opt.problems.job_placement.engine.feasibility import Request
@@ -50,18 +39,8 @@ from mast_opt.problems.job_placement.engine.limits import (
 from mast_opt.problems.job_placement.engine.negative_cache import NegativeCache
 from mast_opt.problems.job_placement.engine.part_search import close_servers
 from mast_opt.problems.job_placement.engine.server_selection import LEAST_LOSS, TIGHT, Placement
-from mast_opt.problems.job_placement.engine.state import R_MGPU, R_USED, S_BLOCKED
 from mast_opt.problems.job_placement.exhaustive.batch_state import mix_of
-from mast_opt.problems.job_placement.live_fleet.adoption import (
-    check_in_use,
-    enlarged,
-    holdings_of,
-    merged,
-    need_is_unknown,
-    need_of,
-    shares_of,
-    shrunk,
-)
+from mast_opt.problems.job_placement.live_fleet import adoption
 from mast_opt.problems.job_placement.live_fleet.answers import Bid, ClusterReport, Drained, Refused
 from mast_opt.problems.job_placement.live_fleet.bid_versions import BidVersions
 from mast_opt.problems.job_placement.live_fleet.bids import (
@@ -183,8 +162,8 @@ class Fleet:
         """
         flat = None if isinstance(quotas, Quotas) else quotas
         for name, value in (("replicas", replicas), ("residency", residency), ("quotas", flat)):
-            optional(mapping_of(anything))(name, value)
-        optional(mapping_of(mapping_of(anything)))("type_quotas", type_quotas)
+            arg.optional(arg.mapping_of(arg.anything))(name, value)
+        arg.optional(arg.mapping_of(arg.mapping_of(arg.anything)))("type_quotas", type_quotas)
         servers = servers_in(servers)
         rights = quotas.copy() if isinstance(quotas, Quotas) else Quotas()
         for tenant, mgpu in (flat or {}).items():
@@ -213,7 +192,7 @@ class Fleet:
         """The last bid of ``place``, and where it is in positions: it is often committed next."""
 
     @classmethod
-    @checked(problem=a(JobPlacement))
+    @arg.checked(problem=arg.a(JobPlacement))
     def of(
         cls,
         problem: JobPlacement,
@@ -244,7 +223,7 @@ class Fleet:
         fleet._begin(decoded(bytes(data)))
         return fleet
 
-    @checked(job=a(Job), arrives=a_flag)
+    @arg.checked(job=arg.a(Job), arrives=arg.a_flag)
     def adopt(self, job: Job, shares: tuple[Share, ...], *, arrives: bool = True) -> tuple[str, ...]:
         """A job runs where its host says, whatever the fleet knew of it and even where there is no room. So a fleet
         learns of work that it did not place, and of work that is elsewhere than it thought. What it knows already
@@ -268,25 +247,25 @@ class Fleet:
             self._outside_round("a job is adopted")
             books, old = self._books, self._books.running.get(job.name)
             self._tier_of(job)
-            held = holdings_of(job, shares, books)
-            running = books.starting(job, shares_of(job, shares, held))
-            if old is None or replace(running, number=old.number) != old or need_is_unknown(old, books):
+            held = adoption.holdings_of(job, shares, books)
+            running = books.starting(job, adoption.shares_of(job, shares, held))
+            if old is None or replace(running, number=old.number) != old or adoption.need_is_unknown(old, books):
                 if old is not None:
                     books.end(job.name)
-                books.hold(running, merged(held))
+                books.hold(running, adoption.merged(held))
                 if old is None and arrives:
                     books.count_arrival(job)
                 touched = (*running.shares, *(() if old is None else old.shares))
                 self._changed(share.server for share in touched)
             return tuple(server for server in running.servers if server in books.over_booked)
 
-    @checked(job=a(Job))
+    @arg.checked(job=arg.a(Job))
     def count_arrival(self, job: Job) -> None:
         """Count a job in the fleet's mix of arrivals, as if it had come and ended."""
         with self._lock, self._operation:
             self._books.count_arrival(job)
 
-    @checked(name=a_text)
+    @arg.checked(name=arg.a_text)
     def resize(self, name: str, tasks: int) -> tuple[Share, ...] | Refused:
         """A running job has so many tasks from now on: more, on free capacity of the same cluster and GPU type and as
         near as its ``within`` asks, or fewer. The tasks that go on stay where they are.
@@ -312,7 +291,7 @@ class Fleet:
             job = replace(old.job, tasks=tasks)
             if job.tasks == old.job.tasks:
                 return old.shares
-            mgpu = need_of(old, books)
+            mgpu = adoption.need_of(old, books)
             kind = books.servers[old.shares[0].server].gpu_type
             right = books.right_of(job, {kind: job.tasks * mgpu})
             if right is Right.OVER and job.tasks > old.job.tasks:
@@ -320,18 +299,20 @@ class Fleet:
             level = books.level_of(job, right)
             leaving = books.blocked | books.over_booked
             shares = (
-                shrunk(old, job.tasks, mgpu, leaving)
+                adoption.shrunk(old, job.tasks, mgpu, leaving)
                 if job.tasks < old.job.tasks
-                else enlarged(replace(old, tier=max(level, old.tier)), job.tasks, mgpu, books)
+                else adoption.enlarged(replace(old, tier=max(level, old.tier)), job.tasks, mgpu, books)
             )
             if shares is None:
                 words = f"the servers near it have no room for {job.tasks - old.job.tasks} further tasks"
                 return Refused(job, words, code="no-room")
-            books.swap(books.starting(job, shares, old.number), holdings_of(job, shares, books), self._in_round)
+            books.swap(
+                books.starting(job, shares, old.number), adoption.holdings_of(job, shares, books), self._in_round
+            )
             self._changed({share.server: None for share in (*old.shares, *shares)})
             return shares
 
-    @checked(name=a_text)
+    @arg.checked(name=arg.a_text)
     def release(self, name: str) -> None:
         """Report to the fleet that a job has ended. Raises NotRunning if no job of that name runs: it may have been
         stopped for another one.
@@ -341,7 +322,7 @@ class Fleet:
             self._books.end(name)
             self._changed(servers)
 
-    @checked(gpu_hours=prices)
+    @arg.checked(gpu_hours=arg.prices)
     def set_at_risk(self, gpu_hours: Mapping[str, float]) -> None:
         """Set the GPU-hours that would be lost if running jobs were stopped now: they grow with time and fall at a
         checkpoint.
@@ -357,7 +338,7 @@ class Fleet:
             self._books.set_at_risk(gpu_hours)
             self._changed(servers)
 
-    @checked(server=a_text)
+    @arg.checked(server=arg.a_text)
     def fail(self, server: str) -> tuple[str, ...]:
         """Report to the fleet that a server is gone, and with it every gang that had a task there; returns these jobs.
         The server takes no work until ``uncordon``.
@@ -367,14 +348,14 @@ class Fleet:
             self._stop_taking(server, lost)
             return lost
 
-    @checked(server=a_text)
+    @arg.checked(server=arg.a_text)
     def cordon(self, server: str) -> None:
         """Let a server of the fleet take no new work; what runs there goes on."""
         with self._lock, self._operation:
             self._jobs_on(server)
             self._stop_taking(server, ())
 
-    @checked(server=a_text)
+    @arg.checked(server=arg.a_text)
     def uncordon(self, server: str) -> None:
         """Let a server of the fleet take work again."""
         with self._lock, self._operation:
@@ -382,7 +363,7 @@ class Fleet:
             self._books.take_again(server)
             self._changed((server,))
 
-    @checked(server=a_text)
+    @arg.checked(server=arg.a_text)
     def drain(self, server: str) -> Drained:
         """Cordon a server of the fleet and stop the jobs on it that may be stopped."""
         with self._lock, self._operation:
@@ -397,7 +378,7 @@ class Fleet:
         """
         self._change_servers(servers_in(servers), ())
 
-    @checked(server=a_text)
+    @arg.checked(server=arg.a_text)
     def set_capacity(
         self, server: str, *, gpus: int | None = None, cpu_mcores: int | None = None, memory_mib: int | None = None
     ) -> None:
@@ -419,14 +400,14 @@ class Fleet:
             )
             if new == old:
                 return
-            check_in_use(self._books, old, new)
+            adoption.check_in_use(self._books, old, new)
             if self._books.set_supply(new):
                 self._versions.all_changed()
                 self._failures = NegativeCache(self._freed)
             else:
                 self._changed((server,))
 
-    @checked(server=a_text)
+    @arg.checked(server=arg.a_text)
     def remove_server(self, server: str) -> None:
         """Remove a server from the fleet. Raises UsageError, with nothing changed, if something still runs there."""
         self._change_servers((), (server,))
@@ -457,7 +438,7 @@ class Fleet:
         with self._lock:
             self._books.limits = limits
 
-    @checked(dataset=a_text)
+    @arg.checked(dataset=arg.a_text)
     def set_replicas(self, dataset: str, regions: Collection[str]) -> None:
         """Set, in the fleet, the regions that hold a dataset from now on. Raises UsageError for a string instead of a
         collection.
@@ -466,7 +447,7 @@ class Fleet:
             self._books.set_replicas(dataset, regions)
             self._versions.rules_changed()
 
-    @checked(tenant=a_text, gpu_type=optional(a_text), parent=optional(a_text))
+    @arg.checked(tenant=arg.a_text, gpu_type=arg.optional(arg.a_text), parent=arg.optional(arg.a_text))
     def set_quota(
         self,
         tenant: str,
@@ -615,19 +596,19 @@ class Fleet:
         with self._lock:
             return self._books.names()
 
-    @checked(name=a_text)
+    @arg.checked(name=arg.a_text)
     def shares(self, name: str) -> tuple[Share, ...]:
         """Shares of a running job on its servers. Raises UsageError if no job of that name runs."""
         with self._lock:
             return self._shares_of(name)
 
-    @checked(name=a_text)
+    @arg.checked(name=arg.a_text)
     def job(self, name: str) -> Job:
         """A running job. Raises UsageError if no job of that name runs."""
         with self._lock:
             return self._known(name).job
 
-    @checked(server=a_text)
+    @arg.checked(server=arg.a_text)
     def jobs_on(self, server: str) -> tuple[str, ...]:
         """The jobs that hold something on a server, in the order in which they started. Raises UsageError if the fleet
         has no such server."""
@@ -643,7 +624,7 @@ class Fleet:
         """Milli-GPUs of the fleet in use, and all there are."""
         with self._lock:
             state = self._books.state
-            return int(state.region[R_USED].sum()), int(state.region[R_MGPU].sum())
+            return int(state.region[col.R_USED].sum()), int(state.region[col.R_MGPU].sum())
 
     def _known(self, name: str) -> Running:
         """A running job of the fleet. Raises NotRunning."""
@@ -688,34 +669,34 @@ class Fleet:
         """The fleet's quotas of tenants, to be changed by ``set_quota`` only."""
         return self._books.ledger.quotas
 
-    @checked(tenant=a_text, gpu_type=optional(a_text))
+    @arg.checked(tenant=arg.a_text, gpu_type=arg.optional(arg.a_text))
     def use(self, tenant: str, gpu_type: str | None = None) -> int:
         """Milli-GPUs that count in the fleet against a quota: what the jobs of a tenant hold, or what those below a
         group use of what they share.
         """
         return self._books.ledger.counted(tenant, gpu_type)
 
-    @checked(tenant=a_text, gpu_type=optional(a_text))
+    @arg.checked(tenant=arg.a_text, gpu_type=arg.optional(arg.a_text))
     def left(self, tenant: str, gpu_type: str | None = None) -> int | None:
         """Milli-GPUs that a tenant or group may hold in the fleet in addition, borrowed ones included; None where its
         quota does not limit that.
         """
         return self._books.ledger.left(tenant, gpu_type)
 
-    @checked(name=a_text)
+    @arg.checked(name=arg.a_text)
     def is_over_quota(self, name: str) -> bool:
         """Whether a running job is beyond the quotas of its tenant now."""
         self._shares_of(name)
         return self._books.is_over_quota(name)
 
-    @checked(job=a(Job))
+    @arg.checked(job=arg.a(Job))
     def importance_of(self, job: Job) -> int:
         """The tier in the fleet of a waiting job, or a number beyond all tiers if it would take its tenant over the
         quotas.
         """
         return self._books.importance_of(self._books.level_of(job, self._books.best_right(job)))
 
-    @checked(job=a(Job))
+    @arg.checked(job=arg.a(Job))
     def short_of_quota(self, job: Job) -> int:
         """Milli-GPUs that quotas lack to cover a waiting job without parts; 0 or less if they cover it."""
         return self._books.short_of_quota(job)
@@ -755,14 +736,14 @@ class Fleet:
         touched = [share.server for share in bid.shares]
         touched += [share.server for name in bid.victims for share in self._shares_of(name)]
         if bid.job.parts:
-            held = merged(holdings_in(self._books, placed, requests))
+            held = adoption.merged(holdings_in(self._books, placed, requests))
             self._books.start_parts(running, held, bid.victims, self._in_round)
         else:
             self._books.start(running, requests[0], placed[0], bid.victims, self._in_round)
         self._changed(touched)
         return bid.victims
 
-    @checked(job=a(Job), avoid=texts, preempt=a_flag)
+    @arg.checked(job=arg.a(Job), avoid=arg.texts, preempt=arg.a_flag)
     def place(
         self, job: Job, *, regions: Collection[str] | None = None, avoid: Collection[str] = (), preempt: bool = True
     ) -> Bid | Refused:
@@ -794,7 +775,7 @@ class Fleet:
             if server not in books.position:
                 raise UsageError(f"avoid names server {server}; the fleet has none of that name")
         places = np.array([books.position[server] for server in servers], np.int64)
-        places = places[books.state.server[S_BLOCKED, places] == 0]
+        places = places[books.state.server[col.S_BLOCKED, places] == 0]
         with self._operation:
             books.log.append((close_servers, books.state, places, 0))
             close_servers(books.state, places, 1)
@@ -846,7 +827,7 @@ class Fleet:
         reason = _without_stops(reason, preempt=preempt or remembered)
         return Refused(job, *reason, remembered=remembered, part=part), None
 
-    @checked(job=a(Job))
+    @arg.checked(job=arg.a(Job))
     def place_and_commit(self, job: Job, *, regions: Collection[str] | None = None) -> Bid | Refused:
         """Place a job like ``place``, and commit the bid before another thread can change anything. Its ``victims``
         have to be stopped."""
@@ -856,7 +837,7 @@ class Fleet:
                 self._commit(answer, placed)
             return answer
 
-    @checked(job=a(Job))
+    @arg.checked(job=arg.a(Job))
     def bids(self, job: Job) -> tuple[Bid, ...]:
         """The best bid of every region that has one: first the one that ``place`` gives, then the others by
         ``Bid.key``, in which the loss of value does not count."""
@@ -882,7 +863,7 @@ class Fleet:
         """
         if not isinstance(bid, Bid):
             raise UsageError(f"commit takes a Bid of place or bids, not a {type(bid).__name__}")
-        a(Job)("job of the bid", bid.job)
+        arg.a(Job)("job of the bid", bid.job)
         with self._lock, self._operation:
             self._versions.check_maker(bid)
             if bid.version == self._versions.now:
@@ -895,7 +876,7 @@ class Fleet:
             except UsageError as error:
                 raise StaleBid(str(error)) from error
 
-    @checked(job=a(Job))
+    @arg.checked(job=arg.a(Job))
     def explain(self, job: Job) -> tuple[ClusterReport, ...]:
         """Explain, for each cluster, the first constraint that rules a job out, or what admitting it there takes."""
         with self._lock:
@@ -938,7 +919,7 @@ class Fleet:
             return place_free(books.state, request, books.everywhere, self._style, price)
         return place_priced(books.state, request, books.everywhere, self._style, price, books.limits)
 
-    @checked(budget=a(MoveBudget), movable=optional(mapping_of(a_price)))
+    @arg.checked(budget=arg.a(MoveBudget), movable=arg.optional(arg.mapping_of(arg.a_price)))
     def defragment(
         self, budget: MoveBudget, waiting: Iterable[Job] = (), *, movable: Mapping[str, float] | None = None
     ) -> MovePlan:
@@ -974,7 +955,7 @@ class Fleet:
             version, fleet = versions.now, versions.name
         return Defragmentation(books, movable_work(books, movable), budget).plan(jobs, version, fleet)
 
-    @checked(plan=a(MovePlan))
+    @arg.checked(plan=arg.a(MovePlan))
     def apply(self, plan: MovePlan) -> None:
         """Make the moves of a plan, and start the waiting jobs that fit. The hosts have to make the moves step by
         step, as listed, before these jobs start.
@@ -986,8 +967,8 @@ class Fleet:
         with self._lock, self._operation:
             self._outside_round("moves are made")
             self._versions.check_maker(plan)
-            each(a(JobMove))("moves of the plan", plan.moves)
-            each(a(Bid))("starts of the plan", plan.starts)
+            arg.each(arg.a(JobMove))("moves of the plan", plan.moves)
+            arg.each(arg.a(Bid))("starts of the plan", plan.starts)
             stale = StaleBid("the plan of moves is for an older state of the fleet; ask for a new one")
             if plan.version != self._versions.now and self._touched_since(plan):
                 raise stale

@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 from mast_opt.core.errors import UsageError
 from mast_opt.core.ledger import Ledger, Ranks, Reclaim, Right
 from mast_opt.core.quotas import Quotas
+from mast_opt.problems.job_placement.engine import capacity_ledger as ledger
+from mast_opt.problems.job_placement.engine import columns as col
+from mast_opt.problems.job_placement.engine import state_allocation as allocation
 from mast_opt.problems.job_placement.engine.arrival_mix import (
     ANY,
     ArrivalMix,
@@ -27,55 +30,12 @@ from mast_opt.problems.job_placement.engine.arrival_mix import (
     together,
 )
 from mast_opt.problems.job_placement.engine.best_bid import book, book_amounts
-from mast_opt.problems.job_placement.engine.capacity_ledger import (
-    block,
-    last_tier_of,
-    load,
-    set_costs,
-    set_price,
-    settle,
-    stop,
-)
 from mast_opt.problems.job_placement.engine.feasibility import Request
 from mast_opt.problems.job_placement.engine.holding import hold
 from mast_opt.problems.job_placement.engine.limits import DEFAULT_LIMITS, SearchLimits
 from mast_opt.problems.job_placement.engine.server_layout import Layout, lay_out
 from mast_opt.problems.job_placement.engine.server_selection import Placement
-from mast_opt.problems.job_placement.engine.state import (
-    J_COST,
-    J_FRESH,
-    J_ROW,
-    J_STACK,
-    J_TIER,
-    L_AFTER,
-    L_CPU,
-    L_JOB,
-    L_MEMORY,
-    L_NEXT,
-    L_SERVER,
-    N_JOBS,
-    N_LARGEST,
-    N_ROUND,
-    N_ROWS,
-    R_MGPU,
-    R_USED,
-    S_BLOCKED,
-    S_DEVICES,
-    S_GROUP,
-    S_ROW,
-    S_SIZE,
-    EngineState,
-)
-from mast_opt.problems.job_placement.engine.state_allocation import (
-    Stopped,
-    copied,
-    empty_state,
-    grown,
-    restore_arrays,
-    restore_values,
-    resume_all,
-    valued,
-)
+from mast_opt.problems.job_placement.engine.state import EngineState
 from mast_opt.problems.job_placement.live_fleet.running_job import Holding, Places, Running, cost_of, costs_of
 from mast_opt.problems.job_placement.live_fleet.types import Job, Server, Share, gangs_of, names_in
 from mast_opt.problems.job_placement.quota_standing import best_right
@@ -371,9 +331,9 @@ class FleetInventory:
         """Load running jobs into a new state of the engine, at the places that they had if these are given."""
         size = 2 * len(held) + 64 if places is None else len(places.job) + len(places.free)
         supply = self.supply[self.layout.position]
-        self.state = empty_state(self.layout, supply, self.ranks.levels, size, 4 * len(held) + 256)
+        self.state = allocation.empty_state(self.layout, supply, self.ranks.levels, size, 4 * len(held) + 256)
         if places is not None:
-            self.state.job[J_STACK, :size] = [*places.free, *reversed(places.job)]
+            self.state.job[col.J_STACK, :size] = [*places.free, *reversed(places.job)]
         jobs = [self._job_row(self.running[name]) for name in held]
         every = [(number, one) for number, holdings in enumerate(held.values()) for one in holdings]
         rows = [(number, self.position[one.server], one.cpu_mcores, one.memory_mib) for number, one in every]
@@ -382,8 +342,8 @@ class FleetInventory:
             assert not one.device[device.shape[1] :].any(), f"GPUs of {one.server} that are in use are gone"
             device[at, : len(one.device)] = one.device[: device.shape[1]]
         order = np.arange(len(every)) if places is None else places.row
-        self.state = grown(self.state, 0, len(every))
-        found = load(
+        self.state = allocation.grown(self.state, 0, len(every))
+        found = ledger.load(
             self.state,
             np.array(jobs, np.int64).reshape(-1, 3),
             np.array(rows, np.int64).reshape(-1, 4)[order],
@@ -395,7 +355,7 @@ class FleetInventory:
         """[R, K] how often capacity of the type appeared in the region."""
         self.over_booked = {self.server_at(s) for s in np.flatnonzero(self._are_over_booked()).tolist()}
         for name in self.blocked | self.over_booked:
-            block(self.state, self.position[name], 1)
+            ledger.block(self.state, self.position[name], 1)
 
     def places(self) -> Places:
         """The places of the running jobs, in the order in which they started."""
@@ -408,7 +368,7 @@ class FleetInventory:
             for k, server in enumerate(self.running[name].servers)
         }
         lists = [[row_of[at, s] for at in self._places_on(s)][::-1] for s in range(len(self.servers))]
-        free = self.state.job[J_STACK, : self.state.free_places[N_JOBS]].tolist()
+        free = self.state.job[col.J_STACK, : self.state.free_places[col.N_JOBS]].tolist()
         rows = np.array([row for rows in lists for row in rows], np.int64)
         return Places(tuple(self.place[name] for name in names), tuple(free), rows)
 
@@ -430,7 +390,7 @@ class FleetInventory:
         twin.restood, twin._touched, twin._late_rights = {}, [], {}
         twin.blocked, twin.over_booked, twin.replicas = set(self.blocked), set(self.over_booked), dict(self.replicas)
         twin.mix = None if self.mix is None else self.mix.copy()
-        twin.state, twin.freed, twin.log, twin.trials = copied(self.state), self.freed.copy(), [], 0
+        twin.state, twin.freed, twin.log, twin.trials = allocation.copied(self.state), self.freed.copy(), [], 0
         return twin
 
     def names(self) -> tuple[str, ...]:
@@ -443,8 +403,8 @@ class FleetInventory:
 
     def load_of(self, region: int) -> float:
         """Share of a region's GPUs in the fleet in use."""
-        every = int(self.state.region[R_MGPU, region])
-        return int(self.state.region[R_USED, region]) / every if every else 0.0
+        every = int(self.state.region[col.R_MGPU, region])
+        return int(self.state.region[col.R_USED, region]) / every if every else 0.0
 
     # --- quotas ---
 
@@ -543,7 +503,7 @@ class FleetInventory:
     def _follow_rights(self) -> None:
         """Let running jobs stand where the ledger has them. Those that began in this round do when it ends."""
         for name in self.ledger.take_changes():
-            if name in self.place and self.state.job[J_FRESH, self.place[name]]:
+            if name in self.place and self.state.job[col.J_FRESH, self.place[name]]:
                 self._put_in("_late_rights", name)
             else:
                 self._restand(name)
@@ -568,9 +528,9 @@ class FleetInventory:
         self._running[name] = running
         if name in self.place:
             at = self.place[name]
-            self.state.job[J_TIER, at] = running.tier
+            self.state.job[col.J_TIER, at] = running.tier
             places = np.array([at], np.int64)
-            set_price(self.state, places, self.limit_of(running), self.state.job[J_COST, places])
+            ledger.set_price(self.state, places, self.limit_of(running), self.state.job[col.J_COST, places])
 
     def take_touched(self) -> list[str]:
         """The servers of the fleet's jobs whose right has changed since the last call."""
@@ -608,12 +568,12 @@ class FleetInventory:
     def holdings(self, name: str) -> tuple[Holding, ...]:
         """Holdings of a running job on each server, in order of position."""
         state, found = self.state, []
-        row = int(state.job[J_ROW, self.place[name]])
+        row = int(state.job[col.J_ROW, self.place[name]])
         while row >= 0:
-            at = int(state.row[L_SERVER, row])
-            cpu, memory = int(state.row[L_CPU, row]), int(state.row[L_MEMORY, row])
+            at = int(state.row[col.L_SERVER, row])
+            cpu, memory = int(state.row[col.L_CPU, row]), int(state.row[col.L_MEMORY, row])
             found.append((at, Holding(self.server_at(at), cpu, memory, state.row_device[row].copy())))
-            row = int(state.row[L_NEXT, row])
+            row = int(state.row[col.L_NEXT, row])
         return tuple(holding for _, holding in sorted(found, key=lambda pair: pair[0]))
 
     def holdings_by_share(self, name: str) -> list[Holding]:
@@ -631,10 +591,10 @@ class FleetInventory:
 
     def _places_on(self, position: int) -> Iterator[int]:
         """Places in the engine's state of the jobs on a server."""
-        row = int(self.state.server[S_ROW, position])
+        row = int(self.state.server[col.S_ROW, position])
         while row >= 0:
-            yield int(self.state.row[L_JOB, row])
-            row = int(self.state.row[L_AFTER, row])
+            yield int(self.state.row[col.L_JOB, row])
+            row = int(self.state.row[col.L_AFTER, row])
 
     def draw(self) -> None:
         """Draw samples of the fleet's arrivals; what is known of values of servers is forgotten."""
@@ -648,11 +608,11 @@ class FleetInventory:
             return
         old, sampling = self.state, self.mix.sampling
         self.log.append((self._revalue, old))
-        self.state = valued(old, arrivals, sampling.slots, sampling.memo)
+        self.state = allocation.valued(old, arrivals, sampling.slots, sampling.memo)
 
     def _revalue(self, old: EngineState) -> None:
         """Restore the engine's values of servers from an earlier state."""
-        self.state = restore_values(self.state, old)
+        self.state = allocation.restore_values(self.state, old)
 
     def set_supply(self, server: Server) -> bool:
         """Give the fleet's server of this name other GPUs, cores and memory, without a check of what runs there;
@@ -678,26 +638,26 @@ class FleetInventory:
     def _set_supply_of(self, server: Server) -> None:
         """Give a server other GPUs, cores and memory in the engine's state, with what undoes it."""
         old, at, state = self.servers[server.name], self.position[server.name], self.state
-        parts = [state.slack[:, at], state.slack_device[at], state.server[:, at], state.region[R_MGPU]]
-        parts.append(state.free_places[N_LARGEST : N_LARGEST + 1])
+        parts = [state.slack[:, at], state.slack_device[at], state.server[:, at], state.region[col.R_MGPU]]
+        parts.append(state.free_places[col.N_LARGEST : col.N_LARGEST + 1])
         self._note_member(self.over_booked, server.name)
         self.log.append((self._unset_supply, at, self.servers, self.supply, [(part, part.copy()) for part in parts]))
         state.slack[0, at] += server.cpu_mcores - old.cpu_mcores
         state.slack[1, at] += server.memory_mib - old.memory_mib
         if server.pool:
             state.slack_device[at, 0] += (server.gpus - old.gpus) * WHOLE
-            state.server[S_SIZE, at] = server.gpus * WHOLE
+            state.server[col.S_SIZE, at] = server.gpus * WHOLE
         else:
             state.slack_device[at, old.gpus : server.gpus] = WHOLE
             state.slack_device[at, server.gpus : old.gpus] = 0
-            state.server[S_DEVICES, at] = server.gpus
-        state.region[R_MGPU, self.regions[server.region]] += (server.gpus - old.gpus) * WHOLE
+            state.server[col.S_DEVICES, at] = server.gpus
+        state.region[col.R_MGPU, self.regions[server.region]] += (server.gpus - old.gpus) * WHOLE
         self.servers = {**self.servers, server.name: server}
         self._supply_changed(np.where(np.arange(len(self.supply))[:, None] == at, server.amounts, self.supply))
-        state.free_places[N_LARGEST] = max(int(self.supply[:, GPU].max()), WHOLE)
+        state.free_places[col.N_LARGEST] = max(int(self.supply[:, GPU].max()), WHOLE)
         over = self._is_over_booked(at)
         (self.over_booked.add if over else self.over_booked.discard)(server.name)
-        block(state, at, int(over or server.name in self.blocked))
+        ledger.block(state, at, int(over or server.name in self.blocked))
         self.capacity_appeared(at)
 
     def _unset_supply(self, at: int, servers: dict[str, Server], supply: Ints, parts: list[tuple[Ints, Ints]]) -> None:
@@ -706,19 +666,19 @@ class FleetInventory:
             part[...] = before
         self.servers = servers
         self._supply_changed(supply)
-        block(self.state, at, int(self.state.server[S_BLOCKED, at]))
+        ledger.block(self.state, at, int(self.state.server[col.S_BLOCKED, at]))
 
     def _set_block(self, server: str) -> None:
         """Block a server in the engine, or open it, by what the fleet knows of it now."""
         at = self.position[server]
-        old, new = int(self.state.server[S_BLOCKED, at]), int(server in self.blocked or server in self.over_booked)
+        old, new = int(self.state.server[col.S_BLOCKED, at]), int(server in self.blocked or server in self.over_booked)
         if old != new:
             self.log.append((self._block, at, old))
             self._block(at, new)
 
     def _block(self, at: int, blocked: int) -> None:
         """Set whether a server is blocked in the engine."""
-        block(self.state, at, blocked)
+        ledger.block(self.state, at, blocked)
 
     def _check_booking(self, servers: Iterable[str]) -> None:
         """Note which of these servers of the fleet are over-booked now, and let those take no work."""
@@ -755,12 +715,12 @@ class FleetInventory:
 
     def out_of_service(self) -> Bools:
         """[S] by position: servers of the fleet that take no work."""
-        blocked: Bools = self.state.server[S_BLOCKED] == 1
+        blocked: Bools = self.state.server[col.S_BLOCKED] == 1
         return blocked
 
     def capacity_appeared(self, position: int) -> None:
         """Note that something was freed on a server of the fleet."""
-        group = int(self.state.server[S_GROUP, position])
+        group = int(self.state.server[col.S_GROUP, position])
         self.freed[self.layout.group_region[group], self.layout.group_type[group]] += 1
 
     # --- undoing ---
@@ -889,7 +849,7 @@ class FleetInventory:
         """
         job, places = running.job, [self.place[name] for name in victims]
         ended = [self._current(name) for name in victims]
-        stopped = [Stopped.of(self.state, place, self._last_of_victim(place, fresh)) for place in places]
+        stopped = [allocation.Stopped.of(self.state, place, self._last_of_victim(place, fresh)) for place in places]
         at = places[-1] if places else self._next_place()
         self.log.append((self._unbook, running, at, self.started, ended, stopped, self._places_left()))
         at = booked(np.array(places, np.int64), self.limit_of(running), cost_of(job))
@@ -909,14 +869,14 @@ class FleetInventory:
 
     def _next_place(self) -> int:
         """The place in the fleet's state that the next job gets."""
-        return int(self.state.job.item(J_STACK, self._places_left() - 1))
+        return int(self.state.job.item(col.J_STACK, self._places_left() - 1))
 
     def _last_of_victim(self, place: int, fresh: bool) -> int:
         """The last tier that may use what a victim frees; see ``stop_all`` of the engine."""
         if not fresh:
             return self.ranks.levels - 1
         job = self.state.job
-        return int(job.item(J_TIER, place)) - int(job.item(J_FRESH, place) == 0)
+        return int(job.item(col.J_TIER, place)) - int(job.item(col.J_FRESH, place) == 0)
 
     def _unbook(
         self,
@@ -924,7 +884,7 @@ class FleetInventory:
         at: int,
         started: int,
         ended: Sequence[Running] = (),
-        stopped: Sequence[Stopped] = (),
+        stopped: Sequence[allocation.Stopped] = (),
         left: int = 0,
     ) -> None:
         """Undo that a job starts at a place of the state, where the last of its victims was if it has any.
@@ -938,7 +898,7 @@ class FleetInventory:
         self.name.pop(at, None)
         if self.ledger.is_sound and self.ledger.has(name):
             self.ledger.remove(name)
-        if self.state.job[J_TIER, at] == running.tier:
+        if self.state.job[col.J_TIER, at] == running.tier:
             self._free(at)
         self._resume(stopped, left)
         for one, held in zip(ended, stopped):
@@ -947,18 +907,18 @@ class FleetInventory:
 
     def _free(self, at: int) -> None:
         """Stop what runs at a place of the fleet's state, if something does."""
-        if self.state.job[J_ROW, at] >= 0:
-            stop(self.state, at, last_tier_of(self.state, at))
+        if self.state.job[col.J_ROW, at] >= 0:
+            ledger.stop(self.state, at, ledger.last_tier_of(self.state, at))
 
     def _places_left(self) -> int:
         """Number of places for jobs that the engine's state has left."""
-        return int(self.state.free_places.item(N_JOBS))
+        return int(self.state.free_places.item(col.N_JOBS))
 
-    def _resume(self, stopped: Sequence[Stopped], left: int) -> None:
+    def _resume(self, stopped: Sequence[allocation.Stopped], left: int) -> None:
         """Let those of these jobs of the fleet run again that are stopped: as many places are free as there were
         before, and theirs. They came free in this order.
         """
-        resume_all(self.state, stopped[: self._places_left() - left])
+        allocation.resume_all(self.state, stopped[: self._places_left() - left])
 
     def _reenter(self, running: Running, at: int) -> None:
         """Enter a job as it was, whatever it is now."""
@@ -979,11 +939,13 @@ class FleetInventory:
     def _stop(self, name: str) -> None:
         """Stop a running job in the fleet's engine, with what undoes it."""
         at = self.place[name]
-        last = last_tier_of(self.state, at)
-        self.log.append((self._unstop, self._current(name), Stopped.of(self.state, at, last), self._places_left()))
-        stop(self.state, at, last)
+        last = ledger.last_tier_of(self.state, at)
+        self.log.append(
+            (self._unstop, self._current(name), allocation.Stopped.of(self.state, at, last), self._places_left())
+        )
+        ledger.stop(self.state, at, last)
 
-    def _unstop(self, running: Running, held: Stopped, left: int) -> None:
+    def _unstop(self, running: Running, held: allocation.Stopped, left: int) -> None:
         """Undo that a running job was stopped."""
         self._resume((held,), left)
         self._reenter(running, held.place)
@@ -1029,13 +991,13 @@ class FleetInventory:
     def make_room(self, jobs: int, rows: int) -> None:
         """Have free places for so many jobs and allocations."""
         old, free = self.state, self.state.free_places
-        if jobs > free[N_JOBS] or rows > free[N_ROWS]:
+        if jobs > free[col.N_JOBS] or rows > free[col.N_ROWS]:
             self.log.append((self._unroom, old, free.copy()))
-            self.state = grown(old, jobs, rows)
+            self.state = allocation.grown(old, jobs, rows)
 
     def _unroom(self, old: EngineState, free: Ints) -> None:
         """Undo that the engine's state was given more room."""
-        self.state = restore_arrays(self.state, old, free)
+        self.state = allocation.restore_arrays(self.state, old, free)
 
     def _enter(self, running: Running, at: int) -> None:
         """Enter a running job into the inventory at a place of the engine's state, and into the ledger."""
@@ -1076,8 +1038,8 @@ class FleetInventory:
         places = np.array([self.place[name] for name in gpu_hours], np.int64)
         costs = costs_of(np.fromiter(gpu_hours.values(), np.float64, len(gpu_hours)))
         before = [(name, self._running[name], self._late_risks.get(name)) for name in gpu_hours]
-        self.log.append((self._unset_risks, before, places, self.state.job[J_COST, places]))
-        set_costs(self.state, places, costs)
+        self.log.append((self._unset_risks, before, places, self.state.job[col.J_COST, places]))
+        ledger.set_costs(self.state, places, costs)
         self._late_risks.update(gpu_hours)
 
     def _unset_risks(self, before: Iterable[tuple[str, Running, float | None]], places: Ints, costs: Ints) -> None:
@@ -1087,19 +1049,19 @@ class FleetInventory:
             self._late_risks.pop(name, None)
             if late is not None:
                 self._late_risks[name] = late
-        set_costs(self.state, places, costs)
+        ledger.set_costs(self.state, places, costs)
 
     def begin_round(self) -> None:
         """Begin a round of the fleet: let tiers find different room on a server."""
-        self.log.append((self.state.free_places.__setitem__, N_ROUND, 0))
-        self.state.free_places[N_ROUND] = 1
+        self.log.append((self.state.free_places.__setitem__, col.N_ROUND, 0))
+        self.state.free_places[col.N_ROUND] = 1
 
     def end_round(self) -> None:
         """End the round: what victims left is free for all. To be called again if it was interrupted."""
         if self.trials:
-            self.log.append((self._unsettle, copied(self.state)))
-        self.state.free_places[N_ROUND] = 0
-        settle(self.state)
+            self.log.append((self._unsettle, allocation.copied(self.state)))
+        self.state.free_places[col.N_ROUND] = 0
+        ledger.settle(self.state)
         self.freed += 1
         for name in self._late_rights:
             self._restand(name)

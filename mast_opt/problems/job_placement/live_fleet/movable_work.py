@@ -13,9 +13,10 @@ import numpy as np
 
 from mast_opt.core.errors import UnsupportedOption, UsageError
 from mast_opt.core.units import MILLI
+from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.engine.feasibility import Request
 from mast_opt.problems.job_placement.engine.fill_value import CORES, MGPU, MIB, REGION, TASKS, TYPE
-from mast_opt.problems.job_placement.engine.state import J_ROW, L_CPU, L_MEMORY, L_NEXT, L_SERVER, VICTIM
+from mast_opt.problems.job_placement.engine.state import VICTIM
 from mast_opt.problems.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.problems.job_placement.live_fleet.move_plan import MoveBudget
 from mast_opt.problems.job_placement.live_fleet.running_job import MOST_HOURS, Holding, Running
@@ -90,10 +91,12 @@ def movable_work(books: FleetInventory, costs: Mapping[str, float] | None) -> Mo
     lost = np.round(np.minimum(np.fromiter(hours, np.float64, count), MOST_HOURS) * MILLI).astype(np.int64)
     state, layout = books.state, books.layout
     place = np.fromiter((books.place[one.job.name] for one in running), np.int64, count)
-    row = state.job[J_ROW, place]
-    single = state.row[L_NEXT, row] < 0
-    server = state.row[L_SERVER, row]
-    held = np.stack([state.row_device[row].sum(axis=1), state.row[L_CPU, row], state.row[L_MEMORY, row]], axis=1)
+    row = state.job[col.J_ROW, place]
+    single = state.row[col.L_NEXT, row] < 0
+    server = state.row[col.L_SERVER, row]
+    held = np.stack(
+        [state.row_device[row].sum(axis=1), state.row[col.L_CPU, row], state.row[col.L_MEMORY, row]], axis=1
+    )
     tasks = np.fromiter((one.job.tasks for one in running), np.int64, count)
     here, level, sound = tasks.copy(), np.zeros(len(place), np.int64), np.ones(len(place), np.bool_)
     for m in np.flatnonzero(~single).tolist():

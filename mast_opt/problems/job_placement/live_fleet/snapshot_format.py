@@ -17,7 +17,7 @@ import numpy as np
 from mast_opt.core.errors import UsageError
 from mast_opt.core.ledger import Reclaim
 from mast_opt.core.quota_tree import Quota
-from mast_opt.core.quotas import Key, Quotas
+from mast_opt.core.quotas import Quotas
 from mast_opt.problems.job_placement.engine.arrival_mix import ArrivalMix, Arrivals, Shape
 from mast_opt.problems.job_placement.engine.limits import FillSampling, SearchLimits, sound_limits, sound_sampling
 from mast_opt.problems.job_placement.live_fleet.adoption import merged
@@ -28,9 +28,6 @@ from mast_opt.problems.job_placement.live_fleet.types import Job, Part, Server, 
 
 MAGIC = b"mast-opt fleet\n"
 VERSION = 4
-READ = (3, VERSION)
-"""Versions that are read. Up to 3, quotas were flat, and jobs had their rights from when they started."""
-FLAT = 3
 HEAD, DIGEST = len(MAGIC) + 4, 32
 """Bytes of magic and version, and of the digest."""
 SERVER_FIELDS = ("name", "region", "cluster", "rack", "gpu_type", "gpus", "cpu_mcores", "memory_mib")
@@ -132,22 +129,21 @@ def decoded(data: bytes) -> FleetInventory:
     if not data.startswith(MAGIC):
         raise UsageError("this is no snapshot of a live fleet")
     version = int.from_bytes(data[len(MAGIC) : HEAD], "big")
-    if len(data) >= HEAD and version not in READ:
-        expected = " or ".join(map(str, READ))
-        raise UsageError(f"the snapshot has version {version} of the format; expected version {expected}")
+    if len(data) >= HEAD and version != VERSION:
+        raise UsageError(f"the snapshot has version {version} of the format; expected version {VERSION}")
     digest, content = data[HEAD : HEAD + DIGEST], data[HEAD + DIGEST :]
     if digest != _digest(data[:HEAD] + content):
         raise UsageError("the snapshot is damaged: its digest is not that of its content")
     try:
-        return _state(json.loads(zlib.decompress(content)), version)
+        return _state(json.loads(zlib.decompress(content)))
     except (UsageError, KeyError, ValueError, TypeError, IndexError, OverflowError, zlib.error) as error:
         raise UsageError(f"the snapshot is damaged: {error}") from error
 
 
-def _state(content: dict[str, Any], version: int) -> FleetInventory:
+def _state(content: dict[str, Any]) -> FleetInventory:
     """Inventory of a fleet from the content of a snapshot."""
     mix = _mix(content["mix"])
-    quotas, reclaim = _rights(content, version)
+    quotas = ((name, key, Quota(*limits), parent) for name, key, *limits, parent in content["quotas"])
     books = FleetInventory(
         [Server(*row) for row in content["servers"]],
         tuple(content["tiers"]),
@@ -156,13 +152,12 @@ def _state(content: dict[str, Any], version: int) -> FleetInventory:
         content["remote_mb_price"],
         mix,
         sound_limits(SearchLimits(*content["search_limits"])),
-        quotas,
-        reclaim,
+        Quotas.of(quotas),
+        Reclaim(content["reclaim"]),
     )
     books.blocked = set(content["blocked"])
     running, held = {}, {}
-    numbers = content["numbers"] if version > FLAT else [number for _, _, number in content["runs"]]
-    for fields, number, shares in zip(content["jobs"], numbers, content["shares"], strict=True):
+    for fields, number, shares in zip(content["jobs"], content["numbers"], content["shares"], strict=True):
         job = _job(fields)
         by_share = [_holding(job, row, books) for row in shares]
         shown = tuple(
@@ -185,18 +180,6 @@ def _state(content: dict[str, Any], version: int) -> FleetInventory:
         demand = np.array(content["mix"]["demand"], np.int64).reshape(-1, len(books.types) + 4)
         books.value_by(Arrivals(sample, demand))
     return books
-
-
-def _rights(content: dict[str, Any], version: int) -> tuple[Quotas, Reclaim]:
-    """The quotas of a fleet's snapshot, and who may stop work that borrows."""
-    if version <= FLAT:
-        by_type: dict[str, dict[Key, int]] = {tenant: {None: mgpu} for tenant, mgpu in content["quotas"].items()}
-        for tenant, typed in content["type_quotas"].items():
-            by_type.setdefault(tenant, {}).update(typed)
-        flat = {name: {key: Quota(mgpu) for key, mgpu in own.items()} for name, own in by_type.items()}
-        return Quotas(flat), Reclaim.ANY
-    rows = ((name, key, Quota(*limits), parent) for name, key, *limits, parent in content["quotas"])
-    return Quotas.of(rows), Reclaim(content["reclaim"])
 
 
 def _holding(job: Job, row: list[Any], books: FleetInventory) -> Holding:

@@ -10,34 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from mast_opt.core.arguments import (
-    a,
-    a_flag,
-    a_price,
-    a_text,
-    anything,
-    checked,
-    each,
-    mapping_of,
-    optional,
-    refuse,
-    texts,
-)
+from mast_opt.core import arguments as arg
 from mast_opt.core.errors import UsageError
 from mast_opt.core.units import MICRO
+from mast_opt.problems.job_placement import units
 from mast_opt.problems.job_placement.problem import JobPlacement
-from mast_opt.problems.job_placement.units import (
-    LARGEST,
-    LEVELS,
-    MOST_GPUS,
-    MOST_POOLED,
-    MOST_TASKS,
-    WHOLE,
-    WHOLE_JOB_LEVELS,
-)
 
 
-def whole(owner: str, what: str, value: object, least: int = 0, most: int = LARGEST) -> int:
+def whole(owner: str, what: str, value: object, least: int = 0, most: int = units.LARGEST) -> int:
     """A whole number (of Python or NumPy) as one of Python. Raises UsageError for anything else, and for one that is
     not within the limits."""
     try:
@@ -62,15 +42,15 @@ def names_in(what: str, names: Collection[str]) -> frozenset[str]:
     """The names. Raises UsageError for a single string, whose letters would be taken for names."""
     if isinstance(names, str):
         raise UsageError(f"{what}: {names!r} is one string; expected a collection of names, as in [{names!r}]")
-    texts(what, names)
+    arg.texts(what, names)
     return frozenset(names)
 
 
 def tiers_in(tiers: Iterable[int]) -> tuple[int, ...]:
     """The tiers in ascending order, each once. Raises UsageError for what is no collection of whole numbers."""
     if isinstance(tiers, (str, bytes)) or not isinstance(tiers, Iterable):
-        raise refuse("tiers", tiers, "a collection of whole numbers")
-    return tuple(sorted({whole("the fleet", "a tier", tier, least=-LARGEST) for tier in tiers}))
+        raise arg.refuse("tiers", tiers, "a collection of whole numbers")
+    return tuple(sorted({whole("the fleet", "a tier", tier, least=-units.LARGEST) for tier in tiers}))
 
 
 @dataclass(frozen=True)
@@ -91,43 +71,43 @@ class Server:
 
     def __post_init__(self) -> None:
         for what in ("name", "region", "cluster", "rack", "gpu_type"):
-            a_text(f"{what} of a server", getattr(self, what))
+            arg.a_text(f"{what} of a server", getattr(self, what))
         owner = f"server {self.name}"
-        for what, most in (("gpus", MOST_POOLED), ("cpu_mcores", LARGEST), ("memory_mib", LARGEST)):
+        for what, most in (("gpus", units.MOST_POOLED), ("cpu_mcores", units.LARGEST), ("memory_mib", units.LARGEST)):
             object.__setattr__(self, what, whole(owner, what, getattr(self, what), most=most))
 
     @property
     def pool(self) -> bool:
         """Whether its GPUs have no numbers."""
-        return self.gpus > MOST_GPUS
+        return self.gpus > units.MOST_GPUS
 
     @property
     def amounts(self) -> tuple[int, int, int]:
         """Milli-GPUs, millicores and MiB."""
-        return self.gpus * WHOLE, self.cpu_mcores, self.memory_mib
+        return self.gpus * units.WHOLE, self.cpu_mcores, self.memory_mib
 
 
 def servers_in(servers: Iterable[Server]) -> tuple[Server, ...]:
     """The servers. Raises UsageError for what is no collection of servers."""
     if not isinstance(servers, Iterable):
-        raise refuse("servers", servers, "a collection of Server")
+        raise arg.refuse("servers", servers, "a collection of Server")
     found = tuple(servers)
-    each(a(Server))("servers", found)
+    arg.each(arg.a(Server))("servers", found)
     return found
 
 
 def _check_tasks(owner: str, gang: Job | Part) -> None:
     """Check the tasks of a job or part, and what each of them needs; numbers become plain ones."""
-    optional(mapping_of(anything))(f"{owner}: gpu_types", gang.gpu_types)
-    object.__setattr__(gang, "tasks", whole(owner, "tasks", gang.tasks, least=1, most=MOST_TASKS))
-    most = LARGEST // gang.tasks
+    arg.optional(arg.mapping_of(arg.anything))(f"{owner}: gpu_types", gang.gpu_types)
+    object.__setattr__(gang, "tasks", whole(owner, "tasks", gang.tasks, least=1, most=units.MOST_TASKS))
+    most = units.LARGEST // gang.tasks
     for what in ("mgpu", "cpu_mcores", "memory_mib"):
         object.__setattr__(gang, what, whole(owner, what, getattr(gang, what), most=most))
     if gang.gpu_types is not None:
         needs = {kind: whole(owner, "mgpu", mgpu, most=most) for kind, mgpu in gang.gpu_types.items()}
         object.__setattr__(gang, "gpu_types", needs)
     for mgpu in (gang.mgpu, *(gang.gpu_types or {}).values()):
-        if mgpu > WHOLE and mgpu % WHOLE:
+        if mgpu > units.WHOLE and mgpu % units.WHOLE:
             raise UsageError(f"{owner}: {mgpu} milli-GPUs a task; expected whole GPUs, or less than one")
 
 
@@ -138,7 +118,7 @@ class Part:
 
     name: str
     tasks: int = 1
-    mgpu: int = WHOLE
+    mgpu: int = units.WHOLE
     """Whole GPUs, or less than one."""
     cpu_mcores: int = 0
     memory_mib: int = 0
@@ -148,11 +128,11 @@ class Part:
     """``server``, ``rack`` or ``cluster``: what it must stay within, in addition to what its job must."""
 
     def __post_init__(self) -> None:
-        a_text("name of a part", self.name)
+        arg.a_text("name of a part", self.name)
         owner = f"part {self.name}"
-        a_text(f"{owner}: within", self.within)
-        if self.within not in LEVELS:
-            raise UsageError(f"{owner}: within is {self.within!r}; expected one of {LEVELS}")
+        arg.a_text(f"{owner}: within", self.within)
+        if self.within not in units.LEVELS:
+            raise UsageError(f"{owner}: within is {self.within!r}; expected one of {units.LEVELS}")
         _check_tasks(owner, self)
 
 
@@ -165,7 +145,7 @@ class Job:
     tier: int
     """One of the fleet's tiers; the lowest number is the most important."""
     tasks: int = 1
-    mgpu: int = WHOLE
+    mgpu: int = units.WHOLE
     """Whole GPUs, or less than one."""
     cpu_mcores: int = 0
     memory_mib: int = 0
@@ -192,16 +172,16 @@ class Job:
     ``tasks``, ``mgpu``, ``cpu_mcores``, ``memory_mib`` and ``gpu_types`` must not be given."""
 
     def __post_init__(self) -> None:
-        a_text("name of a job", self.name)
+        arg.a_text("name of a job", self.name)
         owner = f"job {self.name}"
-        object.__setattr__(self, "tier", whole(owner, "tier", self.tier, least=-LARGEST))
+        object.__setattr__(self, "tier", whole(owner, "tier", self.tier, least=-units.LARGEST))
         for what in ("read_mb_per_day", "costs"):
-            mapping_of(anything)(f"{owner}: {what}", getattr(self, what))
+            arg.mapping_of(arg.anything)(f"{owner}: {what}", getattr(self, what))
         for what in ("within", "prefer", "tenant"):
-            a_text(f"{owner}: {what}", getattr(self, what))
-        a_flag(f"{owner}: preemptible", self.preemptible)
-        a_price(f"{owner}: gpu_hours_at_risk", self.gpu_hours_at_risk)
-        texts(f"{owner}: datasets", self.datasets)
+            arg.a_text(f"{owner}: {what}", getattr(self, what))
+        arg.a_flag(f"{owner}: preemptible", self.preemptible)
+        arg.a_price(f"{owner}: gpu_hours_at_risk", self.gpu_hours_at_risk)
+        arg.texts(f"{owner}: datasets", self.datasets)
         object.__setattr__(self, "datasets", tuple(self.datasets))
         volumes = {name: whole(owner, f"MB a day of {name}", mb) for name, mb in self.read_mb_per_day.items()}
         object.__setattr__(self, "read_mb_per_day", volumes)
@@ -209,34 +189,37 @@ class Job:
         object.__setattr__(self, "costs", prices)
         _check_tasks(owner, self)
         self._check_parts(owner)
-        for what, levels in (("within", WHOLE_JOB_LEVELS if self.parts else LEVELS), ("prefer", LEVELS)):
+        for what, levels in (
+            ("within", units.WHOLE_JOB_LEVELS if self.parts else units.LEVELS),
+            ("prefer", units.LEVELS),
+        ):
             if getattr(self, what) not in levels:
                 raise UsageError(f"{owner}: {what} is {getattr(self, what)!r}; expected one of {levels}")
 
     def _check_parts(self, owner: str) -> None:
         """Check the parts of a job of the fleet. Raises UsageError."""
         if not isinstance(self.parts, (tuple, list)):
-            raise refuse(f"{owner}: parts", self.parts, "a tuple of Part")
-        each(a(Part))(f"{owner}: parts", self.parts)
+            raise arg.refuse(f"{owner}: parts", self.parts, "a tuple of Part")
+        arg.each(arg.a(Part))(f"{owner}: parts", self.parts)
         object.__setattr__(self, "parts", tuple(self.parts))
         names = [part.name for part in self.parts]
         if len(set(names)) < len(names):
             raise UsageError(f"{owner}: expected each part once, not {', '.join(names)}")
         given = (self.tasks, self.mgpu, self.cpu_mcores, self.memory_mib, self.gpu_types)
-        if self.parts and given != (1, WHOLE, 0, 0, None):
+        if self.parts and given != (1, units.WHOLE, 0, 0, None):
             raise UsageError(f"{owner}: its parts have tasks and needs; expected none for the job itself")
 
-    @checked(name=a_text)
+    @arg.checked(name=arg.a_text)
     def named(self, name: str) -> Job:
         """The job under another name. What it needs was checked when this one was made."""
         return self._with(name=name)
 
-    @checked(gpu_hours=a_price)
+    @arg.checked(gpu_hours=arg.a_price)
     def at_risk(self, gpu_hours: float) -> Job:
         """The job with another amount that it would lose if it were stopped."""
         return self._with(gpu_hours_at_risk=gpu_hours)
 
-    @checked(gpu_type=a_text)
+    @arg.checked(gpu_type=arg.a_text)
     def on(self, gpu_type: str) -> Job:
         """The job on this GPU type only. Raises UsageError if it does not accept it."""
         if self.gpu_types is not None and gpu_type not in self.gpu_types:
@@ -250,7 +233,7 @@ class Job:
         return twin
 
     @classmethod
-    @checked(problem=a(JobPlacement))
+    @arg.checked(problem=arg.a(JobPlacement))
     def of(cls, problem: JobPlacement, j: int) -> Job:
         """The pending job of an instance whose row of ``jobs`` is j, or the first of whose rows, if it has parts. It
         may be stopped once it runs if it is not of tier 0. Its costs are weighted as in the instance's objective.
@@ -269,7 +252,7 @@ class Job:
         read, priced = np.flatnonzero(p.reads.job == j).tolist(), np.flatnonzero(p.costs.job == j).tolist()
         weight = p.objective.weights["cost"]
         parts = tuple(
-            Part(name=p.parts.labels[row], within=LEVELS[p.jobs.within[part]], **_tasks_of(p, part))
+            Part(name=p.parts.labels[row], within=units.LEVELS[p.jobs.within[part]], **_tasks_of(p, part))
             for row, part in zip(rows, p.parts.job[rows].tolist())
         )
         whole_job = int(p.parts.whole[rows[0]]) if rows else -1
@@ -282,8 +265,8 @@ class Job:
                 p.clusters.labels[p.costs.cluster[row]]: weight * (int(p.costs.cost_micro[row]) / MICRO)
                 for row in priced
             },
-            within=WHOLE_JOB_LEVELS[p.multipart_jobs.within[whole_job] if parts else p.jobs.within[j]],
-            prefer=LEVELS[p.jobs.prefer[j]],
+            within=units.WHOLE_JOB_LEVELS[p.multipart_jobs.within[whole_job] if parts else p.jobs.within[j]],
+            prefer=units.LEVELS[p.jobs.prefer[j]],
             preemptible=bool(p.jobs.tier[j] > 0),
             tenant=p.tenants[p.jobs.tenant[j]],
             parts=parts,
@@ -306,9 +289,9 @@ def _tasks_of(problem: JobPlacement, j: int) -> dict[str, Any]:
 def jobs_in(jobs: Iterable[Job]) -> tuple[Job, ...]:
     """The jobs. Raises UsageError for what is no collection of jobs."""
     if not isinstance(jobs, Iterable):
-        raise refuse("jobs", jobs, "a collection of Job")
+        raise arg.refuse("jobs", jobs, "a collection of Job")
     found = tuple(jobs)
-    each(a(Job))("jobs", found)
+    arg.each(arg.a(Job))("jobs", found)
     return found
 
 
@@ -341,7 +324,7 @@ def _gang(job: Job, part: Part) -> Job:
         part.memory_mib,
         part.gpu_types,
         job.datasets,
-        within=min(part.within, job.within, key=WHOLE_JOB_LEVELS.index),
+        within=min(part.within, job.within, key=units.WHOLE_JOB_LEVELS.index),
         prefer=job.prefer,
         tenant=job.tenant,
     )

@@ -171,30 +171,29 @@ def charts(problem: JobPlacement, plan: Plan) -> tuple[Chart, ...]:
     p = problem
     before, after = p.servers.supply - p.free, p.servers.supply - free_after(p, plan)
     return (
-        _heat(p, p.server_region, p.regions, "region", before[:, GPU], after[:, GPU]),
+        _regions(p, before[:, GPU], after[:, GPU]),
         _clusters(p, before[:, GPU], after[:, GPU]),
         _gpus(p, plan),
         _jobs(p, plan),
     )
 
 
-def _heat(problem: JobPlacement, place: Ints, names: tuple[str, ...], name: str, before: Ints, after: Ints) -> HeatMap:
-    """Heat map of GPUs in use by region or cluster and GPU type, before and after the plan."""
+def _regions(problem: JobPlacement, before: Ints, after: Ints) -> HeatMap:
+    """Heat map of GPUs in use by region and GPU type, before and after the plan."""
     p = problem
-    shape = (len(names), len(p.gpu_types))
 
     def spread(amount: Ints) -> Ints:
-        total = np.zeros(shape, np.int64)
-        np.add.at(total, (place, p.servers.gpu_type), amount)
+        total = np.zeros((len(p.regions), len(p.gpu_types)), np.int64)
+        np.add.at(total, (p.server_region, p.servers.gpu_type), amount)
         return total
 
     supply = spread(p.servers.supply[:, GPU])
     kept = np.flatnonzero(supply.any(axis=0))
     return HeatMap(
         title="GPUs in use",
-        row_name=name,
+        row_name="region",
         column_name="GPU type",
-        rows=names,
+        rows=p.regions,
         columns=tuple(p.gpu_types[k] for k in kept.tolist()),
         before=ratios(spread(before)[:, kept], supply[:, kept]),
         after=ratios(spread(after)[:, kept], supply[:, kept]),

@@ -7,22 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mast_opt.core.errors import Fault, InstanceError, PlanError
-from mast_opt.problems.job_placement.entities import (
-    Allocations,
-    Clusters,
-    Costs,
-    Datasets,
-    Jobs,
-    Movable,
-    MoveLimits,
-    Options,
-    Racks,
-    Reads,
-    RunningJobs,
-    RunningParts,
-    Servers,
-    TenantQuotas,
-)
+from mast_opt.problems.job_placement import entities
 from mast_opt.problems.job_placement.plan import Plan
 from mast_opt.problems.job_placement.problem import JobPlacement
 from mast_opt.problems.job_placement.tables.consistency import faults_of
@@ -60,13 +45,13 @@ def problem_from_tables(header: Header, tables: Tables) -> JobPlacement:
         name=header.name,
         provenance=header.provenance,
         regions=tables.axes["region"],
-        clusters=Clusters(labels=tables.axes["cluster"], **arrays_of(Clusters, tables, "clusters")),
-        racks=Racks(labels=racks, cluster=rack_cluster),
-        servers=Servers(
+        clusters=entities.Clusters(labels=tables.axes["cluster"], **arrays_of(entities.Clusters, tables, "clusters")),
+        racks=entities.Racks(labels=racks, cluster=rack_cluster),
+        servers=entities.Servers(
             labels=tables.axes["server"], rack=server_rack, gpu_type=server_type, supply=_resources(tables, "servers")
         ),
         gpu_types=types,
-        jobs=Jobs(
+        jobs=entities.Jobs(
             labels=rows.labels,
             tier=tier[rows.job],
             value_milli=rows.once(np.where(tables.has("jobs", "value"), tables.get("jobs", "value"), worth)),
@@ -75,22 +60,22 @@ def problem_from_tables(header: Header, tables: Tables) -> JobPlacement:
             memory_mib=rows.column("memory_gb"),
             within=rows.column("within"),
             tenant=tenant[rows.job],
-            **{name: values[rows.job] for name, values in arrays_of(Jobs, tables, "jobs").items()},
+            **{name: values[rows.job] for name, values in arrays_of(entities.Jobs, tables, "jobs").items()},
         ),
-        running=RunningJobs(
+        running=entities.RunningJobs(
             labels=tables.axes["running"],
-            **arrays_of(RunningJobs, tables, "running") | {"tier": running_tier, "tenant": running_tenant},
+            **arrays_of(entities.RunningJobs, tables, "running") | {"tier": running_tier, "tenant": running_tenant},
         ),
-        datasets=Datasets(labels=tables.axes["dataset"], stored=stored, residency=residency),
+        datasets=entities.Datasets(labels=tables.axes["dataset"], stored=stored, residency=residency),
         tenants=tenants,
         tiers=tiers,
-        options=Options(job=option_job, gpu_type=option_type, mgpu=option_mgpu),
-        reads=Reads(
+        options=entities.Options(job=option_job, gpu_type=option_type, mgpu=option_mgpu),
+        reads=entities.Reads(
             job=reader,
             dataset=tables.get("job_datasets", "dataset")[reads],
             mb_per_day=np.where(rows.first[reader], tables.get("job_datasets", "tb_per_day")[reads], 0),
         ),
-        allocations=Allocations(
+        allocations=entities.Allocations(
             running=tables.get("allocations", "job"),
             server=tables.get("allocations", "server"),
             tasks=tables.get("allocations", "tasks"),
@@ -98,7 +83,7 @@ def problem_from_tables(header: Header, tables: Tables) -> JobPlacement:
             gpu_index=tables.get("allocations", "gpu_index"),
             indexed=tables.has("allocations", "gpu_index"),
         ),
-        quotas=TenantQuotas(
+        quotas=entities.TenantQuotas(
             tenant=tables.get("quotas", "tenant"),
             gpu_type=_renumbered(tables.get("quotas", "gpu_type"), tables.axes["gpu_type"], types),
             typed=tables.has("quotas", "gpu_type"),
@@ -107,16 +92,16 @@ def problem_from_tables(header: Header, tables: Tables) -> JobPlacement:
             borrowing_mgpu=_or(tables, "borrowing_limit", -1),
             lending_mgpu=_or(tables, "lending_limit", -1),
         ),
-        costs=Costs(
-            **arrays_of(Costs, tables, "costs") | {"job": rows.first_row[tables.get("costs", "job")]},
+        costs=entities.Costs(
+            **arrays_of(entities.Costs, tables, "costs") | {"job": rows.first_row[tables.get("costs", "job")]},
         ),
         objective=header.objective,
         remote_reads=header.rules["remote_reads"] == "price",
-        movable=Movable(**_ordered(Movable, tables, "movable", "job")),
+        movable=entities.Movable(**_ordered(entities.Movable, tables, "movable", "job")),
         multipart_jobs=multipart_jobs,
         parts=parts,
         **_running_parts(tables),
-        move_limits=MoveLimits(**_ordered(MoveLimits, tables, "move_limits", "limit")),
+        move_limits=entities.MoveLimits(**_ordered(entities.MoveLimits, tables, "move_limits", "limit")),
     )
 
 
@@ -136,7 +121,7 @@ def _running_parts(tables: Tables) -> dict[str, Any]:
     row = np.flatnonzero(tables.has("allocations", "part"))
     used, part = np.unique(tables.get("allocations", "part")[row], return_inverse=True)
     names = tuple(tables.axes["part"][at] for at in used.tolist())
-    return {"part_names": names, "running_parts": RunningParts(row, part.reshape(-1).astype(np.int64))}
+    return {"part_names": names, "running_parts": entities.RunningParts(row, part.reshape(-1).astype(np.int64))}
 
 
 def _server_types(tables: Tables) -> tuple[tuple[str, ...], Ints]:

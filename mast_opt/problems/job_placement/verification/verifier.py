@@ -7,21 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from mast_opt.core.verdict import Verdict, Violation
+from mast_opt.problems.job_placement import units
 from mast_opt.problems.job_placement.plan import Plan
 from mast_opt.problems.job_placement.problem import JobPlacement
-from mast_opt.problems.job_placement.units import (
-    GPU,
-    LEVELS,
-    MOVE_LIMITS,
-    RACK,
-    RESOURCES,
-    SERVER,
-    UNITS,
-    WHOLE,
-    WHOLE_JOB_LEVELS,
-    Bools,
-    Ints,
-)
 from mast_opt.problems.job_placement.verification.measures import measure
 
 _LIMITED = ("moves", "GPU-hours")
@@ -88,7 +76,7 @@ class _Check:
         self.plan = Plan(job, plan.server[at], tasks, plan.gpu_index[at], plan.indexed[at], plan.preempt.copy(), *moves)
         self._place()
 
-    def _sound_moves(self) -> tuple[Ints, Ints, Ints, Ints, Bools]:
+    def _sound_moves(self) -> tuple[units.Ints, units.Ints, units.Ints, units.Ints, units.Bools]:
         """The rows of moved jobs without those whose positions are out of range, that have no task, or whose job may
         not be moved: movable."""
         p, plan = self.p, self.plan
@@ -187,7 +175,7 @@ class _Check:
             level = int(p.multipart_jobs.within[g])
             distinct = len(np.unique(places[level][np.isin(plan.job, p.parts.job[parts])]))
             if distinct > 1:
-                name = WHOLE_JOB_LEVELS[level]
+                name = units.WHOLE_JOB_LEVELS[level]
                 self.report(f"one_{name}", (label,), distinct - 1, 1, f"{name}s")
 
     def moves(self) -> None:
@@ -217,10 +205,10 @@ class _Check:
             if plan.preempt[v]:
                 self.report("interrupted", (label,), 1, 1, "jobs")
         moving = self.gone[p.movable.running]
-        amounts = (WHOLE * int(moving.sum()), sum(p.movable.restart_mgpu_hours[moving].tolist()))
+        amounts = (units.WHOLE * int(moving.sum()), sum(p.movable.restart_mgpu_hours[moving].tolist()))
         for limit, most in zip(p.move_limits.limit.tolist(), p.move_limits.most_milli.tolist()):
             if amounts[limit] > most:
-                name = MOVE_LIMITS[limit]
+                name = units.MOVE_LIMITS[limit]
                 self.report("move_limit", (name,), amounts[limit] - most, most, f"thousandths of {_LIMITED[limit]}")
 
     def regions_and_types(self) -> None:
@@ -247,12 +235,12 @@ class _Check:
     def levels(self) -> None:
         """one_server, one_rack: no more than the level that the job must stay within."""
         p, plan = self.p, self.plan
-        for level, place in ((SERVER, plan.server), (RACK, p.servers.rack[plan.server])):
+        for level, place in ((units.SERVER, plan.server), (units.RACK, p.servers.rack[plan.server])):
             pairs = np.unique(np.stack([plan.job, place], axis=1), axis=0)
             jobs, count = np.unique(pairs[:, 0], return_counts=True)
             for j, n in zip(jobs.tolist(), count.tolist()):
                 if n > 1 and p.jobs.within[j] == level:
-                    self.report(f"one_{LEVELS[level]}", (p.jobs.labels[j],), n - 1, 1, f"{LEVELS[level]}s")
+                    self.report(f"one_{units.LEVELS[level]}", (p.jobs.labels[j],), n - 1, 1, f"{units.LEVELS[level]}s")
 
     def victims(self) -> None:
         """preemptible: only jobs that may be stopped are."""
@@ -274,26 +262,26 @@ class _Check:
             np.add.at(asked[:, :, tier], self.server[rows], need[rows])
             gives = (stopped & (p.running.tier[p.allocations.running] > tier)) | self.gone[p.allocations.running]
             np.add.at(room[:, :, tier], p.allocations.server[gives], p.held[gives])
-        self.short_of_gpus = asked[:, GPU] > room[:, GPU]
+        self.short_of_gpus = asked[:, units.GPU] > room[:, units.GPU]
         for s, resource, tier in np.argwhere(asked > room).tolist():
-            labels = (p.servers.labels[s], str(p.tiers[tier]), RESOURCES[resource])
+            labels = (p.servers.labels[s], str(p.tiers[tier]), units.RESOURCES[resource])
             limit = int(room[s, resource, tier])
-            self.report("capacity", labels, int(asked[s, resource, tier]) - limit, limit, UNITS[resource])
+            self.report("capacity", labels, int(asked[s, resource, tier]) - limit, limit, units.UNITS[resource])
 
     def devices(self) -> None:
         """device: what shares a GPU fits on it; split: a fraction names its GPU; whole: whole GPUs are left."""
-        p, tier, mgpu = self.p, self.tier, self.need[:, GPU]
-        count = p.servers.supply[:, GPU] // WHOLE
+        p, tier, mgpu = self.p, self.tier, self.need[:, units.GPU]
+        count = p.servers.supply[:, units.GPU] // units.WHOLE
         start = np.cumsum(count) - count
-        fraction = (mgpu > 0) & (mgpu < WHOLE)
+        fraction = (mgpu > 0) & (mgpu < units.WHOLE)
         for row in np.flatnonzero(fraction & ~self.indexed).tolist():
             self.report("split", self._name(row), int(self.tasks[row]), 0, "tasks without gpu_index")
         room = self._device_room(start, int(count.sum()))
         used = np.zeros_like(room)
         for row in np.flatnonzero(self.indexed & (mgpu > 0)).tolist():
             s, first = int(self.server[row]), int(self.gpu_index[row])
-            wide = 1 if fraction[row] else int(mgpu[row]) // WHOLE * int(self.tasks[row])
-            amount = int(mgpu[row]) * int(self.tasks[row]) if fraction[row] else WHOLE
+            wide = 1 if fraction[row] else int(mgpu[row]) // units.WHOLE * int(self.tasks[row])
+            amount = int(mgpu[row]) * int(self.tasks[row]) if fraction[row] else units.WHOLE
             if not 0 <= first <= first + wide <= count[s]:
                 place = (p.servers.labels[s], str(p.tiers[tier[row]]), str(first))
                 self.report("device", place, wide, int(count[s]), "GPUs")
@@ -303,16 +291,16 @@ class _Check:
         for d, at in np.argwhere(used > room).tolist():
             s = int(owner[d])
             place = (p.servers.labels[s], str(p.tiers[at]), str(d - int(start[s])))
-            self.report("device", place, int(used[d, at] - room[d, at]), int(room[d, at]), UNITS[GPU])
+            self.report("device", place, int(used[d, at] - room[d, at]), int(room[d, at]), units.UNITS[units.GPU])
         rows = ~fraction & ~self.indexed & (mgpu > 0)
-        self._whole(owner, room, used, rows, mgpu // WHOLE * self.tasks)
+        self._whole(owner, room, used, rows, mgpu // units.WHOLE * self.tasks)
 
-    def _device_room(self, start: Ints, devices: int) -> Ints:
+    def _device_room(self, start: units.Ints, devices: int) -> units.Ints:
         """[device, P] milli-GPUs that work of each tier and less important work may use."""
         p = self.p
         entries = p.held_devices
         at = start[p.allocations.server[entries.row]] + entries.device
-        room = np.full((devices, len(p.tiers)), WHOLE)
+        room = np.full((devices, len(p.tiers)), units.WHOLE)
         stopped = self.plan.preempt[p.allocations.running[entries.row]]
         moved = self.gone[p.allocations.running[entries.row]]
         for tier in range(len(p.tiers)):
@@ -320,12 +308,14 @@ class _Check:
             np.subtract.at(room[:, tier], at[stays], entries.mgpu[stays])
         return room
 
-    def _whole(self, owner: Ints, room: Ints, used: Ints, rows: Bools, gpus: Ints) -> None:
+    def _whole(
+        self, owner: units.Ints, room: units.Ints, used: units.Ints, rows: units.Bools, gpus: units.Ints
+    ) -> None:
         """whole: work of tier ≥ p finds enough GPUs that nothing else uses."""
         p = self.p
         untouched = used[:, 0] == 0
         for at in range(len(p.tiers)):
-            left = np.bincount(owner[untouched & (room[:, at] == WHOLE)], minlength=len(p.servers))
+            left = np.bincount(owner[untouched & (room[:, at] == units.WHOLE)], minlength=len(p.servers))
             asked = np.zeros(len(p.servers), np.int64)
             counted = rows & (self.tier >= at)
             np.add.at(asked, self.server[counted], gpus[counted])

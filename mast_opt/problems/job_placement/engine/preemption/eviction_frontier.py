@@ -13,33 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from mast_opt.core.jit import compiled, kernel
+from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.engine.feasibility import Request, room_on
 from mast_opt.problems.job_placement.engine.limits import SearchLimits
-from mast_opt.problems.job_placement.engine.state import (
-    A_CPU,
-    A_FREE,
-    A_MEMORY,
-    A_WHOLE,
-    C_CPU,
-    C_MEMORY,
-    C_MGPU,
-    G_START,
-    G_TYPE,
-    J_COST,
-    J_LIMIT,
-    J_MARK,
-    L_AFTER,
-    L_CPU,
-    L_JOB,
-    L_MEMORY,
-    LEVELS,
-    NEVER,
-    S_BLOCKED,
-    S_DEVICES,
-    S_ROW,
-    S_SIZE,
-    EngineState,
-)
+from mast_opt.problems.job_placement.engine.state import LEVELS, NEVER, EngineState
 from mast_opt.problems.job_placement.units import WHOLE, Ints
 
 GPUS, CORES, MEMORY = 1, 2, 4
@@ -63,14 +40,14 @@ def list_candidates(
 def _list_cheapest(state: EngineState, s: int, threshold: int, lacks: int, rows: Ints) -> tuple[int, bool]:
     """The cheapest allocations that may be freed; only those that free some of what is lacking, unless that is 0."""
     count, every = 0, True
-    row = state.server[S_ROW, s]
+    row = state.server[col.S_ROW, s]
     while row >= 0:
-        job = state.row[L_JOB, row]
-        if state.job[J_LIMIT, job] >= threshold and (lacks == 0 or _frees(state, s, row, lacks)):
+        job = state.row[col.L_JOB, row]
+        if state.job[col.J_LIMIT, job] >= threshold and (lacks == 0 or _frees(state, s, row, lacks)):
             if count == len(rows):
                 every = False
                 if not _costs_less(state, row, rows[count - 1]):
-                    row = state.row[L_AFTER, row]
+                    row = state.row[col.L_AFTER, row]
                     continue
                 count -= 1
             at = count
@@ -79,7 +56,7 @@ def _list_cheapest(state: EngineState, s: int, threshold: int, lacks: int, rows:
                 at -= 1
             rows[at] = row
             count += 1
-        row = state.row[L_AFTER, row]
+        row = state.row[col.L_AFTER, row]
     return count, every
 
 
@@ -88,16 +65,16 @@ def _lacks(state: EngineState, s: int, mgpu: int, job: Request) -> int:
     """Resources of which a server has too little for all tasks of a job at once."""
     lacks, fit = 0, job.tasks
     if mgpu >= WHOLE:
-        fit = state.room[A_WHOLE, job.tier, s] // (mgpu // WHOLE)
+        fit = state.room[col.A_WHOLE, job.tier, s] // (mgpu // WHOLE)
     elif mgpu > 0:
         fit = 0
-        for d in range(state.server[S_DEVICES, s]):
+        for d in range(state.server[col.S_DEVICES, s]):
             fit += room_on(state, s, d, job.tier) // mgpu
     if fit < job.tasks:
         lacks |= GPUS
-    if state.room[A_CPU, job.tier, s] < job.tasks * job.cpu:
+    if state.room[col.A_CPU, job.tier, s] < job.tasks * job.cpu:
         lacks |= CORES
-    if state.room[A_MEMORY, job.tier, s] < job.tasks * job.memory:
+    if state.room[col.A_MEMORY, job.tier, s] < job.tasks * job.memory:
         lacks |= MEMORY
     return lacks
 
@@ -105,10 +82,10 @@ def _lacks(state: EngineState, s: int, mgpu: int, job: Request) -> int:
 @kernel
 def _frees(state: EngineState, s: int, row: int, lacks: int) -> bool:
     """Whether an allocation holds something of what is lacking."""
-    if (lacks & CORES and state.row[L_CPU, row] > 0) or (lacks & MEMORY and state.row[L_MEMORY, row] > 0):
+    if (lacks & CORES and state.row[col.L_CPU, row] > 0) or (lacks & MEMORY and state.row[col.L_MEMORY, row] > 0):
         return True
     if lacks & GPUS:
-        for d in range(state.server[S_DEVICES, s]):
+        for d in range(state.server[col.S_DEVICES, s]):
             if state.row_device[row, d] > 0:
                 return True
     return False
@@ -121,16 +98,16 @@ def list_all(
     """Append to the first ``count`` of ``jobs``, which are marked, all that may be stopped and free something that the
     job lacks on the server, and mark them. Returns the new count, and ``cost`` with what they cost added."""
     lacks = _lacks(state, s, mgpu, job)
-    row = state.server[S_ROW, s]
+    row = state.server[col.S_ROW, s]
     while row >= 0:
-        other = state.row[L_JOB, row]
-        may_stop = state.job[J_LIMIT, other] >= threshold and state.job[J_MARK, other] < 0
+        other = state.row[col.L_JOB, row]
+        may_stop = state.job[col.J_LIMIT, other] >= threshold and state.job[col.J_MARK, other] < 0
         if may_stop and _frees(state, s, row, lacks):
-            state.job[J_MARK, other] = count
+            state.job[col.J_MARK, other] = count
             jobs[count] = other
             count += 1
-            cost = min(cost + state.job[J_COST, other], NEVER // LEVELS - 1)
-        row = state.row[L_AFTER, row]
+            cost = min(cost + state.job[col.J_COST, other], NEVER // LEVELS - 1)
+        row = state.row[col.L_AFTER, row]
     return count, cost
 
 
@@ -138,30 +115,30 @@ def list_all(
 def unmark(state: EngineState, jobs: Ints, count: int) -> None:
     """Take the marks of the first ``count`` of ``jobs`` away."""
     for at in range(count):
-        state.job[J_MARK, jobs[at]] = -1
+        state.job[col.J_MARK, jobs[at]] = -1
 
 
 @kernel
 def _costs_less(state: EngineState, row: int, other: int) -> bool:
     """Whether an allocation's job costs less, equals by number; the order of the lists must not matter."""
-    job, rival = state.row[L_JOB, row], state.row[L_JOB, other]
-    cost, price = state.job[J_COST, job], state.job[J_COST, rival]
+    job, rival = state.row[col.L_JOB, row], state.row[col.L_JOB, other]
+    cost, price = state.job[col.J_COST, job], state.job[col.J_COST, rival]
     return bool(cost < price or (cost == price and job < rival))
 
 
 @kernel
 def read_room(state: EngineState, s: int, tier: int, room: Ints) -> None:
     """Write what work of a tier finds on the server into ``room``."""
-    room[ROOM_CPU], room[ROOM_MEMORY] = state.room[A_CPU, tier, s], state.room[A_MEMORY, tier, s]
-    for d in range(state.server[S_DEVICES, s]):
+    room[ROOM_CPU], room[ROOM_MEMORY] = state.room[col.A_CPU, tier, s], state.room[col.A_MEMORY, tier, s]
+    for d in range(state.server[col.S_DEVICES, s]):
         room[ROOM_GPU + d] = room_on(state, s, d, tier)
 
 
 @kernel
 def add_row(state: EngineState, devices: int, row: int, sign: int, room: Ints) -> None:
     """Add ``sign`` times what an allocation holds to the room of its server, which has so many GPUs."""
-    room[ROOM_CPU] += sign * state.row[L_CPU, row]
-    room[ROOM_MEMORY] += sign * state.row[L_MEMORY, row]
+    room[ROOM_CPU] += sign * state.row[col.L_CPU, row]
+    room[ROOM_MEMORY] += sign * state.row[col.L_MEMORY, row]
     for d in range(devices):
         room[ROOM_GPU + d] += sign * state.row_device[row, d]
 
@@ -192,19 +169,23 @@ def fit_in(room: Ints, devices: int, mgpu: int, job: Request) -> int:
 def potential_on(state: EngineState, s: int, threshold: int, mgpu: int, job: Request, room: Ints) -> int:
     """Tasks that fit if all jobs whose limit is at least the threshold are stopped. ``room`` [D + 2] is scratch."""
     tier = job.tier
-    if state.server[S_BLOCKED, s] == 1:
+    if state.server[col.S_BLOCKED, s] == 1:
         return 0
-    cpu = state.room[A_CPU, tier, s] + state.reclaim[C_CPU, threshold, s]
-    memory = state.room[A_MEMORY, tier, s] + state.reclaim[C_MEMORY, threshold, s]
-    if state.room[A_FREE, tier, s] + state.reclaim[C_MGPU, threshold, s] < mgpu or cpu < job.cpu or memory < job.memory:
+    cpu = state.room[col.A_CPU, tier, s] + state.reclaim[col.C_CPU, threshold, s]
+    memory = state.room[col.A_MEMORY, tier, s] + state.reclaim[col.C_MEMORY, threshold, s]
+    if (
+        state.room[col.A_FREE, tier, s] + state.reclaim[col.C_MGPU, threshold, s] < mgpu
+        or cpu < job.cpu
+        or memory < job.memory
+    ):
         return 0
-    devices = state.server[S_DEVICES, s]
+    devices = state.server[col.S_DEVICES, s]
     read_room(state, s, tier, room)
-    row = state.server[S_ROW, s]
+    row = state.server[col.S_ROW, s]
     while row >= 0:
-        if state.job[J_LIMIT, state.row[L_JOB, row]] >= threshold:
+        if state.job[col.J_LIMIT, state.row[col.L_JOB, row]] >= threshold:
             add_row(state, devices, row, 1, room)
-        row = state.row[L_AFTER, row]
+        row = state.row[col.L_AFTER, row]
     return fit_in(room, devices, mgpu, job)
 
 
@@ -212,16 +193,16 @@ def potential_on(state: EngineState, s: int, threshold: int, mgpu: int, job: Req
 def most_on_any(state: EngineState, g: int, threshold: int, job: Request) -> int:
     """No server of the group can hold more tasks than this, whoever is stopped of those whose limit is at least the
     threshold."""
-    mgpu, most = job.mgpu[state.group[G_TYPE, g]], 0
-    for s in range(state.group[G_START, g], state.group[G_START, g + 1]):
-        fit, devices, size = job.tasks, state.server[S_DEVICES, s], state.server[S_SIZE, s]
+    mgpu, most = job.mgpu[state.group[col.G_TYPE, g]], 0
+    for s in range(state.group[col.G_START, g], state.group[col.G_START, g + 1]):
+        fit, devices, size = job.tasks, state.server[col.S_DEVICES, s], state.server[col.S_SIZE, s]
         if mgpu > 0:
             fit = min(fit, devices * size // mgpu if mgpu >= WHOLE else devices * (size // mgpu))
         if job.cpu > 0:
-            cpu = state.room[A_CPU, job.tier, s] + state.reclaim[C_CPU, threshold, s]
+            cpu = state.room[col.A_CPU, job.tier, s] + state.reclaim[col.C_CPU, threshold, s]
             fit = min(fit, max(cpu, 0) // job.cpu)
         if job.memory > 0:
-            memory = state.room[A_MEMORY, job.tier, s] + state.reclaim[C_MEMORY, threshold, s]
+            memory = state.room[col.A_MEMORY, job.tier, s] + state.reclaim[col.C_MEMORY, threshold, s]
             fit = min(fit, max(memory, 0) // job.memory)
         most = max(most, fit)
     return int(most)
@@ -333,9 +314,9 @@ def eviction_frontier(
         (tasks that fit for nothing, extra, whether the costs are proven least).
     """
     frontier.cost[0], frontier.mask[0] = 0, 0
-    if state.server[S_BLOCKED, s] == 1:
+    if state.server[col.S_BLOCKED, s] == 1:
         return 0, 0, True
-    devices = state.server[S_DEVICES, s]
+    devices = state.server[col.S_DEVICES, s]
     room, full_room = space.room, space.full_room
     read_room(state, s, job.tier, room)
     for i in range(len(candidates.rows)):
@@ -353,7 +334,7 @@ def eviction_frontier(
     complete = True
     if extra > 0:
         search = _Search(devices, mgpu, base, extra, limit, subsets, space.order[:count])
-        pool = state.server[S_SIZE, s] > WHOLE
+        pool = state.server[col.S_SIZE, s] > WHOLE
         if pool or not _by_knapsack(state, job, candidates, search, frontier, space):
             complete = _by_subsets(state, job, candidates, search, frontier, space)
     while extra > 0 and frontier.cost[extra] == NEVER:
@@ -451,8 +432,8 @@ def _enough_beside(
     for at in range(len(search.order)):
         i = search.order[at]
         if space.chosen[wanted] >> i & 1:
-            cpu += state.row[L_CPU, candidates.rows[i]]
-            memory += state.row[L_MEMORY, candidates.rows[i]]
+            cpu += state.row[col.L_CPU, candidates.rows[i]]
+            memory += state.row[col.L_MEMORY, candidates.rows[i]]
     tasks = search.base + extra
     return bool(cpu >= tasks * job.cpu and memory >= tasks * job.memory)
 

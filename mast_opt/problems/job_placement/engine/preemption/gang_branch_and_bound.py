@@ -16,43 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.jit import compiled, kernel
+from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.engine.feasibility import Request, excess, tasks_on
 from mast_opt.problems.job_placement.engine.limits import SearchLimits
-from mast_opt.problems.job_placement.engine.preemption.eviction_frontier import (
-    IN,
-    OPEN,
-    OUT,
-    Candidates,
-    Frontier,
-    FrontierWorkspace,
-    eviction_frontier,
-    frontier_workspace,
-    list_all,
-    list_candidates,
-    most_on_any,
-    potential_on,
-    share_of,
-    unmark,
-)
-from mast_opt.problems.job_placement.engine.state import (
-    A_FREE,
-    C_DENSITY,
-    C_LEAST,
-    G_START,
-    G_TYPE,
-    J_COST,
-    J_MARK,
-    L_JOB,
-    L_SERVER,
-    LEVELS,
-    NEVER,
-    S_DEVICES,
-    S_RACK,
-    S_SIZE,
-    T_FREE,
-    T_RECLAIM,
-    EngineState,
-)
+from mast_opt.problems.job_placement.engine.preemption import eviction_frontier as ef
+from mast_opt.problems.job_placement.engine.state import LEVELS, NEVER, EngineState
 from mast_opt.problems.job_placement.units import CLUSTER, RACK, SERVER, Ints
 
 
@@ -80,9 +48,9 @@ class Group(NamedTuple):
 @compiled
 def gather(state: EngineState, g: int, job: Request, threshold: int, candidates: int) -> tuple[Group, bool]:
     """The group with so many candidates a server at most, and whether all that there are are in it."""
-    first, last = state.group[G_START, g], state.group[G_START, g + 1]
+    first, last = state.group[col.G_START, g], state.group[col.G_START, g + 1]
     start = np.zeros(last - first + 1, np.int64)
-    mgpu = job.mgpu[state.group[G_TYPE, g]]
+    mgpu = job.mgpu[state.group[col.G_TYPE, g]]
     every = _count_candidates(state, first, threshold, mgpu, job, np.empty(candidates, np.int64), start)
     total = start[-1]
     row, owner, share = np.empty(total, np.int64), np.empty(total, np.int64), np.empty(total, np.int64)
@@ -100,7 +68,7 @@ def _count_candidates(
     """Fill ``start``; whether no server has more than may be considered."""
     every = True
     for i in range(len(start) - 1):
-        count, all_here = list_candidates(state, first + i, threshold, mgpu, job, rows)
+        count, all_here = ef.list_candidates(state, first + i, threshold, mgpu, job, rows)
         every &= all_here
         start[i + 1] = start[i] + count
     return every
@@ -115,19 +83,19 @@ def _list_jobs(state: EngineState, threshold: int, job: Request, group: Group, h
         if group.start[i] == group.start[i + 1]:
             continue
         rows = group.row[group.start[i] : group.start[i + 1]]
-        list_candidates(state, group.first + i, threshold, group.mgpu, job, rows)
+        ef.list_candidates(state, group.first + i, threshold, group.mgpu, job, rows)
         for at in range(group.start[i], group.start[i + 1]):
-            running = state.row[L_JOB, group.row[at]]
-            if state.job[J_MARK, running] < 0:
-                state.job[J_MARK, running] = count
+            running = state.row[col.L_JOB, group.row[at]]
+            if state.job[col.J_MARK, running] < 0:
+                state.job[col.J_MARK, running] = count
                 group.job[count] = running
                 count += 1
-            local = state.job[J_MARK, running]
+            local = state.job[col.J_MARK, running]
             group.owner[at] = local
             group.servers[local] += 1
             held[local] += _held(state, group.row[at])
     for local in range(count):
-        state.job[J_MARK, group.job[local]] = -1
+        state.job[col.J_MARK, group.job[local]] = -1
     return count
 
 
@@ -136,19 +104,19 @@ def _split_costs(state: EngineState, group: Group, held: Ints, paid: Ints) -> No
     """Split each job's cost by size; what rounding leaves goes to its first entry. ``paid`` is scratch, zeros."""
     for at in range(len(group.row)):
         local = group.owner[at]
-        group.share[at] = state.job[J_COST, group.job[local]] // held[local] * _held(state, group.row[at])
+        group.share[at] = state.job[col.J_COST, group.job[local]] // held[local] * _held(state, group.row[at])
         paid[local] += group.share[at]
     for at in range(len(group.row)):
         local = group.owner[at]
-        group.share[at] += state.job[J_COST, group.job[local]] - paid[local]
-        paid[local] = state.job[J_COST, group.job[local]]
+        group.share[at] += state.job[col.J_COST, group.job[local]] - paid[local]
+        paid[local] = state.job[col.J_COST, group.job[local]]
 
 
 @kernel
 def _held(state: EngineState, row: int) -> int:
     """A measure of an allocation's size, at least 1."""
     total = 1
-    for d in range(state.server[S_DEVICES, state.row[L_SERVER, row]]):
+    for d in range(state.server[col.S_DEVICES, state.row[col.L_SERVER, row]]):
         total += state.row_device[row, d]
     return int(total)
 
@@ -172,10 +140,10 @@ def _most_priced(state: EngineState, groups: Ints, job: Request) -> int:
     most = 0
     for at in range(len(groups)):
         g = groups[at]
-        mgpu = job.mgpu[state.group[G_TYPE, g]]
+        mgpu = job.mgpu[state.group[col.G_TYPE, g]]
         priced = 0
-        for s in range(state.group[G_START, g], state.group[G_START, g + 1] if mgpu > 0 else 0):
-            priced += min(job.tasks, state.server[S_DEVICES, s] * max(1, state.server[S_SIZE, s] // mgpu))
+        for s in range(state.group[col.G_START, g], state.group[col.G_START, g + 1] if mgpu > 0 else 0):
+            priced += min(job.tasks, state.server[col.S_DEVICES, s] * max(1, state.server[col.S_SIZE, s] // mgpu))
         most = max(most, priced)
     return int(most)
 
@@ -191,28 +159,28 @@ def _price_tasks(
         (what one victim costs at least, infinity where there is no room; tasks whose ``prices`` were written, none
         where they need no GPUs; of which so many are wanted).
     """
-    mgpu = job.mgpu[state.group[G_TYPE, g]]
-    if job.tasks * mgpu - state.total[T_FREE, job.tier, g] > state.total[T_RECLAIM, threshold, g]:
+    mgpu = job.mgpu[state.group[col.G_TYPE, g]]
+    if job.tasks * mgpu - state.total[col.T_FREE, job.tier, g] > state.total[col.T_RECLAIM, threshold, g]:
         return float("inf"), 0, 0
-    first, last = state.group[G_START, g], state.group[G_START, g + 1]
+    first, last = state.group[col.G_START, g], state.group[col.G_START, g + 1]
     count = total = fit_free = in_rack = best_rack = 0
     rack = -1
     least = NEVER
     for s in range(first, last):
-        fit = potential_on(state, s, threshold, mgpu, job, room)
+        fit = ef.potential_on(state, s, threshold, mgpu, job, room)
         if fit == 0:
             continue
-        least = min(least, state.reclaim[C_LEAST, threshold, s])
-        if state.server[S_RACK, s] != rack:
-            rack, in_rack = state.server[S_RACK, s], 0
+        least = min(least, state.reclaim[col.C_LEAST, threshold, s])
+        if state.server[col.S_RACK, s] != rack:
+            rack, in_rack = state.server[col.S_RACK, s], 0
         in_rack += fit
         total += fit
         best_rack = max(best_rack, in_rack)
         now = tasks_on(state, s, mgpu, job)
         fit_free += now
         for task in range(now, fit if mgpu > 0 else now):
-            missing = max(0, min(mgpu, (task + 1) * mgpu - state.room[A_FREE, job.tier, s]))
-            prices[count] = float(missing) * state.reclaim[C_DENSITY, threshold, s] if missing > 0 else 0.0
+            missing = max(0, min(mgpu, (task + 1) * mgpu - state.room[col.A_FREE, job.tier, s]))
+            prices[count] = float(missing) * state.reclaim[col.C_DENSITY, threshold, s] if missing > 0 else 0.0
             count += 1
     if total < job.tasks or (job.within == RACK and best_rack < job.tasks):
         return float("inf"), 0, 0
@@ -252,7 +220,7 @@ class Tree(NamedTuple):
     """[m, T + 1] scratch."""
     subsets: int
     """Most subsets of a server's candidates that are enumerated."""
-    space: FrontierWorkspace
+    space: ef.FrontierWorkspace
 
 
 @compiled
@@ -272,7 +240,7 @@ def cheapest_in_group(
     size, count, wide = len(group.start) - 1, len(group.job), job.tasks + 1
     best, found, nodes, proven, work = limit, 0, 1, False, 0
     if size * wide <= limits.cells:
-        most = most_on_any(state, g, threshold, job) + 1
+        most = ef.most_on_any(state, g, threshold, job) + 1
         fronts = Frontiers(
             np.zeros(size, np.int64),
             np.zeros(size, np.int64),
@@ -288,8 +256,8 @@ def cheapest_in_group(
             np.empty(limits.candidates, np.int64),
             np.empty(wide, np.int64),
             np.empty((size, wide), np.int64),
-            share_of(limits, limits.work, size),
-            frontier_workspace(state, limits.candidates),
+            ef.share_of(limits, limits.work, size),
+            ef.frontier_workspace(state, limits.candidates),
         )
         budget = max(1, min(limits.nodes, limits.work // (size * wide)))
         best, found, nodes, proven = _search_sets(state, group, job, limit, budget, tree, jobs)
@@ -306,10 +274,10 @@ def cheapest_in_group(
 def _list_helpful(state: EngineState, g: int, job: Request, threshold: int, jobs: Ints) -> tuple[int, int]:
     """Write into ``jobs`` all in a group that may be stopped and help; returns how many they are, and their cost."""
     count = cost = 0
-    mgpu = job.mgpu[state.group[G_TYPE, g]]
-    for s in range(state.group[G_START, g], state.group[G_START, g + 1]):
-        count, cost = list_all(state, s, threshold, mgpu, job, jobs, count, cost)
-    unmark(state, jobs, count)
+    mgpu = job.mgpu[state.group[col.G_TYPE, g]]
+    for s in range(state.group[col.G_START, g], state.group[col.G_START, g + 1]):
+        count, cost = ef.list_all(state, s, threshold, mgpu, job, jobs, count, cost)
+    ef.unmark(state, jobs, count)
     return count, cost
 
 
@@ -334,18 +302,18 @@ def _search_sets(
         if bound < best and branch >= 0 and nodes < budget:
             path[depth] = branch
             depth += 1
-            _decide(group, status, stale, branch, IN)
+            _decide(group, status, stale, branch, ef.IN)
             continue
         if bound < best and branch >= 0:
             proven = False
-        while depth > 0 and status[path[depth - 1]] == OUT:
+        while depth > 0 and status[path[depth - 1]] == ef.OUT:
             depth -= 1
-            _decide(group, status, stale, path[depth], OPEN)
+            _decide(group, status, stale, path[depth], ef.OPEN)
         if depth == 0:
             return best, count, nodes, proven
         if nodes >= budget:
             return best, count, nodes, False
-        _decide(group, status, stale, path[depth - 1], OUT)
+        _decide(group, status, stale, path[depth - 1], ef.OUT)
 
 
 @kernel
@@ -353,8 +321,8 @@ def _spent(state: EngineState, group: Group, status: Ints) -> int:
     """Cost of the jobs that are decided to be stopped."""
     spent = 0
     for local in range(len(status)):
-        if status[local] == IN:
-            spent += state.job[J_COST, group.job[local]]
+        if status[local] == ef.IN:
+            spent += state.job[col.J_COST, group.job[local]]
     return spent
 
 
@@ -363,7 +331,7 @@ def _list_stopped(group: Group, status: Ints, chosen: Ints, jobs: Ints) -> int:
     """Write into ``jobs`` those that are chosen or decided to be stopped; returns how many they are."""
     count = 0
     for local in range(len(chosen)):
-        if chosen[local] > 0 or status[local] == IN:
+        if chosen[local] > 0 or status[local] == ef.IN:
             jobs[count] = group.job[local]
             count += 1
     return count
@@ -389,15 +357,15 @@ def _update(state: EngineState, group: Group, job: Request, limit: int, tree: Tr
         begin, end = group.start[i], group.start[i + 1]
         for at in range(begin, end):
             here[at - begin] = tree.status[group.owner[at]]
-        base, extra, whole = eviction_frontier(
+        base, extra, whole = ef.eviction_frontier(
             state,
             group.first + i,
             group.mgpu,
             job,
-            Candidates(group.row[begin:end], group.share[begin:end], here[: end - begin]),
+            ef.Candidates(group.row[begin:end], group.share[begin:end], here[: end - begin]),
             limit,
             tree.subsets,
-            Frontier(fronts.cost[i], fronts.mask[i]),
+            ef.Frontier(fronts.cost[i], fronts.mask[i]),
             tree.space,
         )
         fronts.base[i], fronts.extra[i] = base, extra
@@ -418,7 +386,10 @@ def _relaxed(state: EngineState, group: Group, job: Request, tree: Tree) -> tupl
         low = 0
         while low < size:
             high = low
-            while high < size and state.server[S_RACK, group.first + high] == state.server[S_RACK, group.first + low]:
+            while (
+                high < size
+                and state.server[col.S_RACK, group.first + high] == state.server[col.S_RACK, group.first + low]
+            ):
                 high += 1
             cost = _knapsack(tree, low, high, job.tasks, False)
             if cost < NEVER and cost * LEVELS + excess(RACK, job) < best:
@@ -512,9 +483,11 @@ def _realised(
     everywhere, with the highest cost."""
     cost, branch = 0, -1
     for local in range(len(chosen)):
-        if status[local] == IN or chosen[local] > 0:
-            cost += state.job[J_COST, group.job[local]]
-        partly = status[local] == OPEN and 0 < chosen[local] < group.servers[local]
-        if partly and (branch < 0 or state.job[J_COST, group.job[local]] > state.job[J_COST, group.job[branch]]):
+        if status[local] == ef.IN or chosen[local] > 0:
+            cost += state.job[col.J_COST, group.job[local]]
+        partly = status[local] == ef.OPEN and 0 < chosen[local] < group.servers[local]
+        if partly and (
+            branch < 0 or state.job[col.J_COST, group.job[local]] > state.job[col.J_COST, group.job[branch]]
+        ):
             branch = local
     return cost * LEVELS + excess(level, job), branch

@@ -16,40 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.jit import compiled, kernel
+from mast_opt.problems.job_placement.engine import columns as col
 from mast_opt.problems.job_placement.engine.feasibility import Request, groups_in_order
 from mast_opt.problems.job_placement.engine.limits import SearchLimits
-from mast_opt.problems.job_placement.engine.preemption.eviction_frontier import (
-    Candidates,
-    Frontier,
-    FrontierWorkspace,
-    eviction_frontier,
-    frontier_workspace,
-    list_all,
-    list_candidates,
-    most_on_any,
-    potential_on,
-    share_of,
-    unmark,
-)
+from mast_opt.problems.job_placement.engine.preemption import eviction_frontier as ef
 from mast_opt.problems.job_placement.engine.preemption.gang_branch_and_bound import bounds_of, cheapest_in_group
-from mast_opt.problems.job_placement.engine.state import (
-    A_CPU,
-    A_FREE,
-    A_MEMORY,
-    C_CPU,
-    C_DENSITY,
-    C_LEAST,
-    C_MEMORY,
-    C_MGPU,
-    G_START,
-    G_TYPE,
-    J_COST,
-    L_JOB,
-    LEVELS,
-    NEVER,
-    S_BLOCKED,
-    EngineState,
-)
+from mast_opt.problems.job_placement.engine.state import LEVELS, NEVER, EngineState
 from mast_opt.problems.job_placement.units import SERVER, Bools, Ints
 
 VALUE, GROUP, FOUND, NODES, PROVEN, WORK = range(6)
@@ -63,13 +35,13 @@ MANY_TASKS = 10_000
 class ServerWorkspace(NamedTuple):
     """Preallocated arrays for the search on one server; C candidates, T tasks of the job, or that a server can hold."""
 
-    candidates: Candidates
+    candidates: ef.Candidates
     """Their status is OPEN."""
-    frontier: Frontier
+    frontier: ef.Frontier
     jobs: Ints
     """[C + 1] victims of the cheapest set, closed by −1."""
     limits: SearchLimits
-    space: FrontierWorkspace
+    space: ef.FrontierWorkspace
 
 
 @compiled
@@ -86,14 +58,14 @@ def cheapest_server(
     if most > MANY_TASKS:
         most = MANY_TASKS
         for at in range(len(groups)):
-            most = max(most, most_on_any(state, groups[at], threshold, job))
+            most = max(most, ef.most_on_any(state, groups[at], threshold, job))
     count = limits.candidates
     space = ServerWorkspace(
-        Candidates(np.empty(count, np.int64), np.empty(count, np.int64), np.zeros(count, np.int64)),
-        Frontier(np.empty(most + 1, np.int64), np.empty(most + 1, np.int64)),
+        ef.Candidates(np.empty(count, np.int64), np.empty(count, np.int64), np.zeros(count, np.int64)),
+        ef.Frontier(np.empty(most + 1, np.int64), np.empty(most + 1, np.int64)),
         np.empty(count + 1, np.int64),
         limits,
-        frontier_workspace(state, count),
+        ef.frontier_workspace(state, count),
     )
     _search_servers(state, job, groups, threshold, np.empty(state.server.shape[1]), space, jobs, answer)
     if answer[VALUE] == NEVER and answer[PROVEN] == 0:
@@ -109,17 +81,17 @@ def _stop_all(
     best = -1
     for at in range(len(groups)):
         g = groups[at]
-        mgpu = job.mgpu[state.group[G_TYPE, g]]
-        for s in range(state.group[G_START, g], state.group[G_START, g + 1]):
-            if potential_on(state, s, threshold, mgpu, job, room) == job.tasks:
-                count, cost = list_all(state, s, threshold, mgpu, job, jobs, 0, 0)
-                unmark(state, jobs, count)
+        mgpu = job.mgpu[state.group[col.G_TYPE, g]]
+        for s in range(state.group[col.G_START, g], state.group[col.G_START, g + 1]):
+            if ef.potential_on(state, s, threshold, mgpu, job, room) == job.tasks:
+                count, cost = ef.list_all(state, s, threshold, mgpu, job, jobs, 0, 0)
+                ef.unmark(state, jobs, count)
                 if cost * LEVELS < answer[VALUE]:
                     answer[VALUE], answer[GROUP], best = cost * LEVELS, g, s
     if best >= 0:
-        mgpu = job.mgpu[state.group[G_TYPE, answer[GROUP]]]
-        answer[FOUND], _ = list_all(state, best, threshold, mgpu, job, jobs, 0, 0)
-        unmark(state, jobs, answer[FOUND])
+        mgpu = job.mgpu[state.group[col.G_TYPE, answer[GROUP]]]
+        answer[FOUND], _ = ef.list_all(state, best, threshold, mgpu, job, jobs, 0, 0)
+        ef.unmark(state, jobs, answer[FOUND])
 
 
 @kernel
@@ -137,7 +109,7 @@ def _search_servers(
     for whole_round in range(2):
         for at in range(len(groups)):
             g = groups[at]
-            for s in range(state.group[G_START, g], state.group[G_START, g + 1]):
+            for s in range(state.group[col.G_START, g], state.group[col.G_START, g + 1]):
                 most = min(limit, answer[VALUE] - 1)
                 if bounds[s] * LEVELS > most or (whole_round == 0 and s != promising):
                     continue
@@ -162,15 +134,15 @@ def _bound_all(state: EngineState, job: Request, groups: Ints, threshold: int, b
     promise, promising = float("inf"), -1
     for at in range(len(groups)):
         g = groups[at]
-        need = job.tasks * job.mgpu[state.group[G_TYPE, g]]
-        for s in range(state.group[G_START, g], state.group[G_START, g + 1]):
-            missing = need - state.room[A_FREE, job.tier, s]
-            if missing > state.reclaim[C_MGPU, threshold, s]:
+        need = job.tasks * job.mgpu[state.group[col.G_TYPE, g]]
+        for s in range(state.group[col.G_START, g], state.group[col.G_START, g + 1]):
+            missing = need - state.room[col.A_FREE, job.tier, s]
+            if missing > state.reclaim[col.C_MGPU, threshold, s]:
                 bounds[s] = float("inf")
                 continue
-            bound = float(state.reclaim[C_LEAST, threshold, s])
+            bound = float(state.reclaim[col.C_LEAST, threshold, s])
             if missing > 0:
-                bound = max(bound, float(missing) * state.reclaim[C_DENSITY, threshold, s])
+                bound = max(bound, float(missing) * state.reclaim[col.C_DENSITY, threshold, s])
             bounds[s] = bound * (1 - 1e-12)
             if bounds[s] < promise and _enough_on(state, s, job, threshold):
                 promise, promising = bounds[s], s
@@ -180,9 +152,9 @@ def _bound_all(state: EngineState, job: Request, groups: Ints, threshold: int, b
 @kernel
 def _enough_on(state: EngineState, s: int, job: Request, threshold: int) -> bool:
     """Whether the server takes work and would have the cores and memory."""
-    cpu = state.room[A_CPU, job.tier, s] + state.reclaim[C_CPU, threshold, s]
-    memory = state.room[A_MEMORY, job.tier, s] + state.reclaim[C_MEMORY, threshold, s]
-    return bool(state.server[S_BLOCKED, s] == 0 and cpu >= job.tasks * job.cpu and memory >= job.tasks * job.memory)
+    cpu = state.room[col.A_CPU, job.tier, s] + state.reclaim[col.C_CPU, threshold, s]
+    memory = state.room[col.A_MEMORY, job.tier, s] + state.reclaim[col.C_MEMORY, threshold, s]
+    return bool(state.server[col.S_BLOCKED, s] == 0 and cpu >= job.tasks * job.cpu and memory >= job.tasks * job.memory)
 
 
 @kernel
@@ -191,23 +163,23 @@ def _cheapest_on(
 ) -> int:
     """The value of the server's cheapest set, written into ``jobs`` of the workspace; NEVER if none is worth at most
     ``most``."""
-    mgpu = job.mgpu[state.group[G_TYPE, g]]
-    if potential_on(state, s, threshold, mgpu, job, space.space.room) < job.tasks:
+    mgpu = job.mgpu[state.group[col.G_TYPE, g]]
+    if ef.potential_on(state, s, threshold, mgpu, job, space.space.room) < job.tasks:
         return NEVER
     answer[NODES] += 1
     rows, costs, status = space.candidates
-    count, every = list_candidates(state, s, threshold, mgpu, job, rows)
+    count, every = ef.list_candidates(state, s, threshold, mgpu, job, rows)
     for i in range(count):
-        costs[i] = state.job[J_COST, state.row[L_JOB, rows[i]]]
-    candidates = Candidates(rows[:count], costs[:count], status[:count])
-    base, extra, exact = eviction_frontier(
+        costs[i] = state.job[col.J_COST, state.row[col.L_JOB, rows[i]]]
+    candidates = ef.Candidates(rows[:count], costs[:count], status[:count])
+    base, extra, exact = ef.eviction_frontier(
         state,
         s,
         mgpu,
         job,
         candidates,
         most // LEVELS,
-        share_of(space.limits, space.limits.work - answer[WORK], 1),
+        ef.share_of(space.limits, space.limits.work - answer[WORK], 1),
         space.frontier,
         space.space,
     )
@@ -219,7 +191,7 @@ def _cheapest_on(
     chosen = 0
     for i in range(count):
         if space.frontier.mask[job.tasks - base] >> i & 1:
-            space.jobs[chosen] = state.row[L_JOB, rows[i]]
+            space.jobs[chosen] = state.row[col.L_JOB, rows[i]]
             chosen += 1
     space.jobs[chosen] = -1
     return int(space.frontier.cost[job.tasks - base] * LEVELS)

@@ -66,7 +66,7 @@ def make_event_log(folder: Path) -> None:
         ev.StopAsked("a", 1, "for b"),
         ev.Stopped("a", 1, 10, 5),
         ev.QuotaSet("ads", None),
-        ev.Refused("a", "no room", "in-use", 99),
+        ev.Refused("a", "no room", "in-use"),
         ev.StorageSet("east", 10),
         ev.DatasetCreated("logs", 4, ("east",), "ads"),
         ev.SolveAsked("data", "sum"),

@@ -1,12 +1,14 @@
 """Heuristics of other packages: entry points called ``KIND.NAME``, in addition to those of a kind."""
 
+import math
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from mast_opt.core.errors import PluginError, PluginWarning
+from mast_opt.core.errors import PlanError, PluginError, PluginWarning, UsageError
 from mast_opt.core.plugins import Extensions, PlugIn
+from mast_opt.core.solve_result import AGREEMENT, ROUND_OFF
 from mast_opt.problems import backends
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.search.interface import HeuristicSolver, SearchContext, SearchResult
@@ -28,7 +30,7 @@ def with_plug_ins(kind: Kind[Any, Any]) -> Kind[Any, Any]:
     names = {name: full for full, name in found.items() if not _refused(full, kind)}
     if not names:
         return kind
-    return replace(kind, solvers=replace(kind.solvers, heuristics=_Heuristics(kind.solvers.heuristics, names)))
+    return replace(kind, solvers=replace(kind.solvers, heuristics=_Heuristics(kind, names)))
 
 
 def plug_ins(kinds: Mapping[str, Kind[Any, Any]]) -> Iterator[PlugIn]:
@@ -55,8 +57,8 @@ def _refused(full: str, kind: Kind[Any, Any]) -> str | None:
 class _Heuristics(Mapping[str, HeuristicSolver]):
     """Heuristics of a kind; those of other packages are loaded when they are first asked for."""
 
-    def __init__(self, own: Mapping[str, HeuristicSolver], others: Mapping[str, str]) -> None:
-        self.own, self._others = own, others
+    def __init__(self, kind: Kind[Any, Any], others: Mapping[str, str]) -> None:
+        self.own, self._kind, self._others = kind.solvers.heuristics, kind, others
 
     def __iter__(self) -> Iterator[str]:
         yield from self.own
@@ -70,18 +72,55 @@ class _Heuristics(Mapping[str, HeuristicSolver]):
 
     def __getitem__(self, name: str) -> HeuristicSolver:
         """The heuristic of that name. Raises PluginError where it is a plug-in that cannot be loaded."""
-        return self.own[name] if name in self.own else _guarded(self._others[name])
+        return self.own[name] if name in self.own else _guarded(self._kind, self._others[name])
 
 
-def _guarded(full: str) -> HeuristicSolver:
-    """A heuristic whose failures end as errors that name it and its package."""
-    solver = HEURISTICS[full]
+UNCHECKED = "the bound has no certificate: it is what"
+"""Beginning of a note on the bound of a plug-in, which nobody checks."""
+
+
+def _guarded(kind: Kind[Any, Any], full: str) -> HeuristicSolver:
+    """A heuristic whose failures, and results that are none, end as errors that name it and its package."""
+    solver, package = HEURISTICS[full], HEURISTICS.package(full)
 
     def search(problem: Any, tools: SearchContext, start: Any | None) -> SearchResult[Any]:  # noqa: ANN401 - of a kind
         with HEURISTICS.blaming(full):
             found = solver.search(problem, tools, start)
-        if not isinstance(found, SearchResult):
-            raise PluginError(f"{HEURISTICS.words(full)} returned a {type(found).__name__}; expected a SearchResult")
-        return found
+        if fault := _fault(kind, problem, found):
+            raise PluginError(f"{HEURISTICS.words(full)} {fault}")
+        if found.bound is None or found.certificate is not None:
+            return found
+        words = (found.message, f"{UNCHECKED} {package} states")
+        return replace(found, message="; ".join(word for word in words if word))
 
-    return replace(solver, search=search, package=HEURISTICS.package(full))
+    return replace(solver, search=search, package=package)
+
+
+def _fault(kind: Kind[Any, Any], problem: Any, found: object) -> str:  # noqa: ANN401 - of a kind
+    """The fault of what a heuristic of another package returned for a problem; empty for a sound result.
+
+    A plan has to fit the problem and to keep its limits. A bound has to be a number, and not worse for the plan than
+    the objective that the verifier computes, but for rounding.
+    """
+    if not isinstance(found, SearchResult):
+        return f"returned a {type(found).__name__}; expected a SearchResult"
+    bounds = [found.bound, *(stage.bound for stage in found.stages)]
+    if not all(bound is None or (isinstance(bound, (int, float)) and math.isfinite(bound)) for bound in bounds):
+        return f"states the bound {next(one for one in bounds if one is not None)!r}; expected a finite number or None"
+    if found.plan is None:
+        return ""
+    if not isinstance(found.plan, kind.plan_type):
+        return f"returned a plan of type {type(found.plan).__name__}; expected {kind.plan_type.__module__}.Plan"
+    try:
+        kind.verification.check_plan(problem, found.plan)
+        verdict = kind.verification.verify(problem, found.plan)
+    except (PlanError, UsageError, ValueError, IndexError, AttributeError, TypeError) as error:
+        return f"returned a plan that does not fit the problem: {error}"
+    if not verdict.ok:
+        return f"returned a plan that breaks {verdict.violations[0]}"
+    if found.bound is None or found.stages or problem.objective.lexicographic:
+        return ""
+    excess = problem.sense.minimised(found.bound - verdict.objective)
+    if excess > AGREEMENT * abs(verdict.objective) + ROUND_OFF:
+        return f"states the bound {found.bound:g}, but its own plan has the objective {verdict.objective:g}"
+    return ""

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ import pytest
 import mast_opt
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.planner.importers.base import Importer, Input, setting
+from mast_opt.problems.search.interface import HeuristicSolver, Pricing, SearchResult
+from mast_opt.problems.server_assignment.plan import Plan, today
 from tests.cli.conftest import Call
 from tests.plugins import offer
 from tests.policies import conformance as policies
@@ -177,6 +180,53 @@ def test_a_broken_heuristic_ends_only_what_asks_for_it(call: Call, other: Offer,
     assert call("solve", fleet, "--solver", "ras", "--iterations", "1").code == Exit.OK
     (listed,) = call("plug-ins", "--json").record["plug_ins"]
     assert "cannot be loaded" in listed["reason"]
+
+
+def returning(result: Callable[[mast_opt.ServerAssignment], object]) -> HeuristicSolver:
+    """A heuristic that returns a result without a search."""
+    search: Any = lambda problem, tools, start: result(problem)  # noqa: E731
+    return HeuristicSolver(search, Pricing(frozenset(mast_opt.ServerAssignment.WEIGHTS)))
+
+
+UNSOUND = {
+    "nothing": (returning(lambda p: None), "returned a NoneType; expected a SearchResult"),
+    "nan": (
+        returning(lambda p: SearchResult(today(p), float("nan"), None, "")),
+        "states the bound nan; expected",
+    ),
+    "high": (
+        returning(lambda p: SearchResult(today(p), 1e9, None, "")),
+        "states the bound 1e+09, but its own plan",
+    ),
+    "list": (returning(lambda p: SearchResult([1, 2], None, None, "")), "returned a plan of type list; expected"),
+    "short": (returning(lambda p: SearchResult(Plan(np.zeros(3, int)), None, None, "")), "does not fit the problem"),
+}
+"""Name → a heuristic whose result is none, and how the error begins."""
+NOTHING, NAN, HIGH, LIST, SHORT = (solver for solver, _ in UNSOUND.values())
+STATED = returning(lambda p: SearchResult(today(p), 0.0, None, ""))
+
+
+@pytest.mark.parametrize("name", UNSOUND)
+def test_what_is_no_result_names_the_package(call: Call, other: Offer, fleet: Path, name: str) -> None:
+    other("heuristics", "server-assignment.odd", f"{__name__}:{name.upper()}")
+    found = call("solve", fleet, "--solver", "odd")
+    assert found.code == Exit.USAGE
+    words = " ".join(found.err.split())
+    assert f"the heuristic server-assignment.odd of package demo 1.5 ({__name__}:{name.upper()})" in words
+    assert UNSOUND[name][1] in words
+
+
+def test_a_bound_without_a_certificate_is_said_to_be_unchecked(call: Call, other: Offer, fleet: Path) -> None:
+    other("heuristics", "server-assignment.odd", f"{__name__}:STATED")
+    found = call("solve", fleet, "--solver", "odd")
+    assert found.code == Exit.OK
+    assert "the bound has no certificate: it is what demo 1.5 states" in " ".join(found.out.split())
+
+
+def test_a_search_by_weights_says_that_it_keeps_no_order(call: Call, fleet: Path) -> None:
+    order = ("--order", "shortfall,moves_in_use,moves_idle,use")
+    found = call("solve", fleet, "--solver", "hill-climb", "--iterations", "5", *order)
+    assert "searched by weights, not in the order shortfall" in " ".join(found.out.split())
 
 
 @pytest.mark.parametrize(

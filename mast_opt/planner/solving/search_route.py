@@ -140,9 +140,12 @@ def _by_name(name: str, *asked: Any) -> _AsAsked:  # noqa: ANN401 - the other fi
     return _AsAsked(backends.get(name), *asked)
 
 
+UNGUIDED = "searched by weights, not in the order"
+
+
 def _unguided(order: tuple[str, ...], found: interface.SearchResult[Any]) -> interface.SearchResult[Any]:
     """A search's result found by weights, stated term by term; of terms that were not searched for, 0 is the bound."""
-    words = f"{found.message}; searched by weights, not in the order {', '.join(order)}".removeprefix("; ")
+    words = f"{found.message}; {UNGUIDED} {', '.join(order)}".removeprefix("; ")
     stages = () if found.plan is None else tuple(interface.StageBound(term, 0.0) for term in order)
     return replace(found, bound=None, message=words, stages=stages)
 

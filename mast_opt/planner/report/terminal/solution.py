@@ -15,7 +15,9 @@ from mast_opt.planner.report.result_sections import goal_sections
 from mast_opt.planner.report.terminal.sections import TOP_ROWS, print_words, show_section, show_table
 from mast_opt.planner.solving import Solution
 from mast_opt.planner.solving.auto_strategy import solver_text
+from mast_opt.planner.solving.search_route import UNGUIDED
 from mast_opt.problems.kind.problem import PlanT, Problem
+from mast_opt.problems.plugin_heuristics import UNCHECKED
 from mast_opt.problems.registry import kind_of
 from mast_opt.problems.search.params import value_text
 
@@ -80,6 +82,8 @@ def _headline(console: Console, problem: Problem[PlanT], solution: Solution[Plan
     figures += [("solved with", str(solution.overrides))] if solution.overrides else []
     figures += [("cross-check", str(solution.cross_check))] if solution.cross_check is not None else []
     figures += [("last pass", str(solution.last_pass))] if solution.last_pass is not None else []
+    notes = [words for words in solution.message.split("; ") if words.startswith((UNGUIDED, UNCHECKED))]
+    figures += [("note", "; ".join(notes))] if notes else []
     figures += [("policy", problem.objective.policy)] if problem.objective.policy else []
     if solution.verdict is not None:
         known = [("objective", of_term(solution.objective, solution.term)), ("bound", plain(solution.bound))]

@@ -74,7 +74,8 @@ def spoilt(column: Column, array: np.ndarray[Any, Any]) -> Iterator[tuple[str, A
         yield "booleans for integers", array > 0
     if not array.size or column.where:
         return
-    for what, value in (("negative", -1), ("huge", np.iinfo(np.int64).max)):
+    below = -1 if column.least is None else column.least - 1
+    for what, value in (("negative", below), ("huge", np.iinfo(np.int64).max)):
         bounded = column.least is not None if what == "negative" else column.total or column.into or column.most
         if bounded:
             wrong = array.copy()

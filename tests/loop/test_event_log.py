@@ -28,6 +28,7 @@ SPEC = JobSpec(tier=2, tasks=3, gpu_types={"h100": 8000}, datasets=("d1", "d2"),
 SHARES = (Share("s1", 2, {0: 1000, 1: 500}), Share("s2", 1, {}))
 VALUES = {
     "str": "text",
+    "str | None": "text",
     "int": 7,
     "bool": False,
     "int | None": 4,

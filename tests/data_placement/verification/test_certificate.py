@@ -16,7 +16,6 @@ from mast_opt.core.errors import PlanError
 from mast_opt.problems.data_placement import DataPlacement
 from mast_opt.problems.data_placement.formulation.formulation import base
 from mast_opt.problems.data_placement.generate import FAMILIES
-from mast_opt.problems.data_placement.verification import certificate as certificate_file
 from mast_opt.problems.data_placement.verification import certificate_bound as certificate_sums
 from mast_opt.problems.data_placement.verification.certificate import Certificate, certified_bound
 from mast_opt.problems.data_placement.verification.certificate_bound import LEVELS
@@ -88,7 +87,6 @@ def test_the_bound_does_not_depend_on_how_many_rows_are_handled_at_a_time(
     at_once = random_certificate(problem, seed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(certificate_sums, "CHUNK", rows)
-        patch.setattr(certificate_file, "CHUNK", rows)
         piecewise = random_certificate(problem, seed)
         assert np.array_equal(piecewise.read_level, at_once.read_level)
         assert piecewise.bound(problem) == pytest.approx(at_once.bound(problem), rel=1e-9, abs=1e-9)

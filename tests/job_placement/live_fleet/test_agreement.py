@@ -149,6 +149,9 @@ def with_quotas(p: JobPlacement, rng: np.random.Generator) -> JobPlacement:
             gpu_type=np.arange(kinds + 1) % kinds,
             typed=np.arange(kinds + 1) < kinds,
             mgpu=in_use // np.array([3] * kinds + [1]) + rng.integers(-10, 11, kinds + 1) * 1000 + 10_000,
+            parent=np.ones(kinds + 1, np.int64),
+            borrowing_mgpu=np.full(kinds + 1, -1),
+            lending_mgpu=np.full(kinds + 1, -1),
         ),
     )
 

@@ -94,6 +94,9 @@ def test_what_today_breaks() -> None:
             gpu_type=np.array([0, 0]),
             typed=np.array([False, True]),
             mgpu=np.array([5000, 3000]),
+            parent=np.full(2, len(problem.tenants)),
+            borrowing_mgpu=np.full(2, -1),
+            lending_mgpu=np.full(2, -1),
         ),
     )
     state = current_state(crowded)

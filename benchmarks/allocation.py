@@ -47,6 +47,7 @@ POLICIES = {
     "harmonic": "harmonic",
 }
 """Row of the table → policy of the peer."""
+SOLVERS = {"CLARABEL": "Clarabel", "HIGHS": "HiGHS"}
 MAXIMISED = ("las-first", "las", "nash")
 Row = dict[str, Any]
 Timed = tuple[float, float, float]
@@ -183,6 +184,32 @@ def summary(rows: list[Row]) -> list[Row]:
         worst = min(row["better_by"] for row in same)
         out.append({"jobs": jobs, "policy": policy, "peer": solvers, "better_by": worst} | figures)
     return out
+
+
+WORDS = {
+    "las-first": "`las`, first level",
+    "las": "`las`, all levels",
+    "makespan": "`makespan`, all levels",
+    "ftf": "`ftf`, all levels",
+    "ftf-by-job": "`ftf`, cvxpy by job",
+    "nash": "`nash`",
+    "harmonic": "`harmonic`",
+}
+"""Row of the table → how the page calls it."""
+
+
+def page_table(rows: list[Row]) -> str:
+    """The table of docs/benchmarks/peers.md from the rows of all instances, in Markdown."""
+    lines = [
+        "| jobs | policy | ours | cvxpy | cvxpy/ours | by the clock | its solver |",
+        "|--:|---|--:|--:|--:|--:|---|",
+    ]
+    for row in summary(rows):
+        figures = [f"{row[name]:.1f}" for name in ("ours_processor_ms", "peer_processor_ms")]
+        figures += [f"{row[name]:.2f}" for name in ("processor_ratio", "ratio")]
+        solvers = ", ".join(SOLVERS.get(name, name) for name in row["peer"].split("/"))
+        lines.append(f"| {' | '.join([str(row['jobs']), WORDS[row['policy']], *figures, solvers])} |")
+    return "\n".join(lines)
 
 
 def main() -> None:

@@ -49,6 +49,11 @@ def test_the_first_tier_needs_six_packages() -> None:
     assert len(SETTINGS["dependency-groups"]["test"]) <= 6
 
 
+def test_every_run_of_the_first_tier_draws_the_same_examples(request: pytest.FixtureRequest) -> None:
+    assert settings.get_profile("same").derandomize
+    assert request.config.getoption("hypothesis_profile") == "random" or settings().derandomize
+
+
 def drawn() -> list[int]:
     """What a property test of always the same name is given."""
     seen: list[int] = []

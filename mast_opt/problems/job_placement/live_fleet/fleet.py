@@ -115,9 +115,10 @@ class _Operation:
 class Fleet:
     """Servers, what runs on them, and the search for the best place for a job.
 
-    Every method is atomic: one that an exception interrupts, whatever it is, has done all or nothing. ``place``,
-    ``bids`` and ``explain`` change nothing. A bid is good until something changes that it touches: its servers, those
-    of its victims, or its tenant's quota.
+    Every method is atomic: one that an exception interrupts, whatever it is, has done all or nothing. The search for a
+    job of several parts is not covered: it takes victims away for a while, and an exception such as ``MemoryError`` at
+    that moment may leave them away. ``place``, ``bids`` and ``explain`` change nothing. A bid is good until something
+    changes that it touches: its servers, those of its victims, or its tenant's quota.
 
     The first call that needs a kernel compiles it, for seconds and under the fleet's lock. Call
     ``mast_opt.warm_up("job-placement")`` once in the process before the first request: it compiles every kernel that a

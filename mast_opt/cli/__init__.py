@@ -34,7 +34,7 @@ def main(tokens: Sequence[str] | None = None) -> int:
 
 
 def _solver_left_behind() -> bool:
-    """Whether a solver that was told to stop still runs in this process of the command line."""
+    """Whether a solver that was asked to stop still runs in this process of the command line."""
     from mast_opt.problems.backends.base import solver_left_behind
 
     return solver_left_behind()

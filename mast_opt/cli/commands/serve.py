@@ -169,7 +169,7 @@ def _serve(
     lease_s: float,
     saves: Callable[[int], subprocess.Popen[bytes]],
 ) -> None:
-    """Run the service of ``mast-opt serve`` until it is told to stop."""
+    """Run the service of ``mast-opt serve`` until it is asked to stop."""
     import uvicorn
 
     gc.set_threshold(*COLLECT_AFTER)  # before the log is read

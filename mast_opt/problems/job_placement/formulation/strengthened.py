@@ -100,7 +100,7 @@ def _pairs(rows: Ints, entries: Ints, servers: int) -> tuple[Ints, Ints]:
 
 
 def _floors(movers: MovableJobs, plan: Plan, widths: Widths) -> Ints:
-    """Tasks of each width that fit on each server beside what a plan leaves running."""
+    """Tasks of each width that fit on each server next to what a plan leaves running."""
     p = movers.problem
     moved = movers.moved(plan)
     room = p.free[:, GPU, None] + np.zeros(len(p.tiers), np.int64)

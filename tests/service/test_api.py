@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -184,8 +185,27 @@ def test_what_has_no_name_may_be_said(client: TestClient) -> None:
     ],
 )
 def test_a_method_that_is_not_allowed_gets_those_that_are(client: TestClient, path: str, allowed: str) -> None:
-    answer = client.patch(path)
-    assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
+    for headers in ({}, {"Content-Type": "text/plain"}, {"Content-Type": "application/json"}):
+        answer = client.patch(path, headers=headers)
+        assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
+        for method in {"POST", "PUT", "DELETE"} - {*allowed.split(", ")}:
+            assert client.request(method, path, content=b"a", headers=headers).status_code == 405
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
+def test_no_type_makes_a_path_that_there_is_not(client: TestClient, method: str) -> None:
+    assert client.request(method, "/v1/nothing", content=b"a").status_code == 404
+
+
+def test_the_document_has_every_refusal_of_a_type(client: TestClient) -> None:
+    document = client.get("/openapi.json").json()
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            headers = {"Content-Type": "text/plain"}
+            if method != "get":
+                answer = client.request(method, re.sub("{.*?}", "a", path), content=b"a", headers=headers)
+                assert (answer.status_code, "415" in operation["responses"]) == (415, True), (method, path)
+            assert ("415" in operation["responses"]) == (method != "get")
 
 
 def test_idempotency_keys(client: TestClient) -> None:

@@ -20,6 +20,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
+from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mast_opt.live.service.problems import Problem
@@ -191,7 +192,7 @@ class Door:
         changes = method not in _CHANGES_NOTHING
         if changes or path.startswith(("/v1", "/metrics")):
             self._check_site(headers, f"{scope.get('scheme', 'http')}://{hosts[0]}")
-        if changes:
+        if changes and any(one.matches(scope)[0] is Match.FULL for one in scope["app"].routes):  # else 404 or 405
             _check_type(headers, method)
 
     def _check_site(self, headers: Headers, own: str) -> None:

@@ -63,7 +63,9 @@ def document(version: str) -> dict[str, Any]:
 def _operation(of: Endpoint) -> dict[str, Any]:
     """OpenAPI description of one operation: its parameters, body and answers."""
     problem = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    general = (401, 403, 422, 429, 503, *((400, 413, 415) if of.body is not None else ()))
+    general = (401, 403, 421, 422, 429, 431, 503, *((400, 408, 413) if of.body is not None else ()))
+    if of.method != "GET":  # a body of another type is refused even where none is read
+        general = (*general, 415)
     named = re.findall(r"{(\w+)", of.path)
     if named:  # a name with a line break in it is no address, whatever is done there
         general = (*general, 404)

@@ -65,7 +65,7 @@ def _operation(of: Endpoint) -> dict[str, Any]:
     problem = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
     general = (401, 403, 421, 422, 429, 431, 503, *((400, 408, 413) if of.body is not None else ()))
     if of.method != "GET":  # a body of another type is refused even where none is read
-        general = (*general, 415)
+        general = (*general, 415, *((409,) if of.method == "PUT" else ()))
     named = re.findall(r"{(\w+)", of.path)
     if named:  # a name with a line break in it is no address, whatever is done there
         general = (*general, 404)

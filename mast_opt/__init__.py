@@ -10,8 +10,6 @@ Everything public is listed in ``__init__.pyi`` and in ``__all__``. Names are lo
 solver's library when that solver first runs.
 """
 
-from __future__ import annotations
-
 import lazy_loader
 
 import mast_opt.core.fork_safety  # noqa: F401 - notices forks from now on

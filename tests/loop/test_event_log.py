@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import typing
+from collections.abc import Mapping
 
 import pytest
 
@@ -14,6 +15,7 @@ from mast_opt.live.loop.events import (
     FORMAT,
     Event,
     JobSpec,
+    Key,
     Placed,
     PlanStep,
     Queued,
@@ -26,25 +28,25 @@ from mast_opt.problems.job_placement.live_fleet.types import Share
 
 SPEC = JobSpec(tier=2, tasks=3, gpu_types={"h100": 8000}, datasets=("d1", "d2"), duration_ms=5, max_tasks=4)
 SHARES = (Share("s1", 2, {0: 1000, 1: 500}), Share("s2", 1, {}))
-VALUES = {
-    "str": "text",
-    "str | None": "text",
-    "int": 7,
-    "bool": False,
-    "int | None": 4,
-    "float | None": 1.5,
-    "JobSpec": SPEC,
-    "tuple[str, ...]": ("x", "y"),
-    "tuple[Share, ...]": SHARES,
-    "tuple[PlanStep, ...]": (PlanStep("copy", "d", "east", "west", 1, 2), PlanStep("drop", "d", "west")),
-    "Mapping[int, float] | None": {0: 1.25, 3: 2.0},
-    "Key | None": (None, 0.5, 2, "r"),
+VALUES: dict[typing.Any, object] = {
+    str: "text",
+    str | None: "text",
+    int: 7,
+    bool: False,
+    int | None: 4,
+    float | None: 1.5,
+    JobSpec: SPEC,
+    tuple[str, ...]: ("x", "y"),
+    tuple[Share, ...]: SHARES,
+    tuple[PlanStep, ...]: (PlanStep("copy", "d", "east", "west", 1, 2), PlanStep("drop", "d", "west")),
+    Mapping[int, float] | None: {0: 1.25, 3: 2.0},
+    Key | None: (None, 0.5, 2, "r"),
 }
 
 
 def filled(cls: type[Event]) -> Event:
-    fields = {field.name: VALUES[str(field.type)] for field in dataclasses.fields(typing.cast(typing.Any, cls))}
-    return cls(**fields)
+    types = typing.get_type_hints(cls)
+    return cls(**{field.name: VALUES[types[field.name]] for field in dataclasses.fields(typing.cast(typing.Any, cls))})
 
 
 @pytest.mark.parametrize("cls", EVENTS.values(), ids=list(EVENTS))

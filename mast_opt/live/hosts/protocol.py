@@ -1,7 +1,5 @@
 """Interface of a host to a live loop."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol

@@ -1,8 +1,6 @@
 """A host in this process, in real time: it runs jobs for as long as they say, and does nothing else. Its jobs end with
 the process; what ran then is reported as stopped when the loop starts again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ second of the two on the same GPUs). A job type is a text such as ``('ResNet-18 
 the gang. The trace has one job a line, ten fields between tabs. All of its jobs are there at once.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

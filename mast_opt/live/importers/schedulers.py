@@ -3,8 +3,6 @@
 Each importer reads one file and calls ``tables`` of the policy of its name; see ``docs/policies.md``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Actions of policies: every decision becomes an event of the turn."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
 

@@ -1,7 +1,5 @@
 """Independent check of what a log says about jobs that share GPUs, by the events alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 

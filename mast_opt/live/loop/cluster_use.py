@@ -1,7 +1,5 @@
 """GPUs in use by cluster and type over the last days, and the P95 of that."""
 
-from __future__ import annotations
-
 from collections import deque
 from dataclasses import dataclass, field
 

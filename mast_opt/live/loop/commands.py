@@ -1,7 +1,5 @@
 """Commands of the loop to a host. A host may see one twice and carries it out once."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Independent check of what a log says about data and plans; it shares nothing with the engine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 
 from mast_opt.live.loop import events as ev

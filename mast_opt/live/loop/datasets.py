@@ -1,7 +1,5 @@
 """Datasets: sizes, the regions that hold each one whole, what is being copied, and what regions can store."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import astuple, dataclass
 

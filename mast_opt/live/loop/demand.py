@@ -1,7 +1,5 @@
 """Demand of the jobs that wait or run: its mean over the last days, as a forecast of the next one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass, field
 from typing import NamedTuple
@@ -30,7 +28,7 @@ class DemandClass(NamedTuple):
     namespace."""
 
     @classmethod
-    def of(cls, spec: JobSpec) -> DemandClass:
+    def of(cls, spec: JobSpec) -> "DemandClass":
         """Class of demand to which a job belongs."""
         datasets = tuple(sorted(spec.datasets)) if spec.workload or not spec.namespace else ()
         return cls(spec.namespace, spec.workload, spec.tier, tuple(sorted(spec.gpu_types or ())), datasets)

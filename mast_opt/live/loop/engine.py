@@ -1,7 +1,5 @@
 """The engine of the loop: events in, events and commands out. It does no I/O and has no clock."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ Fields with their default are left out. The number of events in the first line, 
 was cut at the end of a line.
 """
 
-from __future__ import annotations
-
 import json
 import types
 import typing

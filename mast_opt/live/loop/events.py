@@ -4,8 +4,6 @@ An event does not say when it happened; ``Stored`` adds its place in the log and
 named as in the live fleet. Times and durations are in ms; amounts in base units.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass
@@ -294,7 +292,7 @@ class ServerUp(Event):
     memory_mib: int = 0
 
     @classmethod
-    def of(cls, server: Server) -> ServerUp:
+    def of(cls, server: Server) -> "ServerUp":
         """The event that puts a server in service."""
         return cls(*astuple(server))
 

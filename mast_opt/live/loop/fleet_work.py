@@ -1,8 +1,6 @@
 """Work that the events of a log put on a fleet. While a log is replayed, a job that ends before anybody looks at the
 fleet never reaches it: most of the time that a replay took went there."""
 
-from __future__ import annotations
-
 from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
 from mast_opt.problems.job_placement.live_fleet.types import Job, Share
 

@@ -1,7 +1,5 @@
 """Fragmentation of free GPUs: how many of them typical tasks cannot use (F of FGD, USENIX ATC'23)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Handover of servers between jobs: a job may start on a server where others still stop only when they have stopped."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from mast_opt.live.loop.jobs import JobRecord

@@ -1,7 +1,5 @@
 """Time series of a log: jobs that wait, GPUs that are held and in service, data, moves; and each wait of a job."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """Servers of the loop: which are in service, which are about to move, and what each region has."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Columns of a log about jobs: one row for each event that changes what a job holds or waits for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 

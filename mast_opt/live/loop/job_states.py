@@ -1,7 +1,5 @@
 """The states of a job. ``State.apply`` says which event leads from one to another, and refuses what cannot happen."""
 
-from __future__ import annotations
-
 import enum
 
 

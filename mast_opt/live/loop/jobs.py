@@ -1,7 +1,5 @@
 """Jobs whose end is not known: what was submitted, what has been done, and where each one runs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 
 from mast_opt.live.loop.demand import DemandClass

@@ -4,8 +4,6 @@ It shares nothing with the engine, the live fleet and the kernels: it keeps a co
 every job holds, by the events alone, and compares in whole milli-GPUs, millicores and MiB.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,8 +1,6 @@
 """Jobs that waited longest, and why: how much of the wait its region had enough free GPUs, and who started before
 it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 

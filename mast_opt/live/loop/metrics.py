@@ -3,8 +3,6 @@
 Every time is counted in whole ms before it is divided, so that sums are exact.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import Any

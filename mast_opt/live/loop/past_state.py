@@ -1,8 +1,6 @@
 """State at a time as a log tells it: jobs that wait and run, servers and what is claimed of them, and data. It is kept
 by the events alone, for figures that need more than the times of jobs."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 

@@ -1,7 +1,5 @@
 """Figures of a run that depend on where data, demand and servers are, from its log alone."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """Steps of plans: whether one still fits when its time has come, and the event with which it begins."""
 
-from __future__ import annotations
-
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.job_states import HOLDING
 from mast_opt.live.loop.snapshot import Snapshot

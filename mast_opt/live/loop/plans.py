@@ -1,7 +1,5 @@
 """Plans of slow paths: which solve is awaited, and which steps of an adopted plan have yet to be taken."""
 
-from __future__ import annotations
-
 from dataclasses import astuple, dataclass, field
 
 from mast_opt.live.loop import events as ev

@@ -1,7 +1,5 @@
 """Interface of policies, which decide what runs where: they read a ``Snapshot`` and decide by ``Actions``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol

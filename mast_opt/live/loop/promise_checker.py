@@ -1,7 +1,5 @@
 """Independent check of the promises in a log: each is kept, or ended for a reason that the log bears out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 

@@ -1,8 +1,6 @@
 """Milli-GPUs that each server could give to a job of some tier, and where that has changed and grown: who was refused
 need not be searched for again before it has grown."""
 
-from __future__ import annotations
-
 import bisect
 from collections.abc import Collection, Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """Reports that come twice, or too late to matter: hosts repeat themselves, and people do the same at the same time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Independent check of what a log says about servers: what each has, what jobs hold of it, and where it belongs."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

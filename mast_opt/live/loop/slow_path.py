@@ -1,7 +1,5 @@
 """Slow paths: what asks for a plan now and then, and says which steps lead to it once it is there."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol

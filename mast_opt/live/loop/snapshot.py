@@ -1,7 +1,5 @@
 """Snapshot of the state for policies and slow paths."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from mast_opt.live.loop import events as ev

@@ -4,8 +4,6 @@ Rates are whole millionths of the speed on the job's reference type, the fastest
 work is counted in integers: time in ms × rate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """State of the loop: a fold over the events of its log. No clock, no randomness, no I/O."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The digest of a state: the same for a log that was lived through and for one that was read again."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import TYPE_CHECKING
 
@@ -11,7 +9,7 @@ if TYPE_CHECKING:
     from mast_opt.live.loop.state import State
 
 
-def digest_of(state: State) -> str:
+def digest_of(state: "State") -> str:
     """Digest of a state of the loop, equal for equal states."""
     digest = hashlib.blake2b(digest_size=16)
     for name in sorted(state.jobs):

@@ -1,7 +1,5 @@
 """Use of the fleet by tenants, now and in the mean of the last days."""
 
-from __future__ import annotations
-
 from collections import deque
 from dataclasses import dataclass, field
 

@@ -3,8 +3,6 @@
 It shares nothing with the simulated host: rates follow from the table of speeds by arithmetic of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ program. It equals the largest, over sets of places, of the demand that is confi
 (P. Hall, 1935, for fractions: max-flow min-cut).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

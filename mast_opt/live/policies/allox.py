@@ -5,8 +5,6 @@ processing time to the sum of completion times. The choice of machines and place
 jobs and places. ``solve`` finds it by scipy's assignment algorithm; ``tables`` states it as a resource allocation.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

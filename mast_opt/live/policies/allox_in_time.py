@@ -4,8 +4,6 @@ Each GPU is a machine that is ready when the job on it ends. The jobs that come 
 the others wait for the next schedule. Nobody is stopped.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 

@@ -1,7 +1,5 @@
 """Checks of the arrays that callers hand to policies."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

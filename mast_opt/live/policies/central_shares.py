@@ -4,8 +4,6 @@ A vertex gives some jobs all and others nothing where the middle gives each a pa
 waits. Gavel's own simulator takes what an interior-point solver gives, which is such a point.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

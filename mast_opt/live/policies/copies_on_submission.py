@@ -1,8 +1,6 @@
 """Copies on submission (policy ``mast``): no data is placed ahead. A job is bound to a region when it comes, and what
 is missing there of its data is copied; the job waits for it."""
 
-from __future__ import annotations
-
 from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.jobs import JobRecord
 from mast_opt.live.loop.snapshot import Snapshot

@@ -4,8 +4,6 @@ What federations do (Hydra, NSDI'19, section 5; MAST, OSDI'24, section 2): the c
 knowledge, and it cannot be taken back.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ head if the head can still start at its shadow time, the first moment at which i
 its limit.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Times at which tasks of one size fit on the servers of a region if all work ends at its limit, server by server."""
 
-from __future__ import annotations
-
 import bisect
 
 from mast_opt.live.loop.events import JobSpec

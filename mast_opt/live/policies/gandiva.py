@@ -5,8 +5,6 @@ the worth of taking turns. Gandiva tries pairs at random; ``solve`` finds the be
 matching, and ``random_trials`` is the published way, for comparison.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import networkx as nx

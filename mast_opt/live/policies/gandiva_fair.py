@@ -5,8 +5,6 @@ GPUs of several types each user then owns that share of every type. ``solve`` tr
 under the limit that nobody is worth less than what its own share is worth to it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@ A job runs on one type at a time, on all GPUs of its gang; ``rounds`` turns the 
 be packed on the same GPUs. J counts jobs, G types, P pairs, E entities.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Unpack

@@ -12,8 +12,6 @@ with v, q the variance and squared norm of the gradient at the initial batch siz
 teaches, relative to one of the initial batch.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

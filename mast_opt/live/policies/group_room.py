@@ -1,8 +1,6 @@
 """Bounds on the groups of servers, those of one cluster and GPU type, that could have room for so many tasks of some
 size at most: a bound from above, kept up to date server by server, by which searches that must fail are left out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """First come, first served and its relatives: one queue, in which a job that does not fit blocks all others."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass

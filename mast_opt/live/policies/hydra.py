@@ -5,8 +5,6 @@ policy generator), and the split of a request for containers anywhere by headroo
 program. Splits are whole numbers that add up exactly.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import numpy as np

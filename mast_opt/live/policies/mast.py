@@ -4,8 +4,6 @@ Waiting jobs form classes of jobs that fit in the same places. A class that was 
 something that it can use becomes free, so that a turn costs what has changed and not what waits.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Jobs of such sizes fit on the nodes exactly where their sum does not exceed all 
 fills the first gap. So a program needs no choice of nodes.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

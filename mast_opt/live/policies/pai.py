@@ -4,8 +4,6 @@ Each job has a plan: GPU types in the order in which it tries them. Jobs whose t
 first; the others the best last. Whoever fits may pass whoever does not. Nothing is stopped.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 """Pairs of jobs that take turns in rounds on the same GPUs, as columns: how fast each of the two is there, and what
 time the pair is to have and has had."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ A job's speedup is its goodput on a placement over its goodput on one GPU. The p
 their harmonic mean (fitness with p = −1). A size other than the present one counts less, since restarting takes time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Unpack

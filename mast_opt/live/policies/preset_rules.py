@@ -4,8 +4,6 @@ The loop runs a gang whole or not at all and does not change its size. What a sc
 carried out; ``docs/policies-in-time.md`` says what that is for each.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import networkx as nx

@@ -1,7 +1,5 @@
 """Schedulers of the literature as policies of the loop: one adapter, and for each its parameters and its rule."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """A policy's program: the arrays of a resource allocation, and what solving it gives."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -67,7 +65,7 @@ class Program:
         fields = {field: getattr(self, field) for field in self.__dataclass_fields__}
         return ResourceAllocation.from_arrays(**fields, name=name)
 
-    def named(self, **labels: Sequence[str]) -> Program:
+    def named(self, **labels: Sequence[str]) -> "Program":
         """The policy's program with labels of the caller's, where ``tables`` gave a letter and a position.
 
         Args:

@@ -1,7 +1,5 @@
 """GPUs that jobs bound to each region have asked for, now or as of some time ago."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from mast_opt.live.loop import events as ev

@@ -5,8 +5,6 @@ before, by its limit, or because it leaves the holder enough. What has been prom
 reasons of ``events.PROMISES_END``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 

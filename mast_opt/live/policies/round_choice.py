@@ -1,8 +1,6 @@
 """Choice of the jobs that run in a round, and where: each GPU type in turn gives its GPUs to the jobs, and pairs, with
 the highest share over time received there (Gavel, OSDI'20, section 5)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np

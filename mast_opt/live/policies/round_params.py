@@ -1,7 +1,5 @@
 """Parameters of policies that play rounds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mast_opt.core.errors import UsageError

@@ -1,7 +1,5 @@
 """Jobs that take turns in rounds, as columns: what each takes and does on each GPU type, and what it has had."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Sequence
 
 import numpy as np

@@ -13,8 +13,6 @@ configuration has one job and one unit of one resource. For gangs they need not 
 have shares of 2/3 each as far as GPU-time goes, but one of them always waits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -63,7 +61,7 @@ class Turns:
         object.__setattr__(self, "member", tuple(np.asarray(part, np.int64) for part in self.member))
 
     @classmethod
-    def of_types(cls, share: ArrayLike, gpus: ArrayLike, gang: ArrayLike = 1.0) -> Turns:
+    def of_types(cls, share: ArrayLike, gpus: ArrayLike, gang: ArrayLike = 1.0) -> "Turns":
         """Turns of jobs on GPU types; a configuration for each job and type, row by row.
 
         Args:
@@ -79,7 +77,7 @@ class Turns:
         return cls(shares.ravel(), amount, supply, (np.arange(len(job)), job))
 
     @classmethod
-    def of_allocation(cls, problem: ResourceAllocation, share: FloatArray) -> Turns:
+    def of_allocation(cls, problem: ResourceAllocation, share: FloatArray) -> "Turns":
         """Turns in rounds of the configurations of a resource allocation.
 
         Args:
@@ -110,11 +108,11 @@ class Progress:
     """Mask of the configurations that ran in the last round."""
 
     @classmethod
-    def start(cls, configurations: int) -> Progress:
+    def start(cls, configurations: int) -> "Progress":
         """Progress of the configurations before the first round."""
         return cls(np.zeros(configurations), np.zeros(configurations), np.zeros(configurations, np.bool_))
 
-    def after(self, turns: Turns, ran: BoolArray) -> Progress:
+    def after(self, turns: Turns, ran: BoolArray) -> "Progress":
         """Progress after a round in which these ran."""
         return Progress(self.received + ran, np.maximum(self.owed + turns.share - ran, 0.0), ran)
 

@@ -4,8 +4,6 @@ Gavel (OSDI'20) calls them policies: first come, first served; max-min fairness 
 makespan. AlloX's rule is here too. J counts jobs, G types.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ all. Who is chosen for the type and region where it runs goes on; others are sto
 ``ShareRule``; they are computed when jobs have come or gone, and not more often than every ``reset_ms``.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar

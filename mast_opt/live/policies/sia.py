@@ -5,8 +5,6 @@ times the fewest GPUs that it can run on, the policy minimises Σ goodput^p + λ
 maximises Σ goodput^p − λ for each such job if p > 0. Configurations other than the present one count less by a factor.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@ A job keeps its number of workers; on fewer GPUs they take turns, so it runs on 
 guarantees a fraction of its demand over time. What is left goes where the weights are highest.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

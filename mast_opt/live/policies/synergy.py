@@ -5,8 +5,6 @@ rate where no job is slower than at its fair point. Phase 2 (``place``) spreads 
 program and rounds: a vertex splits at most three jobs for each server. ``tune`` is a heuristic after the paper's.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

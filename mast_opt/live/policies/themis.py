@@ -5,8 +5,6 @@ The auction maximises Π V, and each app keeps a fraction of what it wins (parti
 true one does better. The worst-off apps are offered GPUs first.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

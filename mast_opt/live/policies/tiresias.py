@@ -5,8 +5,6 @@ highest Gittins index does. Queues make the order coarse, so that jobs do not di
 is no program: a ``Rule`` gives keys, ``runs`` who has GPUs now, ``replay`` what an order does to completion times.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Waiting jobs in classes of those that fit in the same places: the refusal of one holds for its class."""
 
-from __future__ import annotations
-
 import bisect
 import heapq
 from collections.abc import Callable, Collection, Iterable, Sequence

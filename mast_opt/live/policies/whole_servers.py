@@ -4,8 +4,6 @@ A gang whose tasks fill servers waits until servers are wholly free, or held by 
 not stop keep it waiting, however small they are, when they are spread over all servers.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterable
 

@@ -6,8 +6,6 @@ datacenter: a multiple-choice knapsack, as a resource allocation; ``replicate_ex
 programming, ``replicate_greedily`` by ratios. ``outsource`` sends jobs away where waiting less is worth the traffic.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Pictures of a run over time. Each step of a line is the mean, or the most, of a span of time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import pairwise
 

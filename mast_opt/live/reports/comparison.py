@@ -1,7 +1,5 @@
 """Two runs of the same jobs: their figures side by side, and the jobs whose waits differ most."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

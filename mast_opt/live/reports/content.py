@@ -1,7 +1,5 @@
 """Content of the page of a run: figures, pictures, who waited longest and why, waits by region and tier."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version

@@ -1,7 +1,5 @@
 """Charts of plans, searches, frontiers and runs for notebooks and scripts: Vega-Lite specifications and drawings."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

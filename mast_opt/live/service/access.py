@@ -4,8 +4,6 @@ A token is shown once, when it is made; what is stored is a keyed hash of it. Wh
 reaches the service may do everything, so it listens on this machine alone.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

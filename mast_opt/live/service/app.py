@@ -1,7 +1,5 @@
 """The service: routes, the page, probes, metrics, and errors as problems."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from importlib.metadata import version

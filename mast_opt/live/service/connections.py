@@ -4,8 +4,6 @@ Where there are as many connections as there may be, a new one takes the place o
 the oldest of the client that has the most. So who holds connections open keeps nobody out.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from typing import ClassVar
@@ -30,7 +28,7 @@ class Room:
         self._of: Counter[str] = Counter()
         self._idle: dict[LimitedConnection, None] = {}
 
-    def enter(self, one: LimitedConnection) -> bool:
+    def enter(self, one: "LimitedConnection") -> bool:
         """Let a connection of the web server in, perhaps in the place of another one; False if there is no room."""
         if self._of.total() >= self._most:
             (most, _), *_ = self._of.most_common(1)
@@ -45,7 +43,7 @@ class Room:
         one.counted = True
         return True
 
-    def leave(self, one: LimitedConnection) -> None:
+    def leave(self, one: "LimitedConnection") -> None:
         """Forget a connection of the web server."""
         self._idle.pop(one, None)
         if one.counted:
@@ -54,11 +52,11 @@ class Room:
             if not self._of[one.address]:
                 del self._of[one.address]
 
-    def asks(self, one: LimitedConnection) -> None:
+    def asks(self, one: "LimitedConnection") -> None:
         """Note that a connection has sent a whole request."""
         self._idle.pop(one, None)
 
-    def rests(self, one: LimitedConnection) -> None:
+    def rests(self, one: "LimitedConnection") -> None:
         """Note that a connection's request was answered."""
         if one.counted:
             self._idle[one] = None

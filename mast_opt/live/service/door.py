@@ -5,8 +5,6 @@ that. So a change has to come from the service's own page, or from no page; it b
 the name under which the service was reached is one that it has.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import json
 import os

@@ -1,7 +1,5 @@
 """Requests about servers and datasets as events: what is accepted is used, anything else is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Code that the handlers of all routes share: authentication, bodies, and an answer once it is in the log."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

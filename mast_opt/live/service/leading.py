@@ -1,7 +1,5 @@
 """A loop that leads in its turn while its service already answers: until then, that it is not ready."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 

@@ -4,8 +4,6 @@ Requests that come while a turn is written are taken in together by the next one
 leaves, when the turn is in the log. Where the store refuses, everything is as it was before the turn.
 """
 
-from __future__ import annotations
-
 import math
 import subprocess
 import threading

@@ -1,8 +1,6 @@
 """Commands about data and servers that a host was given and has not done yet. They bear the number of the event that
 decided them, which reports do not name; so what is still to be done is read from the state."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from mast_opt.live.loop.commands import Command, Copy, Drop, Move

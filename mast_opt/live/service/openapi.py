@@ -1,7 +1,5 @@
 """OpenAPI 3.1 document of everything under /v1."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

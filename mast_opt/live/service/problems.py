@@ -1,7 +1,5 @@
 """Errors as RFC 9457 has them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Requests of clients, decoded and checked."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,8 +1,6 @@
 """State that a loop finds when it begins: the servers of its log, its state, commands without an answer, and what
 differs from what the host runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 

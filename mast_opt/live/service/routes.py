@@ -1,7 +1,5 @@
 """Handlers of the routes under /v1."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence

@@ -6,8 +6,6 @@ It reads the last snapshot and the events since, and writes the state that they 
 deletes older events that no snapshot needs, some at a time; the names of their jobs are kept.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -6,8 +6,6 @@ It stops and keeps its incumbent when it is asked to (SIGTERM), and when its sta
 process that began it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

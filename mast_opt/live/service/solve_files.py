@@ -1,7 +1,5 @@
 """Files of a solve: what the service and the process that solves leave for each other in a folder."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

@@ -5,8 +5,6 @@ before the process begins and ``SolveEnded`` after its plan is on the disk. A pr
 incumbent and ends; the next service finds what it has left.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os
@@ -111,7 +109,7 @@ class Solve:
     """Empty unless there is one."""
 
     @classmethod
-    def read(cls, path: Path) -> Solve:
+    def read(cls, path: Path) -> "Solve":
         """The solve that a file describes; what a later version adds is passed over. Raises OSError, ValueError,
         TypeError."""
         found = json.loads(path.read_text())

@@ -1,7 +1,5 @@
 """Server-sent events: messages as they come, and a sign of life now and then."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """Requests to a live loop: events that a client wants in the log, and the answer that the client waits for."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future

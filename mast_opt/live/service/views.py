@@ -1,7 +1,5 @@
 """JSON views of a state, a log and a fleet."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

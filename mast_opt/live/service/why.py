@@ -3,8 +3,6 @@
 Equal jobs have equal reasons, which are worked out once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Virtual time: jumps from one thing that happens to the next, and lets an engine take its turn there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 from mast_opt.core.errors import UsageError

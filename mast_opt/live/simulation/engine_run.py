@@ -1,7 +1,5 @@
 """A trace through the engine, with a simulated host: the log of what happens."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """MAST's claims as experiments: a generated organisation before and after, and with one thing changed at a time."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace

@@ -6,8 +6,6 @@ when the last job has done the steps that fit into it; and ``fifo`` without spee
 on its list, whether there is room or not, and takes the drawn one off the list. The least makespan is known to 5% only.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable, Collection, Mapping, Sequence

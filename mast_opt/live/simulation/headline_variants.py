@@ -1,7 +1,5 @@
 """Variants of an organisation: before and after, and with one thing changed at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

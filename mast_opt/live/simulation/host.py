@@ -3,8 +3,6 @@
 Work is counted in ms × rate, where the rate is in whole millionths of a job's reference speed.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace

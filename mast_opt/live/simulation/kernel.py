@@ -3,8 +3,6 @@
 ``replay`` gives the log of one queue as columns; ``mast_opt.live.simulation.order_only`` replays a trace.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Simulated network: copies of datasets, within what regions take in and what links carry in a day."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 

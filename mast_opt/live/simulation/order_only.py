@@ -4,8 +4,6 @@ Servers of a region are equal, and a job needs nothing but GPUs of them. A job t
 fullest one that holds it; a larger one takes whole servers, and what is left over of one more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 

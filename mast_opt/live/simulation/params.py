@@ -1,7 +1,5 @@
 """Parameters of a run as text: what the command line gives."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, TypeVar

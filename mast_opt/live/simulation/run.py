@@ -1,7 +1,5 @@
 """A trace under a policy: the compiled replay for order-only policies, engine and simulated host for the others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial

@@ -1,7 +1,5 @@
 """A run in a folder: its log of events, and its figures with what they are of."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -79,12 +77,12 @@ def check_replaceable(target: Path, force: bool) -> None:
 
 
 def write_run(
-    done: SimulatedRun,
+    done: "SimulatedRun",
     facts: RunFacts,
-    found: Metrics,
+    found: "Metrics",
     out: Path,
     *,
-    places: PlaceMetrics | None = None,
+    places: "PlaceMetrics | None" = None,
     force: bool,
 ) -> None:
     """Write a run to a new folder, which is there whole or not at all. Raises InputError if it cannot be written."""
@@ -95,7 +93,9 @@ def write_run(
         (folder / FIGURES).write_text(text + "\n", encoding="utf-8", newline="\n")
 
 
-def figures(done: SimulatedRun, facts: RunFacts, found: Metrics, places: PlaceMetrics | None = None) -> dict[str, Any]:
+def figures(
+    done: "SimulatedRun", facts: RunFacts, found: "Metrics", places: "PlaceMetrics | None" = None
+) -> dict[str, Any]:
     """Figures of a simulated run for ``metrics.json``."""
     return {
         "policy": done.policy,

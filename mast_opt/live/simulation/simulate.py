@@ -1,7 +1,5 @@
 """Simulations from Python: traces in, a run with its figures and its log out."""
 
-from __future__ import annotations
-
 import threading
 import warnings
 from collections.abc import Collection, Iterator, Mapping

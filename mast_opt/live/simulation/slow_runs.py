@@ -1,7 +1,5 @@
 """Slow paths of a simulated run: their parameters, and what the trace has to say for them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any

@@ -3,8 +3,6 @@
 The solver runs a counted number of iterations on one thread, so that the plan is the same on every machine.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,8 +1,6 @@
 """Sweeps: a trace under several policies, at several loads, with several seeds, as many runs at a time as there is room
 for. What has been run is kept, so that an interrupted sweep goes on where it stopped."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

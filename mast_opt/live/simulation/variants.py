@@ -1,7 +1,5 @@
 """A trace at another load, or with jobs that come in another order."""
 
-from __future__ import annotations
-
 import hashlib
 import zlib
 from collections.abc import Mapping

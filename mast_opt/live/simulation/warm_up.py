@@ -1,7 +1,5 @@
 """Compilation (or loading from the cache) of what simulations run, before the clock of a run begins (decision 27)."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial

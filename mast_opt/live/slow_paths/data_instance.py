@@ -1,7 +1,5 @@
 """Present data placement: regions, data and demand as the loop knows them, as an instance to be solved."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction

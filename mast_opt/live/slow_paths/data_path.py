@@ -1,7 +1,5 @@
 """Data path: once a day, where the data should be for the work of the next days, and the copies that lead there."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

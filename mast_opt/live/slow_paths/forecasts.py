@@ -1,7 +1,5 @@
 """Forecasts of demand that a data plan is made for: from the log, or from the log with errors."""
 
-from __future__ import annotations
-
 import zlib
 from dataclasses import dataclass
 from typing import Protocol

@@ -1,7 +1,5 @@
 """Limits of the network of regions for a day."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Servers path: every half hour, which cluster should have which server so that a lost switchboard does no harm."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 With msgspec (extra ``serve``) events are written and read several times as fast; both ways read what the other writes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import MISSING, fields, is_dataclass

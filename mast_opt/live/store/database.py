@@ -1,7 +1,5 @@
 """Interface of a database under a store."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol

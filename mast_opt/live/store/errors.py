@@ -7,8 +7,6 @@ StoreError           nothing was written; the message says why
 └── CorruptStore     what is stored is not what was written
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from mast_opt.core.errors import MastOptError

@@ -1,7 +1,5 @@
 """Records that a store keeps in addition to events."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +19,7 @@ class OpenCommand:
     fields: Mapping[str, Any]
 
     @classmethod
-    def of(cls, command: Command) -> OpenCommand:
+    def of(cls, command: Command) -> "OpenCommand":
         """The stored record of a command. The problem of a solve is not kept."""
         fields = (
             {"seq": command.seq, "path": command.path, "checksum": command.checksum}

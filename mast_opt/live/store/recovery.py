@@ -1,7 +1,5 @@
 """The state that a store leads to: a snapshot, and the events after it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Tables of a store, and how those of an earlier version become those of today."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 LOG_FORMAT = 1

@@ -1,7 +1,5 @@
 """A store in an SQL database: the log, with further records in the same transactions."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

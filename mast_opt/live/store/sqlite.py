@@ -1,7 +1,5 @@
 """The embedded store: a folder with an SQLite database in WAL mode, where a commit is on the disk when it returns."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import zlib

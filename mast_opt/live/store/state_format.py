@@ -5,8 +5,6 @@ columns, which are read several times as fast as the events that led to them, an
 classes wrote is not read: the log leads to the same state.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

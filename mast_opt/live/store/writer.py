@@ -1,7 +1,5 @@
 """One thread that writes: appends that come while it commits are committed together next."""
 
-from __future__ import annotations
-
 import queue
 import threading
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Builder of job placement instances."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 

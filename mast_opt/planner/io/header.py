@@ -1,7 +1,5 @@
 """``Header`` to and from the nested mappings that ``instance.toml``, a sheet or a JSON object holds."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
@@ -89,7 +87,7 @@ def from_fields(fields: Mapping[str, Any], kind: Kind[Any, Any], file: str, faul
     )
 
 
-def _limits(top: _Fields, kind: Kind[Any, Any]) -> dict[str, Fraction]:
+def _limits(top: "_Fields", kind: Kind[Any, Any]) -> dict[str, Fraction]:
     """The limits on a whole plan that a header states."""
     if "limits" in top.fields and not kind.limits:
         top.fault("limits", "no such table: limits on a whole plan are for data-placement", top.fields["limits"])
@@ -106,7 +104,7 @@ def _limits(top: _Fields, kind: Kind[Any, Any]) -> dict[str, Fraction]:
     return limits
 
 
-def _terms(read: _Fields, terms: Mapping[str, float]) -> Objective:
+def _terms(read: "_Fields", terms: Mapping[str, float]) -> Objective:
     """An objective of weighted terms, as a header states it."""
     read.refuse_unknown(key for key in _OBJECTIVE if key != "peak_levels" or "peak" in terms)
     mode = read.choice("mode", MODES, MODES[0]) or MODES[0]
@@ -118,7 +116,7 @@ def _terms(read: _Fields, terms: Mapping[str, float]) -> Objective:
     )
 
 
-def _policy(read: _Fields, policies: Mapping[str, Policy]) -> Objective:
+def _policy(read: "_Fields", policies: Mapping[str, Policy]) -> Objective:
     """An objective of the header that is a policy, with its settings."""
     read.refuse_unknown(_POLICY)
     name = read.choice("policy", tuple(policies), None)
@@ -131,7 +129,7 @@ def _policy(read: _Fields, policies: Mapping[str, Policy]) -> Objective:
     return Objective({}, policy=name or "", mechanism=mechanism, inside=inside)
 
 
-def _setting(read: _Fields, key: str, choices: tuple[str, ...], policy: str) -> str:
+def _setting(read: "_Fields", key: str, choices: tuple[str, ...], policy: str) -> str:
     """Setting of the header's policy; a fault where the policy has none of this name."""
     if choices:
         return read.choice(key, choices, choices[0]) or choices[0]
@@ -139,13 +137,13 @@ def _setting(read: _Fields, key: str, choices: tuple[str, ...], policy: str) -> 
     return ""
 
 
-def _weights(read: _Fields, terms: Mapping[str, float]) -> dict[str, float]:
+def _weights(read: "_Fields", terms: Mapping[str, float]) -> dict[str, float]:
     """Weights of the terms in the header's objective; a fault for an unknown term."""
     read.refuse_unknown(terms)
     return {term: read.weight(term, default) for term, default in terms.items()}
 
 
-def _by_tier(read: _Fields, what: str) -> dict[int, float]:
+def _by_tier(read: "_Fields", what: str) -> dict[int, float]:
     """Tier → weight in the header's objective; faults for what is no tier."""
     numbers = {}
     for key in read.fields:
@@ -158,7 +156,7 @@ def _by_tier(read: _Fields, what: str) -> dict[int, float]:
     return numbers
 
 
-def _order(read: _Fields, mode: str, terms: tuple[str, ...]) -> tuple[str, ...]:
+def _order(read: "_Fields", mode: str, terms: tuple[str, ...]) -> tuple[str, ...]:
     """Terms of a lexicographic objective in the header's order; faults for what is none."""
     given = read.fields.get("order")
     if given is None:
@@ -181,7 +179,7 @@ def _order(read: _Fields, mode: str, terms: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(given))
 
 
-def _rule(read: _Fields, rule: Rule) -> str | Fraction:
+def _rule(read: "_Fields", rule: Rule) -> str | Fraction:
     """Value of a rule in the header, by default where it is not stated or a fault."""
     if rule.choices:
         return read.choice(rule.name, rule.choices, str(rule.default)) or str(rule.default)
@@ -227,7 +225,7 @@ class _Fields:
             if key not in known:
                 self.fault(key, f"one of the keys {one_of(known)}{did_you_mean(key, known)}", key)
 
-    def inner(self, key: str) -> _Fields:
+    def inner(self, key: str) -> "_Fields":
         """Fields of a table inside the header."""
         value = self.fields.get(key, {})
         if not isinstance(value, Mapping):

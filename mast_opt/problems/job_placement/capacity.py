@@ -1,7 +1,5 @@
 """Capacity of empty servers in job placement: tasks that fit, the fewest racks, and classes of equal servers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 J, V, R, C, B, S, K, P count pending jobs, running jobs, regions, clusters, racks, servers, types, tiers.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Self
 

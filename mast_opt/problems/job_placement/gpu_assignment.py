@@ -6,8 +6,6 @@ lowest free ones in table order; then fractions, largest first, go one by one to
 still holds them, the lowest of equals.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Registration record of job placement (``Kind``): the problem as the layers above see it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib import import_module
 

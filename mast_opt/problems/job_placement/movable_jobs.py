@@ -5,8 +5,6 @@ in its region, and stays as close together as it is: within one server, or one r
 last tier, so that it takes only what is free and what other moves free, never what a victim frees.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import TypeVar
 

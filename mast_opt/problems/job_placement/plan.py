@@ -1,7 +1,5 @@
 """A job-placement plan: which tasks go to which server, and which running jobs make room."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

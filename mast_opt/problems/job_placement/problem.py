@@ -4,8 +4,6 @@ Index letters, here and everywhere: j pending job, v running job, r region, c cl
 type, p tier, d device (one physical GPU of a server).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -291,7 +289,7 @@ class JobPlacement(GroupedProblem["Plan"]):
         return Quotas.of(zip(tenants, kinds, map(Quota, q.mgpu.tolist(), *limits), parents, strict=True))
 
     @cached_property
-    def standing(self) -> JobPlacement:
+    def standing(self) -> "JobPlacement":
         """Statement without quotas, in which tiers say what quotas do: work that borrows has tiers of its own
         behind all others, and more important work may stop it. A job that is within its tenant's quotas on some of its
         types runs on these only; one for which its tenant may not borrow so much needs more than any server has."""

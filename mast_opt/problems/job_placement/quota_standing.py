@@ -1,7 +1,5 @@
 """Standing of a batch's work against quotas (job placement): who is within them, and who borrows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 

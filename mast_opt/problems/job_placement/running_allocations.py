@@ -1,7 +1,5 @@
 """Allocations of running jobs (job placement): what they hold, one row for each job and server."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

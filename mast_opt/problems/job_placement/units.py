@@ -1,7 +1,5 @@
 """Units and shared words of job placement."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

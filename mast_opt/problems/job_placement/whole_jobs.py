@@ -1,7 +1,5 @@
 """Jobs as they were submitted (job placement): those without parts, and those of several parts, in one list."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -4,8 +4,6 @@ Quota, borrowing and lending are one tree (``core.quota_tree``). Whom a workload
 fair sharing, topology and nodes are not looked at.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Interface of an API server, and lightkube, which carries it out (extra ``kueue``)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from typing import Any, Protocol

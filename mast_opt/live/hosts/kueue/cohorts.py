@@ -1,7 +1,5 @@
 """ClusterQueues and Cohorts of a cluster as nodes of a tree of quotas."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from mast_opt.core.quota_tree import Quota

@@ -4,8 +4,6 @@ It keeps nothing that the API servers do not have, except since when clusters ha
 begins again. Every turn looks at everything, so that what a watch has missed does no harm.
 """
 
-from __future__ import annotations
-
 import datetime
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Rules that say which pods may run on which flavor, and which workloads count towards a quota."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 
 from mast_opt.live.hosts.kueue.objects import Expression, Flavor, PodSet, Taint, Workload

@@ -1,7 +1,5 @@
 """Fields that are read of Kueue's objects; the page of importers is made from them."""
 
-from __future__ import annotations
-
 from mast_opt.planner.importers.fields import Field, Format, Tried, Use
 
 READ, WARNED, REFUSED = Use.READ, Use.WARNED, Use.REFUSED

@@ -4,8 +4,6 @@ A thread looks at the manager and its workers, at every change and every so ofte
 is reported when the loop asks. The workers decide what stops for what is nominated; the loop learns what they did.
 """
 
-from __future__ import annotations
-
 import datetime
 import threading
 import time

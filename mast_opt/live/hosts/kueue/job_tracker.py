@@ -4,8 +4,6 @@ The clusters are right. Where work goes on that the loop wants to stop, or runs 
 attempt is reported as stopped, and the next attempt as running where the work is.
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ GPUs, on a single flavor; what its other pods take of processors and memory is s
 GPUs are not all equal, a task is the largest number of GPUs of which all of them are multiples.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import math

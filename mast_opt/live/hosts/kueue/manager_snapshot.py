@@ -1,7 +1,5 @@
 """Snapshot of a manager of MultiKueue and its workers, read from their API servers."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus

@@ -7,8 +7,6 @@
 Without ``workers`` the whole folder is one cluster, and its workloads that have no quota wait.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

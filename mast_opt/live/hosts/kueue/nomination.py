@@ -1,7 +1,5 @@
 """The bids for each workload that waits, and which clusters to nominate."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

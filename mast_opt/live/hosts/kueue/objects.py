@@ -1,7 +1,5 @@
 """Objects of Kueue, as far as they are read."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

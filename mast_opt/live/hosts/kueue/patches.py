@@ -7,8 +7,6 @@ in it, and only for the version of the object that was read. Where Kueue clears 
 at all, a nomination is a patch of our own.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Flavors of the queues of clusters as servers of a live loop."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Kueue's objects from what an API server or a file says (``v1beta1`` and ``v1beta2``)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from decimal import ROUND_CEILING, Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """An API server whose workloads are kept at hand by a watch: a look costs what has changed, and not what there is."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator

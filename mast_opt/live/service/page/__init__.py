@@ -1,7 +1,5 @@
 """A page for operators over the same API: one file when it is served, made of three."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """Structure of a generated organisation before its first job (teams, data, targets, servers), and its parameters."""
 
-from __future__ import annotations
-
 import zlib
 from dataclasses import dataclass
 
@@ -68,7 +66,7 @@ class Structure:
         return np.arange(first, last)
 
 
-def structure(params: OrganisationParams) -> Structure:
+def structure(params: "OrganisationParams") -> Structure:
     """The structure of a generated organisation with these parameters."""
     rng = generator(params.seed, "teams")
     teams = Teams.drawn(rng, params.datasets)
@@ -92,7 +90,7 @@ def structure(params: OrganisationParams) -> Structure:
     return Structure(teams.namespace, home, partner, size_mb, created, hot, target, nominal, supply)
 
 
-def _targets(params: OrganisationParams, count: int) -> Floats:
+def _targets(params: "OrganisationParams", count: int) -> Floats:
     """GPUs [N, tiers, weeks] that the organisation's namespaces want, by popularities that change every week."""
     rng = generator(params.seed, "popularity")
     weeks = -(-params.days // WEEK_DAYS) + 2
@@ -104,7 +102,7 @@ def _targets(params: OrganisationParams, count: int) -> Floats:
     return target
 
 
-def _supply(params: OrganisationParams, home: Ints, urgent: Floats, nominal: Ints) -> Ints:
+def _supply(params: "OrganisationParams", home: Ints, urgent: Floats, nominal: Ints) -> Ints:
     """[R, K] in each region what tier 0 at home needs at the worst ratio, in the last one almost nothing, the rest by
     Dirichlet everywhere but there and in the region of most demand."""
     rng = generator(params.seed, "supply")

@@ -4,8 +4,6 @@ The next job comes when the work submitted so far is what the target makes of th
 demand keeps close to the target, as under quotas. Jobs that would run at the beginning come then, with what is left.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 

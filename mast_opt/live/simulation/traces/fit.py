@@ -1,7 +1,5 @@
 """Jobs of a trace that would wait for ever, and columns of a trace that a run does not look at."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 

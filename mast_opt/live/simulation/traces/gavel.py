@@ -6,8 +6,6 @@ Gavel's code (commit c4fa400; OSDI'20, section 7.1), one by one and from Python'
 equal jobs.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,8 +1,6 @@
 """Importers of traces of jobs. A further one is a module here and a line in ``_OWN``, or an entry point in the
 group ``mast_opt.trace_importers``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from mast_opt.core.plugins import Extensions

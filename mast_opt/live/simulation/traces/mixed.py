@@ -4,8 +4,6 @@ Every policy of the loop runs it. Speeds are those of another trace, such as Gav
 generator; the rest is our own choice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Kinds of work in a trace: the tables of speeds, and what follows for jobs that name a model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

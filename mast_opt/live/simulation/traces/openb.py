@@ -1,7 +1,5 @@
 """Alibaba's ``cluster-trace-gpu-v2023`` (OpenB) as a trace of jobs: every pod a job of one task, in one region."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

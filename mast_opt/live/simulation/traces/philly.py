@@ -1,7 +1,5 @@
 """Microsoft's Philly trace as a trace of jobs: each virtual cluster is a region with servers of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Table schema of job traces."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from mast_opt.core.units import MB_PER_TB, MIB_PER_GIB, MILLI

@@ -1,7 +1,5 @@
 """Surroundings of the jobs of a trace: datasets, storage and network of regions, switchboards, and what happens."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ A line for each job, 18 numbers between blanks, −1 where a number is not known
 those at the top (``; MaxProcs: 128``) describe the machine.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -112,7 +110,7 @@ class _Log:
         found: Floats = self.numbers[:, _AT[name]]
         return found
 
-    def only(self, rows: NDArray[np.bool_]) -> _Log:
+    def only(self, rows: NDArray[np.bool_]) -> "_Log":
         """The SWF log with these lines alone."""
         return _Log(self.file, self.header, self.lines[rows], self.numbers[rows])
 

@@ -1,7 +1,5 @@
 """Tables of a trace from columns: labels become positions on their axes, what is not stated is absent."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """A trace of submitted jobs, and the servers that they may run on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -10,8 +10,6 @@ Data that the traces lack, drawn from published distributions: datasets, who rea
 today.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -49,13 +47,13 @@ class CloudData:
     """Datasets [I] of the instance, and the reads of its workloads."""
 
     names: tuple[str, ...]
-    owner: Ints
+    owner: "Ints"
     """[I] the group it belongs to."""
-    size_mb: Ints
+    size_mb: "Ints"
     """Size of each dataset, [I]."""
-    read_workload: Ints
-    read_dataset: Ints
-    read_mb_per_day: Ints
+    read_workload: "Ints"
+    read_dataset: "Ints"
+    read_mb_per_day: "Ints"
 
 
 def datasets_and_readers(rng: np.random.Generator, count: int, work: CloudWork) -> CloudData:
@@ -92,7 +90,7 @@ def datasets_of_teams(rng: np.random.Generator, count: int, work: CloudWork) -> 
 
 
 def _cloud_data(
-    rng: np.random.Generator, work: CloudWork, owner: Ints, size: Ints, workload: Ints, dataset: Ints
+    rng: np.random.Generator, work: CloudWork, owner: "Ints", size: "Ints", workload: "Ints", dataset: "Ints"
 ) -> CloudData:
     """Drawn datasets of the imported cloud regions, with names, owners, sizes, readers and volumes."""
     order = draws.names("data", len(size))
@@ -100,7 +98,9 @@ def _cloud_data(
     return CloudData(names, owner, size, workload, dataset, draws.read_volumes(rng, size[dataset]))
 
 
-def near_home(rng: np.random.Generator, amount: Ints, home: Ints, capacity: Ints, allowed: Bools) -> tuple[Ints, Ints]:
+def near_home(
+    rng: np.random.Generator, amount: "Ints", home: "Ints", capacity: "Ints", allowed: "Bools"
+) -> "tuple[Ints, Ints]":
     """A region for every imported item, the largest first: its home while that is not nearly full, else where there is
     room; and the capacities, enlarged where an item fitted nowhere. ``allowed`` [n, R].
     """

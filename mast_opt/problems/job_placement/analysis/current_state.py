@@ -1,7 +1,5 @@
 """Current state of a job-placement instance: which running jobs hold what, and which limits that breaks."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.core.wording import counted

@@ -4,8 +4,6 @@ A scenario is what can happen to a fleet and its queue, key by key. Labels keep 
 instance can be checked against what has become of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -247,7 +245,7 @@ def _of_a_part(problem: JobPlacement, plan: Plan, j: int) -> tuple[Alternative, 
     return tuple(found)
 
 
-def _let_give_way(batch: BatchState, job: Request) -> None:
+def _let_give_way(batch: "BatchState", job: "Request") -> None:
     """Let placed jobs of one part that are less important than this one be pushed out; the larger, the more
     expensive."""
     from mast_opt.problems.job_placement.engine import columns as col

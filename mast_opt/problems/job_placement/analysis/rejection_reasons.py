@@ -1,7 +1,5 @@
 """Rejection reasons of job placement: for each cluster, the first constraint that rules a job out."""
 
-from __future__ import annotations
-
 import enum
 from dataclasses import dataclass
 

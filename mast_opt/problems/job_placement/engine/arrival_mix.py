@@ -9,8 +9,6 @@ Room for a shape has a price: its share of the GPUs that arrive, divided by the 
 that are on servers of which one, empty, holds it. The square makes room expensive that few servers have.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -84,7 +82,7 @@ class ArrivalMix:
     due: int = 1
     """Samples are drawn again when the total is this."""
 
-    def copy(self) -> ArrivalMix:
+    def copy(self) -> "ArrivalMix":
         """A mix that can go its own way."""
         return ArrivalMix(self.sampling, dict(self.counts), self.total, self.due)
 

@@ -1,7 +1,5 @@
 """Columns of the arrays of ``EngineState``: what each row of its first axis holds."""
 
-from __future__ import annotations
-
 S_GROUP, S_RACK, S_DEVICES, S_BLOCKED, S_ROW, S_VALUE, S_DIRTY, S_SIZE = range(8)
 """Columns of a server: group, rack, devices, 1 if it takes no work, first allocation or −1, value of what is free
 (outside rounds), bits for what is out of date here (one for each slot of losses, and VALUE_DIRTY), and milli-GPUs of a

@@ -1,7 +1,5 @@
 """Holdings of work that runs already (job-placement engine), whether there is room for it or not."""
 
-from __future__ import annotations
-
 from mast_opt.core.jit import entry
 from mast_opt.problems.job_placement.engine.capacity_ledger import new_job, new_row, start
 from mast_opt.problems.job_placement.engine.state import EngineState, Small

@@ -2,8 +2,6 @@
 parameters can name them.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from mast_opt.core.arguments import a, a_whole, refuse

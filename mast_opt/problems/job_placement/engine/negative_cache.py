@@ -1,7 +1,5 @@
 """Negative cache of the job-placement engine: what fitted nowhere is not searched for again until capacity appears."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from mast_opt.problems.job_placement.engine.feasibility import Request

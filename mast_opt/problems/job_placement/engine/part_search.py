@@ -6,8 +6,6 @@ finds no bid goes first in another try, each at most once. So it is a heuristic:
 such order finds are refused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 

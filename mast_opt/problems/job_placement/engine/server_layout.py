@@ -4,8 +4,6 @@ A group is the servers of one cluster and one GPU type, which is where a gang ca
 neighbours, and so are those of a rack within it, so that a search reads memory in one direction.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

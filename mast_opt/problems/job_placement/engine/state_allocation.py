@@ -3,8 +3,6 @@
 What a job had is kept to bring it back after it stopped; whole arrays are put back as they were.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -143,7 +141,7 @@ class Stopped(NamedTuple):
     """[allocations, D]"""
 
     @classmethod
-    def of(cls, state: EngineState, place: int, last: int) -> Stopped:
+    def of(cls, state: EngineState, place: int, last: int) -> "Stopped":
         """A job that is about to stop."""
         rows, row = [], state.job.item(col.J_ROW, place)
         while row >= 0:

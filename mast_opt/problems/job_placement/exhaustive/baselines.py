@@ -12,8 +12,6 @@ Fragmentation (ATC 2023), and the authors' simulator.
 Group: the servers of one cluster and one GPU type. S servers, D GPUs at most, M classes of tasks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 

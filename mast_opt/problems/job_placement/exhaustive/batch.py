@@ -1,7 +1,5 @@
 """Batch admission of a job queue (exhaustive): in order, each job is placed for good, or found to fit nowhere."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """State of a job-placement batch (exhaustive): the ledger of a problem, its jobs as requests, the decisions so far."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -98,7 +96,7 @@ class BatchState:
         price = cost[self.layout.group_cluster] + p.missing_mb[j, self.layout.group_region] * remote_mb_price(p)
         return price if (price != price[0]).any() else None
 
-    def copy(self) -> BatchState:
+    def copy(self) -> "BatchState":
         """A batch that can go its own way."""
         return replace(
             self,

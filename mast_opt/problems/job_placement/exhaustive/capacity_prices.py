@@ -5,8 +5,6 @@ of each server by tier and resource. GPUs, racks and all terms of several jobs a
 is computed by its checker from the prices alone.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Parameters of exhaustive and exhaustive+repair (job placement), with effect, range and reason of the default."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

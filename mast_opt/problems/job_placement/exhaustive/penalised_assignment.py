@@ -8,8 +8,6 @@ under the Lagrangian prices of capacity, and some begin with the linear relaxati
 at most as many jobs as there are limits of capacity. J jobs, S servers, R resources; place S is the queue.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

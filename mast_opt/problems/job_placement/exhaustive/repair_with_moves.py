@@ -8,8 +8,6 @@
    fixed. After a pass over the clusters without gain, one cluster more is solved at a time.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

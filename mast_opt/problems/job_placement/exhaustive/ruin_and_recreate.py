@@ -26,8 +26,6 @@ parts of a job are admitted at once, and evicted with the first of them; each co
 sets with two of them seem more expensive than they are. They are not relocated.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -7,8 +7,6 @@ for more important ones only, as ever. All of this is done only if the objective
 otherwise is followed by one that leaves those alone who found no other place.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterator, Sequence
 

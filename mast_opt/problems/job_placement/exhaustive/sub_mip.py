@@ -3,8 +3,6 @@
 The strategy says whether there are any, and what limits them.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property

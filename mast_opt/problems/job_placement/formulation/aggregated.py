@@ -6,8 +6,6 @@ not on which servers. What is added up is a relaxation (two servers with four fr
 truth, because the tasks at least w GPUs wide are held to the whole slots of that width that servers have.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

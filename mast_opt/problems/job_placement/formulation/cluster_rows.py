@@ -1,7 +1,5 @@
 """Cluster-level rows of the job-placement MIP: who runs where, who is stopped, what that costs; no servers."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Codec of the job-placement MIP: between a plan and the columns, both ways; columns fixed to a plan's values."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

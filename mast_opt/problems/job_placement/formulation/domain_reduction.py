@@ -1,7 +1,5 @@
 """Domain reduction of the job-placement MIP: tasks that a server could hold at most after all possible preemptions."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.problems.job_placement.formulation.index_sets import IndexSets, JobOptions

@@ -1,7 +1,5 @@
 """Compiled loop of job placement's domain reduction: servers of every option, up to the first that is large enough."""
 
-from __future__ import annotations
-
 from mast_opt.core.jit import entry
 from mast_opt.problems.job_placement.units import CPU, GPU, MEMORY, RACK, SERVER, WHOLE, Bools, Ints
 

@@ -1,7 +1,5 @@
 """The job-placement MIP, read row by row as in ``models/job_placement.mod``, in base units."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.core.arrays import IntArray
@@ -22,7 +20,7 @@ def base(problem: JobPlacement) -> Formulation[Plan]:
     return statement.finished()
 
 
-def state(problem: JobPlacement) -> PerServer:
+def state(problem: JobPlacement) -> "PerServer":
     """The base formulation before it is closed, so that others can add rows to it."""
     statement = PerServer(problem)
     statement.admitted()

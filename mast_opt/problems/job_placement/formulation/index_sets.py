@@ -1,7 +1,5 @@
 """Sparse index sets of the job-placement MIP: options of a job, and which (job, server), (job, rack), … exist."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows for jobs of several parts in the job-placement MIP: all parts or none, within the level of their job."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Size of the job-placement MIP before it is built, over classes of equal servers instead of servers."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.problems.job_placement import capacity

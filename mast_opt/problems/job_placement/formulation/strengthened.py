@@ -5,8 +5,6 @@ floor(its width / w) times. That is a valid row for every w (Chvátal–Gomory);
 four GPUs on three free ones. Where victims may free more, an integer column ``slots`` stands for that floor.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

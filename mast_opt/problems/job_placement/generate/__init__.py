@@ -7,8 +7,6 @@ the instance, array by array; a test holds the figures that this code gave when 
     fleets, blank      what they are made of
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from mast_opt.problems.job_placement.generate.families import features, lexicographic, shared_gpus, standard, study

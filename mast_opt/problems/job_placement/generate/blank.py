@@ -1,7 +1,5 @@
 """Blank job-placement problem to fill in: every array of the right shape, every option at its default."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -5,8 +5,6 @@ assumption, not taken from a trace: a task of 8 cores and 32 GiB for every two G
 in their region.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Generated fleets of job placement, and how full they are."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.core.units import MIB_PER_GIB, MILLI

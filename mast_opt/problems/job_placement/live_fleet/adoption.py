@@ -1,7 +1,5 @@
 """Changes of running jobs and servers that hosts report to a live fleet: shares, capacities, numbers of tasks."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 

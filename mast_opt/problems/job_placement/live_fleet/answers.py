@@ -1,7 +1,5 @@
 """Answers of the live fleet (job placement): bids, refusals, and what became of a server or could be of a cluster."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from mast_opt.problems.job_placement.live_fleet.types import Job, Share

@@ -1,7 +1,5 @@
 """Versions of a live fleet (job placement): whether what a bid touches is still as it was when the bid was made."""
 
-from __future__ import annotations
-
 from collections import ChainMap
 from collections.abc import Iterable, Mapping, MutableMapping
 from uuid import uuid4
@@ -26,7 +24,7 @@ class BidVersions:
         self._oldest = 0
         """Bids of older versions are stale, whatever they touch."""
 
-    def trial(self) -> BidVersions:
+    def trial(self) -> "BidVersions":
         """Versions of bids for a trial of the fleet, which changes nothing here; it takes the bids of before, and its
         own.
         """

@@ -1,7 +1,5 @@
 """Bids of the live fleet (job placement) in names, those for jobs of several parts, and why there is none."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

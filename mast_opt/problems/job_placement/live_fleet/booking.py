@@ -1,7 +1,5 @@
 """Booking of a bid in the live fleet (job placement), checked before anything changes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Conversion of a job-placement problem into a live fleet."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -14,8 +14,6 @@ has then room for the third. Only jobs of one task that are on one GPU take part
 region, and they are on different servers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Diagnosis in the live fleet (job placement): why a job runs or does not run in a cluster."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.problems.job_placement.analysis.rejection_reasons import Obstacle, obstacle_when_empty

@@ -8,8 +8,6 @@ if isinstance(answer, Bid):
 fleet.release("train-1")
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -95,7 +93,7 @@ def _without_stops(reason: Coded, *, preempt: bool) -> Coded:
 class _Operation:
     """An operation of a fleet, which changes all or, when it is interrupted, nothing."""
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: "Fleet") -> None:
         self._fleet = fleet
 
     def __enter__(self) -> None:
@@ -201,7 +199,7 @@ class Fleet:
         *,
         placement: str = "fragmentation",
         sampling: FillSampling = DEFAULT_SAMPLING,
-    ) -> Fleet:
+    ) -> "Fleet":
         """The fleet of an instance with its running jobs; its pending jobs, which are ``Job.of(problem, j)``, are
         expected. Which parts of running jobs its allocations are of is not kept: they are stopped as a whole.
 
@@ -215,7 +213,7 @@ class Fleet:
         return fleet
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Fleet:
+    def from_bytes(cls, data: bytes) -> "Fleet":
         """A fleet as it was when ``snapshot_bytes`` gave these bytes. Raises UsageError if they are no snapshot, of
         another version of the format, or damaged."""
         if not isinstance(data, (bytes, bytearray, memoryview)):

@@ -3,8 +3,6 @@
 Servers and jobs are known by name here, and by position in the engine's arrays.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy

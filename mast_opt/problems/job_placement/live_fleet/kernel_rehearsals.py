@@ -1,7 +1,5 @@
 """Kernel compilation of the job-placement fast path, for batches and for a live fleet."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

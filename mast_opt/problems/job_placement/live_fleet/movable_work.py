@@ -4,8 +4,6 @@ A job that is moved stays in its region, where its data and its checkpoint are, 
 as it is now.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

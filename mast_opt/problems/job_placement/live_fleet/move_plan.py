@@ -1,7 +1,5 @@
 """Plans of the live fleet (job placement) that move running jobs: budget, moves, and what they make room for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from mast_opt.core.arguments import a_price, a_whole, optional

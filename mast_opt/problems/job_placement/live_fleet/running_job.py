@@ -1,7 +1,5 @@
 """A running job of the live fleet (job placement): what it holds, its places in the engine, what stopping it costs."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -54,7 +52,7 @@ class Running:
         """
         return self.job.preemptible or self.over_quota
 
-    def but_at_risk(self, gpu_hours: float) -> Running:
+    def but_at_risk(self, gpu_hours: float) -> "Running":
         """The running job, where so much would be lost if it were stopped."""
         return Running(self.job.at_risk(gpu_hours), self.tier, self.shares, self.over_quota, self.number)
 

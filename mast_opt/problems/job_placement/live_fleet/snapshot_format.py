@@ -3,8 +3,6 @@
 MAGIC, the version (4 bytes), a digest (32 bytes: BLAKE2b of magic, version and content), the content: JSON, compressed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import zlib

@@ -1,7 +1,5 @@
 """Types of the live fleet (job placement), with checked arguments; milli-GPUs, millicores, MiB and GPU-hours."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
@@ -96,7 +94,7 @@ def servers_in(servers: Iterable[Server]) -> tuple[Server, ...]:
     return found
 
 
-def _check_tasks(owner: str, gang: Job | Part) -> None:
+def _check_tasks(owner: str, gang: "Job | Part") -> None:
     """Check the tasks of a job or part, and what each of them needs; numbers become plain ones."""
     arg.optional(arg.mapping_of(arg.anything))(f"{owner}: gpu_types", gang.gpu_types)
     object.__setattr__(gang, "tasks", whole(owner, "tasks", gang.tasks, least=1, most=units.MOST_TASKS))
@@ -210,23 +208,23 @@ class Job:
             raise UsageError(f"{owner}: its parts have tasks and needs; expected none for the job itself")
 
     @arg.checked(name=arg.a_text)
-    def named(self, name: str) -> Job:
+    def named(self, name: str) -> "Job":
         """The job under another name. What it needs was checked when this one was made."""
         return self._with(name=name)
 
     @arg.checked(gpu_hours=arg.a_price)
-    def at_risk(self, gpu_hours: float) -> Job:
+    def at_risk(self, gpu_hours: float) -> "Job":
         """The job with another amount that it would lose if it were stopped."""
         return self._with(gpu_hours_at_risk=gpu_hours)
 
     @arg.checked(gpu_type=arg.a_text)
-    def on(self, gpu_type: str) -> Job:
+    def on(self, gpu_type: str) -> "Job":
         """The job on this GPU type only. Raises UsageError if it does not accept it."""
         if self.gpu_types is not None and gpu_type not in self.gpu_types:
             raise UsageError(f"job {self.name} cannot run on {gpu_type}; it accepts {', '.join(self.gpu_types)}")
         return self._with(gpu_types={gpu_type: self.mgpu if self.gpu_types is None else self.gpu_types[gpu_type]})
 
-    def _with(self, **sound: object) -> Job:
+    def _with(self, **sound: object) -> "Job":
         """A job with other values of fields that are sound."""
         twin = object.__new__(Job)
         vars(twin).update(vars(self), **sound)
@@ -234,7 +232,7 @@ class Job:
 
     @classmethod
     @arg.checked(problem=arg.a(JobPlacement))
-    def of(cls, problem: JobPlacement, j: int) -> Job:
+    def of(cls, problem: JobPlacement, j: int) -> "Job":
         """The pending job of an instance whose row of ``jobs`` is j, or the first of whose rows, if it has parts. It
         may be stopped once it runs if it is not of tier 0. Its costs are weighted as in the instance's objective.
 

@@ -3,8 +3,6 @@
 A job moves when its target is free. Where moves wait for one another, one of the jobs is stopped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

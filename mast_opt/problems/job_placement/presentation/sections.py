@@ -3,8 +3,6 @@
 Every figure comes from the verifier's half of the problem, none from a solver.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.core.units import MILLI

@@ -1,7 +1,5 @@
 """Consistency checks of job-placement instances: faults that no table shows alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

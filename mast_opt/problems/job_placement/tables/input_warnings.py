@@ -1,7 +1,5 @@
 """Input warnings of job placement: values that are allowed and were probably not meant."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mast_opt.core.input_warning import InputWarning

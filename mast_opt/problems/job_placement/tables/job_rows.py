@@ -1,7 +1,5 @@
 """Rows of ``jobs`` in a job-placement problem: one for each job without parts, and one for each part of the others."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,7 +21,7 @@ class JobRows:
     """[N] row of the table ``job_parts``; -1 for a job without parts."""
 
     @classmethod
-    def of(cls, tables: Tables) -> JobRows:
+    def of(cls, tables: Tables) -> "JobRows":
         """The rows of jobs and parts that the tables state."""
         whole = tables.get("job_parts", "job")
         alone = np.setdiff1d(np.arange(tables.rows("jobs")), whole)

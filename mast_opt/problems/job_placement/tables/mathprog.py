@@ -1,7 +1,5 @@
 """GNU MathProg data of job-placement instances: for ``models/job_placement.mod``, glpsol and other readers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Job-placement problem from its tables, and its tables from the problem."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Table schemas of job-placement instances and plans, and an example instance as a planner would type it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from mast_opt.core.units import MIB_PER_GIB, MILLI

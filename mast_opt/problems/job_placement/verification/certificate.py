@@ -14,8 +14,6 @@ it must stay within one), each server taking no more tasks than it could hold af
 least 0. A movable job frees what it holds for all tiers, at no cost.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 The verifier's half of the statement: nothing here is shared with the formulation or with a heuristic.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Verifier of job-placement plans: every hard rule, checked in exact integers from the plan alone."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Slurm's accounting as a trace of jobs: each partition a region with the nodes of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Jobs from rows of Slurm's accounting: a job that was requeued or resized has a row for each part of its life."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,8 +1,6 @@
 """Servers of a Slurm cluster, from ``scontrol show nodes --json`` or ``sinfo --Node``: one line for each node and
 partition (``--format='%N|%R|%G|%c|%m|%l'``)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

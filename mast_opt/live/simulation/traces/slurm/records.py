@@ -1,7 +1,5 @@
 """Rows of Slurm's accounting, and the resources that a job held (TRES)."""
 
-from __future__ import annotations
-
 import enum
 import re
 from collections.abc import Iterable, Mapping

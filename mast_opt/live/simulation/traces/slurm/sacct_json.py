@@ -1,7 +1,5 @@
 """``sacct --json``: an object with a list of jobs. Later versions of Slurm wrap numbers and list states."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``sacct --parsable2``: a first line with names, then one line for each job or step, fields between bars."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from datetime import datetime

@@ -43,7 +43,7 @@ from mast_opt.problems.job_placement.live_fleet.fleet import Fleet
 from mast_opt.problems.job_placement.live_fleet.snapshot_format import VERSION as FLEET_VERSION
 from mast_opt.problems.job_placement.live_fleet.types import Job, Part, Server, Share
 
-MAGIC = b"mast-opt state 3\n"
+MAGIC = b"mast-opt state 4\n"
 DIGEST = 16
 
 
@@ -165,13 +165,20 @@ class _Encoder:
                 texts: dict[str, int] = {}
                 kept, at = list[Any](), list[int]()
                 for value in values:
-                    encoded = self.encoded(value)
+                    count, encoded = len(self._numbers), self.encoded(value)
                     number = texts.setdefault(json.dumps(encoded), len(texts))
                     if number == len(kept):
                         kept.append(encoded)
+                    else:  # who reads it back meets its objects once
+                        self._forget(count)
                     at.append(number)
                 found[name] = [kept, at, 1]
         return found
+
+    def _forget(self, count: int) -> None:
+        """Take back the numbers of all objects of the state but the first ones."""
+        while len(self._numbers) > count:
+            self._numbers.popitem()
 
     def rest(self, state: State) -> Any:  # noqa: ANN401 - JSON
         """JSON form of a state without its jobs."""

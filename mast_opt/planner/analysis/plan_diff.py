@@ -183,8 +183,10 @@ def _worths(
 ) -> tuple[Worth, ...]:
     """The independent changes, those that keep limits first, then by what they buy, the most first."""
     groups = kind.analysis.hooks().change_groups
-    changes = None if groups is None else groups(problem, before, after)
-    if changes is None or len(changes.words) > MOST_CHANGES:
+    if groups is None:
+        return ()
+    changes = groups(problem, before, after)
+    if len(changes.words) > MOST_CHANGES:
         return ()
     every, weights = frozenset(range(len(changes.words))), problem.objective.weights
     worths = []
@@ -213,9 +215,11 @@ def first_changes(problem: Problem[PlanT], plan: PlanT, count: int) -> PlanT:
     check_plan(kind, problem, plan)
     before: PlanT | None = kind.analysis.current_plan(problem)
     groups = kind.analysis.hooks().change_groups
-    changes = None if before is None or groups is None else groups(problem, before, plan)
-    if before is None or changes is None:
-        raise UsageError("the changes from the present state to the plan are not known to be independent")
+    if before is None:
+        raise UsageError(f"{problem.name} states no present state from which a plan would change something")
+    if groups is None:
+        raise UsageError(f"changes of {kind.name} are not told apart")
+    changes = groups(problem, before, plan)
     worths = _worths(kind, problem, before, plan, verify(problem, plan))
     if len(worths) < len(changes.words):
         raise UsageError(f"the plan has {len(changes.words):,} changes; at most {MOST_CHANGES:,} are put in order")

@@ -420,5 +420,5 @@ class AnalysisHooks:
     """How it grows by purchases; None where nothing can be bought."""
     rolling: Rolling | None = None
     """How it is planned over periods; None where it is not."""
-    change_groups: Callable[[Any, Any, Any], ChangeGroups | None] | None = None
+    change_groups: Callable[[Any, Any, Any], ChangeGroups] | None = None
     """(problem, plan, later plan) → the independent changes between them; None where they depend on one another."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 import mast_opt
@@ -9,12 +12,19 @@ from mast_opt.core.errors import UsageError
 from mast_opt.planner.analysis.plan_diff import first_changes
 from mast_opt.problems.data_placement import DataPlacement, Plan
 from mast_opt.problems.data_placement.analysis.hooks import change_groups
+from mast_opt.problems.data_placement.entities import Links
 from mast_opt.problems.data_placement.plan import today
 
 
-@pytest.fixture(scope="module")
-def company() -> DataPlacement:
-    return mast_opt.generate("data-placement", "organisation", seed=1, datasets=10, workloads=14, regions=3)
+@pytest.fixture(scope="module", params=["free", "over links"])
+def company(request: pytest.FixtureRequest) -> DataPlacement:
+    found = mast_opt.generate("data-placement", "organisation", seed=1, datasets=10, workloads=14, regions=3)
+    if request.param == "free":
+        return found
+    source, target = np.nonzero(~np.eye(3, dtype=np.bool_))
+    price = np.array([5.0, 20.0, 60.0, 8.0, 20.0, 60.0])
+    links = Links(source, target, np.full(6, 500_000_000, np.int64), price)
+    return replace(found, links=links).with_objective({"egress": 1e-4, "remote": 5.0})
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +38,6 @@ def test_all_changes_together_are_the_second_plan(company: DataPlacement, plan: 
     now = today(company)
     assert now is not None
     changes = change_groups(company, now, plan)
-    assert changes is not None
     assert len(changes.words) > 1
     none, every = changes.only(frozenset()), changes.only(frozenset(range(len(changes.words))))
     for made, wanted in ((none, now), (every, plan)):
@@ -63,3 +72,13 @@ def test_some_changes_are_a_plan_of_their_own(company: DataPlacement, plan: Plan
     else:
         with pytest.raises(UsageError, match="the first 0 changes alone break a limit; the first"):
             first_changes(company, plan, 0)
+
+
+def test_a_replica_that_waits_leaves_the_sources_of_others(company: DataPlacement, plan: Plan) -> None:
+    now = today(company)
+    assert now is not None
+    changes = change_groups(company, now, plan)
+    for at in range(len(changes.words)):
+        for chosen in (frozenset({at}), frozenset(range(len(changes.words))) - {at}):
+            names = {one.name for one in mast_opt.verify(company, changes.only(chosen)).violations}
+            assert not names & {"run", "served", "copy", "copied", "remote", "local", "sourced"}

@@ -13,28 +13,29 @@ from mast_opt.problems.data_placement.analysis.joint_periods import JOINT
 from mast_opt.problems.data_placement.analysis.losses import adapted, risk, settle_loss
 from mast_opt.problems.data_placement.analysis.purchases import EXPANSION
 from mast_opt.problems.data_placement.analysis.two_stage import TWO_STAGE
-from mast_opt.problems.data_placement.plan import Plan, filled, today
-from mast_opt.problems.data_placement.problem import Bools, DataPlacement, Ints
+from mast_opt.problems.data_placement.plan import RELATIONS, Plan, filled, today
+from mast_opt.problems.data_placement.problem import DataPlacement, Ints
 from mast_opt.problems.kind.analysis_hooks import AnalysisHooks, ChangeGroups, Rolling
 
 NAMED = 3
 """Workloads of a group that are named; the others are counted."""
 
 
-def change_groups(problem: DataPlacement, before: Plan, after: Plan) -> ChangeGroups | None:
-    """The independent changes from one plan to another; None with links, where copies and reads have routes."""
-    p = problem
-    if p.links is not None:
-        return None
-    data = np.flatnonzero((before.place != after.place).any(axis=1))
-    work = _changed_work(p, before, after)
-    root = np.arange(len(p.datasets) + len(p.workloads))
-    joins = work[p.reads.workload] & np.isin(p.reads.dataset, data)
+def change_groups(problem: DataPlacement, before: Plan, after: Plan) -> ChangeGroups:
+    """The independent changes from one plan to another: datasets that change, each with its readers that do."""
+    p, sides = problem, tuple(_with_sources(problem, plan) for plan in (before, after))
+    rows = {name: tuple(plan.rows(name) for plan in sides) for name in RELATIONS}
+    data, work = np.zeros(len(p.datasets), np.bool_), np.zeros(len(p.workloads), np.bool_)
+    data[(before.place != after.place).any(axis=1)] = True
+    data[_differing(*rows["copy"])] = True
+    work[_differing(*rows["run"])] = True
+    work[_differing(*rows["remote"])] = True
+    root = np.arange(len(data) + len(work))
+    joins = work[p.reads.workload] & data[p.reads.dataset]
     for w, i in zip(p.reads.workload[joins].tolist(), p.reads.dataset[joins].tolist(), strict=True):
-        root[root == root[len(p.datasets) + w]] = root[i]
-    changed = np.concatenate([data, len(p.datasets) + np.flatnonzero(work)])
+        root[root == root[len(data) + w]] = root[i]
     members: dict[int, list[int]] = defaultdict(list)
-    for thing in changed.tolist():
+    for thing in np.flatnonzero(np.concatenate([data, work])).tolist():
         members[int(root[thing])].append(thing)
     groups = tuple(np.array(things) for things in members.values())
 
@@ -43,25 +44,30 @@ def change_groups(problem: DataPlacement, before: Plan, after: Plan) -> ChangeGr
         taken = np.zeros(len(root), np.bool_)
         for group in chosen:
             taken[groups[group]] = True
-        datasets, workloads = taken[: len(p.datasets)], taken[len(p.datasets) :]
-        place = np.where(datasets[:, None], after.place, before.place)
-        kept, new = ~workloads[before.run_workload], workloads[after.run_workload]
-        sides = zip(before.rows("run"), after.rows("run"), strict=True)
-        columns = [np.concatenate([left[kept], right[new]]) for left, right in sides]
-        order = np.lexsort(columns[2::-1])
-        return filled(p, place, [column[order] for column in columns])
+        datasets, workloads = taken[: len(data)], taken[len(data) :]
+        place, columns = np.where(datasets[:, None], after.place, before.place), []
+        for name, (old, new) in rows.items():
+            of = datasets if name == "copy" else workloads
+            found = [np.concatenate([a[~of[old[0]]], b[of[new[0]]]]) for a, b in zip(old, new, strict=True)]
+            order = np.lexsort(found[::-1])
+            columns += [column[order] for column in found]
+        return Plan(place, *columns)
 
     return ChangeGroups(tuple(_words(p, before, after, group) for group in groups), only)
 
 
-def _changed_work(p: DataPlacement, before: Plan, after: Plan) -> Bools:
-    """[W] whether the runs of a workload differ."""
-    shape = (len(p.workloads), len(p.regions), len(p.gpu_types) + 1)
-    share = np.zeros((2, *shape), np.int64)
-    for side, plan in enumerate((before, after)):
-        np.add.at(share[side], (plan.run_workload, plan.run_region, plan.run_type), plan.run_share)
-    changed: Bools = (share[0] != share[1]).any(axis=(1, 2))
-    return changed
+def _with_sources(p: DataPlacement, plan: Plan) -> Plan:
+    """The plan with the sources of what is new today and of what is read from elsewhere; any do without links."""
+    if p.links is None:
+        plan = filled(p, plan.place, plan.rows("run"))
+        return plan.with_rows(remote=[column[plan.remote_source >= 0] for column in plan.rows("remote")])
+    new = ~p.datasets.stored[plan.copy_dataset, plan.copy_target]
+    return plan.with_rows(copy=[column[new] for column in plan.rows("copy")])
+
+
+def _differing(before: tuple[Ints, ...], after: tuple[Ints, ...]) -> list[int]:
+    """What the rows begin with that only one of two relations has."""
+    return [row[0] for row in set(zip(*before, strict=True)) ^ set(zip(*after, strict=True))]
 
 
 def _words(p: DataPlacement, before: Plan, after: Plan, group: Ints) -> str:

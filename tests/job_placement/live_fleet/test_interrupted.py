@@ -91,6 +91,7 @@ def crowded(*, calm: bool = False) -> Fleet:
 
 URGENT = Job("urgent", 0, tasks=2, mgpu=4000, tenant="v")
 PARTS = Job("parts", 0, tenant="v", within="region", parts=(Part("a", mgpu=3000), Part("b", 2, mgpu=1000)))
+CLOSE = replace(PARTS, within="rack", parts=(Part("a", mgpu=3000), Part("b", mgpu=500)))
 
 
 def on(server: str, tasks: int = 1) -> tuple[Share, ...]:
@@ -106,6 +107,9 @@ OPERATIONS: dict[str, Operation] = {
     "commit with victims": commit(URGENT),
     "commit parts": commit(PARTS),
     "place and commit": lambda fleet: partial(fleet.place_and_commit, URGENT),
+    "ask for parts": lambda fleet: partial(fleet.place, PARTS),
+    "ask for parts in a rack": lambda fleet: partial(fleet.place, CLOSE, avoid=["s3"]),
+    "all bids for parts": lambda fleet: partial(fleet.bids, CLOSE),
     "adopt": lambda fleet: partial(fleet.adopt, Job("new", 0, mgpu=1000, tenant="t"), on("s0")),
     "adopt what runs": lambda fleet: partial(fleet.adopt, Job("j1", 0, mgpu=1000, tenant="t"), on("s2")),
     "count": lambda fleet: partial(fleet.count_arrival, URGENT),

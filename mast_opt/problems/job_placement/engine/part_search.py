@@ -7,7 +7,8 @@ such order finds are refused.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +59,9 @@ class PartSearch:
         within: level of the whole job.
         price: [G] of the job where its first part is; None where it is the same everywhere.
         fresh: within a round, see ``take``.
+        log: functions, each with its arguments, that undo what the search changes for a while. Each is noted before its
+            change, and does nothing if that has not happened: whoever has the log can undo a search that is
+            interrupted, even while it undoes.
     """
 
     state: EngineState
@@ -67,6 +71,7 @@ class PartSearch:
     price: NDArray[np.float64] | None
     offer: Offer
     fresh: bool
+    log: list[tuple[Any, ...]] = field(default_factory=list)
 
     def best(self) -> PartsBid | None:
         """Best bid for all parts of a job over all places."""
@@ -111,8 +116,8 @@ class PartSearch:
 
     def _in_turn(self, order: Sequence[int], groups: Bools) -> PartsBid | int:
         """The bid with the parts in this order, or the part that found none."""
-        begun: list[tuple[int, list[Stopped]]] = []
         state, offers, victims, cost = self.state, list[tuple[int, BestBid]](), list[int](), 0
+        mark = len(self.log)
         try:
             for part in order:
                 offer = self.offer(part, groups)
@@ -120,23 +125,43 @@ class PartSearch:
                     return part
                 cost += int(state.job[col.J_COST, offer.victims].sum())
                 victims += offer.victims.tolist()
-                stopped = [self._stopped(at) for at in offer.victims.tolist()]
-                begun.append((take(state, self.parts[part], offer.placed, NOBODY, 0, 1, self.fresh), stopped))
+                for at in offer.victims.tolist():
+                    self._stop(at)
+                left = self._places_left()
+                self.log.append((self._unstart, state.job.item(col.J_STACK, left - 1), left))
+                take(state, self.parts[part], offer.placed, NOBODY, 0, 1, self.fresh)
                 offers.append((part, offer))
         finally:
-            for number, stopped in reversed(begun):
-                stop(state, number, last_tier_of(state, number))
-                for one in reversed(stopped):
-                    one.resume(state)
+            self._undo(mark)
         return PartsBid(tuple(offers), np.array(victims, np.int64), cost, self._key(offers, len(victims), cost))
 
-    def _stopped(self, at: int) -> Stopped:
-        """A job that has been stopped, as it was just before, when earlier victims had already stopped."""
+    def _undo(self, mark: int) -> None:
+        """Undo the last changes of the search, until so many are noted."""
+        while len(self.log) > mark:
+            undo, *values = self.log[-1]
+            undo(*values)
+            self.log.pop()
+
+    def _places_left(self) -> int:
+        """Number of places for jobs that the engine's state has left."""
+        return int(self.state.free_places.item(col.N_JOBS))
+
+    def _unstart(self, at: int, left: int) -> None:
+        """Undo that a part was started, at the last of so many free places."""
+        if self._places_left() < left:
+            stop(self.state, at, last_tier_of(self.state, at))
+
+    def _stop(self, at: int) -> None:
+        """Stop a job for the part that is tried, after earlier victims."""
         state = self.state
         last = int(last_tier_of_victim(state, at)) if self.fresh else state.room.shape[1] - 1
-        before = Stopped.of(state, at, last)
+        self.log.append((self._unstop, Stopped.of(state, at, last), self._places_left()))
         stop(state, at, last)
-        return before
+
+    def _unstop(self, stopped: Stopped, left: int) -> None:
+        """Undo that a job was stopped when so many places were free."""
+        if self._places_left() > left:
+            stopped.resume(self.state)
 
     def _key(self, offers: Sequence[tuple[int, BestBid]], victims: int, cost: int) -> Key:
         """Key by which bids for all parts compare."""
@@ -156,23 +181,25 @@ class PartSearch:
             int(np.flatnonzero(layout.region_groups == group)[0]),
         )
 
-    def _in_closest(self, region: int) -> Iterator[PartsBid]:
+    def _in_closest(self, region: int) -> list[PartsBid]:
         """Bids of racks or servers of a region: the cheapest place first, of equals the fullest; the first one without
         victims ends it. All other servers of the region are closed meanwhile."""
-        state, layout = self.state, self.layout
+        state, layout, bids, mark = self.state, self.layout, list[PartsBid](), len(self.log)
         servers = np.flatnonzero((layout.group_region[layout.group] == region) & (state.server[col.S_BLOCKED] == 0))
         places = self._candidates(servers)
-        close_servers(state, servers, 1)
+        self.log.append((close_servers, state, servers, 0))
         try:
+            close_servers(state, servers, 1)
             for here in places:
                 close_servers(state, here, 0)
                 found = list(self._in_place(np.isin(np.arange(len(layout.group_cluster)), layout.group[here])))
                 close_servers(state, here, 1)
-                yield from found
+                bids += found
                 if found and not len(found[0].victims):
                     break
         finally:
-            close_servers(state, servers, 0)
+            self._undo(mark)
+        return bids
 
     def _candidates(self, servers: Ints) -> list[Ints]:
         """The servers of the engine's state in each place that has enough of everything for all parts, free or held by

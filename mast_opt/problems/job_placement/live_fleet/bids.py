@@ -42,7 +42,7 @@ def best_bid_for_parts(
         return place_priced(books.state, requests[part], groups, style, own, books.limits)
 
     within = WHOLE_JOB_LEVELS.index(job.within)
-    return PartSearch(books.state, books.layout, requests, within, price, offer, fresh).best()
+    return PartSearch(books.state, books.layout, requests, within, price, offer, fresh, books.log).best()
 
 
 def bid_of(

@@ -113,10 +113,9 @@ class _Operation:
 class Fleet:
     """Servers, what runs on them, and the search for the best place for a job.
 
-    Every method is atomic: one that an exception interrupts, whatever it is, has done all or nothing. The search for a
-    job of several parts is not covered: it takes victims away for a while, and an exception such as ``MemoryError`` at
-    that moment may leave them away. ``place``, ``bids`` and ``explain`` change nothing. A bid is good until something
-    changes that it touches: its servers, those of its victims, or its tenant's quota.
+    Every method is atomic: one that an exception interrupts, whatever it is, has done all or nothing. ``place``,
+    ``bids`` and ``explain`` change nothing. A bid is good until something changes that it touches: its servers, those
+    of its victims, or its tenant's quota.
 
     The first call that needs a kernel compiles it, for seconds and under the fleet's lock. Call
     ``mast_opt.warm_up("job-placement")`` once in the process before the first request: it compiles every kernel that a
@@ -757,7 +756,7 @@ class Fleet:
             UsageError: the job's tier is none of the fleet's, a job of that name runs already, or the fleet has no such
                 region or server.
         """
-        with self._lock, self._closed(avoid):
+        with self._lock, self._operation, self._closed(avoid):
             answer, placed = self._answer(job, regions, some=bool(avoid) or not preempt, preempt=preempt)
             if isinstance(answer, Bid):
                 self._offered = answer, placed
@@ -775,13 +774,12 @@ class Fleet:
                 raise UsageError(f"avoid names server {server}; the fleet has none of that name")
         places = np.array([books.position[server] for server in servers], np.int64)
         places = places[books.state.server[col.S_BLOCKED, places] == 0]
-        with self._operation:
-            books.log.append((close_servers, books.state, places, 0))
-            close_servers(books.state, places, 1)
-            try:
-                yield
-            finally:
-                close_servers(books.state, places, 0)
+        books.log.append((close_servers, books.state, places, 0))
+        close_servers(books.state, places, 1)
+        try:
+            yield
+        finally:
+            close_servers(books.state, places, 0)
 
     def _answer(
         self, job: Job, regions: Collection[str] | None, *, some: bool = False, preempt: bool = True
@@ -840,7 +838,7 @@ class Fleet:
     def bids(self, job: Job) -> tuple[Bid, ...]:
         """The best bid of every region that has one: first the one that ``place`` gives, then the others by
         ``Bid.key``, in which the loss of value does not count."""
-        with self._lock:
+        with self._lock, self._operation:
             found, options = list[Bid](), self._options(job)
             for region in np.flatnonzero(options[0].requests[0].open if options else ()).tolist():
                 only = np.zeros(len(self._books.regions), np.bool_)
@@ -878,7 +876,7 @@ class Fleet:
     @arg.checked(job=arg.a(Job))
     def explain(self, job: Job) -> tuple[ClusterReport, ...]:
         """Explain, for each cluster, the first constraint that rules a job out, or what admitting it there takes."""
-        with self._lock:
+        with self._lock, self._operation:
             books = self._books
             reports = [
                 explain_parts(books, job, option.requests) if job.parts else explain(books, job, option.requests[0])

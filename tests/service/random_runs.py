@@ -1,294 +1,213 @@
-"""The whole service under one seed: clients, loop, store and host in one process and one thread, on a clock of its own.
+"""The whole service under one seed: web server, routes, loop, store, solves and host in one process, in virtual time.
 
     python -m tests.service.random_runs --seeds 1000 --turns 500
+    python -m tests.service.random_runs --first 17 --seeds 1
 
 Answers of the host are lost, doubled, late and out of order; it restarts and loses its work; what it says that it runs
-is some time old. Commits fail, before or after the data is on the disk, or take long; the clock goes back an hour; the
-service ends at any point and starts again; clients repeat what was not answered. Servers break. Then the faults end,
-and everything that was acknowledged has to end too.
+is some time old. Commits fail, before or after the data is on the disk, or take long; the disk is full; snapshots are
+written meanwhile, and old events deleted; the clock goes back an hour. Requests come in pieces, late, twice, or not at
+all, and answers are lost; clients repeat what was not answered, ask too much, and for what is not theirs. The service
+ends at any point and starts again, or is overtaken by another process. Then the faults end, and everything that was
+acknowledged has to end too. The same seed gives the same log, byte by byte.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
+import asyncio
+import hashlib
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import Future
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+import pytest
 
-from mast_opt.live.hosts.simulated import SimulatedLiveHost
 from mast_opt.live.loop import events as ev
-from mast_opt.live.loop.commands import Command, Start
+from mast_opt.live.loop.event_log import fields_of
 from mast_opt.live.loop.log_checker import check_log
-from mast_opt.live.policies.mast import Mast
-from mast_opt.live.service.live import Live, LiveParams
 from mast_opt.live.service.restart import opening_of
-from mast_opt.live.service.turn_requests import Key, Request
+from mast_opt.live.service.turn_requests import Request
 from mast_opt.live.store.errors import StoreError
 from mast_opt.live.store.recovery import recovered
-from mast_opt.live.store.sql_store import SqlStore
-from mast_opt.problems.job_placement.live_fleet.types import Server
 from tests.service.loops import SERVERS
-from tests.store.in_memory import Unreliable
+from tests.service.virtual_clients import WEIGHTS, Clients
+from tests.service.virtual_service import OBSERVE_S, Outside
+from tests.service.virtual_time import one_seed
 
-OBSERVE_S, TTL_S = 20.0, 15.0
+ACTORS = 4
 MOST_TO_END = 5000
 """Turns without faults in which everything has to end."""
-
-
-@dataclass(frozen=True)
-class Odds:
-    """Of what may go wrong, each time that it may."""
-
-    lost: float = 0.05
-    doubled: float = 0.1
-    late: float = 0.2
-    commit: float = 0.02
-    slow: float = 0.02
-    ends: float = 0.01
-    host_restarts: float = 0.01
-    stale: float = 0.3
-    back: float = 0.005
-    server: float = 0.02
-
-
-NONE = Odds(*([0.0] * 10))
-
-
-class UnreliableHost(SimulatedLiveHost):
-    """A host of its own, which outlives the loop. An attempt is started once, whatever it is told."""
-
-    def __init__(self, rng: np.random.Generator, spec_of: Callable[[str], ev.JobSpec]) -> None:
-        super().__init__(spec_of)
-        self.rng, self.odds = rng, Odds()
-        self._late: list[ev.Event] = []
-        self._ended: dict[tuple[str, int], ev.Event] = {}
-        self._seen: Collection[tuple[str, int]] = ()
-        self.starts: Counter[tuple[str, int]] = Counter()
-
-    def point_to(self, spec_of: Callable[[str], ev.JobSpec]) -> UnreliableHost:
-        """The loop has begun again."""
-        self._spec_of = spec_of
-        return self
-
-    def carry_out(self, now_ms: int, command: Command) -> None:
-        of = command.job, command.attempt  # type: ignore[union-attr]
-        if of in self._ended:
-            self._late.append(self._ended[of])
-            return
-        if isinstance(command, Start) and of not in self._host.running():
-            self.starts[of] += 1
-        for _ in range(1 + (self.rng.random() < self.odds.doubled)):
-            super().carry_out(now_ms, command)
-
-    def reports(self, now_ms: int) -> Sequence[ev.Event]:
-        fresh = [*super().reports(now_ms)]
-        for event in fresh:
-            if isinstance(event, (ev.Stopped, ev.Finished)):
-                self._ended[event.job, event.attempt] = event
-        held, self._late = self._late, []
-        found: list[ev.Event] = []
-        for event in (*fresh, *held):
-            draw = self.rng.random(3)
-            if draw[0] < self.odds.lost:
-                continue
-            (self._late if draw[1] < self.odds.late else found).append(event)
-            if draw[2] < self.odds.doubled:
-                self._late.append(event)
-        return [found[at] for at in self.rng.permutation(len(found))] if self.odds.late else found
-
-    def observe(self) -> Collection[tuple[str, int]]:
-        stale, self._seen = self._seen, set(super().observe())
-        return stale if self.rng.random() < self.odds.stale else self._seen
-
-    def truth(self) -> Collection[tuple[str, int]]:
-        """What it runs now."""
-        return set(super().observe())
-
-    def restart(self) -> None:
-        """All work is lost, and nobody is told."""
-        for job, attempt in super().observe():
-            self._ended[job, attempt] = ev.Stopped(job, attempt, 0, 0)
-        fresh = SimulatedLiveHost(self._spec_of)
-        self._work, self._host, self._late = fresh._work, fresh._host, []
-
-    def next_ms(self) -> int | None:
-        times = [time_ms for time_ms in (super().next_ms(), 0 if self._late else None) if time_ms is not None]
-        return min(times) if times else None
 
 
 class Run:
     """One run."""
 
-    def __init__(self, seed: int) -> None:
-        self.rng = np.random.Generator(np.random.PCG64(seed))
-        self.odds = Odds()
-        self.now_ms, self.ticks_s = 10**12, 0.0
-        self.database = Unreliable(self._fault)
-        self.host: UnreliableHost | None = None
-        self.pending: dict[str, tuple[Request, Future[tuple[int, str]]]] = {}
-        self.acknowledged: list[str] = []
-        self.names = itertools.count()
-        self.lives = 0
-        self._begin()
+    def __init__(self, outside: Outside) -> None:
+        self.outside, self.rng = outside, outside.rng
+        self.clients = Clients(outside)
+        self.odds = {"back": 0.005, "ends": 0.01, "overtaken": 0.002}
+        self.lives = 1
+        self.outside.begin()
 
-    def _fault(self) -> str:
-        if self.rng.random() < self.odds.slow:
-            self._pass(5.0)
-        if self.rng.random() < self.odds.commit:
-            return "before" if self.rng.random() < 0.5 else "after"
-        return ""
+    # --- the service ---
 
-    def _pass(self, seconds: float) -> None:
-        self.ticks_s += seconds
-        self.now_ms += round(1000 * seconds)
+    async def turn(self) -> None:
+        """Some time passes, something happens, and the loop takes a turn."""
+        outside, process, draw = self.outside, self.outside.process, self.rng.random(4)
+        live = process.live
+        await asyncio.sleep(float(self.rng.exponential(0.1)) if live._waiting else min(2.0, 0.01 + live._pause_s()))
+        if draw[0] < self.odds["back"]:
+            outside.clock.now_ms -= 3_600_000
+        host = outside.host
+        assert host is not None
+        host.odds = outside.host_odds
+        if draw[1] < host.odds.restarts:
+            host.restart()
+        goes_on = live.step()
+        self.outside.note()
+        if draw[3] < self.odds["overtaken"]:
+            self._is_overtaken()
+        elif not goes_on or outside.killed or draw[2] < self.odds["ends"]:
+            process.end(killed=outside.killed or not goes_on or self.rng.random() < 0.5)
+            self.outside.note()
+            outside.begin()
+            self.lives += 1
+            self.outside.note()
 
-    def _begin(self) -> None:
-        """A process starts, as often as it takes."""
-        while True:
-            with suppress(StoreError):
-                self.store = SqlStore(self.database)
-                break
-        self.live = self._live()
-        while True:
-            with suppress(StoreError):
-                self.live.begin()
-                break
+    def _is_overtaken(self) -> None:
+        """Another process leads; what the first one still tries is refused, and it ends."""
+        before = self.outside.process
+        self.outside.begin()
         self.lives += 1
+        self.outside.note()
+        late = before.live.submit(Request((ev.Submitted("late", ev.JobSpec()),), lambda verdicts: (201, "")))
+        with suppress(StoreError):
+            while before.live.step():
+                assert not late.done(), "a leader whose epoch is over writes on"
+        assert late.exception() is not None
+        assert self.outside.process.store.last_seq() == len(self.outside.log)
+        before.end(killed=True)
 
-    def _live(self) -> Live:
-        def host_of(spec_of: Callable[[str], ev.JobSpec]) -> UnreliableHost:
-            self.host = self.host.point_to(spec_of) if self.host is not None else UnreliableHost(self.rng, spec_of)
-            return self.host
-
-        params = LiveParams(ttl_s=TTL_S, snapshot_every=200, observe_s=OBSERVE_S, retry_s=0)
-        opening = opening_of(self.store, SERVERS)
-        return Live(self.store, opening, Mast, host_of, params, lambda: self.now_ms, lambda: self.ticks_s)
-
-    def _end_process(self) -> None:
-        self.store.close()
-        self._begin()
-
-    def _submit(self) -> None:
-        name = f"job-{next(self.names)}"
-        spec = ev.JobSpec(
-            tier=int(self.rng.integers(4)),
-            tasks=int(self.rng.integers(1, 3)),
-            mgpu=1000 * int(self.rng.choice([1, 2, 4, 8])),
-            duration_ms=int(self.rng.integers(60_000)),
-            checkpoint_ms=int(self.rng.choice([0, 5000])),
-            preemptible=bool(self.rng.random() < 0.7),
-        )
-        self._ask(name, ev.Submitted(name, spec))
-
-    def _ask(self, name: str, event: ev.Event) -> None:
-        request = Request((event,), lambda verdicts: (201, verdicts[0]), Key("client", name, name))
-        self.pending[name] = request, self.live.submit(request)
-
-    def _hear(self) -> None:
-        """Clients take their answers, and repeat what was not answered."""
-        for name, (request, done) in list(self.pending.items()):
-            if done.done() and done.exception() is None:
-                assert done.result() == (201, "accepted"), (name, done.result())
-                self.acknowledged.append(name)
-                del self.pending[name]
-            elif done.done() or self.live.problem:
-                again = Request(request.events, request.respond, request.key)
-                self.pending[name] = again, self.live.submit(again)
-
-    def _servers(self) -> None:
-        """A server breaks, or comes back."""
-        server = SERVERS[int(self.rng.integers(len(SERVERS)))]
-        up = server.name in self.live._engine.state.inventory.up
-        self._report(ev.ServerDown(server.name, "test") if up else _up(server))
-
-    def turn(self) -> None:
-        """Something happens, and the loop takes a turn."""
-        assert self.host is not None
-        self.host.odds = self.odds
-        draw = self.rng.random(4)
-        if draw[0] < self.odds.back:
-            self.now_ms -= 3_600_000
-        if draw[1] < self.odds.host_restarts:
-            self.host.restart()
-        if draw[2] < self.odds.server:
-            self._servers()
-        self._pass(float(self.rng.exponential(2.0)))
-        goes_on = self.live.step()
-        if not goes_on or draw[3] < self.odds.ends:
-            for name, (request, _) in self.pending.items():  # whoever waits is not answered
-                self.pending[name] = request, Future()
-            self._end_process()
-            for name, (request, _) in list(self.pending.items()):
-                again = Request(request.events, request.respond, request.key)
-                self.pending[name] = again, self.live.submit(again)
-        self._hear()
-
-    def end(self) -> None:
-        """Without faults, everything ends."""
-        self.odds = NONE
+    async def run(self, turns: int) -> None:
+        """So many turns with faults, and then as many as it takes."""
+        actors = [asyncio.ensure_future(self.clients.acts(WEIGHTS)) for _ in range(ACTORS)]
+        for _ in range(turns):
+            await self.turn()
+            self._look(actors)
+        self.clients.stopping = True
+        self.clients.network_odds = 0.0
+        self.odds = dict.fromkeys(self.odds, 0.0)
+        self.outside.be_reliable()
+        repair = asyncio.ensure_future(self._repair())
         for _ in range(MOST_TO_END):
-            self._repair()
-            self.turn()
-            if not self.pending and not self.live._engine.state.jobs:
+            await self.turn()
+            self._look([*actors, repair])
+            if all(one.done() for one in (*actors, repair)) and not self.outside.process.live._engine.state.jobs:
                 break
-        assert not self.pending, sorted(self.pending)
-        left = [(one.name, one.state, one.attempt) for one in self.live._engine.state.jobs.values()]
+        left = [(one.name, one.state, one.attempt) for one in self.outside.process.live._engine.state.jobs.values()]
         assert not left, left[:5]
-        for _ in range(5 * round(OBSERVE_S)):  # what nobody asked for is stopped
-            self.turn()
-        assert self.host is not None
-        assert not self.host.truth()
+        assert all(one.done() for one in actors), actors
+        until = self.outside.loop.time() + 4 * OBSERVE_S
+        while self.outside.loop.time() < until:  # what nobody asked for is stopped, what has gone is given back
+            await self.turn()
+        assert self.outside.host is not None
+        assert not self.outside.host.truth()
 
-    def _repair(self) -> None:
-        """Servers that are out of service come back."""
-        up = self.live._engine.state.inventory.up
-        self._report(*(_up(server) for server in SERVERS if server.name not in up))
+    @staticmethod
+    def _look(tasks: Sequence[asyncio.Future[None]]) -> None:
+        """Raise what a client has found wrong."""
+        for one in tasks:
+            if one.done():
+                one.result()
 
-    def _report(self, *events: ev.Event) -> None:
-        if events:
-            self.live.submit(Request(events, lambda verdicts: (200, "")))
+    async def _repair(self) -> None:
+        """Servers come back and are open, and nobody has a quota."""
+        ask = self.clients.until_answered
+        for server in SERVERS:
+            place = {name: getattr(server, name) for name in ("region", "cluster", "rack", "gpu_type", "gpus")}
+            assert (await ask("ops", "PUT", f"/v1/servers/{server.name}", {"state": "up", **place})).status == 200
+            opened = {"of": "server", "name": server.name, "state": "open"}
+            assert (await ask("ops", "POST", "/v1/drains", opened)).status == 200
+        assert (await ask("ops", "PUT", "/v1/quotas/red", {"gpus": None})).status == 200
 
-    def check(self) -> int:
-        """Raises AssertionError; returns the number of events."""
-        log = list(self.store.read())
+    # --- what has to be so ---
+
+    def check(self) -> str:
+        """Raises AssertionError; returns a digest of the log."""
+        clients, process, log = self.clients, self.outside.process, self.outside.log
         found = [one for one in check_log(log, all_end=True) if one.what != "work"]  # a late answer shortens an attempt
         assert not found, [str(one) for one in found[:5]]
-        submitted = Counter(one.event.job for one in log if isinstance(one.event, ev.Submitted))
-        assert set(self.acknowledged) == set(submitted)
-        assert max(submitted.values()) == 1
-        assert self.host is not None
-        assert max(self.host.starts.values()) == 1, self.host.starts.most_common(3)
-        assert self.store.open_commands() == []
-        self.live._save_snapshot()
-        opening = opening_of(self.store)
-        digests = {self.live._engine.state.digest(), recovered(self.store, opening).state.digest()}
-        self.store._db.execute("DELETE FROM snapshots")
-        digests.add(recovered(self.store, opening).state.digest())
+        submitted = {one.event.job: one for one in log if isinstance(one.event, ev.Submitted)}
+        assert len(submitted) == sum(isinstance(one.event, ev.Submitted) for one in log)
+        assert {name for name, one in clients.jobs.items() if one.acknowledged} == set(submitted)
+        for name, stored in submitted.items():
+            wanted = clients.jobs[name]
+            assert stored.by in wanted.by, (stored, wanted)
+            assert isinstance(stored.event, ev.Submitted)
+            assert stored.event.spec.tenant == wanted.tenant
+        cancelled = [(one.by.split()[0], one.event.job) for one in log if isinstance(one.event, ev.Cancelled)]
+        assert set(clients.cancels) <= set(cancelled)
+        assert all(who in ("ops", clients.jobs[name].tenant) for who, name in cancelled), cancelled
+        for kind in (ev.ServerDown, ev.ServerClosed, ev.QuotaSet, ev.SolveAsked, ev.PlanAdopted):
+            assert all(one.by.startswith("ops ") for one in log if isinstance(one.event, kind)), kind
+        asked, ended = (Counter(one.event.path for one in log if isinstance(one.event, kind)) for kind in _SOLVES)
+        assert asked == ended, (asked, ended)
+        host = self.outside.host
+        assert host is not None
+        assert max(host.starts.values()) == 1, host.starts.most_common(3)
+        assert process.store.open_commands() == []
+        assert not self.outside.loop.failed, self.outside.loop.failed
+        self._check_nothing_is_held()
+        self._check_the_state()
+        process.end(killed=True)
+        said = [(one.seq, one.at_ms, one.by, type(one.event).__name__, fields_of(one.event)) for one in log]
+        return hashlib.blake2b(repr(said).encode(), digest_size=8).hexdigest()
+
+    def _check_nothing_is_held(self) -> None:
+        """Nothing that was lent to requests is still held."""
+        process = self.outside.process
+        assert process.streams._open.total() == 0, process.streams._open
+        assert process.access._reads.total() == 0, process.access._reads
+        assert process.access.body_bytes.total() == 0, process.access.body_bytes
+        assert process.live._asking.total() == 0, process.live._asking
+        assert process.solves._beginning == 0
+        assert len(process.live._stored) == 0
+
+    def _check_the_state(self) -> None:
+        """Snapshot and tail lead to where the loop is; so does the whole log where it is kept."""
+        process = self.outside.process
+        process.live._save_snapshot()
+        opening = opening_of(process.store)
+        digests = {process.live._engine.state.digest(), recovered(process.store, opening).state.digest()}
+        if process.store.first_seq() == 1:
+            process.store._db.execute("DELETE FROM snapshots")
+            digests.add(recovered(process.store, opening).state.digest())
         assert len(digests) == 1
-        self.store.close()
-        return len(log)
 
 
-def _up(one: Server) -> ev.ServerUp:
-    place = one.region, one.cluster, one.rack, one.gpu_type, one.gpus, one.cpu_mcores, one.memory_mib
-    return ev.ServerUp(one.name, *place)
+_SOLVES = (ev.SolveAsked, ev.SolveEnded)
 
 
-def run(seed: int, turns: int) -> tuple[int, int, int]:
-    """Events, acknowledged jobs and processes of a run. Raises AssertionError where anything is wrong."""
-    one = Run(seed)
-    for _ in range(turns):
-        if one.rng.random() < 0.3:
-            one._submit()
-        one.turn()
-    one.end()
-    return one.check(), len(one.acknowledged), one.lives
+def run(seed: int, turns: int) -> tuple[int, int, int, str, Counter[str]]:
+    """Events, acknowledged jobs and processes of a run, a digest of its log, and what clients have met. Raises
+    AssertionError where anything is wrong."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        outside = Outside(rng, Path(folder))
+        for target, name, value in outside.patches():
+            patch.setattr(target, name, value)
+        with one_seed(rng, outside.clock):
+            one = Run(outside)
+            outside.loop.run_until_complete(one.run(turns))
+            digest = one.check()
+            outside.loop.run_until_complete(asyncio.sleep(1))  # tasks end
+        outside.loop.close()
+    jobs = sum(job.acknowledged for job in one.clients.jobs.values())
+    return len(one.outside.log), jobs, one.lives, digest, one.clients.seen
 
 
 def main() -> None:
@@ -297,15 +216,17 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--turns", type=int, default=500)
     given = parser.parse_args()
-    begun, totals = time.process_time(), np.zeros(3, np.int64)
+    begun, totals, met = time.process_time(), np.zeros(3, np.int64), Counter[str]()
     for seed in range(given.first, given.first + given.seeds):
         try:
-            totals += run(seed, given.turns)
+            *counts, _, seen = run(seed, given.turns)
         except BaseException:
             print(f"seed {seed}:")
             raise
+        totals, met = totals + counts, met + seen
     events, jobs, lives = totals.tolist()
     assert jobs >= given.seeds, f"{jobs} jobs acknowledged: little was tested"
+    print(*(f"{what}: {count:,}" for what, count in sorted(met.items())), sep=", ")
     print(
         f"{given.seeds} seeds of {given.turns} turns: {jobs:,} jobs acknowledged and ended, {events:,} events, "
         f"{lives:,} processes; {time.process_time() - begun:.0f} s of processor time"

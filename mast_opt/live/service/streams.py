@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 
 from starlette.requests import Request as Asked
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from mast_opt.live.service.problems import Problem
 
@@ -29,6 +30,22 @@ def last_seen(asked: Asked, default: int) -> int:
     return int(header) if header.isdecimal() and header.isascii() and len(header) < 18 else default
 
 
+class _Stream(StreamingResponse):
+    """A client's stream, which counts among its open ones from the moment that it is let in."""
+
+    def __init__(self, counts: Counter[str], client: str, messages: AsyncIterator[str]) -> None:
+        super().__init__(messages, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+        self._counts, self._client = counts, client
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the messages of a stream, and give back its place."""
+        self._counts[self._client] += 1
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._counts[self._client] -= 1
+
+
 class Streams:
     """All streams of a service: not too many, and they end when it does."""
 
@@ -44,20 +61,14 @@ class Streams:
             words = f"{client} has {self._open[client]} streams, of {self._open.total()} in all"
             raise Problem(429, "streams", words, headers={"Retry-After": "30"})
         self._loop = asyncio.get_running_loop()
-        return StreamingResponse(
-            self._counted(client, messages), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
-        )
+        return _Stream(self._open, client, self._until_ended(messages))
 
-    async def _counted(self, client: str, messages: AsyncIterator[str]) -> AsyncIterator[str]:
-        """Messages of a client's stream, which counts among its open ones until it ends."""
-        self._open[client] += 1
-        try:
-            async for one in messages:
-                yield one
-                if self.ended:
-                    return
-        finally:
-            self._open[client] -= 1
+    async def _until_ended(self, messages: AsyncIterator[str]) -> AsyncIterator[str]:
+        """Messages of a stream, until the service ends."""
+        async for one in messages:
+            yield one
+            if self.ended:
+                return
 
     async def pause(self, news: asyncio.Event, seconds: float = PAUSE_S) -> bool:
         """Let a stream wait for news, or for the end of the service; False if neither comes."""

@@ -66,7 +66,7 @@ MENU: tuple[tuple[str, tuple[str, ...]], ...] = (
             "reservations.md",
         ),
     ),
-    ("Reference", ("api.md", "tables.md", "importers.md", "groups.md", "policies-reference.md")),
+    ("Reference", ("api.md", "tables.md", "importers.md", "groups.md", "plug-in-classes.md", "policies-reference.md")),
     ("Decisions", ("decisions/README.md", "decisions")),
 )
 """Section → pages, or folders of pages."""

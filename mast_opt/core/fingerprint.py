@@ -65,13 +65,9 @@ def _imported(path: Path, module: str) -> tuple[tuple[Path, str], ...]:
     return tuple(found)
 
 
-def imports_of(path: Path, module: str) -> frozenset[str]:
-    """The full names of the modules that a file may import; ``from a import b`` counts as ``a`` and ``a.b``."""
-    return frozenset(_imports(path, module))
-
-
-def _imports(path: Path, module: str) -> Iterator[str]:
-    """Full names of the modules that a kernel's file may import, with repetitions."""
+def imports_of(path: Path, module: str) -> Iterator[str]:
+    """The full names of the modules that a file may import, with repetitions; ``from a import b`` counts as ``a`` and
+    ``a.b``."""
     for dots, origin, names, modules in _IMPORT.findall(path.read_text(encoding="utf-8")):
         if modules:
             yield from (name.split()[0] for name in _COMMENT.sub("", modules).split(",") if name.strip())

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pkgutil import resolve_name
-from typing import Generic, TypeVar, cast
+from typing import Generic, TypeAlias, TypeVar, cast
 
 from mast_opt.core.errors import MastOptError, PluginError, PluginWarning, UsageError
 from mast_opt.core.wording import did_you_mean, one_line, shown
 
 ExtensionT = TypeVar("ExtensionT")
+Errors: TypeAlias = tuple[type[MastOptError], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ class Extensions(Mapping[str, ExtensionT], Generic[ExtensionT]):
         """
         if name in self.own:
             if name in self.refused:
-                warnings.warn(self.refused[name], PluginWarning, stacklevel=2)
+                warn(self.refused[name])
             found = self.own[name]
             return cast(ExtensionT, resolve_name(found)) if isinstance(found, str) else found
         with self.blaming(name, "cannot be loaded"):
@@ -90,14 +91,12 @@ class Extensions(Mapping[str, ExtensionT], Generic[ExtensionT]):
         return cast(ExtensionT, loaded)
 
     @contextmanager
-    def blaming(self, name: str, what: str = "failed") -> Iterator[None]:
-        """Errors that a plug-in raises in the block, as errors that name it and its package."""
+    def blaming(self, name: str, what: str = "failed", ours: Errors = (MastOptError,)) -> Iterator[None]:
+        """Errors that a plug-in raises in the block, as errors that name it and its package, but for ``ours``."""
         try:
             yield
-        except (MastOptError, KeyboardInterrupt, MemoryError):
-            raise
         except BaseException as error:  # SystemExit too
-            if name in self.own:
+            if name in self.own or isinstance(error, (*ours, KeyboardInterrupt, MemoryError)):
                 raise
             raise PluginError(f"{self.words(name)} {what}: {one_line(error)}") from error
 
@@ -172,6 +171,14 @@ class Extensions(Mapping[str, ExtensionT], Generic[ExtensionT]):
     def _found(self) -> Mapping[str, tuple[EntryPoint, ...]]:
         """Name → entry points of this group of plug-ins."""
         return _installed(self.group, tuple(sys.path))
+
+
+_SAID: dict[object, object] = {}
+
+
+def warn(words: str) -> None:
+    """Warn of a plug-in that is not used: once in a process, wherever it is asked for, and without a line of source."""
+    warnings.warn_explicit(words, PluginWarning, "plug-ins", 1, registry=_SAID)  # type: ignore[arg-type]
 
 
 def _package(point: EntryPoint) -> str:

@@ -1,13 +1,12 @@
 """Heuristics of other packages: entry points called ``KIND.NAME``, in addition to those of a kind."""
 
 import math
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from mast_opt.core.errors import PlanError, PluginError, PluginWarning, UsageError
-from mast_opt.core.plugins import Extensions, PlugIn
+from mast_opt.core.errors import PlanError, PluginError, UsageError
+from mast_opt.core.plugins import Extensions, PlugIn, warn
 from mast_opt.core.solve_result import AGREEMENT, ROUND_OFF
 from mast_opt.problems import backends
 from mast_opt.problems.kind.kind import Kind
@@ -26,7 +25,7 @@ def with_plug_ins(kind: Kind[Any, Any]) -> Kind[Any, Any]:
     found = {full: full.removeprefix(f"{kind.name}.") for full in HEURISTICS if full.startswith(f"{kind.name}.")}
     for full in found:
         if reason := _refused(full, kind):
-            warnings.warn(reason, PluginWarning, stacklevel=2)
+            warn(reason)
     names = {name: full for full, name in found.items() if not _refused(full, kind)}
     if not names:
         return kind

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import runpy
 import tomllib
+import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,12 @@ import pytest
 
 import mast_opt
 from mast_opt.cli.exit_codes import Exit
+from mast_opt.live.loop.actions import Actions
+from mast_opt.live.loop.policy import CHANGES, EVERY_POLICY, NamedPolicy
+from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.planner.importers.base import Importer, Input, setting
+from mast_opt.problems.job_placement.live_fleet.answers import Bid
+from mast_opt.problems.registry import kind_named
 from mast_opt.problems.search.interface import HeuristicSolver, Pricing, SearchResult
 from mast_opt.problems.server_assignment.plan import Plan, today
 from tests.cli.conftest import Call
@@ -91,7 +97,7 @@ def test_the_list_names_package_and_version(call: Call) -> None:
     found = {one["name"]: one for one in call("plug-ins", "--json").record["plug_ins"]}
     assert found.keys() == {"server-assignment.hill-climb", "smallest-first"}
     assert all((one["package"], one["reason"]) == ("mast-opt-demo 0.1.0", None) for one in found.values())
-    assert "mast-opt-demo 0.1.0" in call("plug-ins").out
+    assert "\nserver-assignment.hill-climb mast-opt-demo 0.1.0 (mast_opt.heuristics)" in "\n" + call("plug-ins").out
 
 
 @pytest.mark.second_tier  # asks CBC for its version
@@ -204,6 +210,7 @@ UNSOUND = {
 """Name → a heuristic whose result is none, and how the error begins."""
 NOTHING, NAN, HIGH, LIST, SHORT = (solver for solver, _ in UNSOUND.values())
 STATED = returning(lambda p: SearchResult(today(p), 0.0, None, ""))
+ORDERED = replace(returning(lambda p: SearchResult(today(p), None, None, "")), orders=True)
 
 
 @pytest.mark.parametrize("name", UNSOUND)
@@ -223,10 +230,47 @@ def test_a_bound_without_a_certificate_is_said_to_be_unchecked(call: Call, other
     assert "the bound has no certificate: it is what demo 1.5 states" in " ".join(found.out.split())
 
 
-def test_a_search_by_weights_says_that_it_keeps_no_order(call: Call, fleet: Path) -> None:
+def test_an_order_is_for_those_that_say_so(call: Call, other: Offer, fleet: Path) -> None:
     order = ("--order", "shortfall,moves_in_use,moves_idle,use")
-    found = call("solve", fleet, "--solver", "hill-climb", "--iterations", "5", *order)
-    assert "searched by weights, not in the order shortfall" in " ".join(found.out.split())
+    refused = call("solve", fleet, "--solver", "hill-climb", "--iterations", "5", *order)
+    assert refused.code == Exit.USAGE
+    assert "hill-climb minimises a weighted sum; this objective is an order of terms" in " ".join(refused.err.split())
+    other("heuristics", "server-assignment.odd", f"{__name__}:ORDERED")
+    taken = call("solve", fleet, "--solver", "odd", *order)
+    assert taken.code == Exit.OK, taken.err
+    assert "searched by weights, not in the order shortfall" in " ".join(taken.out.split())  # it has no stages
+
+
+@dataclass(frozen=True)
+class NoParams:
+    """None."""
+
+
+class Twice:
+    """A policy that commits a bid twice."""
+
+    name, reacts_to, reads, every_ms = "twice", CHANGES, EVERY_POLICY, None
+
+    def begin(self, snapshot: Snapshot) -> None:
+        """Nothing is kept."""
+
+    def decide(self, snapshot: Snapshot, actions: Actions) -> None:
+        for record in list(snapshot.jobs.values()):
+            if record.waits and isinstance(bid := actions.place(record.name, preempt=False), Bid):
+                actions.commit(bid)
+                actions.commit(bid)
+
+
+TWICE = NamedPolicy(NoParams, lambda params, speeds: Twice())
+
+
+def test_an_error_of_a_policy_names_it(call: Call, other: Offer) -> None:
+    other("policies", "twice", f"{__name__}:TWICE")
+    found = call("simulate", TRACE, "--policy", "twice")
+    assert found.code == Exit.USAGE
+    words = " ".join(found.err.split())
+    assert f"the policy twice of package demo 1.5 ({__name__}:TWICE) failed" in words
+    assert "only a queued job can be placed" in words
 
 
 @pytest.mark.parametrize(
@@ -248,6 +292,18 @@ def test_a_policy_with_a_taken_name_is_said(other: Offer) -> None:
     other("policies", "mast", "mast_opt_demo.policy:SMALLEST_FIRST")
     with pytest.warns(mast_opt.PluginWarning, match="the policy mast of package demo 1.5"):
         assert mast_opt.simulate(TRACE, "mast").policy == "mast"
+
+
+def test_a_warning_of_a_taken_name_is_given_once(other: Offer) -> None:
+    other("heuristics", "server-assignment.ras", "mast_opt_demo.heuristic:HILL_CLIMB")
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("default")
+        kind_named("server-assignment")
+        for _ in range(2):
+            mast_opt.generate("server-assignment", seed=1, servers=5, reservations=1)
+    (one,) = found
+    assert "the heuristic server-assignment.ras of package demo 1.5" in str(one.message)
+    assert one.filename == "plug-ins", "no line of source is shown with it"
 
 
 def test_an_importer_of_another_package(call: Call, other: Offer, tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_every_import_of_ours_is_seen() -> None:
     for path in files:
         parts = path.relative_to(ROOT).with_suffix("").parts
         module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        names = imports_of(path, module)
+        names = frozenset(imports_of(path, module))
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 assert {alias.name for alias in node.names} <= names, path

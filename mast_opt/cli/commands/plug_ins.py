@@ -29,13 +29,13 @@ def command(*, json: Json = False, run: TheRun) -> Answer:
     run.record["plug_ins"] = [asdict(one) for one in found]
 
     def show(out: Console) -> None:
-        from mast_opt.planner.report.terminal.sections import print_words, show_table
+        from mast_opt.planner.report.terminal.sections import print_words
 
         if not found:
             print_words(out, "No other package adds anything here.")
             return
-        heads = ("group", "name", "package", "if it is not used")
-        rows = [(one.group, one.name, one.package, one.reason or "") for one in found]
-        show_table(out, "Plug-ins", heads, rows, heads)
+        for one in found:
+            reason = f"not used: {one.reason}" if one.reason else ""
+            out.print(one.name, one.package, f"({one.group})", reason, highlight=False, soft_wrap=True)
 
     return Answer(Exit.OK, show)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
+from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.speeds import Speeds
@@ -13,6 +14,14 @@ PLACED_BY = frozenset({"cpu_cores", "memory_gb", "within", "prefer"})
 RUN_BY = frozenset({"duration_s", "steps", "model", "limit_s", "checkpoint_s", "restart_s"})
 """Optional columns of submissions by which jobs run and stop, whatever the policy."""
 EVERY_POLICY = PLACED_BY | RUN_BY
+"""Columns that count whatever the policy."""
+CHANGES: frozenset[type] = frozenset(
+    {
+        *(ev.Submitted, ev.Stopped, ev.Finished, ev.Failed, ev.Queued, ev.ServerUp, ev.ServerMoved, ev.QuotaSet),
+        *(ev.CopyEnded, ev.DatasetCreated, ev.CapacitySet, ev.ServerOpened),
+    }
+)
+"""Events after which a waiting job may start."""
 
 
 class Policy(Protocol):

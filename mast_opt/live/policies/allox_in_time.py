@@ -13,11 +13,10 @@ from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import UsageError
 from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.live.loop.policy import EVERY_POLICY
+from mast_opt.live.loop.policy import CHANGES, EVERY_POLICY
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.loop.speeds import REFERENCE, Speeds
 from mast_opt.live.policies import allox
-from mast_opt.live.policies.head_of_line import CHANGES
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 from mast_opt.problems.job_placement.units import WHOLE
 

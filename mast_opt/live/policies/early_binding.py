@@ -15,9 +15,9 @@ from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.live.loop.policy import EVERY_POLICY
+from mast_opt.live.loop.policy import CHANGES, EVERY_POLICY
 from mast_opt.live.loop.snapshot import Snapshot
-from mast_opt.live.policies.head_of_line import ARRIVALS, CHANGES, Queue, by_submission
+from mast_opt.live.policies.head_of_line import ARRIVALS, Queue, by_submission
 from mast_opt.live.policies.hydra import load_weights, split
 from mast_opt.problems.job_placement.units import WHOLE
 

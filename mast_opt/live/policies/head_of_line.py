@@ -9,17 +9,10 @@ from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.live.loop.policy import EVERY_POLICY
+from mast_opt.live.loop.policy import CHANGES, EVERY_POLICY
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 
-CHANGES: frozenset[type] = frozenset(
-    {
-        *(ev.Submitted, ev.Stopped, ev.Finished, ev.Failed, ev.Queued, ev.ServerUp, ev.ServerMoved, ev.QuotaSet),
-        *(ev.CopyEnded, ev.DatasetCreated, ev.CapacitySet, ev.ServerOpened),
-    }
-)
-"""Events after which a waiting job may start."""
 ARRIVALS = (ev.Submitted, ev.Stopped, ev.Queued)
 """Events after which a job is in the queue."""
 

@@ -13,12 +13,12 @@ from mast_opt.core.errors import UsageError
 from mast_opt.live.loop import events as ev
 from mast_opt.live.loop.actions import Actions
 from mast_opt.live.loop.jobs import JobRecord
-from mast_opt.live.loop.policy import EVERY_POLICY
+from mast_opt.live.loop.policy import CHANGES, EVERY_POLICY
 from mast_opt.live.loop.snapshot import Snapshot
 from mast_opt.live.policies.copies_on_submission import bind_with_copies
 from mast_opt.live.policies.easy import BACKFILLS, BY_SUBMISSION, SHORTEST_FIRST
 from mast_opt.live.policies.fit_times import FOREVER
-from mast_opt.live.policies.head_of_line import ARRIVALS, CHANGES
+from mast_opt.live.policies.head_of_line import ARRIVALS
 from mast_opt.live.policies.region_loads import RegionLoads
 from mast_opt.live.policies.reservations import Reservations
 from mast_opt.live.policies.waiting_classes import Key, WaitingClass, WaitingClasses

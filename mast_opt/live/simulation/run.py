@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mast_opt.core.errors import Interrupted, UsageError
+from mast_opt.core.errors import InstanceError, Interrupted, UsageError
 from mast_opt.core.input_warning import InputWarning
 from mast_opt.core.plugins import Extensions
 from mast_opt.core.wording import did_you_mean
@@ -117,9 +117,11 @@ def run_trace(
     chosen = values_of(named.params, own)
     paths = slow_run(trace, slow, of_slow)
     with ENGINE_POLICIES.blaming(policy):
+        decides = named.make(chosen, trace.speeds)
+    with ENGINE_POLICIES.blaming(policy, ours=(InstanceError, Interrupted)):
         log, complete = engine_log(
             trace,
-            named.make(chosen, trace.speeds),
+            decides,
             placement,
             paths,
             tick_ms=tick_s * 1000,

@@ -20,7 +20,7 @@ from mast_opt.problems.backends.base import GRACE_S, WATCH_INTERVAL_S, cancellin
 from mast_opt.problems.kind.kind import Kind
 from mast_opt.problems.registry import kind_named
 from mast_opt.problems.registry import kinds as every_kind
-from mast_opt.problems.search.interface import MipSolver, Rehearsal, SearchContext, SearchMonitor, StoppingCriteria
+from mast_opt.problems.search.interface import Rehearsal, SearchContext, SearchMonitor, StoppingCriteria
 
 PROGRAMS = "programs"
 """The rehearsal for what states programs to MIP solvers."""
@@ -294,17 +294,8 @@ def _helpers(kind: Kind[Any, Any], names: list[str]) -> Iterator[subprocess.Pope
 
 def _tools() -> SearchContext:
     """Context of a heuristic in a rehearsal: one round on one thread."""
-    return SearchContext(
-        np.random.default_rng(0),
-        SearchMonitor(StoppingCriteria(iterations=1)),
-        1,
-        _solve_with,
-    )
-
-
-def _solve_with(backend: str) -> MipSolver:
-    """Solver of a rehearsal's mixed-integer programs by the named backend."""
-    return lambda mip, params: backends.get(backend).solve(mip, params)
+    watch = SearchMonitor(StoppingCriteria(iterations=1))
+    return SearchContext(np.random.default_rng(0), watch, 1, lambda backend: backends.get(backend).solve)
 
 
 def _state_program(kind: Kind[Any, Any], tools: SearchContext) -> None:

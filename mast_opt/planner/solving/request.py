@@ -72,9 +72,15 @@ def check_terms(kind: Kind[Any, Any], problem: Problem[Any], solver: str, params
     if solver not in kind.solvers.heuristics:
         return
     _check_limits(kind, problem, solver)
+    ours = kind.solvers.heuristics[solver]
+    if problem.objective.lexicographic and ours.package is not None and not ours.orders:
+        raise UnsupportedOption(
+            f"{solver} minimises a weighted sum; this objective is an order of terms. Choose a "
+            "MIP backend such as highs"
+        )
     weights, order = problem.objective.weights, problem.objective.order
     weighted = order or tuple(term for term, weight in weights.items() if weight)
-    missing = kind.solvers.heuristics[solver].pricing.missing(problem, weighted, params)
+    missing = ours.pricing.missing(problem, weighted, params)
     if not missing:
         return
     reasons = "; ".join(f"{solver} does not price {term}{f': {why}' if why else ''}" for term, why in missing.items())

@@ -250,6 +250,9 @@ class HeuristicSolver:
     """The class of its parameters, of which it finds an object in ``SearchContext.params``; None: it has none."""
     limits: frozenset[str] = frozenset()
     """The limits on a whole plan that it keeps; ``solve`` refuses it where the instance has another."""
+    orders: bool = False
+    """True if it minimises an order of terms one after another (``SearchResult.stages``); ``solve`` refuses a plug-in
+    without it where the objective is an order."""
     constructive: bool = False
     """True if it builds one plan and ends. It takes neither a start nor a number of iterations then."""
     rehearsals: Callable[[Any], tuple[Rehearsal, ...]] = lambda problem: ()

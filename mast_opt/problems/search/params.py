@@ -242,7 +242,8 @@ class Params:
         value = getattr(held, last) if isinstance(held, Params) and last in type(held).__annotations__ else None
         if isinstance(value, (int, float, str, tuple)):
             return UsageError(f"{name} of {cls.__name__} is fixed at {value_text(value)}; it is not a parameter")
-        return UsageError(f"{cls.__name__} has no parameter {name!r}{_instead(name, cls.parameters())}")
+        known = did_you_mean(name, cls.parameters()) or f"; there are: {', '.join(cls.parameters())}"
+        return UsageError(f"{cls.__name__} has no parameter {name!r}{known}")
 
     def _with(self, flat: Mapping[str, Value]) -> Self:
         """A solver's parameters with other values, by full name."""
@@ -301,12 +302,6 @@ def _flattened(values: Mapping[str, object], before: str) -> Iterator[tuple[str,
             yield from _flattened(value, f"{before}{name}.")
         else:
             yield f"{before}{name}", value
-
-
-def _instead(name: str, known: Iterable[str]) -> str:
-    """Suggestion of which parameter was probably meant, or a list of all that there are."""
-    known = list(known)
-    return did_you_mean(name, known) or f"; there are: {', '.join(known)}"
 
 
 def _parsed(text: str, like: Scalar) -> object:

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from mast_opt.live.loop.actions import Actions
-from mast_opt.live.loop.policy import EVERY_POLICY, NamedPolicy
+from mast_opt.live.loop.policy import CHANGES, EVERY_POLICY, NamedPolicy
 from mast_opt.live.loop.snapshot import Snapshot
-from mast_opt.live.policies.head_of_line import CHANGES
 from mast_opt.problems.job_placement.live_fleet.answers import Bid
 
 

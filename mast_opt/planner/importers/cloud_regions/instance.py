@@ -32,7 +32,7 @@ from mast_opt.problems.data_placement import DataPlacement, Links
 from mast_opt.problems.data_placement.generate import distributions as draws
 from mast_opt.problems.data_placement.generate.blank import WEIGHTS, plain
 from mast_opt.problems.data_placement.generate.teams import Teams
-from mast_opt.problems.data_placement.problem import SHARE, TERMS
+from mast_opt.problems.data_placement.problem import SHARE, TERMS, Bools, Ints
 from mast_opt.problems.kind.header import Objective
 
 OWN_READS = 0.4
@@ -47,13 +47,13 @@ class CloudData:
     """Datasets [I] of the instance, and the reads of its workloads."""
 
     names: tuple[str, ...]
-    owner: "Ints"
+    owner: Ints
     """[I] the group it belongs to."""
-    size_mb: "Ints"
+    size_mb: Ints
     """Size of each dataset, [I]."""
-    read_workload: "Ints"
-    read_dataset: "Ints"
-    read_mb_per_day: "Ints"
+    read_workload: Ints
+    read_dataset: Ints
+    read_mb_per_day: Ints
 
 
 def datasets_and_readers(rng: np.random.Generator, count: int, work: CloudWork) -> CloudData:
@@ -90,7 +90,7 @@ def datasets_of_teams(rng: np.random.Generator, count: int, work: CloudWork) -> 
 
 
 def _cloud_data(
-    rng: np.random.Generator, work: CloudWork, owner: "Ints", size: "Ints", workload: "Ints", dataset: "Ints"
+    rng: np.random.Generator, work: CloudWork, owner: Ints, size: Ints, workload: Ints, dataset: Ints
 ) -> CloudData:
     """Drawn datasets of the imported cloud regions, with names, owners, sizes, readers and volumes."""
     order = draws.names("data", len(size))
@@ -98,9 +98,7 @@ def _cloud_data(
     return CloudData(names, owner, size, workload, dataset, draws.read_volumes(rng, size[dataset]))
 
 
-def near_home(
-    rng: np.random.Generator, amount: "Ints", home: "Ints", capacity: "Ints", allowed: "Bools"
-) -> "tuple[Ints, Ints]":
+def near_home(rng: np.random.Generator, amount: Ints, home: Ints, capacity: Ints, allowed: Bools) -> tuple[Ints, Ints]:
     """A region for every imported item, the largest first: its home while that is not nearly full, else where there is
     room; and the capacities, enlarged where an item fitted nowhere. ``allowed`` [n, R].
     """
@@ -165,9 +163,6 @@ def _micro(usd: NDArray[np.float64]) -> NDArray[np.int64]:
     """USD as whole millionths, for prices of the imported cloud regions."""
     return np.rint(usd * MICRO).astype(np.int64)
 
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 SOLD_AS = {"T4": "T4", "V100M16": "V100", "V100M32": "V100", "A10": "A10G"}
 """Fleet model → the GPU that a region must offer to have it; the others (P100, and G2 and G3, whose names the trace
